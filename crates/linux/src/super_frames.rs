@@ -112,7 +112,7 @@ impl Frames for SuperFrames {
         written.ok()?;
         let wire_bytes = frame.len() as u32;
         let packet = Packet::new(self.of_super(&kept), wire_bytes);
-        let mut packet = packet.with_memory(supers.frame_bytes());
+        let mut packet = packet.with_charge(supers.frame_bytes());
         packet.segmentation = Some(segmentation);
         Some(packet)
     }

@@ -62,7 +62,7 @@ impl Stack {
         };
         while flow.may_send(request) {
             let packet = self.delivered.pool.packet(&[0; PACKET_BYTES])?;
-            let mut packet = packet.with_memory(packet_bytes);
+            let mut packet = packet.with_charge(packet_bytes);
             packet.flow = tag;
             self.charges.charge(flow, &packet);
             let mut sink = ReleasingSink::new(&self.charges, &mut self.delivered);

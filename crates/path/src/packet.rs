@@ -118,7 +118,7 @@ impl Packet {
 
     /// The same packet, which holds `charge_bytes` of memory: the charge of its flow's budget, see
     /// [`Charges`](crate::tsq::Charges), and what a discipline counts as memory.
-    pub const fn with_memory(mut self, charge_bytes: u32) -> Self {
+    pub const fn with_charge(mut self, charge_bytes: u32) -> Self {
         self.charge_bytes = charge_bytes;
         self
     }
@@ -175,7 +175,7 @@ impl Packet {
     /// For a driver that hands the packet back without knowing whether it was sent, because it gave its
     /// ring up: it counts as [stale](crate::Completed::stale_packets), whether the queue was reset by then
     /// or not. What the queue has in flight is put right by the reset.
-    pub fn give_up(&mut self) {
+    pub fn mark_stale(&mut self) {
         self.mark.leave_epoch();
     }
 

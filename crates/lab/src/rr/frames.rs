@@ -143,7 +143,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
         .filter(|cut| usize::from(cut.header_bytes) <= HEADERS_BYTES);
     move |frame| {
         let memory_bytes = wire_bytes + BOOKKEEPING_BYTES;
-        let mut packet = Packet::new(frame, wire_bytes).with_memory(memory_bytes);
+        let mut packet = Packet::new(frame, wire_bytes).with_charge(memory_bytes);
         packet.segmentation = segmentation;
         packet.priority = class.priority;
         packet.flow = class.flow;

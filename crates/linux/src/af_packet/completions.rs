@@ -94,7 +94,7 @@ impl AfPacketCompletions {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
-                    packet.give_up();
+                    packet.mark_stale();
                 }
                 self.given_up.push_back(packet);
             }

@@ -222,7 +222,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 }
                 Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
             }
-            packet.give_up();
+            packet.mark_stale();
             found.push_back(packet);
         });
         let given_up = (found.len() - seen) as u64;

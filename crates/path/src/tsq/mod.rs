@@ -29,7 +29,7 @@
 //! let charge_bytes = memory_bytes(1_514, None);
 //! let request = SendRequest { packet_bytes: charge_bytes, rate_bytes_per_s: 0 };
 //! assert!(flow.may_send(request));
-//! let packet = pool.packet(&[0; 1_514])?.with_memory(charge_bytes);
+//! let packet = pool.packet(&[0; 1_514])?.with_charge(charge_bytes);
 //! charges.charge(&flow, &packet);
 //! assert_eq!(flow.snapshot().charged_bytes, 2_304);
 //!

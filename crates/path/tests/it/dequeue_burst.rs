@@ -74,7 +74,7 @@ fn ecn_of(class: u8) -> Ecn {
 }
 
 fn packet(frame: usize, bytes: u32, class: u8) -> Packet {
-    let mut packet = Packet::new(Frame::new(frame as u32), bytes).with_memory(bytes + 700);
+    let mut packet = Packet::new(Frame::new(frame as u32), bytes).with_charge(bytes + 700);
     (packet.priority, packet.flow) = (class, (class % 7).into());
     packet.set_ecn(ecn_of(class));
     packet

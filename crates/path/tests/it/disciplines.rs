@@ -278,7 +278,7 @@ proptest! {
                 let ended = books.dropped.len();
                 if step.enqueue {
                     let packet = packet(frame as u32, step.bytes);
-                    let mut packet = packet.with_memory(step.bytes + 700);
+                    let mut packet = packet.with_charge(step.bytes + 700);
                     (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
                     packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3]);
                     count(&mut went_in, step.bytes.max(1));

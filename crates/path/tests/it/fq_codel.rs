@@ -207,7 +207,7 @@ impl Full {
 
     fn enqueue(&mut self, flow: usize, packets: u32, bytes: u32, charge_bytes: u32) {
         for _ in 0..packets {
-            let mut packet = packet(self.next_frame, bytes).with_memory(charge_bytes);
+            let mut packet = packet(self.next_frame, bytes).with_charge(charge_bytes);
             packet.flow = self.flows[flow];
             self.next_frame += 1;
             let (before, accepts) = (self.books.dropped.len(), self.fq.accepts(&packet));

@@ -92,7 +92,7 @@ fn bytes_are_right_also_after_their_totals_wrapped() {
 #[test]
 fn a_packet_comes_back_with_all_that_was_set_of_it() {
     let all = |frame| {
-        let mut packet = packet(frame, 65_000).with_memory(70_000);
+        let mut packet = packet(frame, 65_000).with_charge(70_000);
         packet.flow = 0xDEAD_BEEF;
         packet.segmentation = Segmentation::new(66, 1_448);
         packet.priority = 13;

@@ -266,7 +266,7 @@ impl Completions for GivesUp {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, mock::MockError> {
         self.0.reap(now_ns, budget_packets, &mut |mut packet| {
-            packet.give_up();
+            packet.mark_stale();
             freed(packet);
         })
     }

@@ -110,7 +110,7 @@ fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() 
         .qdisc(qdisc.expect("a valid discipline"))
         .build_halves(0);
     let (mut sender, _completer, _) = queue.expect("valid settings");
-    let large = packet(0, 100).with_memory(1_000_000);
+    let large = packet(0, 100).with_charge(1_000_000);
     for packet in [large, packet(1, 100)] {
         submitter.offer(packet).expect("there is room");
     }

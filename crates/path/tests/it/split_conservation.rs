@@ -181,7 +181,7 @@ impl<L: Limit> World<L> {
 
     fn enqueue(&mut self, payload: u32, class: u8, charged: bool) {
         let bytes = u32::from(HEADER_BYTES) + payload;
-        let mut packet = packet(self.frames, bytes).with_memory(bytes + 700);
+        let mut packet = packet(self.frames, bytes).with_charge(bytes + 700);
         packet.priority = class;
         packet.flow = (class % 3).into();
         if payload > u32::from(EACH_BYTES) {

@@ -47,7 +47,7 @@ impl Table {
 
     fn charged(&self, flow: &Flow, charge_bytes: u32) -> Packet {
         let frame = self.frames.replace(self.frames.get() + 1);
-        let packet = packet(frame, 1_514).with_memory(charge_bytes);
+        let packet = packet(frame, 1_514).with_charge(charge_bytes);
         assert!(self.charges.charge(flow, &packet));
         packet
     }
@@ -419,7 +419,7 @@ fn an_early_release_leaves_only_the_byte_limit() {
 fn a_frame_has_one_charge_at_a_time() {
     let budgets = budgets(2, LIMIT_2012_BYTES);
     let [first, second] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
-    let packet = packet(7, 1_514).with_memory(2_304);
+    let packet = packet(7, 1_514).with_charge(2_304);
     assert!(budgets.charges.charge(&first, &packet));
     assert!(budgets.charges.charge(&second, &packet));
     let charged = [&first, &second].map(|flow| flow.snapshot().charged_bytes);

@@ -144,7 +144,7 @@ impl<L: Limit> World<L> {
             assert!(seen.packets > 1 && seen.charged_bytes > seen.limit_bytes);
             return;
         }
-        let mut packet = packet(self.frames, 1_514).with_memory(charge_bytes);
+        let mut packet = packet(self.frames, 1_514).with_charge(charge_bytes);
         packet.priority = (self.frames % 16) as u8;
         packet.flow = *tag;
         assert!(self.charges.charge(flow, &packet), "at most 250 packets");

@@ -52,7 +52,7 @@ impl Segments {
         let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
         let segmentation = segment.segmentation();
         let mut packet =
-            Packet::new(frame, wire_bytes).with_memory(memory_bytes(wire_bytes, segmentation));
+            Packet::new(frame, wire_bytes).with_charge(memory_bytes(wire_bytes, segmentation));
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.says & Says::ECN_CAPABLE != 0 {
