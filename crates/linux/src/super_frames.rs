@@ -71,7 +71,7 @@ impl Frames for SuperFrames {
 
     fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
         let (pool, frame) = self.pool(&frame);
-        pool.give_back(frame)
+        pool.release(frame)
     }
 
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {

@@ -18,8 +18,8 @@
 //! let frame = pool.take().expect("two are free");
 //! let forged = taut_path::Frame::new(frame.index());
 //! let index = frame.index();
-//! pool.give_back(frame)?;
-//! assert_eq!(pool.give_back(forged), Err(PoolError::NotTaken { index }));
+//! pool.release(frame)?;
+//! assert_eq!(pool.release(forged), Err(PoolError::NotTaken { index }));
 //! # Ok::<(), PoolError>(())
 //! ```
 
@@ -66,8 +66,8 @@ struct FrameState {
 struct Counts {
     freed: AtomicU32,
     drops: [AtomicU32; DropReason::ALL.len()],
-    strays: AtomicU32,
-    refused: AtomicU32,
+    unknown: AtomicU32,
+    rejected: AtomicU32,
 }
 
 /// What a pool counted, each wrapping at 2^32.
@@ -78,9 +78,9 @@ pub struct PoolCounters {
     /// Packets dropped before the device saw them, by reason.
     pub drops: Drops,
     /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
-    pub stray_packets: u32,
+    pub unknown_completions: u32,
     /// Frames that were given back and are not out: twice, or of another pool.
-    pub refused_frames: u32,
+    pub rejected_frames: u32,
 }
 
 /// Why a pool did not do what it was asked.
@@ -178,7 +178,7 @@ impl FramePool {
             // It fits into a frame, whose size is of 32 bits.
             Ok(()) => Ok(Packet::new(frame, length as u32)),
             // A forged handle has the bytes: let it be, and do not lose the frame.
-            Err(error) => self.give_back(frame).and(Err(error)),
+            Err(error) => self.release(frame).and(Err(error)),
         }
     }
 
@@ -187,12 +187,12 @@ impl FramePool {
     ///
     /// # Errors
     /// If the frame is not out: it was given back before, or is of another pool. Counted too
-    /// ([`refused_frames`](PoolCounters::refused_frames)); nothing else changes.
+    /// ([`rejected_frames`](PoolCounters::rejected_frames)); nothing else changes.
     #[inline]
-    pub fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    pub fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let given = self.put_back(&frame);
         if given.is_err() {
-            self.shared.counts.refused.add(1);
+            self.shared.counts.rejected.add(1);
         }
         given
     }
@@ -252,8 +252,8 @@ impl FramePool {
         PoolCounters {
             freed_packets: Word::load(&counts.freed),
             drops: Drops::by_reason(drops),
-            stray_packets: Word::load(&counts.strays),
-            refused_frames: Word::load(&counts.refused),
+            unknown_completions: Word::load(&counts.unknown),
+            rejected_frames: Word::load(&counts.rejected),
         }
     }
 
@@ -282,8 +282,8 @@ impl PoolShared {
             counts: Counts {
                 freed: Word::new(0),
                 drops: core::array::from_fn(|_| Word::new(0)),
-                strays: Word::new(0),
-                refused: Word::new(0),
+                unknown: Word::new(0),
+                rejected: Word::new(0),
             },
         }
     }
@@ -322,7 +322,7 @@ impl PacketSink for FramePool {
     #[inline]
     fn freed(&mut self, packet: Packet) {
         self.shared.counts.freed.add(1);
-        let _ = self.give_back(packet.into_frame());
+        let _ = self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
@@ -330,11 +330,11 @@ impl PacketSink for FramePool {
         for (known, count) in counts {
             count.add(u32::from(known == reason));
         }
-        let _ = self.give_back(packet.into_frame());
+        let _ = self.release(packet.into_frame());
     }
 
     fn stray(&mut self, packet: Packet) {
-        self.shared.counts.strays.add(1);
+        self.shared.counts.unknown.add(1);
         drop(packet);
     }
 }

@@ -177,7 +177,7 @@ mod tests {
                 .pool
                 .with(packet.frame(), |space| space[..bytes].to_vec());
             self.frames.push(frame.expect("ours"));
-            self.pool.give_back(packet.into_frame()).expect("ours");
+            self.pool.release(packet.into_frame()).expect("ours");
         }
     }
 

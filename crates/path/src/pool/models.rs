@@ -9,7 +9,7 @@ use crate::packet::Frame;
 use crate::sharing::Word;
 use taut_dql::sync::Ordering;
 
-type GiveBack = fn(&FramePool, Frame) -> Result<(), PoolError>;
+type Release = fn(&FramePool, Frame) -> Result<(), PoolError>;
 
 /// Broken: looks whether the frame is taken, and then writes that it is not.
 fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
@@ -17,7 +17,7 @@ fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     let was_taken = state.is_taken.load(Ordering::Acquire);
     state.is_taken.store(false, Ordering::Release);
     if !was_taken {
-        pool.shared.counts.refused.add(1);
+        pool.shared.counts.rejected.add(1);
         let index = frame.index();
         return Err(PoolError::NotTaken { index });
     }
@@ -26,28 +26,31 @@ fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
 }
 
 /// Two handles of one frame are given back at once.
-fn give_back_twice(give_back: GiveBack) {
+fn release_twice(release: Release) {
     loom::model(move || {
         let pool = FramePool::new(1, 4);
         let frame = pool.take().expect("free");
         let other = pool.clone();
-        let giving = thread::spawn(move || give_back(&other, Frame::new(0)).is_ok());
-        let gave = give_back(&pool, frame).is_ok();
+        let giving = thread::spawn(move || release(&other, Frame::new(0)).is_ok());
+        let gave = release(&pool, frame).is_ok();
         let other_gave = giving.join().expect("it does not panic");
         assert!(gave != other_gave, "one frame came back twice");
-        assert_eq!((pool.free_frames(), pool.counters().refused_frames), (1, 1));
+        assert_eq!(
+            (pool.free_frames(), pool.counters().rejected_frames),
+            (1, 1)
+        );
     });
 }
 
 #[test]
 fn of_two_who_give_a_frame_back_one_is_refused() {
-    give_back_twice(FramePool::give_back);
+    release_twice(FramePool::release);
 }
 
 #[test]
 #[should_panic(expected = "one frame came back twice")]
 fn a_pool_that_looks_before_it_writes_is_caught() {
-    give_back_twice(look_before_write);
+    release_twice(look_before_write);
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn two_who_work_on_one_frame_never_see_half_of_it() {
         }
         // Whoever was refused left the bytes where they are.
         assert!(work(&pool, &frame, 3).is_ok());
-        let _ = pool.give_back(frame);
+        let _ = pool.release(frame);
     });
 }
 
@@ -88,11 +91,11 @@ fn a_frame_given_back_by_one_thread_is_whole_for_the_other() {
         let other = pool.clone();
         let giving = thread::spawn(move || {
             other.with(&frame, |bytes| bytes[0] = 7).expect("ours");
-            other.give_back(frame).expect("it is out");
+            other.release(frame).expect("it is out");
         });
         if let Some(frame) = pool.take() {
             assert_eq!(pool.with(&frame, |bytes| bytes[0]), Ok(7));
-            let _ = pool.give_back(frame);
+            let _ = pool.release(frame);
         }
         giving.join().expect("it does not panic");
         assert_eq!(pool.free_frames(), 1);

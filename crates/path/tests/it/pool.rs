@@ -14,7 +14,7 @@ fn every_frame_is_taken_once_and_then_none_is_left() {
     let indices: HashSet<_> = frames.iter().map(Frame::index).collect();
     assert_eq!((frames.len(), indices.len(), pool.free_frames()), (5, 5, 0));
     for frame in frames {
-        pool.give_back(frame).expect("it is out");
+        pool.release(frame).expect("it is out");
     }
     assert_eq!(pool.free_frames(), 5);
 }
@@ -38,17 +38,17 @@ fn a_frame_given_back_twice_is_refused_and_free_once() {
     let pool = FramePool::new(2, 8);
     let frame = pool.take().expect("free");
     let forged = Frame::new(frame.index());
-    assert_eq!(pool.give_back(frame), Ok(()));
+    assert_eq!(pool.release(frame), Ok(()));
     let index = forged.index();
-    assert_eq!(pool.give_back(forged), Err(PoolError::NotTaken { index }));
+    assert_eq!(pool.release(forged), Err(PoolError::NotTaken { index }));
     assert_eq!(pool.free_frames(), 2);
-    assert_eq!(pool.counters().refused_frames, 1);
+    assert_eq!(pool.counters().rejected_frames, 1);
 }
 
 #[test]
 fn a_frame_of_another_pool_is_refused_by_name() {
     let pool = FramePool::new(2, 8);
-    let refused = pool.give_back(Frame::new(9)).expect_err("it has two");
+    let refused = pool.release(Frame::new(9)).expect_err("it has two");
     assert_eq!(
         refused.to_string(),
         "frame 9 is not of this pool, which has 2 frames, counted from 0"
@@ -61,7 +61,10 @@ fn a_frame_of_another_pool_is_refused_by_name() {
             frames: 2
         })
     );
-    assert_eq!((pool.counters().refused_frames, pool.free_frames()), (1, 2));
+    assert_eq!(
+        (pool.counters().rejected_frames, pool.free_frames()),
+        (1, 2)
+    );
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn two_handles_of_one_frame_cannot_work_on_it_at_once() {
     let inner = pool.with(&frame, |_| pool.with(&forged, |_| ()));
     assert_eq!(inner, Ok(Err(PoolError::InUse { index: 0 })));
     assert_eq!(pool.with(&forged, |bytes| bytes.len()), Ok(8));
-    let _ = pool.give_back(frame);
+    let _ = pool.release(frame);
     assert_eq!(
         pool.with(&forged, |_| ()),
         Err(PoolError::NotTaken { index: 0 })
@@ -84,10 +87,10 @@ fn a_frame_given_back_while_it_is_worked_on_is_free_when_that_ends() {
     let pool = FramePool::new(1, 8);
     let frame = pool.take().expect("free");
     let worked = pool.with(&frame, |_| {
-        pool.give_back(Frame::new(0)).expect("it is out");
+        pool.release(Frame::new(0)).expect("it is out");
         let again = pool.take().expect("it is free");
         let busy = pool.packet(b"x");
-        (again, busy.is_err(), pool.counters().refused_frames)
+        (again, busy.is_err(), pool.counters().rejected_frames)
     });
     let (again, all_taken, refused) = worked.expect("one handle at first");
     assert_eq!((all_taken, refused), (true, 0));
@@ -119,7 +122,7 @@ fn a_packet_that_cannot_be_made_says_why_and_keeps_no_frame() {
         pool.packet(b"x").map(|_| ()),
         Err(PoolError::Empty { frames: 1 })
     );
-    let _ = pool.give_back(packet.into_frame());
+    let _ = pool.release(packet.into_frame());
     assert_eq!(pool.free_frames(), 1);
 }
 
@@ -144,8 +147,8 @@ fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
         counters,
         PoolCounters {
             freed_packets: 3,
-            stray_packets: 1,
-            refused_frames: 1,
+            unknown_completions: 1,
+            rejected_frames: 1,
             drops: counters.drops,
         }
     );
@@ -168,7 +171,7 @@ fn threads_never_hold_one_frame_at_once() {
                     thread::yield_now();
                     let ours = pool.with(&frame, |bytes| bytes == [mark; 4]);
                     assert_eq!(ours, Ok(true));
-                    pool.give_back(frame).expect("it is out");
+                    pool.release(frame).expect("it is out");
                 }
             });
         }

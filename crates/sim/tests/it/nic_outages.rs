@@ -88,7 +88,7 @@ impl Sender {
         let flushed: Vec<_> = self.queue.device_mut().flush().collect();
         for packet in flushed {
             self.late += 1;
-            self.pool.give_back(packet.into_frame()).expect("is ours");
+            self.pool.release(packet.into_frame()).expect("is ours");
         }
     }
 
