@@ -15,7 +15,7 @@ mod device;
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
+use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
 
 use device::{Instant, SLOTS, STEP_NS};
 
@@ -49,10 +49,10 @@ fn packet(index: u32, segments: u32) -> Packet {
 }
 
 /// Objects that were completed.
-fn run<L: Limit>(limit: L, split: Split, objects: u32, segments: u32, each: u32) -> u64 {
+fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32, each: u32) -> u64 {
     let builder = Queue::builder_for(Instant::<true>::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
-    let mut queue = builder.split(split).build(0).expect("valid");
+    let mut queue = builder.late_segmentation(split).build(0).expect("valid");
     let mut now_ns = 0;
     for _ in 0..objects / BATCH {
         for index in 0..BATCH / each {
@@ -75,12 +75,34 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let completed = match &words[..] {
         [variant, objects] => match (variant.as_str(), objects.parse()) {
-            ("plain", Ok(objects)) => run(Dynamic::default(), Split::Off, objects, 1, 1),
-            ("uncut", Ok(objects)) => run(Dynamic::default(), Split::Auto, objects, 1, 1),
-            ("whole", Ok(objects)) => run(Fixed::bytes(FIXED_BYTES), Split::Auto, objects, 2, 1),
-            ("plain-alone", Ok(objects)) => run(Fixed::packets(1), Split::Off, objects, 1, 1),
-            ("alone", Ok(objects)) => run(Fixed::packets(1), Split::All, objects, BATCH, BATCH),
-            ("pieces", Ok(objects)) => run(Dynamic::default(), Split::All, objects, BATCH, BATCH),
+            ("plain", Ok(objects)) => run(Dynamic::default(), LateSegmentation::Off, objects, 1, 1),
+            ("uncut", Ok(objects)) => {
+                run(Dynamic::default(), LateSegmentation::Auto, objects, 1, 1)
+            }
+            ("whole", Ok(objects)) => run(
+                Fixed::bytes(FIXED_BYTES),
+                LateSegmentation::Auto,
+                objects,
+                2,
+                1,
+            ),
+            ("plain-alone", Ok(objects)) => {
+                run(Fixed::packets(1), LateSegmentation::Off, objects, 1, 1)
+            }
+            ("alone", Ok(objects)) => run(
+                Fixed::packets(1),
+                LateSegmentation::EachSegment,
+                objects,
+                BATCH,
+                BATCH,
+            ),
+            ("pieces", Ok(objects)) => run(
+                Dynamic::default(),
+                LateSegmentation::EachSegment,
+                objects,
+                BATCH,
+                BATCH,
+            ),
             _ => return usage(),
         },
         _ => return usage(),

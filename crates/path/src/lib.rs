@@ -194,7 +194,7 @@ pub mod tunables;
 pub mod room;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
-pub mod split;
+pub mod late_segmentation;
 pub mod tsq;
 pub mod units;
 
@@ -203,10 +203,10 @@ pub mod units;
 struct Readme;
 
 pub use driver::{Completions, InRing, TxRing};
+pub use late_segmentation::LateSegmentation;
 pub use limit::{AnyLimit, Limit};
 pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation};
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};
 pub use registry::{NameError, Registry};
-pub use split::Split;

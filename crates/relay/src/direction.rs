@@ -70,7 +70,7 @@ impl<K: Parts> Direction<K> {
             .probe(probe)
             .config(QueueConfig {
                 stall_threshold_ns: config.stall_ns,
-                split: config.split,
+                late_segmentation: config.split,
                 ..QueueConfig::default()
             })
             .build(now_ns)?;

@@ -8,7 +8,7 @@ use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
 use taut_path::limit::Limit;
-use taut_path::{AnyLimit, AnyQdisc, Split};
+use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
 
 use crate::direction::Direction;
 use crate::exit::Exit;
@@ -97,7 +97,7 @@ pub fn transmit<P: Port, F: Frames>(
     let config = DirectionConfig {
         qdisc: settings.qdisc,
         limit: settings.limit,
-        split: Split::Auto,
+        split: LateSegmentation::Auto,
         cadence_ns: settings.cadence_ns,
         stall_ns: settings.stall_ns,
         rate_bits_per_s: None,

@@ -85,7 +85,7 @@ impl Packet {
     }
 
     /// A piece, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
-    /// `mark`; not the last. The frame is then in two descriptors: only [`split`](crate::split) calls this.
+    /// `mark`; not the last. The frame is then in two descriptors: only [`split`](crate::late_segmentation) calls this.
     #[inline]
     pub(crate) const fn piece_of(
         &self,

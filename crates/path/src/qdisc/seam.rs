@@ -54,7 +54,7 @@ pub trait Qdisc {
     }
 
     /// Whether [`requeue`](Self::requeue) takes back the remainder of a super-packet. Late
-    /// segmentation (see [`split`](crate::split)) needs that; without it super-packets are sent whole.
+    /// segmentation (see [`split`](crate::late_segmentation)) needs that; without it super-packets are sent whole.
     #[inline]
     fn requeue_support(&self) -> RequeueSupport {
         RequeueSupport::None

@@ -16,12 +16,12 @@ use super::send::SendHalf;
 use super::sender::Sender;
 use super::shared::Shared;
 use crate::driver::{Completions, TxRing};
+use crate::late_segmentation::{LateSegmentation, table};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::Mark;
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc, RequeueSupport};
 use crate::sharing::{Local, Sharing, Threads, Word};
-use crate::split::{Split, table};
 
 impl<R: TxRing, C: Completions> Queue<(R, C)> {
     /// Starts to build a queue in front of the two halves of a ring, which reports its own size.
@@ -110,9 +110,9 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         self
     }
 
-    /// How super-packets go to the device; see [`QueueConfig::split`].
-    pub fn split(mut self, split: Split) -> Self {
-        self.config.split = split;
+    /// How super-packets go to the device; see [`QueueConfig::late_segmentation`].
+    pub fn late_segmentation(mut self, value: LateSegmentation) -> Self {
+        self.config.late_segmentation = value;
         self
     }
 
@@ -166,14 +166,14 @@ where
         let (unit, mark) = (limit.unit(), Mark::of_new_queue());
         let control = Control::new(limit, now_ns);
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
-        config.split = match qdisc.requeue_support() {
-            RequeueSupport::None => Split::Off,
+        config.late_segmentation = match qdisc.requeue_support() {
+            RequeueSupport::None => LateSegmentation::Off,
             RequeueSupport::InTurn | RequeueSupport::Next => {
-                config.split.with(device.chunk_support())
+                config.late_segmentation.with(device.chunk_support())
             }
         };
-        let cuts = config.split != Split::Off;
-        let (pieces_in_limit, piece_bytes) = config.split.at_first(unit);
+        let cuts = config.late_segmentation != LateSegmentation::Off;
+        let (pieces_in_limit, piece_bytes) = config.late_segmentation.at_first(unit);
         let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();
         let threshold_ns = config.stall_threshold_ns;
         let wakers = (config.waker.clone(), config.completer_waker.clone());

@@ -7,11 +7,11 @@ use super::outlet::Outlet;
 use super::shared::Shared;
 use super::sink::{dropped, marked};
 use crate::driver::TxRing;
+use crate::late_segmentation::Uncut;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Burst;
 use crate::sharing::Sharing;
-use crate::split::Uncut;
 
 /// Why a burst ended.
 #[derive(Clone, Copy)]

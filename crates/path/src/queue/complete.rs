@@ -15,11 +15,11 @@ use super::pieces::PieceJoiner;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
+use crate::late_segmentation::Joiner;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
-use crate::split::Joiner;
 
 /// The completer's own part of a queue.
 pub(super) struct CompleteHalf<L, A> {
@@ -55,7 +55,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            pieces: joiner.map(|joiner| PieceJoiner::new(joiner, config.split)),
+            pieces: joiner.map(|joiner| PieceJoiner::new(joiner, config.late_segmentation)),
             admission: (),
         }
     }

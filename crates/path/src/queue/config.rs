@@ -5,7 +5,7 @@ use core::task::Waker;
 use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 
 use super::error::QueueConfigError;
-use crate::split::Split;
+use crate::late_segmentation::LateSegmentation;
 
 /// How a queue is set up, besides its parts.
 #[derive(Debug, Clone)]
@@ -27,9 +27,9 @@ pub struct QueueConfig {
     /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
     /// How super-packets go to a driver that takes pieces; one that sends single segments is given
-    /// those unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time; another then
+    /// those unless it is off. Default [`LateSegmentation::Auto`]. At most 511 are cut at a time; another then
     /// goes whole. With pieces, about 50 KB more are allocated.
-    pub split: Split,
+    pub late_segmentation: LateSegmentation,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,
     /// Wakes whoever completes when somebody else asks for a reset or changes a setting.
@@ -44,7 +44,7 @@ impl Default for QueueConfig {
             reap_budget_packets: u32::MAX,
             coalesce_ns: 0,
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
-            split: Split::Auto,
+            late_segmentation: LateSegmentation::Auto,
             waker: Waker::noop().clone(),
             completer_waker: Waker::noop().clone(),
         }

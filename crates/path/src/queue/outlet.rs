@@ -6,10 +6,10 @@ use super::counters::add;
 use super::shared::Shared;
 use super::super_packets::SuperPackets;
 use crate::driver::TxRing;
+use crate::late_segmentation::Cutter;
 use crate::limit::Unit;
 use crate::packet::Mark;
 use crate::sharing::Sharing;
-use crate::split::Cutter;
 
 /// The way of a packet into the ring.
 pub(super) struct Outlet<A> {

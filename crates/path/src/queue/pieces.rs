@@ -1,11 +1,11 @@
 //! PieceJoiner that come back, and how long those that go may be.
 
 use super::shared::Shared;
+use crate::late_segmentation::{Joiner, LateSegmentation};
 use crate::limit::{CompletionBatch, Unit};
 use crate::packet::{Packet, PacketSink};
 use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide, Word};
-use crate::split::{Joiner, Split};
 
 /// What the completer does for super-packets that go in pieces.
 pub(super) struct PieceJoiner {
@@ -25,14 +25,17 @@ pub(super) struct PieceJoiner {
 }
 
 impl PieceJoiner {
-    pub(super) fn new(joiner: Joiner, split: Split) -> Self {
+    pub(super) fn new(joiner: Joiner, split: LateSegmentation) -> Self {
         Self {
             joiner,
             back: 0,
             number: 0,
             time_ns: match split {
-                Split::Time(ns) => Some(ns),
-                Split::Off | Split::Auto | Split::Share(_) | Split::All => None,
+                LateSegmentation::Time(ns) => Some(ns),
+                LateSegmentation::Off
+                | LateSegmentation::Auto
+                | LateSegmentation::LimitFraction(_)
+                | LateSegmentation::EachSegment => None,
             },
             met: false,
             meter: RateMeter::new(),

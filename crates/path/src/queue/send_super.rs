@@ -7,11 +7,11 @@ use super::send::SendHalf;
 use super::shared::Shared;
 use super::sink::dropped;
 use crate::driver::TxRing;
+use crate::late_segmentation::{Ended, Plan, Uncut};
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Qdisc, RequeueSupport};
 use crate::sharing::Sharing;
-use crate::split::{Ended, Plan, Uncut};
 use taut_dql::MAX_OBJECT;
 
 /// Pieces of a packet that the ring took.

@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::counters::{SenderCells, add, count_drop};
+use crate::late_segmentation::Cutter;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::Sharing;
-use crate::split::Cutter;
 
 /// Counts drops and marks, and ends GSO packets with their remainder.
 pub(super) struct CountingSink<'a, 'b, M: Sharing, S: ?Sized, P> {

@@ -1,9 +1,9 @@
 //! GSO packets that the sender sends in pieces.
 
 use super::shared::Shared;
+use crate::late_segmentation::{Cutter, Plan, Uncut};
 use crate::packet::Packet;
 use crate::sharing::{Sharing, Word};
-use crate::split::{Cutter, Plan, Uncut};
 
 /// What a sender keeps for super-packets that go in pieces.
 pub(super) struct SuperPackets {

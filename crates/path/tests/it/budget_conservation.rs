@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::queue::{CompleteError, Completer, Sender};
-use taut_path::{AnyLimit, AnyQdisc, Queue, Segmentation, Split, Stop};
+use taut_path::{AnyLimit, AnyQdisc, LateSegmentation, Queue, Segmentation, Stop};
 
 const QUEUES: usize = 3;
 const HEADER_BYTES: u32 = 54;
@@ -75,7 +75,7 @@ impl World {
                 .with_limit(Dynamic::default())
                 .qdisc("pfifo limit 20".parse().expect("it is well formed"))
                 .waker(Waker::from(wakes.clone()))
-                .split(Split::All)
+                .late_segmentation(LateSegmentation::EachSegment)
                 .build_halves(0)
                 .expect("valid settings")
         });

@@ -10,7 +10,9 @@ use crate::support::SharedRing;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split, Stop};
+use taut_path::{
+    DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation, Stop,
+};
 
 const PACKETS: u64 = 1_000_000;
 const PACKET_BYTES: u32 = 1_514;
@@ -100,7 +102,7 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
         .with_limit(limit)
         .with_qdisc(Fifo::new(64))
         .waker(Waker::from(Arc::new(Unpark(thread::current()))))
-        .split(Split::All)
+        .late_segmentation(LateSegmentation::EachSegment)
         .build_halves(0);
     let (mut sender, mut completer, watch) = queue.expect("valid settings");
     let (sleeps, (freed, pieces)) = thread::scope(|scope| {

@@ -90,7 +90,7 @@ impl Saturated {
             restart_slots: Some(nic.restart_slots()),
             coalesce_ns: rule.cadence_ns,
             // What is held are whole super-packets.
-            split: taut_path::Split::Off,
+            late_segmentation: taut_path::LateSegmentation::Off,
             ..QueueConfig::default()
         };
         let queue = Queue::builder_for(nic)

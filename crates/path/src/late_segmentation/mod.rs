@@ -1,7 +1,7 @@
 //! Super-packets that go to the device in pieces, cut as late as can be.
 //!
 //! What is in front of a packet can only be waited for, and a super-packet is in front of others
-//! for long: 5 ms at 100 Mbit/s. With a [`Split`], a queue takes a super-packet from its discipline
+//! for long: 5 ms at 100 Mbit/s. With a [`LateSegmentation`], a queue takes a super-packet from its discipline
 //! and gives the device only the first of its segments; the rest goes back to where it was taken
 //! from, first in its class, and what comes first there overtakes it.
 //!
@@ -24,7 +24,7 @@ pub(crate) use table::{Cutter, Ended, Joiner, Plan, Uncut, table};
 
 /// How long the pieces of a super-packet may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Split {
+pub enum LateSegmentation {
     /// Super-packets go whole.
     Off,
     /// A piece is at most a twelfth of the limit that is in force. Where there is none, or one in
@@ -32,78 +32,78 @@ pub enum Split {
     #[default]
     Auto,
     /// A piece is at most this part of the limit, a 1 above it: the same with another divisor,
-    /// within [`SHARES`].
-    Share(u32),
+    /// within [`LIMIT_FRACTIONS`].
+    LimitFraction(u32),
     /// Each segment goes alone.
-    All,
+    EachSegment,
     /// A piece is as long as the device takes so many ns for, at the rate that the queue measures,
     /// but never less than a segment; and one segment while the rate is not known.
     Time(u64),
 }
 
 /// The shortest and the longest time of a piece: those of a cap in time.
-pub const PIECE_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
+pub const CHUNK_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 
 /// Pieces in a limit. More than the most, and a piece is one segment under any limit that there is.
-pub const SHARES: RangeInclusive<u32> = 1..=1_000;
+pub const LIMIT_FRACTIONS: RangeInclusive<u32> = 1..=1_000;
 
-/// Pieces in a limit with [`Split::Auto`]: of the divisors tried by `taut sim split`, the least
-/// that keeps 95 % of what [`Split::All`] gives at every rate; see docs/split.md.
-const AUTO_SHARE: u32 = 12;
+/// Pieces in a limit with [`LateSegmentation::Auto`]: of the divisors tried by `taut sim split`, the least
+/// that keeps 95 % of what [`LateSegmentation::EachSegment`] gives at every rate; see docs/split.md.
+const AUTO_FRACTION: u32 = 12;
 
-/// A text that is no [`Split`].
+/// A text that is no [`LateSegmentation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseSplitError;
+pub struct ParseLateSegmentationError;
 
-impl fmt::Display for ParseSplitError {
+impl fmt::Display for ParseLateSegmentationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("allowed: auto, off, all, a part of the limit from 1/1 to 1/1000, or a time from 1us to 10s")
     }
 }
 
-impl core::error::Error for ParseSplitError {}
+impl core::error::Error for ParseLateSegmentationError {}
 
-impl FromStr for Split {
-    type Err = ParseSplitError;
+impl FromStr for LateSegmentation {
+    type Err = ParseLateSegmentationError;
 
-    fn from_str(text: &str) -> Result<Self, ParseSplitError> {
+    fn from_str(text: &str) -> Result<Self, ParseLateSegmentationError> {
         match text {
             "off" => Ok(Self::Off),
             "auto" => Ok(Self::Auto),
-            "all" => Ok(Self::All),
+            "all" => Ok(Self::EachSegment),
             _ => match text.strip_prefix("1/") {
                 Some(share) => match share.parse() {
-                    Ok(share) if SHARES.contains(&share) => Ok(Self::Share(share)),
-                    _ => Err(ParseSplitError),
+                    Ok(share) if LIMIT_FRACTIONS.contains(&share) => Ok(Self::LimitFraction(share)),
+                    _ => Err(ParseLateSegmentationError),
                 },
                 None => match parse_time_ns(text) {
-                    Ok(ns) if PIECE_NS.contains(&ns) => Ok(Self::Time(ns)),
-                    _ => Err(ParseSplitError),
+                    Ok(ns) if CHUNK_NS.contains(&ns) => Ok(Self::Time(ns)),
+                    _ => Err(ParseLateSegmentationError),
                 },
             },
         }
     }
 }
 
-impl fmt::Display for Split {
+impl fmt::Display for LateSegmentation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Off => f.write_str("off"),
             Self::Auto => f.write_str("auto"),
-            Self::Share(share) => write!(f, "1/{share}"),
-            Self::All => f.write_str("all"),
+            Self::LimitFraction(share) => write!(f, "1/{share}"),
+            Self::EachSegment => f.write_str("all"),
             Self::Time(ns) => write_time(f, ns),
         }
     }
 }
 
-impl Split {
+impl LateSegmentation {
     /// Pieces in a limit, if that is what says how long they are.
     const fn share(self) -> Option<NonZeroU32> {
         match self {
-            Self::Auto => NonZeroU32::new(AUTO_SHARE),
-            Self::Share(share) => NonZeroU32::new(share),
-            Self::Off | Self::All | Self::Time(_) => None,
+            Self::Auto => NonZeroU32::new(AUTO_FRACTION),
+            Self::LimitFraction(share) => NonZeroU32::new(share),
+            Self::Off | Self::EachSegment | Self::Time(_) => None,
         }
     }
 
@@ -116,7 +116,7 @@ impl Split {
     pub(crate) const fn with(self, support: ChunkSupport) -> Self {
         match (self, support) {
             (Self::Off, _) | (_, ChunkSupport::None) => Self::Off,
-            (_, ChunkSupport::SingleSegment) => Self::All,
+            (_, ChunkSupport::SingleSegment) => Self::EachSegment,
             (split, ChunkSupport::Any) => split,
         }
     }
@@ -125,9 +125,9 @@ impl Split {
     /// Packets say nothing of bytes.
     pub(crate) const fn at_first(self, unit: Unit) -> (Option<NonZeroU32>, u32) {
         match (self, unit) {
-            (Self::Auto | Self::Share(_), Unit::Bytes) => (self.share(), 0),
-            (Self::Off | Self::Auto | Self::Share(_), _) => (None, u32::MAX),
-            (Self::All | Self::Time(_), _) => (None, 0),
+            (Self::Auto | Self::LimitFraction(_), Unit::Bytes) => (self.share(), 0),
+            (Self::Off | Self::Auto | Self::LimitFraction(_), _) => (None, u32::MAX),
+            (Self::EachSegment | Self::Time(_), _) => (None, 0),
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::AnyLimit;
 use taut_path::qdisc::{Backlog, Fifo, RequeueSupport};
 use taut_path::{
-    AnyQdisc, DropReason, Packet, PacketSink, Qdisc, Queue, QueueConfig, Segmentation, Split, Stop,
+    AnyQdisc, DropReason, LateSegmentation, Packet, PacketSink, Qdisc, Queue, QueueConfig,
+    Segmentation, Stop,
 };
 
 const HEADER_BYTES: u32 = 54;
@@ -17,13 +18,13 @@ fn long(frame: u32, segments: u32) -> Packet {
     packet
 }
 
-fn queue(discipline: &str, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+fn queue(discipline: &str, limit: AnyLimit, split: LateSegmentation) -> Queue<FakeRing> {
     queue_of(discipline.parse().expect("it is well formed"), limit, split)
 }
 
-fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: LateSegmentation) -> Queue<FakeRing> {
     let config = QueueConfig {
-        split,
+        late_segmentation: split,
         ..QueueConfig::default()
     };
     Queue::builder_for(FakeRing::new(64))
@@ -61,7 +62,7 @@ fn go_on(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
 #[test]
 fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
     let (mut queue, mut books) = (
-        queue("pfifo", AnyLimit::off(), Split::All),
+        queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment),
         Books::default(),
     );
     queue.enqueue(long(7, 3), 0, &mut books);
@@ -86,7 +87,7 @@ fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
 
 #[test]
 fn what_is_in_front_is_a_segment_and_the_backlog_is_the_rest_with_its_headers() {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(0, 4), 0, &mut books);
     queue.enqueue(packet(1, 60), 0, &mut books);
@@ -106,7 +107,11 @@ fn what_is_in_front_is_a_segment_and_the_backlog_is_the_rest_with_its_headers() 
 
 #[test]
 fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
-    let mut queue = queue("pfifo_fast", AnyLimit::packets(1), Split::All);
+    let mut queue = queue(
+        "pfifo_fast",
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     queue.enqueue(long(0, 3), 0, &mut books);
     queue.enqueue(packet(1, 60), 0, &mut books);
@@ -129,7 +134,11 @@ fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
 #[test]
 fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
     let discipline = "fq_codel quantum 1514";
-    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut queue = queue(
+        discipline,
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     for flow in 0..2 {
         let mut packet = long(flow, 6);
@@ -155,7 +164,11 @@ fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
         "codel target 1ms interval 10ms",
         "fq_codel target 1ms interval 10ms",
     ] {
-        let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+        let mut queue = queue(
+            discipline,
+            AnyLimit::packets(1),
+            LateSegmentation::EachSegment,
+        );
         let mut books = Books::default();
         for frame in 0..3 {
             queue.enqueue(long(frame, 40), 0, &mut books);
@@ -183,7 +196,7 @@ fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
 #[test]
 fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_waits_for_its_pieces()
  {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(3, 5), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -200,7 +213,11 @@ fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_w
 #[test]
 fn an_overflow_may_drop_a_rest() {
     let discipline = "fq_codel limit 2 flows 1";
-    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut queue = queue(
+        discipline,
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     queue.enqueue(long(0, 5), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -216,7 +233,7 @@ fn an_overflow_may_drop_a_rest() {
 #[test]
 fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
     let (mut queue, mut books) = (
-        queue("pfifo", AnyLimit::off(), Split::All),
+        queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment),
         Books::default(),
     );
     queue.device_mut().longest_bytes = 1_000;
@@ -230,13 +247,13 @@ fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
 
 #[test]
 fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
-    let mut off = queue("pfifo", AnyLimit::off(), Split::Off);
+    let mut off = queue("pfifo", AnyLimit::off(), LateSegmentation::Off);
     let mut books = Books::default();
     off.enqueue(long(0, 5), 0, &mut books);
     let _ = off.run(0, &mut books);
     assert_eq!(sent(&off), [(0, 0, 4_554, true)]);
 
-    let mut all = queue("pfifo", AnyLimit::off(), Split::All);
+    let mut all = queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment);
     all.enqueue(long(0, 1), 0, &mut books);
     let _ = all.run(0, &mut books);
     assert_eq!(sent(&all), [(0, 0, 554, true)]);
@@ -247,7 +264,7 @@ fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
 fn more_packets_than_can_be_cut_at_a_time_go_whole() {
     let limit: AnyLimit = AnyLimit::packets(10_000);
     let config = QueueConfig {
-        split: Split::All,
+        late_segmentation: LateSegmentation::EachSegment,
         ..QueueConfig::default()
     };
     let mut queue = Queue::builder_for(FakeRing::new(10_000))
@@ -279,7 +296,7 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
 
 #[test]
 fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(0, 3), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -297,7 +314,10 @@ fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
 #[test]
 fn a_limit_counts_a_piece_with_its_headers() {
     let limit = "2000".parse().expect("a limit");
-    let (mut queue, mut books) = (queue("pfifo", limit, Split::All), Books::default());
+    let (mut queue, mut books) = (
+        queue("pfifo", limit, LateSegmentation::EachSegment),
+        Books::default(),
+    );
     queue.enqueue(long(0, 9), 0, &mut books);
     assert_eq!(queue.run(0, &mut books), Stop::Limit);
     assert_eq!(queue.in_flight(), 2 * 1_054);
@@ -307,11 +327,11 @@ fn a_limit_counts_a_piece_with_its_headers() {
 fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
     // A twelfth of 2,000 is less than a segment; of 60,000 it holds four; of 200,000 all of it.
     for (limit, split, bytes) in [
-        ("2000", Split::Auto, 1_054),
-        ("60000", Split::Auto, 4_054),
-        ("60000", Split::Share(6), 8_554),
-        ("60000", Split::Share(8), 7_054),
-        ("200000", Split::Auto, 8_554),
+        ("2000", LateSegmentation::Auto, 1_054),
+        ("60000", LateSegmentation::Auto, 4_054),
+        ("60000", LateSegmentation::LimitFraction(6), 8_554),
+        ("60000", LateSegmentation::LimitFraction(8), 7_054),
+        ("200000", LateSegmentation::Auto, 8_554),
     ] {
         let limit = limit.parse().expect("a limit");
         let (mut queue, mut books) = (queue("pfifo", limit, split), Books::default());
@@ -320,7 +340,10 @@ fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
         assert_eq!(sent(&queue)[0].2, bytes, "{split}");
     }
     let rule = "dql".parse().expect("a limit");
-    let (mut queue, mut books) = (queue("pfifo", rule, Split::Auto), Books::default());
+    let (mut queue, mut books) = (
+        queue("pfifo", rule, LateSegmentation::Auto),
+        Books::default(),
+    );
     let mut longest = Vec::new();
     for now_ns in (0..400_000_000).step_by(200_000) {
         while queue.backlog().packets < 10 {
@@ -341,26 +364,33 @@ fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
 #[test]
 fn where_no_limit_says_bytes_auto_cuts_nothing() {
     for limit in [AnyLimit::off(), AnyLimit::packets(3)] {
-        let (mut queue, mut books) = (queue("pfifo", limit, Split::Auto), Books::default());
+        let (mut queue, mut books) = (
+            queue("pfifo", limit, LateSegmentation::Auto),
+            Books::default(),
+        );
         queue.enqueue(long(0, 60), 0, &mut books);
         let _ = queue.run(0, &mut books);
         assert_eq!(sent(&queue), [(0, 0, 59_554, true)]);
     }
-    assert_eq!(QueueConfig::default().split, Split::Auto);
+    assert_eq!(
+        QueueConfig::default().late_segmentation,
+        LateSegmentation::Auto
+    );
 }
 
 #[test]
 fn a_split_says_how_it_is_spelled() {
     for text in ["off", "auto", "1/8", "1/1000", "all", "250us", "1ms"] {
         assert_eq!(
-            text.parse::<Split>().map(|split| split.to_string()),
+            text.parse::<LateSegmentation>()
+                .map(|split| split.to_string()),
             Ok(text.into())
         );
     }
     for text in [
         "", "auto ", "0", "100ns", "11s", "3", "1/0", "1/1001", "1/", "2/3",
     ] {
-        assert!(text.parse::<Split>().is_err(), "{text}");
+        assert!(text.parse::<LateSegmentation>().is_err(), "{text}");
     }
 }
 
@@ -405,7 +435,7 @@ fn plain_queue(requeue_support: RequeueSupport) -> Queue<FakeRing> {
     queue_of(
         AnyQdisc::new("plain", plain),
         AnyLimit::packets(1),
-        Split::All,
+        LateSegmentation::EachSegment,
     )
 }
 

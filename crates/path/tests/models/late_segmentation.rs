@@ -1,6 +1,6 @@
 //! Model checks of super-packets in pieces: whoever sees the end of one first, it ends once.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models split::`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models late_segmentation::`
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::support::{Reap, Submit, pair};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
+use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
 
 /// The frames that ended. Not one of loom's locks: it orders nothing.
 #[derive(Clone, Default)]
@@ -40,7 +40,7 @@ fn queue(limit: Fixed, packets: u32, ends: &mut Ends) -> Halves {
     let halves = Queue::builder(submit, reap)
         .with_limit(limit)
         .with_qdisc(Fifo::new(packets))
-        .split(Split::All)
+        .late_segmentation(LateSegmentation::EachSegment)
         .build_halves(0);
     let (mut sender, completer, _) = halves.expect("valid settings");
     for frame in 0..packets {

@@ -1,14 +1,15 @@
 //! How long pieces are: as long as the device takes a time for, whatever its rate becomes.
 
 use taut_path::{
-    AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation, Split,
+    AnyLimit, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, QueueConfig,
+    Segmentation,
 };
 
 use crate::support::wire::Wire;
 
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
-const PIECE_NS: u64 = 250_000;
+const CHUNK_NS: u64 = 250_000;
 /// The device interrupts so often.
 const ROUND_NS: u64 = 200_000;
 
@@ -33,10 +34,10 @@ struct Saturated {
 }
 
 impl Saturated {
-    fn new(limit: &str, split: Split, bytes_per_s: u64) -> Self {
+    fn new(limit: &str, split: LateSegmentation, bytes_per_s: u64) -> Self {
         let wire = Wire::new(bytes_per_s, 256);
         let config = QueueConfig {
-            split,
+            late_segmentation: split,
             ..QueueConfig::default()
         };
         let limit: AnyLimit = limit.parse().expect("a limit");
@@ -84,7 +85,7 @@ impl Saturated {
 
 /// What a piece is at a rate: whole segments, one at least.
 fn expected_bytes(bytes_per_s: u64) -> u32 {
-    let bytes = (bytes_per_s * PIECE_NS / 1_000_000_000) as u32;
+    let bytes = (bytes_per_s * CHUNK_NS / 1_000_000_000) as u32;
     let segments = bytes.saturating_sub(HEADER_BYTES) / EACH_BYTES;
     (HEADER_BYTES + segments.clamp(1, 40) * EACH_BYTES).min(HEADER_BYTES + 40 * EACH_BYTES)
 }
@@ -94,7 +95,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[test]
 fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
-        let mut run = Saturated::new(limit, Split::Time(PIECE_NS), 12_500_000);
+        let mut run = Saturated::new(limit, LateSegmentation::Time(CHUNK_NS), 12_500_000);
         for rate in [
             12_500_000,
             1_250_000,
@@ -121,7 +122,11 @@ fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
 #[test]
 fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
     for rule in ["dql", "taut"] {
-        for split in [Split::All, Split::Auto, Split::Time(PIECE_NS)] {
+        for split in [
+            LateSegmentation::EachSegment,
+            LateSegmentation::Auto,
+            LateSegmentation::Time(CHUNK_NS),
+        ] {
             let mut run = Saturated::new(&format!("{rule}:2ms"), split, 12_500_000);
             for rate in [12_500_000, 1_250_000, 12_500_000, 125_000_000] {
                 run.queue.device_mut().bytes_per_s = rate;
@@ -146,7 +151,7 @@ fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_tim
 
 #[test]
 fn until_the_rate_is_known_a_piece_is_one_segment() {
-    let mut run = Saturated::new("dql", Split::Time(PIECE_NS), 1_250_000_000);
+    let mut run = Saturated::new("dql", LateSegmentation::Time(CHUNK_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
     run.queue.enqueue(packet, 0, &mut Nowhere);

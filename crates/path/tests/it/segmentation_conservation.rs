@@ -12,7 +12,9 @@ use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::{CompleteError, QueueConfig};
 use taut_path::tsq::{Budgets, Charges, Flow, ReleasingSink, Settings};
-use taut_path::{DropReason, Event, Packet, PacketSink, Probe, Queue, Segmentation, Split, Stop};
+use taut_path::{
+    DropReason, Event, LateSegmentation, Packet, PacketSink, Probe, Queue, Segmentation, Stop,
+};
 
 const HEADER_BYTES: u16 = 54;
 const EACH_BYTES: u16 = 1_000;
@@ -149,10 +151,10 @@ struct World<L: Limit> {
 }
 
 impl<L: Limit> World<L> {
-    fn new(limit: L, discipline: &str, split: Split) -> Self {
+    fn new(limit: L, discipline: &str, split: LateSegmentation) -> Self {
         let config = QueueConfig {
             reap_budget_packets: 5,
-            split,
+            late_segmentation: split,
             ..QueueConfig::default()
         };
         let qdisc = match discipline.strip_prefix("shaped ") {
@@ -296,7 +298,7 @@ const DISCIPLINES: [&str; 6] = [
     "shaped fq_codel limit 9 flows 4",
 ];
 
-fn play<L: Limit>(limit: L, discipline: &str, split: Split, steps: &[Step]) {
+fn play<L: Limit>(limit: L, discipline: &str, split: LateSegmentation, steps: &[Step]) {
     let mut world = World::new(limit, discipline, split);
     for step in steps {
         world.step(step);
@@ -313,10 +315,10 @@ proptest! {
         depth in 1u32..9,
         bytes in 0u32..20_000,
         split in prop_oneof![
-            Just(Split::All),
-            Just(Split::Auto),
-            (1u32..20).prop_map(Split::Share),
-            (1_000u64..5_000_000).prop_map(Split::Time),
+            Just(LateSegmentation::EachSegment),
+            Just(LateSegmentation::Auto),
+            (1u32..20).prop_map(LateSegmentation::LimitFraction),
+            (1_000u64..5_000_000).prop_map(LateSegmentation::Time),
         ],
     ) {
         for discipline in DISCIPLINES {
