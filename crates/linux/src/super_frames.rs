@@ -143,7 +143,7 @@ impl FrameSource for SuperFrames {
     }
 
     fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
-        let index = piece.piece()?.first_segment;
+        let index = piece.chunk()?.first_segment;
         let (pool, frame) = self.pool(piece.frame());
         let written = pool.with(&frame, |space| {
             let (header, space) = VirtioNetHeader::split(space)?;

@@ -155,7 +155,7 @@
 //! | stray | handed back by a driver, and never sent by this queue |
 //! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
 //! | super-packet | a packet that is cut into segments, by the device or before it |
-//! | piece, remainder | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
+//! | chunk, remainder | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
 //! | budget | what several queues ([`budget`]), or the packets of one flow ([`tsq`]), may have in flight together |
 //! | need | the smallest limit with which the device would not have run dry in an interval |
 //!
@@ -205,7 +205,7 @@ struct Readme;
 pub use driver::{Completions, InRing, TxRing};
 pub use late_segmentation::LateSegmentation;
 pub use limit::{AnyLimit, Limit};
-pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation};
+pub use packet::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};

@@ -1,13 +1,13 @@
 //! The descriptor that travels the path.
 
+mod chunk;
 mod mark;
-mod piece;
 
 use core::num::{NonZeroU16, NonZeroU32};
 
+pub use chunk::Chunk;
+pub(crate) use chunk::MAX_SEGMENTS;
 pub(crate) use mark::Mark;
-pub(crate) use piece::MOST_SEGMENTS;
-pub use piece::Piece;
 
 /// Where a packet's bytes are: an index into the pool of the device that owns them.
 ///
@@ -65,8 +65,8 @@ pub enum Ecn {
     Marked,
 }
 
-/// Bit of `Packet::ecn`: the packet is a [`Piece`], and `charge_bytes` are its position.
-const IS_PIECE: u8 = 1 << 7;
+/// Bit of `Packet::ecn`: the packet is a [`Chunk`], and `charge_bytes` are its position.
+const IS_CHUNK: u8 = 1 << 7;
 
 /// A packet on its way to the device: small, moved and never copied.
 ///
@@ -87,7 +87,7 @@ pub struct Packet {
     pub(crate) mark: Mark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Piece`].
+    /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Chunk`].
     ecn: u8,
 }
 
@@ -139,7 +139,7 @@ impl Packet {
     /// Whether it may be marked, or was.
     #[inline]
     pub const fn ecn(&self) -> Ecn {
-        match self.ecn & !IS_PIECE {
+        match self.ecn & !IS_CHUNK {
             0 => Ecn::NotCapable,
             1 => Ecn::Capable,
             _ => Ecn::Marked,
@@ -149,24 +149,24 @@ impl Packet {
     /// Says whether it may be marked, or marks it.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = self.ecn & IS_PIECE | ecn as u8;
+        self.ecn = self.ecn & IS_CHUNK | ecn as u8;
     }
 
     #[inline]
-    pub(crate) const fn is_piece(&self) -> bool {
-        self.ecn & IS_PIECE != 0
+    pub(crate) const fn is_chunk(&self) -> bool {
+        self.ecn & IS_CHUNK != 0
     }
 
-    /// Memory that the packet holds, in bytes; 0 for a piece, whose super-packet holds it.
+    /// Memory that the packet holds, in bytes; 0 for a chunk, whose super-packet holds it.
     #[inline]
     pub const fn charge_bytes(&self) -> u32 {
-        if self.is_piece() {
+        if self.is_chunk() {
             return 0;
         }
         self.charge_bytes
     }
 
-    /// The same of what is not in the device, where the pieces are.
+    /// The same of what is not in the device, where the chunks are.
     #[inline]
     pub(crate) const fn memory_bytes(&self) -> u32 {
         self.charge_bytes
@@ -179,7 +179,7 @@ impl Packet {
         self.mark.leave_epoch();
     }
 
-    /// Ends the packet and returns its frame. Not for a piece, whose frame others have too: return it to
+    /// Ends the packet and returns its frame. Not for a chunk, whose frame others have too: return it to
     /// the queue, which passes the whole packet to its sink.
     #[inline]
     pub const fn into_frame(self) -> Frame {
@@ -285,11 +285,11 @@ pub trait PacketSink {
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
     fn marked(&mut self, _packet: &Packet) {}
-    /// A [piece](Piece) of a super-packet came back. Not an end: that comes for the whole packet, when the
+    /// A [chunk](Chunk) of a super-packet came back. Not an end: that comes for the whole packet, when the
     /// last of it came back.
-    fn piece_freed(&mut self, _piece: &Packet) {}
+    fn chunk_freed(&mut self, _chunk: &Packet) {}
     /// So many segments of a super-packet were dropped after others of it were sent: what waited, or what the
-    /// device refused. Not an end: the whole packet is dropped, too, when its last piece came back.
+    /// device refused. Not an end: the whole packet is dropped, too, when its last chunk came back.
     fn segments_dropped(&mut self, _of: &Packet, _reason: DropReason) {}
     /// A driver handed back a packet that this queue never sent: it made it up, perhaps because it
     /// completed one twice, or it is of another queue, whose frames may be of another pool. Nobody
@@ -313,8 +313,8 @@ impl<S: PacketSink + ?Sized> PacketSink for &mut S {
         (**self).marked(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        (**self).piece_freed(piece);
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        (**self).chunk_freed(chunk);
     }
 
     fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {

@@ -13,7 +13,7 @@ pub enum Event<'a> {
     Enqueued(&'a Packet),
     /// The discipline gave a packet to the transmit queue.
     Dequeued(&'a Packet),
-    /// The discipline got back what is left of the packet that it gave last, of which a piece was sent.
+    /// The discipline got back what is left of the packet that it gave last, of which a chunk was sent.
     Requeued(&'a Packet),
     /// A packet was dropped. For [`DropReason::DeviceRefused`] it was told as sent before.
     Dropped(&'a Packet, DropReason),

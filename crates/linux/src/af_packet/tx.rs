@@ -133,7 +133,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let number = ring.shared.state.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
         let filled = ring.writer.fill(ring.shared.state.slot(number), |bytes| {
-            let length = match packet.piece() {
+            let length = match packet.chunk() {
                 None => source.copy_to(&packet, bytes),
                 Some(_) => source.write_segment(&packet, bytes)?,
             };

@@ -17,7 +17,7 @@ use crate::packet::Packet;
 
 pub use early_completion::{CompletionStatus, EarlyCompletionDetector};
 
-/// Which pieces of super-packets a driver sends.
+/// Which chunks of super-packets a driver sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChunkSupport {
     /// None: super-packets go whole.
@@ -48,7 +48,7 @@ pub trait TxRing {
         1
     }
 
-    /// Which [pieces](crate::Piece) of a super-packet it can send: some of its segments, with headers of
+    /// Which [chunks](crate::Chunk) of a super-packet it can send: some of its segments, with headers of
     /// their own, written anywhere but into the frame. It is never given others. It does not change.
     #[inline]
     fn chunk_support(&self) -> ChunkSupport {

@@ -1,13 +1,13 @@
-//! Super-packets that go to the device in pieces, cut as late as can be.
+//! Super-packets that go to the device in chunks, cut as late as can be.
 //!
 //! What is in front of a packet can only be waited for, and a super-packet is in front of others
 //! for long: 5 ms at 100 Mbit/s. With a [`LateSegmentation`], a queue takes a super-packet from its discipline
 //! and gives the device only the first of its segments; the rest goes back to where it was taken
 //! from, first in its class, and what comes first there overtakes it.
 //!
-//! A piece is an object of its own for the ring, the limit, probes and traces. The frame, its
-//! charge and its flow's budget come back once: when the rest is gone and the last piece has come
-//! back. Only drivers that say so are given pieces ([`TxRing::chunk_support`](crate::TxRing::pieces)).
+//! A chunk is an object of its own for the ring, the limit, probes and traces. The frame, its
+//! charge and its flow's budget come back once: when the rest is gone and the last chunk has come
+//! back. Only drivers that say so are given chunks ([`TxRing::chunk_support`](crate::TxRing::chunks)).
 
 mod table;
 
@@ -22,32 +22,32 @@ use crate::units::{parse_time_ns, write_time};
 
 pub(crate) use table::{Cutter, Ended, Joiner, Plan, Uncut, table};
 
-/// How long the pieces of a super-packet may be.
+/// How long the chunks of a super-packet may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LateSegmentation {
     /// Super-packets go whole.
     Off,
-    /// A piece is at most a twelfth of the limit that is in force. Where there is none, or one in
+    /// A chunk is at most a twelfth of the limit that is in force. Where there is none, or one in
     /// packets, super-packets go whole.
     #[default]
     Auto,
-    /// A piece is at most this part of the limit, a 1 above it: the same with another divisor,
+    /// A chunk is at most this part of the limit, a 1 above it: the same with another divisor,
     /// within [`LIMIT_FRACTIONS`].
     LimitFraction(u32),
     /// Each segment goes alone.
     EachSegment,
-    /// A piece is as long as the device takes so many ns for, at the rate that the queue measures,
+    /// A chunk is as long as the device takes so many ns for, at the rate that the queue measures,
     /// but never less than a segment; and one segment while the rate is not known.
     Time(u64),
 }
 
-/// The shortest and the longest time of a piece: those of a cap in time.
+/// The shortest and the longest time of a chunk: those of a cap in time.
 pub const CHUNK_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 
-/// Pieces in a limit. More than the most, and a piece is one segment under any limit that there is.
+/// Chunks in a limit. More than the most, and a chunk is one segment under any limit that there is.
 pub const LIMIT_FRACTIONS: RangeInclusive<u32> = 1..=1_000;
 
-/// Pieces in a limit with [`LateSegmentation::Auto`]: of the divisors tried by `taut sim split`, the least
+/// Chunks in a limit with [`LateSegmentation::Auto`]: of the divisors tried by `taut sim split`, the least
 /// that keeps 95 % of what [`LateSegmentation::EachSegment`] gives at every rate; see docs/split.md.
 const AUTO_FRACTION: u32 = 12;
 
@@ -98,7 +98,7 @@ impl fmt::Display for LateSegmentation {
 }
 
 impl LateSegmentation {
-    /// Pieces in a limit, if that is what says how long they are.
+    /// Chunks in a limit, if that is what says how long they are.
     const fn share(self) -> Option<NonZeroU32> {
         match self {
             Self::Auto => NonZeroU32::new(AUTO_FRACTION),
@@ -112,7 +112,7 @@ impl LateSegmentation {
         self.share().is_some()
     }
 
-    /// What of it can be done for a driver that sends such pieces.
+    /// What of it can be done for a driver that sends such chunks.
     pub(crate) const fn with(self, support: ChunkSupport) -> Self {
         match (self, support) {
             (Self::Off, _) | (_, ChunkSupport::None) => Self::Off,
@@ -121,7 +121,7 @@ impl LateSegmentation {
         }
     }
 
-    /// Pieces in a limit of this unit, and the most bytes of a piece before anything else is known.
+    /// Chunks in a limit of this unit, and the most bytes of a chunk before anything else is known.
     /// Packets say nothing of bytes.
     pub(crate) const fn at_first(self, unit: Unit) -> (Option<NonZeroU32>, u32) {
         match (self, unit) {

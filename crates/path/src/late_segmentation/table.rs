@@ -1,9 +1,9 @@
 //! The packets that are cut at the moment, and how the two halves of a queue agree on their ends.
 //!
-//! The sender holds the rest of each, and counts its pieces for itself. When it gives up the last
-//! of it, it leaves the whole packet here and says how many pieces there were; the completer says
-//! how many came back. Whoever finds then that no piece is left takes the packet and ends it. The
-//! last piece is counted before the device can see it, so that the sender ends none but those whose
+//! The sender holds the rest of each, and counts its chunks for itself. When it gives up the last
+//! of it, it leaves the whole packet here and says how many chunks there were; the completer says
+//! how many came back. Whoever finds then that no chunk is left takes the packet and ends it. The
+//! last chunk is counted before the device can see it, so that the sender ends none but those whose
 //! rest is dropped.
 
 use alloc::boxed::Box;
@@ -13,15 +13,15 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
-use crate::packet::{DropReason, MOST_SEGMENTS, Mark, Packet, Segmentation};
+use crate::packet::{DropReason, MAX_SEGMENTS, Mark, Packet, Segmentation};
 
 /// What is known of a packet that is cut; this if the place is free.
 const FREE: u32 = 0;
-/// There is a rest: as if more pieces were in the device than there can be, less those that came
+/// There is a rest: as if more chunks were in the device than there can be, less those that came
 /// back.
-const OPEN: u32 = MOST_SEGMENTS;
-/// Pieces that the device has, once there is no rest.
-const PIECES: u32 = 2 * MOST_SEGMENTS - 1;
+const OPEN: u32 = MAX_SEGMENTS;
+/// Chunks that the device has, once there is no rest.
+const CHUNKS: u32 = 2 * MAX_SEGMENTS - 1;
 /// There is no rest any more: the packet is left here.
 const CLOSED: u32 = 1 << 18;
 /// Why the rest was dropped, if it was: one more than the index of the reason.
@@ -57,34 +57,34 @@ impl TablePlace {
         })
     }
 
-    /// So many pieces less. Returns the packet if that was all of it.
+    /// So many chunks less. Returns the packet if that was all of it.
     #[inline]
-    fn pieces_ended(&self, pieces: u32) -> Option<Ended> {
-        let was = self.state.fetch_sub(pieces, Ordering::AcqRel);
-        if was & (CLOSED | PIECES) != CLOSED | pieces {
+    fn chunks_ended(&self, chunks: u32) -> Option<Ended> {
+        let was = self.state.fetch_sub(chunks, Ordering::AcqRel);
+        if was & (CLOSED | CHUNKS) != CLOSED | chunks {
             return None;
         }
         self.end(was)
     }
 
-    /// There is no rest any more: `whole` went in so many pieces, with which it ends. Returns it if
+    /// There is no rest any more: `whole` went in so many chunks, with which it ends. Returns it if
     /// all of them came back.
-    fn close(&self, whole: Packet, pieces: u32, reason: Option<DropReason>) -> Option<Ended> {
+    fn close(&self, whole: Packet, chunks: u32, reason: Option<DropReason>) -> Option<Ended> {
         // There is room: the place is this packet's alone.
         let _ = self.whole.push(whole);
         let closed = CLOSED | reason_bits(reason);
-        let change = closed.wrapping_add(pieces).wrapping_sub(OPEN);
+        let change = closed.wrapping_add(chunks).wrapping_sub(OPEN);
         let is = self.state.fetch_add(change, Ordering::AcqRel);
         let is = is.wrapping_add(change);
-        if is & PIECES != 0 {
+        if is & CHUNKS != 0 {
             return None;
         }
         self.end(is)
     }
 }
 
-/// Makes the two ends of a table. `pieces_in_limit`: how long pieces are, where a limit says so.
-pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
+/// Makes the two ends of a table. `chunks_in_limit`: how long chunks are, where a limit says so.
+pub(crate) fn table(chunks_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
     let places: Arc<[TablePlace]> = (0..PLACES)
         .map(|_| TablePlace {
             state: AtomicU32::new(FREE),
@@ -95,7 +95,7 @@ pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
         sent: places.iter().map(|_| Sent::default()).collect(),
         next: 0,
         places: places.clone(),
-        pieces_in_limit,
+        chunks_in_limit,
     };
     (cutter, Joiner { places })
 }
@@ -107,15 +107,15 @@ pub(crate) struct Cutter {
     sent: Box<[Sent]>,
     /// Where to look for a free place first.
     next: u32,
-    /// How many pieces a limit has, where that says how long they are.
-    pub pieces_in_limit: Option<NonZeroU32>,
+    /// How many chunks a limit has, where that says how long they are.
+    pub chunks_in_limit: Option<NonZeroU32>,
 }
 
 /// What was sent of a packet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     segments: u32,
-    pieces: u32,
+    chunks: u32,
 }
 
 /// A packet that may be cut, or what is left of it.
@@ -140,12 +140,12 @@ impl Uncut {
     }
 }
 
-/// How a packet is being cut: which of its segments are next, and how long its pieces are.
+/// How a packet is being cut: which of its segments are next, and how long its chunks are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     number: u32,
     first_segment: u32,
-    /// Segments of a piece, and their length as one object; only the last may be shorter.
+    /// Segments of a chunk, and their length as one object; only the last may be shorter.
     segments: u32,
     pub bytes: u32,
     header_bytes: u32,
@@ -163,26 +163,26 @@ impl Plan {
         self.bytes - self.header_bytes
     }
 
-    /// Pieces that what is left makes, at least 1.
-    pub(crate) const fn pieces(&self) -> u32 {
+    /// Chunks that what is left makes, at least 1.
+    pub(crate) const fn chunks(&self) -> u32 {
         (self.left_bytes - self.header_bytes).div_ceil(self.payload_bytes())
     }
 
-    /// Length of the next so many pieces together.
-    pub(crate) const fn bytes_of(&self, pieces: u32) -> u32 {
-        let payload = pieces.saturating_mul(self.payload_bytes());
+    /// Length of the next so many chunks together.
+    pub(crate) const fn bytes_of(&self, chunks: u32) -> u32 {
+        let payload = chunks.saturating_mul(self.payload_bytes());
         let left = self.left_bytes - self.header_bytes;
         let payload = if payload < left { payload } else { left };
-        payload.saturating_add(pieces.saturating_mul(self.header_bytes))
+        payload.saturating_add(chunks.saturating_mul(self.header_bytes))
     }
 
-    /// The next piece, which is not the last.
+    /// The next chunk, which is not the last.
     #[inline]
-    pub(crate) const fn piece(&self, packet: &Packet, mark: Mark) -> Packet {
-        packet.piece_of(self.number, self.first_segment, self.bytes, mark)
+    pub(crate) const fn chunk(&self, packet: &Packet, mark: Mark) -> Packet {
+        packet.chunk_of(self.number, self.first_segment, self.bytes, mark)
     }
 
-    /// The next piece was sent, and was not the last.
+    /// The next chunk was sent, and was not the last.
     #[inline]
     pub(crate) const fn advance(&mut self) {
         self.first_segment += self.segments;
@@ -191,7 +191,7 @@ impl Plan {
 }
 
 impl Cutter {
-    /// How `packet` is cut, if no piece should be longer than `most_bytes`; `None` if it goes
+    /// How `packet` is cut, if no chunk should be longer than `most_bytes`; `None` if it goes
     /// whole. Nothing changes.
     #[inline]
     pub(crate) fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
@@ -213,14 +213,14 @@ impl Cutter {
             None if payload_bytes.div_ceil(segments.saturating_mul(each_bytes)) <= 1 => {
                 return None;
             }
-            None if payload_bytes.div_ceil(each_bytes) >= MOST_SEGMENTS => return None,
+            None if payload_bytes.div_ceil(each_bytes) >= MAX_SEGMENTS => return None,
             None => (self.free()?, 0),
         };
         Some(Plan {
             number,
             first_segment,
             segments,
-            // A rest may be shorter than one piece.
+            // A rest may be shorter than one chunk.
             bytes: header_bytes + segments.saturating_mul(each_bytes).min(payload_bytes),
             header_bytes,
             left_bytes: packet.bytes,
@@ -244,7 +244,7 @@ impl Cutter {
         self.sent[number as usize]
     }
 
-    /// Before the first piece of a packet is sent.
+    /// Before the first chunk of a packet is sent.
     pub(crate) fn begin(&mut self, plan: &Plan) {
         if plan.is_first() {
             self.place(plan.number).state.store(OPEN, Ordering::Release);
@@ -253,44 +253,44 @@ impl Cutter {
         }
     }
 
-    /// So many pieces of `packet` were sent, up to where `plan` is now: makes it the rest.
-    pub(crate) fn went(&mut self, plan: &Plan, packet: &mut Packet, pieces: u32) {
+    /// So many chunks of `packet` were sent, up to where `plan` is now: makes it the rest.
+    pub(crate) fn went(&mut self, plan: &Plan, packet: &mut Packet, chunks: u32) {
         let sent = &mut self.sent[plan.number as usize];
-        sent.pieces += pieces;
+        sent.chunks += chunks;
         sent.segments = plan.first_segment;
         packet.become_rest(plan.number, plan.left_bytes);
     }
 
-    /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in
+    /// The last chunk of what `plan` has left of `packet`, about to be sent. The packet is left in
     /// the table.
     pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
-        let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
-        piece.become_last();
+        let mut chunk = packet.chunk_of(number, first_segment, plan.left_bytes, mark);
+        chunk.become_last();
         packet.become_whole(first_segment);
-        let pieces = self.sent(number).pieces + 1;
+        let chunks = self.sent(number).chunks + 1;
         // One at least is not back: it was not sent yet.
-        let _ = self.place(number).close(packet, pieces, None);
-        piece
+        let _ = self.place(number).close(packet, chunks, None);
+        chunk
     }
 
-    /// The device did not take `piece`, the last of its packet. Returns the packet if nothing of it
+    /// The device did not take `chunk`, the last of its packet. Returns the packet if nothing of it
     /// is in the device.
-    pub(crate) fn last_refused(&mut self, piece: &Packet) -> Option<Ended> {
-        let place = self.place(piece.cut_number());
+    pub(crate) fn last_refused(&mut self, chunk: &Packet) -> Option<Ended> {
+        let place = self.place(chunk.cut_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
-        // The refused piece still counts, so that nobody ended it.
+        // The refused chunk still counts, so that nobody ended it.
         place.state.fetch_or(bits, Ordering::AcqRel);
-        place.pieces_ended(1)
+        place.chunks_ended(1)
     }
 
     /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the
-    /// last piece.
+    /// last chunk.
     pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
         let number = rest.rest_number()?;
         let sent = self.sent(number);
         rest.become_whole(sent.segments);
-        self.place(number).close(rest, sent.pieces, Some(reason))
+        self.place(number).close(rest, sent.chunks, Some(reason))
     }
 }
 
@@ -307,8 +307,8 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    /// So many pieces of packet `number` came back. Returns it if that was all of it.
-    pub(crate) fn join(&self, number: u32, pieces: u32) -> Option<Ended> {
-        self.places.get(number as usize)?.pieces_ended(pieces)
+    /// So many chunks of packet `number` came back. Returns it if that was all of it.
+    pub(crate) fn join(&self, number: u32, chunks: u32) -> Option<Ended> {
+        self.places.get(number as usize)?.chunks_ended(chunks)
     }
 }

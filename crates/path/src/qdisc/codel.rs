@@ -16,7 +16,7 @@ pub struct Codel {
     state: CodelState,
     rule: CodelRule,
     limit_packets: usize,
-    /// The first was judged already: it is the rest of one of which a piece was sent.
+    /// The first was judged already: it is the rest of one of which a chunk was sent.
     first_is_rest: bool,
 }
 

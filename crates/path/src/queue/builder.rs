@@ -31,7 +31,7 @@ impl<R: TxRing, C: Completions> Queue<(R, C)> {
 }
 
 impl<D: TxRing + Completions> Queue<D> {
-    /// Starts to build a queue in front of a device that is one piece, for one thread.
+    /// Starts to build a queue in front of a device that is one chunk, for one thread.
     pub fn builder_for(device: D) -> Builder<D> {
         Builder::new(device)
     }
@@ -173,12 +173,12 @@ where
             }
         };
         let cuts = config.late_segmentation != LateSegmentation::Off;
-        let (pieces_in_limit, piece_bytes) = config.late_segmentation.at_first(unit);
-        let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();
+        let (chunks_in_limit, chunk_bytes) = config.late_segmentation.at_first(unit);
+        let (cutter, joiner) = cuts.then(|| table(chunks_in_limit)).unzip();
         let threshold_ns = config.stall_threshold_ns;
         let wakers = (config.waker.clone(), config.completer_waker.clone());
         let shared = Shared::<M>::new(control.limit(), threshold_ns, wakers.0, wakers.1);
-        shared.piece_bytes.store(piece_bytes);
+        shared.chunk_bytes.store(chunk_bytes);
         shared.settings.set_config(&control.rule().config());
         Ok(Parts {
             send: SendHalf::new(qdisc, Outlet::new(unit, mark, config.burst_packets, cutter)),

@@ -5,13 +5,13 @@ use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
 use super::ages::StallDetector;
+use super::chunks::ChunkReassembler;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
 use super::error::CompleteError;
 use super::outcome::Completed;
-use super::pieces::PieceJoiner;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
@@ -32,8 +32,8 @@ pub(super) struct CompleteHalf<L, A> {
     pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
-    /// Joins the pieces of super-packets, if they go in pieces.
-    pub pieces: Option<PieceJoiner>,
+    /// Joins the chunks of super-packets, if they go in chunks.
+    pub chunks: Option<ChunkReassembler>,
     pub admission: A,
 }
 
@@ -55,7 +55,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            pieces: joiner.map(|joiner| PieceJoiner::new(joiner, config.late_segmentation)),
+            chunks: joiner.map(|joiner| ChunkReassembler::new(joiner, config.late_segmentation)),
             admission: (),
         }
     }
@@ -76,7 +76,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             deferred: self.deferred,
             restart_slots: self.restart_slots,
             reap_budget_packets: self.reap_budget_packets,
-            pieces: self.pieces,
+            chunks: self.chunks,
             admission: map(self.admission),
         }
     }
@@ -165,10 +165,10 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             }
             SentIn::CurrentAge | SentIn::OlderEpoch => {}
         }
-        match &mut self.pieces {
-            Some(pieces) if packet.is_piece() => {
+        match &mut self.chunks {
+            Some(chunks) if packet.is_chunk() => {
                 self.sorter.has_other = true;
-                pieces.back(&packet, sink);
+                chunks.back(&packet, sink);
             }
             _ => sink.freed(packet),
         }
@@ -212,8 +212,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             );
             probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
         }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.join(sink);
+        if let Some(chunks) = &mut self.chunks {
+            chunks.join(sink);
         }
         (other.stale_packets, unknown_packets)
     }
@@ -264,14 +264,14 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let Ok(batch) = batch else {
             return;
         };
-        let (unit, pieces) = (self.unit, &mut self.pieces);
+        let (unit, chunks) = (self.unit, &mut self.chunks);
         let rate_is_known = self.control.rule().needs().rate && unit == Unit::Bytes;
         let is_observed = probe.is_enabled();
         let limit = self
             .control
             .completed(&shared.ledger, batch, is_observed, |batch| {
-                if let Some(pieces) = pieces {
-                    pieces.record(shared, batch, unit, rate_is_known);
+                if let Some(chunks) = chunks {
+                    chunks.record(shared, batch, unit, rate_is_known);
                 }
                 probe.event(now_ns, Event::Batch(batch));
             });

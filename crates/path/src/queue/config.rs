@@ -26,9 +26,9 @@ pub struct QueueConfig {
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
     /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
-    /// How super-packets go to a driver that takes pieces; one that sends single segments is given
+    /// How super-packets go to a driver that takes chunks; one that sends single segments is given
     /// those unless it is off. Default [`LateSegmentation::Auto`]. At most 511 are cut at a time; another then
-    /// goes whole. With pieces, about 50 KB more are allocated.
+    /// goes whole. With chunks, about 50 KB more are allocated.
     pub late_segmentation: LateSegmentation,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,

@@ -109,11 +109,11 @@ counters! {
         sent_bytes: u64,
         /// Packets dropped, by reason.
         drops: Drops,
-        /// Segments of packets dropped after pieces of them were sent: those that were not.
+        /// Segments of packets dropped after chunks of them were sent: those that were not.
         dropped_segments: u64,
         /// Super-packets that did not go whole.
         segmented_packets: u64,
-        /// Their pieces; each is one of the packets sent too.
+        /// Their chunks; each is one of the packets sent too.
         chunks: u64,
         /// Packets marked by the discipline.
         marked_packets: u64,

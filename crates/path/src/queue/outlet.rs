@@ -3,8 +3,8 @@
 use super::admission::Admission;
 use super::ages::AgeMarker;
 use super::counters::add;
+use super::gso_packets::SuperPackets;
 use super::shared::Shared;
-use super::super_packets::SuperPackets;
 use crate::driver::TxRing;
 use crate::late_segmentation::Cutter;
 use crate::limit::Unit;

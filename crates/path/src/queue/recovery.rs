@@ -54,8 +54,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.reset();
         }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.reset();
+        if let Some(chunks) = &mut self.chunks {
+            chunks.reset();
         }
     }
 

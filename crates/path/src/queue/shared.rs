@@ -27,8 +27,8 @@ pub(crate) struct Shared<M: Sharing> {
     pub(super) completer: M::Line<CompleterCells<M>>,
     pub(super) settings: M::Line<PublishedSettings<M>>,
     pub(super) others: M::Line<Others<M>>,
-    /// Maximum length of a piece of a super-packet, in bytes. Written by the completer only.
-    pub(super) piece_bytes: M::Word,
+    /// Maximum length of a chunk of a super-packet, in bytes. Written by the completer only.
+    pub(super) chunk_bytes: M::Word,
 }
 
 /// Written by any thread.
@@ -61,7 +61,7 @@ impl<M: Sharing> Shared<M> {
                 requests: Requests::new(),
             }
             .into(),
-            piece_bytes: M::Word::new(u32::MAX),
+            chunk_bytes: M::Word::new(u32::MAX),
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     }
     add(&cells.dropped_segments, packet.segments().into());
     at.sink.segments_dropped(&packet, reason);
-    // With the remainder the whole packet ends, unless a piece of it is in the device.
+    // With the remainder the whole packet ends, unless a chunk of it is in the device.
     let ended = cutter
         .as_mut()
         .and_then(|cutter| cutter.dropped(packet, reason));

@@ -86,7 +86,7 @@ impl Sorter {
     /// Counts a whole packet of the newest age. Returns `false` for any other packet.
     #[inline]
     pub(super) fn count_current(&mut self, packet: &Packet) -> bool {
-        let is_current = packet.mark == self.mark && !packet.is_piece();
+        let is_current = packet.mark == self.mark && !packet.is_chunk();
         if is_current {
             self.current.add(packet.wire_bytes());
         }

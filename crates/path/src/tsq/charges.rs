@@ -149,8 +149,8 @@ impl<S: PacketSink> PacketSink for ReleasingSink<'_, S> {
         self.sink.marked(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        self.sink.piece_freed(piece);
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        self.sink.chunk_freed(chunk);
     }
 
     fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {

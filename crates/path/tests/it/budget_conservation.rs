@@ -15,7 +15,7 @@ use taut_path::{AnyLimit, AnyQdisc, LateSegmentation, Queue, Segmentation, Stop}
 const QUEUES: usize = 3;
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
-/// The longest object: packets that are longer go in pieces of a segment.
+/// The longest object: packets that are longer go in chunks of a segment.
 const LARGEST_BYTES: u32 = HEADER_BYTES + EACH_BYTES;
 
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ impl World {
             let most = limit_bytes + QUEUES as u32 * LARGEST_BYTES;
             assert!(sum <= most, "{sum} of {limit_bytes}");
         }
-        // A packet of which pieces are in a ring may wait as well.
+        // A packet of which chunks are in a ring may wait as well.
         let mut inside = BTreeSet::new();
         let mut waiting = 0;
         for queue in &self.queues {

@@ -1,4 +1,4 @@
-//! Super-packets in pieces: what goes, what overtakes it, and what is judged and counted.
+//! Super-packets in chunks: what goes, what overtakes it, and what is judged and counted.
 
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::AnyLimit;
@@ -40,12 +40,12 @@ fn sent(queue: &Queue<FakeRing>) -> Vec<(u32, u32, u32, bool)> {
     let in_device = queue.device().in_device.iter();
     in_device
         .map(|packet| {
-            let piece = packet.piece();
+            let chunk = packet.chunk();
             (
                 packet.frame().index(),
-                piece.map_or(0, |piece| piece.first_segment),
+                chunk.map_or(0, |chunk| chunk.first_segment),
                 packet.wire_bytes(),
-                piece.is_none_or(|piece| piece.is_last),
+                chunk.is_none_or(|chunk| chunk.is_last),
             )
         })
         .collect()
@@ -78,7 +78,7 @@ fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
         assert!(books.freed.is_empty());
         queue.device_mut().finish(1);
         let completed = queue.complete(done, &mut books).expect("it works");
-        assert_eq!(completed.counts.packets, 1, "a piece is an object");
+        assert_eq!(completed.counts.packets, 1, "a chunk is an object");
     }
     assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
     let counters = queue.sender_counters();
@@ -132,7 +132,7 @@ fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
 }
 
 #[test]
-fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
+fn in_fq_codel_another_flow_has_its_turn_between_the_chunks_of_one() {
     let discipline = "fq_codel quantum 1514";
     let mut queue = queue(
         discipline,
@@ -159,7 +159,7 @@ fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
 }
 
 #[test]
-fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
+fn codel_judges_a_packet_before_its_first_chunk_and_never_its_rest() {
     for discipline in [
         "codel target 1ms interval 10ms",
         "fq_codel target 1ms interval 10ms",
@@ -173,16 +173,16 @@ fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
         for frame in 0..3 {
             queue.enqueue(long(frame, 40), 0, &mut books);
         }
-        // Two milliseconds for each piece: judged again, the rest would be dropped after 10 ms.
+        // Two milliseconds for each chunk: judged again, the rest would be dropped after 10 ms.
         let _ = queue.run(0, &mut books);
         let mut now_ns = 0;
-        let mut pieces = 1;
+        let mut chunks = 1;
         while books.freed.is_empty() && books.dropped.is_empty() {
             now_ns += 2_000_000;
             go_on(&mut queue, &mut books, now_ns);
-            pieces += 1;
+            chunks += 1;
         }
-        assert_eq!((&books.freed[..], pieces), (&[0][..], 41), "{discipline}");
+        assert_eq!((&books.freed[..], chunks), (&[0][..], 41), "{discipline}");
         assert!(books.dropped.is_empty(), "{discipline}");
         // The second waited for 80 ms: it starts the interval. The third is dropped for it.
         for _ in 0..40 {
@@ -194,7 +194,7 @@ fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
 }
 
 #[test]
-fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_waits_for_its_pieces()
+fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_waits_for_its_chunks()
  {
     let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
@@ -204,7 +204,7 @@ fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_w
     let counters = queue.sender_counters();
     assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 4));
     assert_eq!(queue.backlog().bytes, 0);
-    assert!(books.dropped.is_empty(), "a piece is in the device");
+    assert!(books.dropped.is_empty(), "a chunk is in the device");
     go_on(&mut queue, &mut books, 2);
     assert_eq!(books.dropped, [(3, DropReason::Flushed)]);
     assert!(books.freed.is_empty());
@@ -231,7 +231,7 @@ fn an_overflow_may_drop_a_rest() {
 }
 
 #[test]
-fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
+fn a_chunk_that_the_device_refuses_takes_the_rest_with_it() {
     let (mut queue, mut books) = (
         queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment),
         Books::default(),
@@ -246,7 +246,7 @@ fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
 }
 
 #[test]
-fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
+fn what_is_off_or_of_one_segment_or_for_a_driver_without_chunks_goes_whole() {
     let mut off = queue("pfifo", AnyLimit::off(), LateSegmentation::Off);
     let mut books = Books::default();
     off.enqueue(long(0, 5), 0, &mut books);
@@ -257,7 +257,7 @@ fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
     all.enqueue(long(0, 1), 0, &mut books);
     let _ = all.run(0, &mut books);
     assert_eq!(sent(&all), [(0, 0, 554, true)]);
-    assert!(all.device().in_device[0].piece().is_none());
+    assert!(all.device().in_device[0].chunk().is_none());
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
 }
 
 #[test]
-fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
+fn chunks_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
     let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(0, 3), 0, &mut books);
@@ -312,7 +312,7 @@ fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
 }
 
 #[test]
-fn a_limit_counts_a_piece_with_its_headers() {
+fn a_limit_counts_a_chunk_with_its_headers() {
     let limit = "2000".parse().expect("a limit");
     let (mut queue, mut books) = (
         queue("pfifo", limit, LateSegmentation::EachSegment),
@@ -324,7 +324,7 @@ fn a_limit_counts_a_piece_with_its_headers() {
 }
 
 #[test]
-fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
+fn a_part_of_the_limit_is_what_a_chunk_may_have_and_the_limit_is_followed() {
     // A twelfth of 2,000 is less than a segment; of 60,000 it holds four; of 200,000 all of it.
     for (limit, split, bytes) in [
         ("2000", LateSegmentation::Auto, 1_054),

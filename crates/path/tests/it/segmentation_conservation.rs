@@ -1,5 +1,5 @@
-//! Super-packets in pieces, whatever is done to the queue and in whatever order pieces come back: each
-//! frame ends exactly once, with its whole length and its flow's budget, and never while a piece of it
+//! Super-packets in chunks, whatever is done to the queue and in whatever order chunks come back: each
+//! frame ends exactly once, with its whole length and its flow's budget, and never while a chunk of it
 //! is in the device.
 
 use std::collections::BTreeMap;
@@ -81,12 +81,12 @@ impl Probe for Ear {
             Event::Sent(packet) => {
                 let sent = self.sent.entry(packet.frame().index()).or_default();
                 assert!(!sent.whole && !sent.last, "nothing follows the last");
-                match packet.piece() {
+                match packet.chunk() {
                     None => sent.whole = true,
-                    Some(piece) => {
-                        assert_eq!(piece.first_segment, sent.segments, "in order");
+                    Some(chunk) => {
+                        assert_eq!(chunk.first_segment, sent.segments, "in order");
                         sent.segments += packet.segments();
-                        sent.last = piece.is_last;
+                        sent.last = chunk.is_last;
                     }
                 }
             }
@@ -106,7 +106,7 @@ struct Below {
 
 impl Below {
     fn end(&mut self, packet: Packet) {
-        assert_eq!(packet.piece(), None, "a sink sees whole packets");
+        assert_eq!(packet.chunk(), None, "a sink sees whole packets");
         let (bytes, segments) = (packet.wire_bytes(), packet.segments());
         let frame = packet.into_frame().index();
         if let Some(ended) = self.segments.remove(&frame) {
@@ -127,9 +127,9 @@ impl PacketSink for Below {
         self.end(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        assert!(piece.piece().is_some());
-        *self.segments.entry(piece.frame().index()).or_default() += piece.segments();
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        assert!(chunk.chunk().is_some());
+        *self.segments.entry(chunk.frame().index()).or_default() += chunk.segments();
     }
 
     fn segments_dropped(&mut self, of: &Packet, _reason: DropReason) {
@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_frame_ends_once_and_whole_after_its_last_piece(
+    fn every_frame_ends_once_and_whole_after_its_last_chunk(
         steps in prop::collection::vec(step(), 1..250),
         depth in 1u32..9,
         bytes in 0u32..20_000,

@@ -1,4 +1,4 @@
-//! How long pieces are: as long as the device takes a time for, whatever its rate becomes.
+//! How long chunks are: as long as the device takes a time for, whatever its rate becomes.
 
 use taut_path::{
     AnyLimit, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, QueueConfig,
@@ -83,7 +83,7 @@ impl Saturated {
     }
 }
 
-/// What a piece is at a rate: whole segments, one at least.
+/// What a chunk is at a rate: whole segments, one at least.
 fn expected_bytes(bytes_per_s: u64) -> u32 {
     let bytes = (bytes_per_s * CHUNK_NS / 1_000_000_000) as u32;
     let segments = bytes.saturating_sub(HEADER_BYTES) / EACH_BYTES;
@@ -93,7 +93,7 @@ fn expected_bytes(bytes_per_s: u64) -> u32 {
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[test]
-fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
+fn chunks_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
         let mut run = Saturated::new(limit, LateSegmentation::Time(CHUNK_NS), 12_500_000);
         for rate in [
@@ -118,9 +118,9 @@ fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     }
 }
 
-/// The cap counts pieces: what is in flight is never longer than it by more than one of them.
+/// The cap counts chunks: what is in flight is never longer than it by more than one of them.
 #[test]
-fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
+fn a_cap_in_time_holds_chunks_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
     for rule in ["dql", "taut"] {
         for split in [
             LateSegmentation::EachSegment,
@@ -150,7 +150,7 @@ fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_tim
 }
 
 #[test]
-fn until_the_rate_is_known_a_piece_is_one_segment() {
+fn until_the_rate_is_known_a_chunk_is_one_segment() {
     let mut run = Saturated::new("dql", LateSegmentation::Time(CHUNK_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);

@@ -452,7 +452,7 @@ fn the_sink_releases_ended_packets_and_no_others() {
     let mut books = Books::default();
     let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
     sink.marked(&freed);
-    sink.piece_freed(&freed);
+    sink.chunk_freed(&freed);
     sink.segments_dropped(&freed, DropReason::QueueFull);
     assert_eq!(flow.snapshot().packets, 3);
     sink.freed(freed);

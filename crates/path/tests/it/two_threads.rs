@@ -30,7 +30,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Whole packets that ended, and pieces.
+/// Whole packets that ended, and chunks.
 #[derive(Default)]
 struct Count(u64, u64);
 
@@ -41,7 +41,7 @@ impl PacketSink for Count {
         self.0 += 1;
     }
 
-    fn piece_freed(&mut self, _piece: &Packet) {
+    fn chunk_freed(&mut self, _chunk: &Packet) {
         self.1 += 1;
     }
 
@@ -77,7 +77,7 @@ fn send_all(sender: &mut Sender<SharedRing, Fifo>, cut: Option<Segmentation>) ->
     sleeps
 }
 
-/// Reaps everything; the packets that the device finished, and the pieces.
+/// Reaps everything; the packets that the device finished, and the chunks.
 fn complete_all<L: Limit>(
     completer: &mut Completer<SharedRing, L>,
     ring: &SharedRing,
@@ -105,7 +105,7 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
         .late_segmentation(LateSegmentation::EachSegment)
         .build_halves(0);
     let (mut sender, mut completer, watch) = queue.expect("valid settings");
-    let (sleeps, (freed, pieces)) = thread::scope(|scope| {
+    let (sleeps, (freed, chunks)) = thread::scope(|scope| {
         let completing = scope.spawn(|| complete_all(&mut completer, &ring));
         let sleeps = send_all(&mut sender, cut);
         (sleeps, completing.join().expect("it does not panic"))
@@ -113,11 +113,11 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
     done.store(true, Ordering::Relaxed);
     assert_eq!(freed, PACKETS);
     let counters = sender.counters();
-    assert_eq!(pieces, counters.chunks);
+    assert_eq!(chunks, counters.chunks);
     let whole = PACKETS - counters.segmented_packets;
-    assert_eq!(counters.sent_packets, whole + pieces);
+    assert_eq!(counters.sent_packets, whole + chunks);
     if cut.is_some() {
-        assert!(pieces >= PACKETS, "{pieces} pieces");
+        assert!(chunks >= PACKETS, "{chunks} chunks");
     }
     assert_eq!(completer.snapshot().in_flight, 0);
     assert!(sleeps > 0, "it never had to wait");
@@ -157,7 +157,7 @@ fn a_million_packets_pass_the_dynamic_limit_without_a_lost_wake_up() {
 }
 
 #[test]
-fn a_million_super_packets_pass_in_pieces_and_each_ends_once() {
+fn a_million_super_packets_pass_in_chunks_and_each_ends_once() {
     // Three segments; more packets wait than can be cut at a time, so that some may go whole.
     pass_a_million(Fixed::bytes(100_000), Segmentation::new(14, 500));
 }

@@ -1,4 +1,4 @@
-//! Model checks of super-packets in pieces: whoever sees the end of one first, it ends once.
+//! Model checks of super-packets in chunks: whoever sees the end of one first, it ends once.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models late_segmentation::`
 
@@ -18,7 +18,7 @@ struct Ends(std::sync::Arc<Mutex<Vec<u32>>>);
 
 impl PacketSink for Ends {
     fn freed(&mut self, packet: Packet) {
-        assert!(packet.piece().is_none(), "a piece in a sink");
+        assert!(packet.chunk().is_none(), "a chunk in a sink");
         let mut ends = self.0.lock().expect("nobody panics with it");
         ends.push(packet.into_frame().index());
     }
@@ -81,13 +81,13 @@ fn check(limit: Fixed, packets: u32, flushes: bool) {
 }
 
 #[test]
-fn a_packet_in_pieces_ends_once_after_its_last() {
+fn a_packet_in_chunks_ends_once_after_its_last() {
     check(Fixed::off(), 1, false);
     check(Fixed::packets(1), 1, false);
 }
 
 #[test]
-fn a_packet_whose_rest_is_dropped_while_its_piece_comes_back_ends_once() {
+fn a_packet_whose_rest_is_dropped_while_its_chunk_comes_back_ends_once() {
     check(Fixed::packets(1), 1, true);
 }
 

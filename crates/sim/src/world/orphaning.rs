@@ -62,13 +62,13 @@ impl Orphans {
     #[cold]
     fn submitted(&mut self, packet: &Packet) {
         // The charge of a packet that is sent in pieces belongs to the last of them.
-        if packet.piece().is_none_or(|piece| piece.is_last) {
+        if packet.chunk().is_none_or(|piece| piece.is_last) {
             self.submitted.push(packet.frame().index());
         }
     }
 
     fn completed(&mut self, packet: &Packet) {
-        let is_end = packet.piece().is_none_or(|piece| piece.is_last);
+        let is_end = packet.chunk().is_none_or(|piece| piece.is_last);
         let orphaned = is_end && self.released.remove(&packet.frame().index());
         self.packets += u64::from(orphaned);
     }

@@ -74,7 +74,7 @@ impl Segments {
         let (mut before, mut payload_bytes) = (0, segment.payload_bytes);
         if packet.segmentation.is_some() {
             let mss_bytes = u32::from(segment.mss_bytes);
-            let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
+            let index = index + packet.chunk().map_or(0, |piece| piece.first_segment);
             before = index * mss_bytes;
             if index > 0 {
                 flags &= !Says::ONLY_FIRST;

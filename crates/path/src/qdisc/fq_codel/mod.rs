@@ -190,7 +190,7 @@ impl FqCodel {
                 store: &mut self.store,
                 held: &mut self.held,
             };
-            // A rest was judged with its first piece.
+            // A rest was judged with its first chunk.
             let is_rest = matches!(queue.oldest(), Some((packet, _)) if packet.is_rest());
             if !is_rest {
                 flow.codel.judge(&self.codel, now_ns, &mut queue, sink);

@@ -1,4 +1,4 @@
-//! Sending super-packets in pieces.
+//! Sending super-packets in chunks.
 
 use super::admission::Admission;
 use super::context::Context;
@@ -14,13 +14,13 @@ use crate::qdisc::{Qdisc, RequeueSupport};
 use crate::sharing::Sharing;
 use taut_dql::MAX_OBJECT;
 
-/// Pieces of a packet that the ring took.
+/// Chunks of a packet that the ring took.
 struct Submitted {
-    pieces: u32,
+    chunks: u32,
     bytes: u32,
-    /// The piece that the device rejected.
+    /// The chunk that the device rejected.
     rejected: Option<Packet>,
-    /// The rest of the packet, if its last piece was not submitted.
+    /// The rest of the packet, if its last chunk was not submitted.
     remainder: Option<Packet>,
 }
 
@@ -37,7 +37,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) -> bool {
         let mut next = self.outlet.supers.stash.take();
         while let Some((packet, plan)) = next.take() {
-            let Some(rest) = self.send_pieces(shared, ring, packet, plan, at) else {
+            let Some(rest) = self.send_chunks(shared, ring, packet, plan, at) else {
                 break;
             };
             if !self.goes_on(shared, ring) {
@@ -49,10 +49,10 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 None => self.requeue(shared, rest, at),
             }
         }
-        if self.outlet.supers.pieces < self.outlet.burst_packets {
+        if self.outlet.supers.chunks < self.outlet.burst_packets {
             return true;
         }
-        self.outlet.supers.pieces = 0;
+        self.outlet.supers.chunks = 0;
         false
     }
 
@@ -64,7 +64,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     /// Whether more of a rest may go at once.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
         self.keeps_rest()
-            && self.outlet.supers.pieces < self.outlet.burst_packets
+            && self.outlet.supers.chunks < self.outlet.burst_packets
             && shared.ledger.has_room()
             && ring.slots_free() >= ring.slots_of_largest()
     }
@@ -75,8 +75,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         !A::SHARED && self.qdisc.requeue_support() == RequeueSupport::Next
     }
 
-    /// Sends pieces of a packet, as many as may go at once. Returns the rest.
-    fn send_pieces<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+    /// Sends chunks of a packet, as many as may go at once. Returns the rest.
+    fn send_chunks<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         ring: &mut R,
@@ -85,7 +85,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         at: &mut Context<'_, S, P>,
     ) -> Option<Packet> {
         let counters = &*shared.sender;
-        let Some(pieces) = self.count_pieces(shared, ring, &plan, at.now_ns) else {
+        let Some(chunks) = self.count_chunks(shared, ring, &plan, at.now_ns) else {
             dropped(
                 packet,
                 DropReason::Uncountable,
@@ -95,13 +95,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             );
             return None;
         };
-        let (all_bytes, is_first) = (plan.bytes_of(pieces), plan.is_first());
+        let (all_bytes, is_first) = (plan.bytes_of(chunks), plan.is_first());
         self.outlet.supers.cutter.as_mut()?.begin(&plan);
-        let submitted = self.submit_pieces(ring, packet, plan, pieces, at)?;
-        let sent = submitted.pieces;
+        let submitted = self.submit_chunks(ring, packet, plan, chunks, at)?;
+        let sent = submitted.chunks;
         let tried = sent + u32::from(submitted.rejected.is_some());
         self.outlet.kick_pending |= sent > 0;
-        self.outlet.supers.pieces += tried;
+        self.outlet.supers.chunks += tried;
         add(&counters.segmented_packets, u64::from(is_first));
         add(&counters.chunks, u64::from(tried));
         add(&counters.sent_packets, sent.into());
@@ -109,31 +109,31 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let Some(object) = submitted.rejected else {
             return submitted.remainder;
         };
-        let (bytes, pieces) = (all_bytes - submitted.bytes, pieces - sent);
-        let units = self.outlet.unit.of_many(pieces, bytes);
+        let (bytes, chunks) = (all_bytes - submitted.bytes, chunks - sent);
+        let units = self.outlet.unit.of_many(chunks, bytes);
         self.outlet.uncount(shared, units, bytes);
         self.refuse(shared, &object, submitted.remainder, at);
         None
     }
 
-    /// Submits `pieces` of a packet, the last of it included if they are all.
-    fn submit_pieces<R: TxRing, S: ?Sized, P: Probe>(
+    /// Submits `chunks` of a packet, the last of it included if they are all.
+    fn submit_chunks<R: TxRing, S: ?Sized, P: Probe>(
         &mut self,
         ring: &mut R,
         mut packet: Packet,
         mut plan: Plan,
-        pieces: u32,
+        chunks: u32,
         at: &mut Context<'_, S, P>,
     ) -> Option<Submitted> {
-        let mut submit = |piece: Packet| {
-            at.probe.event(at.now_ns, Event::Sent(&piece));
-            ring.submit(piece, at.now_ns).err()
+        let mut submit = |chunk: Packet| {
+            at.probe.event(at.now_ns, Event::Sent(&chunk));
+            ring.submit(chunk, at.now_ns).err()
         };
-        let (is_all, mark) = (pieces == plan.pieces(), self.outlet.ages.mark);
+        let (is_all, mark) = (chunks == plan.chunks(), self.outlet.ages.mark);
         let cutter = self.outlet.supers.cutter.as_mut()?;
         let (mut sent, mut rejected) = (0, None);
-        while sent < pieces - u32::from(is_all) && rejected.is_none() {
-            rejected = submit(plan.piece(&packet, mark));
+        while sent < chunks - u32::from(is_all) && rejected.is_none() {
+            rejected = submit(plan.chunk(&packet, mark));
             if rejected.is_none() {
                 plan.advance();
                 sent += 1;
@@ -143,7 +143,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         cutter.went(&plan, &mut packet, sent);
         if !is_all || rejected.is_some() {
             return Some(Submitted {
-                pieces: sent,
+                chunks: sent,
                 bytes,
                 rejected,
                 remainder: Some(packet),
@@ -154,23 +154,23 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let rejected = submit(last);
         let is_sent = rejected.is_none();
         Some(Submitted {
-            pieces: sent + u32::from(is_sent),
+            chunks: sent + u32::from(is_sent),
             bytes: bytes + if is_sent { last_bytes } else { 0 },
             rejected,
             remainder: None,
         })
     }
 
-    /// Accounts for pieces, before the device can see them: as many as may go at once. `None` if
+    /// Accounts for chunks, before the device can see them: as many as may go at once. `None` if
     /// not one can be counted.
-    fn count_pieces<M: Sharing, R: TxRing>(
+    fn count_chunks<M: Sharing, R: TxRing>(
         &mut self,
         shared: &Shared<M>,
         ring: &R,
         plan: &Plan,
         now_ns: u64,
     ) -> Option<u32> {
-        let mut pieces = 1;
+        let mut chunks = 1;
         if self.keeps_rest() {
             let room = shared.ledger.room().max(0) as u32;
             // The limit lets one more object go while it is not passed.
@@ -179,34 +179,34 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             let left = self
                 .outlet
                 .burst_packets
-                .saturating_sub(self.outlet.supers.pieces);
-            let most = by_limit.min(by_slots).min(left).min(plan.pieces());
-            pieces = most.max(1);
+                .saturating_sub(self.outlet.supers.chunks);
+            let most = by_limit.min(by_slots).min(left).min(plan.chunks());
+            chunks = most.max(1);
         }
-        if self.count(shared, plan, pieces, now_ns) {
-            return Some(pieces);
+        if self.count(shared, plan, chunks, now_ns) {
+            return Some(chunks);
         }
         // Too much together, perhaps.
-        (pieces > 1 && self.count(shared, plan, 1, now_ns)).then_some(1)
+        (chunks > 1 && self.count(shared, plan, 1, now_ns)).then_some(1)
     }
 
     fn count<M: Sharing>(
         &mut self,
         shared: &Shared<M>,
         plan: &Plan,
-        pieces: u32,
+        chunks: u32,
         now_ns: u64,
     ) -> bool {
-        let bytes = plan.bytes_of(pieces);
-        let last = bytes - plan.bytes_of(pieces - 1);
+        let bytes = plan.bytes_of(chunks);
+        let last = bytes - plan.bytes_of(chunks - 1);
         if !self.outlet.admission.can_charge(bytes) {
             return false;
         }
         // Also where packets are counted: their bytes are summed up too.
-        if pieces > 1 && bytes > MAX_OBJECT {
+        if chunks > 1 && bytes > MAX_OBJECT {
             return false;
         }
-        let units = self.outlet.unit.of_many(pieces, bytes);
+        let units = self.outlet.unit.of_many(chunks, bytes);
         let (ledger, last) = (&shared.ledger, self.outlet.unit.of(last));
         ledger.answer(now_ns);
         if ledger.queued_together(units, last).is_err() {
@@ -231,7 +231,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         }
     }
 
-    /// The device does not take a piece. What is left of its packet, the piece included if it is
+    /// The device does not take a chunk. What is left of its packet, the chunk included if it is
     /// not the last, is not sent either.
     fn refuse<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,

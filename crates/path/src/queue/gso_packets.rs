@@ -1,18 +1,18 @@
-//! GSO packets that the sender sends in pieces.
+//! GSO packets that the sender sends in chunks.
 
 use super::shared::Shared;
 use crate::late_segmentation::{Cutter, Plan, Uncut};
 use crate::packet::Packet;
 use crate::sharing::{Sharing, Word};
 
-/// What a sender keeps for super-packets that go in pieces.
+/// What a sender keeps for super-packets that go in chunks.
 pub(super) struct SuperPackets {
-    /// Cuts them, if the driver takes pieces.
+    /// Cuts them, if the driver takes chunks.
     pub cutter: Option<Cutter>,
-    /// A super-packet that left the discipline and is sent next, in pieces. Only within a run.
+    /// A super-packet that left the discipline and is sent next, in chunks. Only within a run.
     pub stash: Option<(Packet, Plan)>,
-    /// Pieces since the last doorbell.
-    pub pieces: u32,
+    /// Chunks since the last doorbell.
+    pub chunks: u32,
 }
 
 impl SuperPackets {
@@ -20,7 +20,7 @@ impl SuperPackets {
         Self {
             cutter,
             stash: None,
-            pieces: 0,
+            chunks: 0,
         }
     }
 
@@ -29,9 +29,9 @@ impl SuperPackets {
     #[inline(never)]
     pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
         let cutter = self.cutter.as_ref()?;
-        let max_bytes = match cutter.pieces_in_limit {
-            Some(pieces) => shared.ledger.limit() / pieces,
-            None => shared.piece_bytes.load(),
+        let max_bytes = match cutter.chunks_in_limit {
+            Some(chunks) => shared.ledger.limit() / chunks,
+            None => shared.chunk_bytes.load(),
         };
         cutter.plan(packet, max_bytes)
     }

@@ -1,8 +1,8 @@
-//! Pieces of a super-packet: some of its segments, as an object of their own.
+//! Chunks of a super-packet: some of its segments, as an object of their own.
 
 use core::num::NonZeroU32;
 
-use super::{Frame, IS_PIECE, Mark, Packet, Segmentation};
+use super::{Frame, IS_CHUNK, Mark, Packet, Segmentation};
 
 /// The number of the cut packet, below [`Mark::RESTS`].
 const NUMBER: u32 = Mark::RESTS;
@@ -12,28 +12,28 @@ const IS_LAST: u32 = 1 << 9;
 const FIRST_SHIFT: u32 = 16;
 
 /// The most segments of a super-packet that can be cut.
-pub(crate) const MOST_SEGMENTS: u32 = 1 << (u32::BITS - FIRST_SHIFT);
+pub(crate) const MAX_SEGMENTS: u32 = 1 << (u32::BITS - FIRST_SHIFT);
 
-/// Which segments of its super-packet a piece is. How many they are says its length.
+/// Which segments of its super-packet a chunk is. How many they are says its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct Chunk {
     /// The first of them, counted from 0; below 65,536.
     pub first_segment: u32,
     /// Whether the super-packet ends with it.
     pub is_last: bool,
 }
 
-/// Pieces.
+/// Chunks.
 impl Packet {
-    /// Which piece of a super-packet it is; `None` if it is whole. A piece has the frame of its
-    /// super-packet, whose bytes it shares with the other pieces: its headers are at the start of the
+    /// Which chunk of a super-packet it is; `None` if it is whole. A chunk has the frame of its
+    /// super-packet, whose bytes it shares with the other chunks: its headers are at the start of the
     /// frame, and its payload behind that of the segments before it.
     #[inline]
-    pub const fn piece(&self) -> Option<Piece> {
-        if !self.is_piece() {
+    pub const fn chunk(&self) -> Option<Chunk> {
+        if !self.is_chunk() {
             return None;
         }
-        Some(Piece {
+        Some(Chunk {
             first_segment: self.charge_bytes >> FIRST_SHIFT,
             is_last: self.charge_bytes & IS_LAST != 0,
         })
@@ -55,13 +55,13 @@ impl Packet {
         }
     }
 
-    /// Whether a super-packet ends with this piece.
+    /// Whether a super-packet ends with this chunk.
     #[inline]
-    pub(crate) const fn is_last_piece(&self) -> bool {
+    pub(crate) const fn is_last_chunk(&self) -> bool {
         self.charge_bytes & IS_LAST != 0
     }
 
-    /// The number of the cut packet that this is a piece of.
+    /// The number of the cut packet that this is a chunk of.
     #[inline]
     pub(crate) const fn cut_number(&self) -> u32 {
         self.charge_bytes & NUMBER
@@ -73,21 +73,21 @@ impl Packet {
         self.mark.rest_number()
     }
 
-    /// Whether it is what is left of a packet of which pieces were sent.
+    /// Whether it is what is left of a packet of which chunks were sent.
     #[inline]
     pub(crate) const fn is_rest(&self) -> bool {
         self.rest_number().is_some()
     }
 
-    /// Records that the super-packet ends with this piece.
+    /// Records that the super-packet ends with this chunk.
     pub(crate) const fn become_last(&mut self) {
         self.charge_bytes |= IS_LAST;
     }
 
-    /// A piece, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
+    /// A chunk, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
     /// `mark`; not the last. The frame is then in two descriptors: only [`split`](crate::late_segmentation) calls this.
     #[inline]
-    pub(crate) const fn piece_of(
+    pub(crate) const fn chunk_of(
         &self,
         number: u32,
         first_segment: u32,
@@ -105,7 +105,7 @@ impl Packet {
             segmentation: self.segmentation,
             mark,
             priority: self.priority,
-            ecn: self.ecn | IS_PIECE,
+            ecn: self.ecn | IS_CHUNK,
         }
     }
 

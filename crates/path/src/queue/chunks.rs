@@ -1,4 +1,4 @@
-//! PieceJoiner that come back, and how long those that go may be.
+//! ChunkReassembler that come back, and how long those that go may be.
 
 use super::shared::Shared;
 use crate::late_segmentation::{Joiner, LateSegmentation};
@@ -7,15 +7,15 @@ use crate::packet::{Packet, PacketSink};
 use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide, Word};
 
-/// What the completer does for super-packets that go in pieces.
-pub(super) struct PieceJoiner {
+/// What the completer does for super-packets that go in chunks.
+pub(super) struct ChunkReassembler {
     joiner: Joiner,
-    /// PieceJoiner of one packet that came back and were not joined yet, and its number.
+    /// ChunkReassembler of one packet that came back and were not joined yet, and its number.
     back: u32,
     number: u32,
-    /// What a piece may take, in ns, if that is a time.
+    /// What a chunk may take, in ns, if that is a time.
     time_ns: Option<u64>,
-    /// A piece came back: the rate is wanted. Where nothing is cut, nothing is measured.
+    /// A chunk came back: the rate is wanted. Where nothing is cut, nothing is measured.
     met: bool,
     /// The rate in bytes, where the queue's own meter does not measure that.
     meter: RateMeter,
@@ -24,7 +24,7 @@ pub(super) struct PieceJoiner {
     bytes_per_s: u64,
 }
 
-impl PieceJoiner {
+impl ChunkReassembler {
     pub(super) fn new(joiner: Joiner, split: LateSegmentation) -> Self {
         Self {
             joiner,
@@ -44,32 +44,32 @@ impl PieceJoiner {
         }
     }
 
-    /// A piece came back. Its packet ends now or, if pieces did not come back in order, with the
+    /// A chunk came back. Its packet ends now or, if chunks did not come back in order, with the
     /// next [`join`](Self::join).
     #[inline]
-    pub(super) fn back<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
-        let number = piece.cut_number();
+    pub(super) fn back<S: PacketSink + ?Sized>(&mut self, chunk: &Packet, sink: &mut S) {
+        let number = chunk.cut_number();
         if number != self.number {
             self.join(sink);
             self.number = number;
         }
         // Before the sink, which may panic.
         self.back += 1;
-        sink.piece_freed(piece);
-        if piece.is_last_piece() {
+        sink.chunk_freed(chunk);
+        if chunk.is_last_chunk() {
             self.join(sink);
         }
     }
 
-    /// Counts the pieces that came back: one access to what two threads share for a row of them.
+    /// Counts the chunks that came back: one access to what two threads share for a row of them.
     #[inline(never)]
     pub(super) fn join<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
-        let pieces = core::mem::take(&mut self.back);
-        if pieces == 0 {
+        let chunks = core::mem::take(&mut self.back);
+        if chunks == 0 {
             return;
         }
         self.met = true;
-        let Some(ended) = self.joiner.join(self.number, pieces) else {
+        let Some(ended) = self.joiner.join(self.number, chunks) else {
             return;
         };
         match ended.reason {
@@ -78,7 +78,7 @@ impl PieceJoiner {
         }
     }
 
-    /// Follows the rate with the length of the pieces. `rate_is_known`: the batch has it, in bytes.
+    /// Follows the rate with the length of the chunks. `rate_is_known`: the batch has it, in bytes.
     pub(super) fn record<M: Sharing>(
         &mut self,
         shared: &Shared<M>,
@@ -99,7 +99,7 @@ impl PieceJoiner {
         if core::mem::replace(&mut self.bytes_per_s, bytes_per_s) != bytes_per_s {
             let max_bytes = u128::from(bytes_per_s) * u128::from(time_ns) / 1_000_000_000;
             let max_bytes = u32::try_from(max_bytes).unwrap_or(u32::MAX);
-            shared.piece_bytes.store(max_bytes);
+            shared.chunk_bytes.store(max_bytes);
         }
     }
 
