@@ -295,7 +295,7 @@ pub trait PacketSink {
     /// completed one twice, or it is of another queue, whose frames may be of another pool. Nobody
     /// knows whose frame that is, so by default it is not given back: rather one frame lost than
     /// one used twice.
-    fn stray(&mut self, packet: Packet) {
+    fn unknown_completion(&mut self, packet: Packet) {
         let _ = packet;
     }
 }
@@ -321,7 +321,7 @@ impl<S: PacketSink + ?Sized> PacketSink for &mut S {
         (**self).segments_dropped(of, reason);
     }
 
-    fn stray(&mut self, packet: Packet) {
-        (**self).stray(packet);
+    fn unknown_completion(&mut self, packet: Packet) {
+        (**self).unknown_completion(packet);
     }
 }

@@ -333,7 +333,7 @@ impl PacketSink for FramePool {
         let _ = self.release(packet.into_frame());
     }
 
-    fn stray(&mut self, packet: Packet) {
+    fn unknown_completion(&mut self, packet: Packet) {
         self.shared.counts.unknown.add(1);
         drop(packet);
     }

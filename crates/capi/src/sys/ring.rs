@@ -337,7 +337,7 @@ impl PacketSink for Ends {
         self.marked_packets += 1;
     }
 
-    fn stray(&mut self, packet: taut_path::Packet) {
+    fn unknown_completion(&mut self, packet: taut_path::Packet) {
         self.end(packet, TAUT_END_STRAY);
     }
 }

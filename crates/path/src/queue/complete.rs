@@ -155,7 +155,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             self.follow_age(shared);
         }
         match self.sorter.count_other(&packet) {
-            SentIn::OtherQueue => return sink.stray(packet),
+            SentIn::OtherQueue => return sink.unknown_completion(packet),
             SentIn::OlderAge => {
                 let units = match self.unit {
                     Unit::Bytes => packet.wire_bytes(),

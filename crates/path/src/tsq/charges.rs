@@ -157,8 +157,8 @@ impl<S: PacketSink> PacketSink for ReleasingSink<'_, S> {
         self.sink.segments_dropped(of, reason);
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.sink.stray(packet);
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.sink.unknown_completion(packet);
     }
 }
 

@@ -185,7 +185,7 @@ impl PacketSink for Ends {
         self.end(packet);
     }
 
-    fn stray(&mut self, packet: Packet) {
+    fn unknown_completion(&mut self, packet: Packet) {
         self.stray += 1;
         drop(packet.into_frame());
     }

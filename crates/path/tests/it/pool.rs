@@ -134,7 +134,7 @@ fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
     let [freed, dropped, kept] = packets;
     let mut sink = pool.clone();
     // A forged packet while the real one is still somewhere.
-    sink.stray(Packet::new(Frame::new(kept.frame().index()), 1));
+    sink.unknown_completion(Packet::new(Frame::new(kept.frame().index()), 1));
     assert_eq!(pool.free_frames(), 1, "a frame would be used twice");
     sink.freed(freed);
     sink.dropped(dropped, DropReason::WaitedTooLong);
@@ -153,7 +153,7 @@ fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
         }
     );
     assert_eq!((counters.drops.total(), pool.free_frames()), (1, 4));
-    pool.stray(Packet::new(Frame::new(0), 1));
+    pool.unknown_completion(Packet::new(Frame::new(0), 1));
 }
 
 #[test]

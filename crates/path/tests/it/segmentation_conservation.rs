@@ -136,7 +136,7 @@ impl PacketSink for Below {
         *self.segments.entry(of.frame().index()).or_default() += of.segments();
     }
 
-    fn stray(&mut self, _packet: Packet) {
+    fn unknown_completion(&mut self, _packet: Packet) {
         panic!("the ring hands back what it was given");
     }
 }

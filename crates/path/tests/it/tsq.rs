@@ -459,7 +459,7 @@ fn the_sink_releases_ended_packets_and_no_others() {
     assert_eq!(flow.snapshot().packets, 2);
     sink.dropped(dropped, DropReason::QueueFull);
     assert_eq!(flow.snapshot().packets, 1);
-    sink.stray(unknown);
+    sink.unknown_completion(unknown);
     assert_eq!(flow.snapshot().packets, 1, "its frame might be in use");
     let mut sink = ReleasingSink::new(None, &mut books);
     sink.freed(packet(2, 100));

@@ -27,7 +27,7 @@ impl PacketSink for Ends {
         self.freed(packet);
     }
 
-    fn stray(&mut self, _packet: Packet) {
+    fn unknown_completion(&mut self, _packet: Packet) {
         panic!("the ring hands back what it was given");
     }
 }

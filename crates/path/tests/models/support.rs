@@ -105,7 +105,7 @@ impl PacketSink for Nothing {
         panic!("dropped: {}", reason.name());
     }
 
-    fn stray(&mut self, _packet: Packet) {
+    fn unknown_completion(&mut self, _packet: Packet) {
         panic!("the ring hands back what it was given");
     }
 }

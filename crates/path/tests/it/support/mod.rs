@@ -278,7 +278,7 @@ impl PacketSink for Books {
         self.marked.push(packet.frame().index());
     }
 
-    fn stray(&mut self, packet: Packet) {
+    fn unknown_completion(&mut self, packet: Packet) {
         self.stray.push(packet.into_frame().index());
     }
 }
