@@ -6,9 +6,8 @@ use crate::rate::{RateMeter, RateSample};
 use crate::sharing::Sharing;
 use crate::{Config, Error, MAX_LIMIT};
 
-/// A rule and everything that it needs of the completing side: the rate of the device, reaps that
-/// are not finished, and whether the limit is disabled. What a batch does to a ledger and its rule
-/// is here, for every limit.
+/// A rule and its state on the completing side: the rate of the device, reaps that are not
+/// finished, and whether the limit is disabled. Every limit updates its ledger and its rule here.
 #[derive(Clone, Debug)]
 pub struct Control<L> {
     rule: L,

@@ -1,5 +1,5 @@
-//! Linux's rule: the dynamic queue limit. It keeps no totals: the batch, and what the previous one
-//! left in flight, are all that it needs.
+//! Linux's rule: the dynamic queue limit. It keeps no totals: it needs only the batch, and the
+//! units that the previous batch left in flight.
 
 use core::fmt;
 

@@ -120,8 +120,8 @@ pub trait Limit {
     /// Changes the settings. An explicitly set limit is effective until the rule changes it.
     ///
     /// # Errors
-    /// If the settings contradict each other or are outside of what the rule allows; nothing
-    /// changes. [`Error::NotSettable`] for a rule without settings.
+    /// If the settings contradict each other or are outside of the allowed ranges; nothing changes.
+    /// [`Error::NotSettable`] for a rule without settings.
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
         let _ = config;
         Err(Error::NotSettable)

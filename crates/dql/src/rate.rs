@@ -154,7 +154,7 @@ impl RateMeter {
         };
     }
 
-    /// Raises the rate to what the device certainly sent in the time.
+    /// Raises the rate to the lower bound: units that the device certainly sent in the interval.
     fn raise_to_bound(&mut self, object: u32) {
         // The object that was under way at the start completed in this time, but was only partly
         // sent in it.

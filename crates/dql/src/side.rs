@@ -5,7 +5,7 @@ use crate::limit::Limit;
 use crate::sharing::Sharing;
 use crate::{Config, Dynamic, Error, MAX_IN_FLIGHT, Snapshot, counter};
 
-/// The rule, and what a reset changes.
+/// The rule, and the state that a reset changes.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletingSide {
     pub rule: Dynamic,

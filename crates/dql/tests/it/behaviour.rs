@@ -51,11 +51,11 @@ fn queue_all<Q: Queue>(queue: &mut Q, objects: &[u32]) {
 }
 
 fn complete<Q: Queue>(queue: &mut Q, units: u32, now_ns: u64) -> Snapshot {
-    queue.completed(units, now_ns).expect("what was in flight");
+    queue.completed(units, now_ns).expect("units in flight");
     queue.snapshot()
 }
 
-/// Asserts that the operation is refused so, and that not one field is different after it.
+/// Asserts that the operation returns this error and changes no field.
 fn refused<Q: Queue>(
     queue: &mut Q,
     error: Error,
@@ -114,7 +114,7 @@ fn grows_by_the_previous_excess_too<Q: Queue>() {
     queue_all(&mut queue, &[5000]);
     assert_eq!(complete(&mut queue, 2000, 1).prev_over_limit, 1000);
     queue_all(&mut queue, &[3000]);
-    // All 3,000 of before are done and nothing of what came after: the excess alone.
+    // All 3,000 units queued before are complete, and none queued after: the excess alone.
     assert_eq!(complete(&mut queue, 3000, 2).limit, 5000);
 }
 
@@ -164,7 +164,7 @@ fn idle_time_does_not_restart_the_window<Q: Queue>() {
     }
     queue_all(&mut queue, &[60_000]);
     complete(&mut queue, 1000, 5001);
-    // The first busy sample after the idle time decides alone.
+    // Only the first busy sample after the idle time counts.
     assert_eq!(complete(&mut queue, 20_000, 5002).limit, 40_000);
 }
 

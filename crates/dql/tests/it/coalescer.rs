@@ -1,4 +1,4 @@
-//! The coalescer: nothing is lost, nothing waits longer than a period, nothing comes sooner.
+//! The coalescer: nothing is lost, delayed by more than a period, or released early.
 
 use proptest::prelude::*;
 use taut_dql::Coalescer;
@@ -6,7 +6,7 @@ use taut_dql::Coalescer;
 const NO_LIMIT: u32 = u32::MAX;
 
 #[test]
-fn period_of_zero_hands_everything_on() {
+fn period_of_zero_releases_everything() {
     let mut coalescer = Coalescer::new(0);
     assert_eq!(coalescer.add(7, NO_LIMIT, 5), Some(7));
     assert_eq!(coalescer.add(8, NO_LIMIT, 5), Some(8));
@@ -14,7 +14,7 @@ fn period_of_zero_hands_everything_on() {
 }
 
 #[test]
-fn first_completion_does_not_wait_and_the_next_ones_wait_for_the_period() {
+fn first_completion_is_immediate_and_starts_the_period() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(1, NO_LIMIT, 1000), Some(1));
     assert_eq!(coalescer.add(2, NO_LIMIT, 1001), None);
@@ -27,7 +27,7 @@ fn first_completion_does_not_wait_and_the_next_ones_wait_for_the_period() {
 }
 
 #[test]
-fn timer_hands_on_what_nothing_follows() {
+fn timer_releases_the_last_units() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.poll(0), None);
     assert_eq!(coalescer.add(1, NO_LIMIT, 0), Some(1));
@@ -51,13 +51,13 @@ fn early_only_when_more_is_pending_than_the_limit() {
     assert_eq!(
         coalescer.add(10, 3000, 102),
         None,
-        "an early hand-on starts a period too"
+        "an early release starts a period too"
     );
     assert_eq!(coalescer.next_wakeup(), Some(103));
 }
 
 #[test]
-fn period_that_ran_out_while_idle_is_over() {
+fn period_that_expired_while_idle_is_over() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(1, NO_LIMIT, 0), Some(1));
     assert_eq!(coalescer.add(2, NO_LIMIT, 100_000), Some(2));
@@ -66,14 +66,14 @@ fn period_that_ran_out_while_idle_is_over() {
 }
 
 #[test]
-fn nothing_is_not_handed_on_and_starts_no_period() {
+fn empty_release_starts_no_period() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(0, NO_LIMIT, 0), None);
     assert_eq!(coalescer.add(5, NO_LIMIT, 1), Some(5));
 }
 
 #[test]
-fn reset_forgets_what_is_pending_and_keeps_the_period() {
+fn reset_forgets_pending_units_and_keeps_the_period() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(1, NO_LIMIT, 0), Some(1));
     assert_eq!(coalescer.add(2, NO_LIMIT, 1), None);
@@ -90,7 +90,7 @@ fn reset_forgets_what_is_pending_and_keeps_the_period() {
 }
 
 #[test]
-fn a_period_can_change_while_it_runs() {
+fn period_can_change_while_it_runs() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(1, NO_LIMIT, 0), Some(1));
     assert_eq!(coalescer.add(2, NO_LIMIT, 1), None);
@@ -114,9 +114,9 @@ fn extreme_amounts_and_times_do_not_overflow() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..Default::default() })]
 
-    /// Completions at random times, with a timer that keeps its promise or comes a little late.
+    /// Completions at random times, with a timer that is on time or slightly late.
     #[test]
-    fn nothing_is_lost_late_or_too_soon(
+        fn release_is_complete_and_on_time(
         period_ns in 1..500_u64,
         limit in 0..20_000_u32,
         lateness_ns in 0..3_u64,
