@@ -1,14 +1,14 @@
-//! What a driver keeps of its packets between `submit` and `reap`, for devices whose completions
+//! Storage for the packets of a driver between `submit` and `reap`, for devices whose completions
 //! name a slot, a frame or a sequence number.
 //!
-//! The half of the [`TxRing`](crate::TxRing) puts each packet under a key, the half of the
-//! [`Completions`](crate::Completions) takes it by the key that the device names, in any order.
-//! Each may be on a thread of its own. A key that is not in flight finds nothing: the device
-//! completed it twice, or never got it.
+//! The half of the [`TxRing`](crate::TxRing) stores each packet under a key. The half of the
+//! [`Completions`](crate::Completions) takes it by the key that the device reports, in any order.
+//! Each half can be on a thread of its own. A key that is not in flight returns nothing: the device
+//! completed it twice, or never had it.
 //!
 //! # A driver in two halves
-//! The device here takes frame numbers through one queue and gives them back through another, as
-//! AF_XDP does. The store is all of the driver's bookkeeping, also of its free slots:
+//! The device here takes frame numbers through one queue and returns them through another, as
+//! AF_XDP does. The store is the driver's only bookkeeping, also for its free slots:
 //! ```
 //! use std::collections::VecDeque;
 //! use std::convert::Infallible;
@@ -91,15 +91,15 @@ use crate::sharing::Word;
 #[cfg(all(test, loom))]
 mod models;
 
-/// What both halves see.
+/// State shared by both halves.
 struct Store {
     places: Box<[Place]>,
     put: SlotTotals,
     taken: SlotTotals,
 }
 
-/// Where a packet waits as numbers. Its halves hand it to and fro: who finds it empty may fill it,
-/// who finds it full may empty it. That takes no fence and no locked instruction.
+/// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
+/// it full may empty it. That needs no fence and no locked instruction.
 #[repr(align(32))]
 struct Place {
     state: AtomicU32,
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// What one half has done, wrapping. Only that half writes it.
+/// The totals of one half, wrapping. Only that half writes them.
 #[repr(align(128))]
 struct SlotTotals {
     packets: AtomicU32,
@@ -145,7 +145,7 @@ impl SlotTotals {
         }
     }
 
-    /// Release: whoever sees the total sees what was done to the packets' places.
+    /// Release: a reader of the total sees the stores to the packets' slots.
     #[inline]
     fn publish(&self, total: InRing) {
         self.bytes.store_release(total.bytes);
@@ -195,24 +195,24 @@ impl Store {
     }
 }
 
-/// Makes a store for the keys below `keys`, of which each holds one packet. It
-/// allocates 32 bytes for each key, and nothing later.
+/// Creates a store for the keys below `keys`, each for one packet. It allocates 32 bytes per key
+/// now, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     Store::new(keys).halves()
 }
 
-/// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops what is
-/// in flight, and loses those frames.
+/// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops the
+/// packets in flight, and loses their frames.
 pub struct InFlightSender {
     store: Arc<Store>,
     put: InRing,
 }
 
 impl InFlightSender {
-    /// Keeps `packet` until the other half takes it. Call it before the device can see the packet.
+    /// Stores `packet` until the other half takes it. Call it before the device can see the packet.
     ///
     /// # Errors
-    /// Gives the packet back if `key` is in use, or not below [`keys`](Self::keys).
+    /// Returns the packet if `key` is in use, or not below [`keys`](Self::keys).
     #[inline(always)]
     pub fn put(&mut self, key: u32, packet: Packet) -> Result<(), Packet> {
         let Some(place) = self.store.places.get(key as usize) else {
@@ -221,7 +221,7 @@ impl InFlightSender {
         if place.state.load_acquire() != EMPTY {
             return Err(packet);
         }
-        // Counted first: the other half may take it as soon as it is there.
+        // Counted first, because the other half can take the packet as soon as it is stored.
         self.put.packets = self.put.packets.wrapping_add(1);
         self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
@@ -230,13 +230,13 @@ impl InFlightSender {
         Ok(())
     }
 
-    /// Keys that no packet has now. The other half may raise it at any time.
+    /// Returns the number of free keys. The other half can raise it at any time.
     #[inline]
     pub fn free(&self) -> u32 {
         self.store.free(self.put, self.store.taken.read())
     }
 
-    /// Keys in all: allowed is 0 to one less.
+    /// Returns the number of keys: valid keys are below it.
     pub fn keys(&self) -> u32 {
         self.store.keys()
     }
@@ -249,8 +249,8 @@ pub struct InFlightCompleter {
 }
 
 impl InFlightCompleter {
-    /// Takes the packet under `key`. `None` if none is in flight there: the device completed it
-    /// twice, or was never given it, or there is no such key. Count that, and say so.
+    /// Takes the packet under `key`; `None` if there is none: the device completed it twice, never
+    /// had it, or the key is out of range. The driver should count this as an error.
     #[inline(always)]
     pub fn take(&mut self, key: u32) -> Option<Packet> {
         let place = self.store.places.get(key as usize)?;
@@ -267,8 +267,8 @@ impl InFlightCompleter {
         Some(packet)
     }
 
-    /// Takes everything in flight, by key: for a driver that flushes or remakes its ring, so that
-    /// every packet ends. What the other half puts meanwhile may stay.
+    /// Takes all packets in flight, by key: for a driver that flushes or recreates its ring, so
+    /// that every packet ends. Packets that the other half stores at the same time might remain.
     pub fn take_all(&mut self, taken: &mut dyn FnMut(Packet)) {
         for key in 0..self.store.keys() {
             if let Some(packet) = self.take(key) {
@@ -277,8 +277,8 @@ impl InFlightCompleter {
         }
     }
 
-    /// What is in flight; what [`Completions::in_ring`](crate::Completions::in_ring) answers. Exact
-    /// while the other half does nothing; else what it puts just now may be in it already.
+    /// Returns the packets in flight, for [`Completions::in_ring`](crate::Completions::in_ring).
+    /// Exact while the other half is idle; otherwise a packet that it is storing might be included.
     pub fn in_ring(&self) -> InRing {
         let put = self.store.put.read();
         InRing {
@@ -287,13 +287,13 @@ impl InFlightCompleter {
         }
     }
 
-    /// Keys that no packet has now, as far as this half knows.
+    /// Returns the number of free keys, as seen by this half.
     #[inline]
     pub fn free(&self) -> u32 {
         self.store.free(self.store.put.read(), self.taken)
     }
 
-    /// Keys in all.
+    /// Returns the number of keys.
     pub fn keys(&self) -> u32 {
         self.store.keys()
     }

@@ -23,8 +23,8 @@
 //! enough.
 //!
 //! # A driver
-//! A driver is two halves: a [`TxRing`] that takes packets and a [`Completions`] that hands back the
-//! very packets that the device is done with. This one is complete; its device is a queue that
+//! A driver is two halves: a [`TxRing`] that takes packets and a [`Completions`] that hands back
+//! the very packets that the device is done with. This one is complete; its device is a queue that
 //! another thread empties.
 //!
 //! ```
@@ -128,12 +128,13 @@
 //! [`PacketSink`]: freed by the device, or dropped with a reason.
 //!
 //! # What else is here
-//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (what a driver keeps between
-//! `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose other side a
-//! test plays, and drivers that make mistakes or show every call), [`queue::many`] (several
+//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (what a driver keeps
+//! between `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose other
+//! side a test plays, and drivers that make mistakes or show every call), [`queue::many`] (several
 //! sending threads), [`budget`] (a limit that several queues share), [`tsq`] (small queues for each
-//! flow, around a queue). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
-//! [`taut_dql::Config`], so depend on that crate too.
+//! flow, around a queue). A limit of your own goes in with
+//! [`with_limit`](queue::Builder::with_limit); its settings are [`taut_dql::Config`], so depend on
+//! that crate too.
 //!
 //! # Words
 //! | word | meaning |
@@ -160,9 +161,9 @@
 //! | need | the smallest limit with which the device would not have run dry in an interval |
 //!
 //! # Seams
-//! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (where packets wait), [`Limit`] (how much may
-//! be in flight), [`Probe`] (who watches), [`PacketSink`] (where packets end). Each takes a value, a
-//! reference or a box alike.
+//! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (where packets wait), [`Limit`] (how much
+//! may be in flight), [`Probe`] (who watches), [`PacketSink`] (where packets end). Each takes a
+//! value, a reference or a box alike.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,34 +1,34 @@
-//! The settings of a queue, by type, and by the names that sysfs uses.
+//! The settings of a queue, by type and by their sysfs names.
 
 use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-/// Nanoseconds in the millisecond, the unit of the times below.
+/// Nanoseconds per millisecond, the unit of the times below.
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
-/// One number of a queue that an operator reads or writes.
+/// A number of a queue that an operator reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tunable {
-    /// The limit now, in the limit's units; the rule moves it on from there.
+    /// The current limit, in the limit's units; the rule continues from it.
     Limit,
-    /// The least that the rule may set.
+    /// The lower bound of the limit.
     LimitMin,
-    /// The most that the rule may set, or `max`.
+    /// The upper bound of the limit, or `max`.
     LimitMax,
-    /// Time over which the rule looks for slack, in ms.
+    /// Time over which the rule observes slack, in ms.
     HoldTime,
-    /// Queued minus reported, in the limit's units. Read only.
+    /// Queued minus completed, in the limit's units. Read only.
     Inflight,
     /// Age of the oldest byte in flight that counts as a stall, in ms; 0 is off.
     StallThrs,
     /// Stalls so far. Read only.
     StallCnt,
-    /// The longest of them, in ms. Read only.
+    /// The longest stall, in ms. Read only.
     StallMax,
 }
 
-/// A tunable and what it is to be set to.
+/// A tunable and its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// See [`Tunable::Limit`].
@@ -43,16 +43,16 @@ pub enum Setting {
     StallThresholdMs(u32),
 }
 
-/// Why a tunable was not set; nothing changed.
+/// The reason why a tunable was not set; nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TunableError {
-    /// There is no tunable of that name.
+    /// No tunable has this name.
     UnknownName,
-    /// The tunable can only be read.
+    /// The tunable is read only.
     ReadOnly(Tunable),
-    /// The value is not what the tunable takes.
+    /// The value is not allowed.
     BadValue(Tunable),
-    /// The rule refuses the value.
+    /// The rule rejects the value.
     Rejected(Tunable, Error),
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for TunableError {
 impl core::error::Error for TunableError {}
 
 impl Tunable {
-    /// Every tunable.
+    /// All tunables.
     pub const ALL: [Self; 8] = [
         Self::Limit,
         Self::LimitMin,
@@ -89,7 +89,7 @@ impl Tunable {
         Self::StallMax,
     ];
 
-    /// The name that sysfs uses.
+    /// Returns the sysfs name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
@@ -103,10 +103,11 @@ impl Tunable {
         }
     }
 
-    /// What may be written.
+    /// Returns the allowed values.
     pub const fn allowed(self) -> &'static str {
         match self {
-            // Literals, since const text cannot be made of numbers; a test holds them to the code.
+            // Literals, because const text cannot be built from numbers; a test compares them with
+            // the code.
             Self::Limit | Self::LimitMin => "0 to 1879048192",
             Self::LimitMax => "0 to 1879048192, or max",
             Self::HoldTime | Self::StallThrs => "0 to 4294967295 ms",
@@ -114,7 +115,7 @@ impl Tunable {
         }
     }
 
-    /// The tunable called `name`.
+    /// Returns the tunable called `name`.
     ///
     /// # Errors
     /// [`TunableError::UnknownName`] lists the names.
@@ -125,10 +126,10 @@ impl Tunable {
             .ok_or(TunableError::UnknownName)
     }
 
-    /// Reads what is written to the tunable.
+    /// Parses a value of the tunable.
     ///
     /// # Errors
-    /// Says what is allowed.
+    /// [`TunableError::BadValue`] lists the allowed values; [`TunableError::ReadOnly`].
     pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
         let setting = match self {
             Self::Limit => Setting::Limit,
@@ -149,10 +150,10 @@ impl Tunable {
 }
 
 impl Setting {
-    /// Kinds of settings.
+    /// Number of kinds of settings.
     pub(crate) const KINDS: usize = 5;
 
-    /// The tunable that it sets.
+    /// Returns the tunable that it sets.
     pub const fn tunable(self) -> Tunable {
         match self {
             Self::Limit(_) => Tunable::Limit,
@@ -163,7 +164,7 @@ impl Setting {
         }
     }
 
-    /// The number, in the unit of its variant.
+    /// Returns the number, in the unit of its variant.
     pub const fn value(self) -> u32 {
         match self {
             Self::Limit(value)
@@ -194,7 +195,7 @@ impl Setting {
         }
     }
 
-    /// Changes the settings of a limit by it, if it is one of them.
+    /// Applies the setting to the settings of a limit, if it is one of them.
     pub(crate) fn change(self, config: &mut Config) {
         match self {
             Self::Limit(units) => config.limit = units,

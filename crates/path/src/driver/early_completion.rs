@@ -1,34 +1,34 @@
-//! Whether a device's completions mean that packets left it, found out from the packets themselves.
+//! Detection of early completions, from the packets that are sent anyway.
 
-/// Doorbells that the latest evidence is of.
+/// Doorbells of an observation window.
 const WINDOW_DOORBELLS: u32 = 64;
-/// Doorbells of a window after which the device held something: so many are proof enough that it
-/// does not finish at once, whatever else it does.
-const PROOF_DOORBELLS: u32 = 8;
-/// Packets that were all finished when the doorbell returned, one doorbell after the other, before
-/// completions count as false. A device that is just fast has time for a burst or two, not for this:
-/// 1,000 frames of 1,514 bytes are 1.2 ms at 10 Gbit/s.
-const DOUBT_PACKETS: u32 = 1_000;
-/// The fewest doorbells of those: a few huge bursts may each have been let through.
-const DOUBT_DOORBELLS: u32 = 16;
-/// So many times as many of both where completions were found true before: a consumer on a
-/// processor of its own often catches up before the doorbell returns.
-const DOUBT_AFTER_PROOF: u32 = 16;
+/// Doorbells of a window after which the device still held packets. This many are proof that it
+/// does not complete at once.
+const VALID_DOORBELLS: u32 = 8;
+/// Packets that were all complete when the doorbell returned, in consecutive doorbells, before
+/// completions count as early. A device that is only fast completes a burst or two in this time:
+/// 1,000 frames of 1,514 bytes take 1.2 ms at 10 Gbit/s.
+const EARLY_PACKETS: u32 = 1_000;
+/// Minimum number of doorbells for these packets, because a few huge bursts might each be fast.
+const EARLY_DOORBELLS: u32 = 16;
+/// Factor for both if completions were valid before: a consumer on a CPU of its own often catches
+/// up before the doorbell returns.
+const EARLY_AFTER_VALID_FACTOR: u32 = 16;
 
-/// What completions mean.
+/// The meaning of a device's completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum CompletionStatus {
-    /// Too little was sent to say. Taken for true.
+    /// Too few packets were sent. Treated as valid.
     #[default]
     Unknown,
-    /// A packet is complete when it left the device.
+    /// A completion means that the packet left the device.
     Valid,
-    /// Packets are complete as soon as they are sent, wherever they are then.
+    /// Packets are reported complete when they are submitted, before they leave the device.
     Early,
 }
 
 impl CompletionStatus {
-    /// The name used in tables and JSON: `unknown`, `true`, `false`.
+    /// Returns the name used in tables and JSON: `unknown`, `true`, `false`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -37,83 +37,83 @@ impl CompletionStatus {
         }
     }
 
-    /// Whether a limit on what is in flight means something, as far as is known.
+    /// Returns `true` if a limit of the bytes in flight is meaningful, as far as known.
     pub const fn limit_applies(self) -> bool {
         !matches!(self, Self::Early)
     }
 }
 
-/// Judges from what a device still holds when the doorbell returns. Needs nothing but the packets that
-/// are sent anyway, and goes on watching: a verdict can be reversed.
+/// Detects early completions: packets that are already complete when the doorbell returns. Sends no
+/// probe packets. The result can change at any time.
 ///
 /// ```
 /// use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 ///
-/// let mut judge = EarlyCompletionDetector::new();
+/// let mut detector = EarlyCompletionDetector::new();
 /// for _ in 0..40 {
-///     judge.after_doorbell(32, 0); // 32 packets taken, and all of them finished already
+///     detector.after_doorbell(32, 0); // 32 packets taken, and all of them finished already
 /// }
-/// assert_eq!(judge.status(), CompletionStatus::Early);
+/// assert_eq!(detector.status(), CompletionStatus::Early);
 /// for _ in 0..8 {
-///     judge.after_doorbell(32, 20); // it was only fast: now it has more than it can send at once
+///     detector.after_doorbell(32, 20); // it was only fast: now it has more than it can send at once
 /// }
-/// assert_eq!(judge.status(), CompletionStatus::Valid);
+/// assert_eq!(detector.status(), CompletionStatus::Valid);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct EarlyCompletionDetector {
     status: CompletionStatus,
-    /// The window so far.
+    /// Doorbells in the current window.
     doorbells: u32,
-    holding: u32,
-    /// Since the device last held something.
-    finished_packets: u32,
-    finished_doorbells: u32,
+    holding_doorbells: u32,
+    /// Since the device last held packets.
+    early_packets: u32,
+    early_doorbells: u32,
 }
 
 impl EarlyCompletionDetector {
-    /// Nothing seen yet.
+    /// A detector without observations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The doorbell returned: the device took `taken` packets, and holds `held` that it is not done
-    /// with. Returns what completions mean now.
+    /// Records a doorbell: the device took `taken` packets and still holds `held` after it
+    /// returned. Returns the current status.
     #[inline]
     pub fn after_doorbell(&mut self, taken: u32, held: u32) -> CompletionStatus {
-        // A doorbell that moved nothing says nothing.
+        // A doorbell without packets is not an observation.
         if taken > 0 || held > 0 {
-            self.weigh(taken, held);
+            self.record(taken, held);
         }
         self.status
     }
 
-    fn weigh(&mut self, taken: u32, held: u32) {
+    fn record(&mut self, taken: u32, held: u32) {
         if self.doorbells >= WINDOW_DOORBELLS {
-            (self.doorbells, self.holding) = (0, 0);
+            (self.doorbells, self.holding_doorbells) = (0, 0);
         }
         self.doorbells += 1;
         if held > 0 {
-            self.holding += 1;
-            (self.finished_packets, self.finished_doorbells) = (0, 0);
-            if self.holding >= PROOF_DOORBELLS {
+            self.holding_doorbells += 1;
+            (self.early_packets, self.early_doorbells) = (0, 0);
+            if self.holding_doorbells >= VALID_DOORBELLS {
                 self.status = CompletionStatus::Valid;
             }
             return;
         }
-        self.finished_packets = self.finished_packets.saturating_add(taken);
-        self.finished_doorbells = self.finished_doorbells.saturating_add(1);
+        self.early_packets = self.early_packets.saturating_add(taken);
+        self.early_doorbells = self.early_doorbells.saturating_add(1);
         let factor = match self.status {
-            CompletionStatus::Valid => DOUBT_AFTER_PROOF,
+            CompletionStatus::Valid => EARLY_AFTER_VALID_FACTOR,
             _ => 1,
         };
-        if self.finished_packets >= DOUBT_PACKETS * factor
-            && self.finished_doorbells >= DOUBT_DOORBELLS * factor
+        if self.early_packets >= EARLY_PACKETS * factor
+            && self.early_doorbells >= EARLY_DOORBELLS * factor
         {
             self.status = CompletionStatus::Early;
         }
     }
 
-    /// What completions mean, as far as is known.
+    /// Returns the current status.
     pub fn status(&self) -> CompletionStatus {
         self.status
     }

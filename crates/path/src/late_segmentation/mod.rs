@@ -1,13 +1,14 @@
-//! Super-packets that go to the device in chunks, cut as late as can be.
+//! Late segmentation: GSO packets are sent in chunks, which are segmented as late as possible.
 //!
-//! What is in front of a packet can only be waited for, and a super-packet is in front of others
-//! for long: 5 ms at 100 Mbit/s. With a [`LateSegmentation`], a queue takes a super-packet from its discipline
-//! and gives the device only the first of its segments; the rest goes back to where it was taken
-//! from, first in its class, and what comes first there overtakes it.
+//! A packet cannot overtake those in front of it, and a GSO packet blocks others for a long time: 5
+//! ms at 100 Mbit/s. With [`LateSegmentation`], a queue takes a GSO packet from its discipline and
+//! submits only its first segments. The remainder is requeued at the head of its class, and packets
+//! of higher priority can overtake it.
 //!
-//! A chunk is an object of its own for the ring, the limit, probes and traces. The frame, its
-//! charge and its flow's budget come back once: when the rest is gone and the last chunk has come
-//! back. Only drivers that say so are given chunks ([`TxRing::chunk_support`](crate::TxRing::chunks)).
+//! The ring, the limit, probes and traces count a chunk as one object. The frame, its charge and
+//! its flow's budget are returned once: after the last chunk completed and no remainder is left.
+//! Only drivers that support chunks receive them
+//! ([`TxRing::chunk_support`](crate::TxRing::chunk_support)).
 
 mod table;
 
@@ -20,38 +21,39 @@ use crate::driver::ChunkSupport;
 use crate::limit::Unit;
 use crate::units::{parse_time_ns, write_time};
 
-pub(crate) use table::{Cutter, Ended, Joiner, Plan, Uncut, table};
+pub(crate) use table::{ChunkTracker, EndedPacket, LateSegmenter, Plan, Unsegmented, table};
 
-/// How long the chunks of a super-packet may be.
+/// The maximum length of the chunks of a GSO packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LateSegmentation {
-    /// Super-packets go whole.
+    /// GSO packets are sent whole.
     Off,
-    /// A chunk is at most a twelfth of the limit that is in force. Where there is none, or one in
-    /// packets, super-packets go whole.
+    /// A chunk is at most a twelfth of the current limit. Without a limit, or with one in packets,
+    /// GSO packets are sent whole.
     #[default]
     Auto,
-    /// A chunk is at most this part of the limit, a 1 above it: the same with another divisor,
-    /// within [`LIMIT_FRACTIONS`].
+    /// A chunk is at most this fraction of the limit, as its denominator: as `Auto` with another
+    /// denominator, within [`LIMIT_FRACTIONS`].
     LimitFraction(u32),
-    /// Each segment goes alone.
+    /// Each segment is sent on its own.
     EachSegment,
-    /// A chunk is as long as the device takes so many ns for, at the rate that the queue measures,
-    /// but never less than a segment; and one segment while the rate is not known.
+    /// A chunk is what the device sends in this time in ns, at the measured rate, and at least one
+    /// segment. It is one segment while the rate is unknown.
     Time(u64),
 }
 
-/// The shortest and the longest time of a chunk: those of a cap in time.
+/// The range of the time of a chunk, in ns: that of a time cap.
 pub const CHUNK_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 
-/// Chunks in a limit. More than the most, and a chunk is one segment under any limit that there is.
+/// The range of chunks per limit. Above it, a chunk would be one segment for any practical limit.
 pub const LIMIT_FRACTIONS: RangeInclusive<u32> = 1..=1_000;
 
-/// Chunks in a limit with [`LateSegmentation::Auto`]: of the divisors tried by `taut sim split`, the least
-/// that keeps 95 % of what [`LateSegmentation::EachSegment`] gives at every rate; see docs/split.md.
+/// Chunks per limit with [`LateSegmentation::Auto`]: the smallest denominator tested by `taut sim
+/// split` that keeps 95 % of the gain of [`LateSegmentation::EachSegment`] at every rate; see
+/// docs/split.md.
 const AUTO_FRACTION: u32 = 12;
 
-/// A text that is no [`LateSegmentation`].
+/// The text is not a [`LateSegmentation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseLateSegmentationError;
 
@@ -98,7 +100,7 @@ impl fmt::Display for LateSegmentation {
 }
 
 impl LateSegmentation {
-    /// Chunks in a limit, if that is what says how long they are.
+    /// Returns the chunks per limit, if the limit determines the length of a chunk.
     const fn share(self) -> Option<NonZeroU32> {
         match self {
             Self::Auto => NonZeroU32::new(AUTO_FRACTION),
@@ -107,12 +109,12 @@ impl LateSegmentation {
         }
     }
 
-    /// Whether it cuts only where there is a limit.
+    /// Returns `true` if packets are segmented only while there is a limit.
     pub const fn needs_limit(self) -> bool {
         self.share().is_some()
     }
 
-    /// What of it can be done for a driver that sends such chunks.
+    /// Returns the setting that a driver with this support can implement.
     pub(crate) const fn with(self, support: ChunkSupport) -> Self {
         match (self, support) {
             (Self::Off, _) | (_, ChunkSupport::None) => Self::Off,
@@ -121,8 +123,8 @@ impl LateSegmentation {
         }
     }
 
-    /// Chunks in a limit of this unit, and the most bytes of a chunk before anything else is known.
-    /// Packets say nothing of bytes.
+    /// Returns the chunks per limit of this unit, and the initial maximum of the bytes of a chunk.
+    /// A limit in packets gives no length in bytes.
     pub(crate) const fn at_first(self, unit: Unit) -> (Option<NonZeroU32>, u32) {
         match (self, unit) {
             (Self::Auto | Self::LimitFraction(_), Unit::Bytes) => (self.share(), 0),

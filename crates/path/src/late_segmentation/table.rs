@@ -1,10 +1,10 @@
-//! The packets that are cut at the moment, and how the two halves of a queue agree on their ends.
+//! The packets that are being segmented, and how the two halves of a queue agree on their ends.
 //!
-//! The sender holds the rest of each, and counts its chunks for itself. When it gives up the last
-//! of it, it leaves the whole packet here and says how many chunks there were; the completer says
-//! how many came back. Whoever finds then that no chunk is left takes the packet and ends it. The
-//! last chunk is counted before the device can see it, so that the sender ends none but those whose
-//! rest is dropped.
+//! The sender stores the remainder of each packet and counts its chunks. After the last segment it
+//! stores the whole packet here, with the number of chunks; the completer counts the completed
+//! ones. The half that finds no chunk outstanding takes the packet and ends it. The last chunk is
+//! counted before the device can see it, so the sender ends only packets whose remainder is
+//! dropped.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,51 +15,51 @@ use taut_dql::sync::{AtomicU32, Ordering};
 
 use crate::packet::{DropReason, MAX_SEGMENTS, Mark, Packet, Segmentation};
 
-/// What is known of a packet that is cut; this if the place is free.
+/// State of a free place.
 const FREE: u32 = 0;
-/// There is a rest: as if more chunks were in the device than there can be, less those that came
-/// back.
+/// A remainder exists. This is more than the possible chunks in the device, minus the completed
+/// ones.
 const OPEN: u32 = MAX_SEGMENTS;
-/// Chunks that the device has, once there is no rest.
+/// Chunks in the device, once there is no remainder.
 const CHUNKS: u32 = 2 * MAX_SEGMENTS - 1;
-/// There is no rest any more: the packet is left here.
+/// There is no remainder: the packet is stored here.
 const CLOSED: u32 = 1 << 18;
-/// Why the rest was dropped, if it was: one more than the index of the reason.
+/// Position of the drop reason of the remainder: one more than its index, or 0.
 const REASON_SHIFT: u32 = 20;
 
-/// Packets that can be cut at a time: as many as a mark tells apart. A model checker follows each
-/// place.
-const PLACES: u32 = if cfg!(loom) { 1 } else { Mark::RESTS };
+/// The maximum number of packets that are segmented at the same time: the number of distinct marks.
+/// A model checker explores each place, so it has one.
+const PLACES: u32 = if cfg!(loom) { 1 } else { Mark::REMAINDERS };
 
 struct TablePlace {
     state: AtomicU32,
-    /// One packet at most.
+    /// At most one packet.
     whole: ConcurrentQueue<Packet>,
 }
 
-/// A packet of which nothing is in the device any more.
-pub(crate) struct Ended {
+/// A packet of which no chunk is in the device.
+pub(crate) struct EndedPacket {
     pub whole: Packet,
-    /// Why its rest was dropped, if it was.
+    /// The drop reason of its remainder, if it was dropped.
     pub reason: Option<DropReason>,
 }
 
 impl TablePlace {
-    /// Takes a packet of which nothing is left, after which another may have the place.
-    fn end(&self, state: u32) -> Option<Ended> {
+    /// Takes a packet without outstanding chunks, and frees the place.
+    fn end(&self, state: u32) -> Option<EndedPacket> {
         let whole = self.whole.pop().ok();
-        // Release: whoever takes the place finds it empty.
+        // Release: a sender that takes the place finds it empty.
         self.state.store(FREE, Ordering::Release);
         let index = (state >> REASON_SHIFT).checked_sub(1);
-        Some(Ended {
+        Some(EndedPacket {
             whole: whole?,
             reason: index.and_then(|index| DropReason::ALL.get(index as usize).copied()),
         })
     }
 
-    /// So many chunks less. Returns the packet if that was all of it.
+    /// Subtracts `chunks` completed chunks. Returns the packet if these were the last.
     #[inline]
-    fn chunks_ended(&self, chunks: u32) -> Option<Ended> {
+    fn chunks_ended(&self, chunks: u32) -> Option<EndedPacket> {
         let was = self.state.fetch_sub(chunks, Ordering::AcqRel);
         if was & (CLOSED | CHUNKS) != CLOSED | chunks {
             return None;
@@ -67,10 +67,10 @@ impl TablePlace {
         self.end(was)
     }
 
-    /// There is no rest any more: `whole` went in so many chunks, with which it ends. Returns it if
-    /// all of them came back.
-    fn close(&self, whole: Packet, chunks: u32, reason: Option<DropReason>) -> Option<Ended> {
-        // There is room: the place is this packet's alone.
+    /// Stores `whole`, which has no remainder and was sent in `chunks` chunks. Returns it if all of
+    /// them completed.
+    fn close(&self, whole: Packet, chunks: u32, reason: Option<DropReason>) -> Option<EndedPacket> {
+        // Cannot fail: the place belongs to this packet alone.
         let _ = self.whole.push(whole);
         let closed = CLOSED | reason_bits(reason);
         let change = closed.wrapping_add(chunks).wrapping_sub(OPEN);
@@ -83,78 +83,79 @@ impl TablePlace {
     }
 }
 
-/// Makes the two ends of a table. `chunks_in_limit`: how long chunks are, where a limit says so.
-pub(crate) fn table(chunks_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
+/// Creates the two ends of a table. `chunks_in_limit`: chunks per limit, if a limit determines
+/// their length.
+pub(crate) fn table(chunks_in_limit: Option<NonZeroU32>) -> (LateSegmenter, ChunkTracker) {
     let places: Arc<[TablePlace]> = (0..PLACES)
         .map(|_| TablePlace {
             state: AtomicU32::new(FREE),
             whole: ConcurrentQueue::bounded(1),
         })
         .collect();
-    let cutter = Cutter {
+    let segmenter = LateSegmenter {
         sent: places.iter().map(|_| Sent::default()).collect(),
         next: 0,
         places: places.clone(),
         chunks_in_limit,
     };
-    (cutter, Joiner { places })
+    (segmenter, ChunkTracker { places })
 }
 
 /// The sender's end.
-pub(crate) struct Cutter {
+pub(crate) struct LateSegmenter {
     places: Arc<[TablePlace]>,
-    /// What was sent of each packet.
+    /// Segments sent of each packet.
     sent: Box<[Sent]>,
-    /// Where to look for a free place first.
+    /// Where the search for a free place starts.
     next: u32,
-    /// How many chunks a limit has, where that says how long they are.
+    /// Chunks per limit, if the limit determines their length.
     pub chunks_in_limit: Option<NonZeroU32>,
 }
 
-/// What was sent of a packet.
+/// The part of a packet that was sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     segments: u32,
     chunks: u32,
 }
 
-/// A packet that may be cut, or what is left of it.
+/// A packet that can be segmented, or a remainder.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Uncut {
+pub(crate) struct Unsegmented {
     bytes: u32,
-    cut: Segmentation,
-    /// Which rest it is, if it is one.
-    rest_number: Option<u32>,
+    segmentation: Segmentation,
+    /// Its number, for a remainder.
+    remainder_number: Option<u32>,
 }
 
-impl Uncut {
-    /// `packet`, which is cut as `cut` says. What is no super-packet has no way here: it pays for
-    /// nothing.
+impl Unsegmented {
+    /// Describes `packet`, which is segmented as `segmentation`. Only for GSO packets, so that
+    /// other packets pay no cost.
     #[inline(always)]
-    pub(crate) fn of(packet: &Packet, cut: Segmentation) -> Self {
+    pub(crate) fn of(packet: &Packet, segmentation: Segmentation) -> Self {
         Self {
             bytes: packet.wire_bytes(),
-            cut,
-            rest_number: packet.rest_number(),
+            segmentation,
+            remainder_number: packet.remainder_number(),
         }
     }
 }
 
-/// How a packet is being cut: which of its segments are next, and how long its chunks are.
+/// The next segments of a packet, and the length of its chunks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     number: u32,
     first_segment: u32,
-    /// Segments of a chunk, and their length as one object; only the last may be shorter.
+    /// Segments of a chunk, and their length as one object; only the last chunk can be shorter.
     segments: u32,
     pub bytes: u32,
     header_bytes: u32,
-    /// What was not sent, headers once.
+    /// Length of the unsent part, headers once.
     left_bytes: u32,
 }
 
 impl Plan {
-    /// Whether nothing of the packet was sent.
+    /// Returns `true` if no chunk of the packet was sent.
     pub(crate) const fn is_first(&self) -> bool {
         self.first_segment == 0
     }
@@ -163,12 +164,12 @@ impl Plan {
         self.bytes - self.header_bytes
     }
 
-    /// Chunks that what is left makes, at least 1.
+    /// Returns the number of chunks of the unsent part, at least 1.
     pub(crate) const fn chunks(&self) -> u32 {
         (self.left_bytes - self.header_bytes).div_ceil(self.payload_bytes())
     }
 
-    /// Length of the next so many chunks together.
+    /// Returns the total length of the next `chunks` chunks.
     pub(crate) const fn bytes_of(&self, chunks: u32) -> u32 {
         let payload = chunks.saturating_mul(self.payload_bytes());
         let left = self.left_bytes - self.header_bytes;
@@ -176,13 +177,13 @@ impl Plan {
         payload.saturating_add(chunks.saturating_mul(self.header_bytes))
     }
 
-    /// The next chunk, which is not the last.
+    /// Returns the next chunk, which is not the last.
     #[inline]
     pub(crate) const fn chunk(&self, packet: &Packet, mark: Mark) -> Packet {
         packet.chunk_of(self.number, self.first_segment, self.bytes, mark)
     }
 
-    /// The next chunk was sent, and was not the last.
+    /// Advances past a chunk that was sent and was not the last.
     #[inline]
     pub(crate) const fn advance(&mut self) {
         self.first_segment += self.segments;
@@ -190,25 +191,25 @@ impl Plan {
     }
 }
 
-impl Cutter {
-    /// How `packet` is cut, if no chunk should be longer than `most_bytes`; `None` if it goes
-    /// whole. Nothing changes.
+impl LateSegmenter {
+    /// Returns the plan for `packet` with chunks of at most `max_bytes`; `None` if it is sent
+    /// whole. Changes nothing.
     #[inline]
-    pub(crate) fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
-        if packet.rest_number.is_none() && packet.bytes <= most_bytes {
+    pub(crate) fn plan(&self, packet: Unsegmented, max_bytes: u32) -> Option<Plan> {
+        if packet.remainder_number.is_none() && packet.bytes <= max_bytes {
             return None;
         }
-        self.plan_cut(packet, most_bytes)
+        self.plan_segments(packet, max_bytes)
     }
 
     #[inline(never)]
-    fn plan_cut(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
-        let header_bytes = u32::from(packet.cut.header_bytes);
-        let each_bytes = u32::from(packet.cut.payload_bytes.get());
+    fn plan_segments(&self, packet: Unsegmented, max_bytes: u32) -> Option<Plan> {
+        let header_bytes = u32::from(packet.segmentation.header_bytes);
+        let each_bytes = u32::from(packet.segmentation.payload_bytes.get());
         let payload_bytes = packet.bytes.saturating_sub(header_bytes);
-        let fit = most_bytes.saturating_sub(header_bytes) / each_bytes;
+        let fit = max_bytes.saturating_sub(header_bytes) / each_bytes;
         let segments = fit.max(1);
-        let (number, first_segment) = match packet.rest_number {
+        let (number, first_segment) = match packet.remainder_number {
             Some(number) => (number, self.sent(number).segments),
             None if payload_bytes.div_ceil(segments.saturating_mul(each_bytes)) <= 1 => {
                 return None;
@@ -220,14 +221,14 @@ impl Cutter {
             number,
             first_segment,
             segments,
-            // A rest may be shorter than one chunk.
+            // A remainder can be shorter than one chunk.
             bytes: header_bytes + segments.saturating_mul(each_bytes).min(payload_bytes),
             header_bytes,
             left_bytes: packet.bytes,
         })
     }
 
-    /// A place that nobody uses; when all are in use, a packet goes whole.
+    /// Returns a free place; if there is none, a packet is sent whole.
     #[inline]
     fn free(&self) -> Option<u32> {
         let places = self.places.len() as u32;
@@ -244,7 +245,7 @@ impl Cutter {
         self.sent[number as usize]
     }
 
-    /// Before the first chunk of a packet is sent.
+    /// Reserves the place of a packet before its first chunk is sent.
     pub(crate) fn begin(&mut self, plan: &Plan) {
         if plan.is_first() {
             self.place(plan.number).state.store(OPEN, Ordering::Release);
@@ -253,15 +254,16 @@ impl Cutter {
         }
     }
 
-    /// So many chunks of `packet` were sent, up to where `plan` is now: makes it the rest.
+    /// Turns `packet` into the remainder after `chunks` chunks were sent, up to the position of
+    /// `plan`.
     pub(crate) fn went(&mut self, plan: &Plan, packet: &mut Packet, chunks: u32) {
         let sent = &mut self.sent[plan.number as usize];
         sent.chunks += chunks;
         sent.segments = plan.first_segment;
-        packet.become_rest(plan.number, plan.left_bytes);
+        packet.become_remainder(plan.number, plan.left_bytes);
     }
 
-    /// The last chunk of what `plan` has left of `packet`, about to be sent. The packet is left in
+    /// Returns the last chunk of `packet`, before it is submitted. The whole packet is stored in
     /// the table.
     pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
@@ -269,25 +271,25 @@ impl Cutter {
         chunk.become_last();
         packet.become_whole(first_segment);
         let chunks = self.sent(number).chunks + 1;
-        // One at least is not back: it was not sent yet.
+        // At least one chunk is outstanding, because it is not sent yet.
         let _ = self.place(number).close(packet, chunks, None);
         chunk
     }
 
-    /// The device did not take `chunk`, the last of its packet. Returns the packet if nothing of it
-    /// is in the device.
-    pub(crate) fn last_refused(&mut self, chunk: &Packet) -> Option<Ended> {
-        let place = self.place(chunk.cut_number());
+    /// Handles the rejection of `chunk`, the last of its packet, by the device. Returns the packet
+    /// if no other chunk is in the device.
+    pub(crate) fn last_refused(&mut self, chunk: &Packet) -> Option<EndedPacket> {
+        let place = self.place(chunk.packet_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
-        // The refused chunk still counts, so that nobody ended it.
+        // The rejected chunk still counts, so the completer cannot have ended the packet.
         place.state.fetch_or(bits, Ordering::AcqRel);
         place.chunks_ended(1)
     }
 
-    /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the
-    /// last chunk.
-    pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
-        let number = rest.rest_number()?;
+    /// Drops a remainder. Returns the packet if no chunk is in the device; otherwise it ends with
+    /// its last chunk.
+    pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<EndedPacket> {
+        let number = rest.remainder_number()?;
         let sent = self.sent(number);
         rest.become_whole(sent.segments);
         self.place(number).close(rest, sent.chunks, Some(reason))
@@ -302,13 +304,13 @@ fn reason_bits(reason: Option<DropReason>) -> u32 {
 }
 
 /// The completer's end.
-pub(crate) struct Joiner {
+pub(crate) struct ChunkTracker {
     places: Arc<[TablePlace]>,
 }
 
-impl Joiner {
-    /// So many chunks of packet `number` came back. Returns it if that was all of it.
-    pub(crate) fn join(&self, number: u32, chunks: u32) -> Option<Ended> {
+impl ChunkTracker {
+    /// Counts completed chunks of packet `number`. Returns the packet if these were the last.
+    pub(crate) fn complete(&self, number: u32, chunks: u32) -> Option<EndedPacket> {
         self.places.get(number as usize)?.chunks_ended(chunks)
     }
 }

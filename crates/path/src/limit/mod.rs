@@ -1,7 +1,7 @@
-//! The rules that decide how much may be in flight, and their names.
+//! The rules that set the limit, and their names.
 //!
-//! The seam is [`Limit`]: a rule receives a record of each completion batch and returns the limit
-//! from then on. The queue counts for it.
+//! A rule implements [`Limit`]: it receives a record of each completion batch and returns the new
+//! limit. The queue counts the units for it.
 
 mod any;
 mod builtin;
@@ -30,10 +30,10 @@ pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
 pub use time_capped::{TIME_CAP_NS, TimeCapped};
 pub use utilisation::{ParseUtilisationError, Utilisation};
 
-/// What a completion batch completed.
+/// The completions of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompletedCounts {
-    /// Packets finished.
+    /// Packets completed.
     pub packets: u32,
     /// Their bytes, as they were queued.
     pub bytes: u32,

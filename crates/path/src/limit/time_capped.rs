@@ -1,8 +1,8 @@
-//! A rule that never holds more than the link sends in a time.
+//! A rule with a time cap: it never admits more than the link sends in a given time.
 //!
-//! A rule that is learnt from completions learns how late they are told, too: with a thread that comes
-//! back every 10 ms, 10 ms of the link must be in flight, or it runs dry. Whether the last per cent of
-//! the link is worth that wait only the user can say.
+//! A limit that is measured from completions includes their delay: with a thread that polls every
+//! 10 ms, 10 ms of the link must be in flight, or the link runs dry. Only the user can decide
+//! whether the last per cent of utilisation is worth this latency.
 
 use core::fmt;
 
@@ -13,35 +13,35 @@ use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs, Unit};
 use crate::units::write_time;
 
-/// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
-/// than 10 s.
+/// The allowed caps, in ns: an object at 10 Gbit/s takes 1.2 us, and a queue of more than 10 s is
+/// useless.
 pub const TIME_CAP_NS: core::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
 
-/// How often the cap is lifted for an interval while it lets the device run dry: that costs a hundredth
-/// of what it saves, and shows how fast the device has become.
+/// Interval at which the cap is lifted for one batch while it lets the device run dry. A probe
+/// costs a hundredth of the saving, and measures the current rate.
 const PROBE_NS: u64 = 100_000_000;
 
-/// A rule under a cap in time.
+/// A rule with a time cap.
 ///
-/// The rate is measured by the queue; while it is not known there is no cap. Where completions are
-/// told less often than once in the time, the link cannot be kept busy: that is what was asked for,
-/// unless [`with_floor`](Self::with_floor) says otherwise. A rule that is lower stays so.
+/// The queue measures the rate; without a rate there is no cap. If completions are reported less
+/// often than once per cap, the link is not kept busy. This is intended, unless
+/// [`with_floor`](Self::with_floor) sets a minimum. A lower limit of the rule stays in effect.
 #[derive(Debug, Clone)]
 pub struct TimeCapped<L> {
     rule: L,
     cap_ns: u64,
     least: u32,
-    /// What the link sends in the time; more than any limit while that is not known.
+    /// Units that the link sends in the time; above any limit while the rate is unknown.
     cap: u32,
-    /// Since when the cap may have let the device run dry, if it did.
+    /// Time since which the cap might have let the device run dry.
     dry_since_ns: Option<u64>,
     refusals: u32,
-    /// The cap is lifted until the next round.
+    /// The cap is lifted until the next batch.
     probes: bool,
 }
 
 impl<L: Limit> TimeCapped<L> {
-    /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`TIME_CAP_NS`].
+    /// Wraps `rule` with a cap of `cap_ns`, clamped to [`TIME_CAP_NS`].
     pub fn new(rule: L, cap_ns: u64) -> Self {
         Self {
             rule,
@@ -54,20 +54,21 @@ impl<L: Limit> TimeCapped<L> {
         }
     }
 
-    /// The cap is never below `least`, in units of the rule: on a slow link the time may be an object or
-    /// two, and a sender that is woken late would then let the link run dry each time.
+    /// Sets a minimum of the cap, in units of the rule. On a slow link the time can be an object or
+    /// two, and the link would run dry each time the sender is woken late.
     #[must_use]
     pub fn with_floor(mut self, least: u32) -> Self {
         self.least = least;
         self
     }
 
-    /// The cap, in ns.
+    /// Returns the cap, in ns.
     pub fn cap_ns(&self) -> u64 {
         self.cap_ns
     }
 
-    /// Whether to lift the cap for an interval: it held the sender back, and the device ran dry.
+    /// Returns `true` if the cap must be lifted for one batch: it blocked the sender, and the
+    /// device ran dry.
     fn must_probe(&mut self, round: &CompletionBatch) -> bool {
         let refused =
             core::mem::replace(&mut self.refusals, round.times_blocked) != round.times_blocked;
@@ -129,7 +130,7 @@ impl<L: Limit> Limit for TimeCapped<L> {
 
     fn reset(&mut self, now_ns: u64) {
         self.rule.reset(now_ns);
-        // The rate may not be known any more; if it is, the next round says so.
+        // The rate might be unknown now; if not, the next batch contains it.
         self.cap = MAX_LIMIT;
         (self.dry_since_ns, self.refusals, self.probes) = (None, 0, false);
     }
@@ -144,7 +145,7 @@ impl<L: Limit> Limit for TimeCapped<L> {
     }
 
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        // What was read under the cap is no wish for a lower rule.
+        // A limit that was read under the cap is not a request for a lower limit of the rule.
         let limit = if config.limit == self.config().limit {
             self.rule.config().limit
         } else {

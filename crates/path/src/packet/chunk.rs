@@ -1,33 +1,33 @@
-//! Chunks of a super-packet: some of its segments, as an object of their own.
+//! Chunks of a GSO packet: consecutive segments that are sent as one object.
 
 use core::num::NonZeroU32;
 
 use super::{Frame, IS_CHUNK, Mark, Packet, Segmentation};
 
-/// The number of the cut packet, below [`Mark::RESTS`].
-const NUMBER: u32 = Mark::RESTS;
-/// The super-packet ends with it.
+/// The number of the segmented packet, below [`Mark::REMAINDERS`].
+const NUMBER: u32 = Mark::REMAINDERS;
+/// The chunk is the last of its GSO packet.
 const IS_LAST: u32 = 1 << 9;
-/// Where its first segment is.
+/// Position of the index of the first segment.
 const FIRST_SHIFT: u32 = 16;
 
-/// The most segments of a super-packet that can be cut.
+/// The maximum number of segments of a packet for late segmentation.
 pub(crate) const MAX_SEGMENTS: u32 = 1 << (u32::BITS - FIRST_SHIFT);
 
-/// Which segments of its super-packet a chunk is. How many they are says its length.
+/// The position of a chunk in its GSO packet. Its length gives the number of segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// The first of them, counted from 0; below 65,536.
+    /// Index of the first segment, from 0; below 65,536.
     pub first_segment: u32,
-    /// Whether the super-packet ends with it.
+    /// `true` for the last chunk of the GSO packet.
     pub is_last: bool,
 }
 
-/// Chunks.
+/// Methods of chunks.
 impl Packet {
-    /// Which chunk of a super-packet it is; `None` if it is whole. A chunk has the frame of its
-    /// super-packet, whose bytes it shares with the other chunks: its headers are at the start of the
-    /// frame, and its payload behind that of the segments before it.
+    /// Returns the position of a chunk; `None` for a whole packet. A chunk shares the frame of its
+    /// GSO packet with the other chunks: its headers are at the start of the frame, and its payload
+    /// follows that of the previous segments.
     #[inline]
     pub const fn chunk(&self) -> Option<Chunk> {
         if !self.is_chunk() {
@@ -39,7 +39,7 @@ impl Packet {
         })
     }
 
-    /// Segments that it is on the wire, at least 1.
+    /// Returns the number of segments on the wire, at least 1.
     pub const fn segments(&self) -> u32 {
         let Some(Segmentation {
             header_bytes,
@@ -55,37 +55,38 @@ impl Packet {
         }
     }
 
-    /// Whether a super-packet ends with this chunk.
+    /// Returns `true` for the last chunk of a GSO packet.
     #[inline]
     pub(crate) const fn is_last_chunk(&self) -> bool {
         self.charge_bytes & IS_LAST != 0
     }
 
-    /// The number of the cut packet that this is a chunk of.
+    /// Returns the number of the segmented packet of this chunk.
     #[inline]
-    pub(crate) const fn cut_number(&self) -> u32 {
+    pub(crate) const fn packet_number(&self) -> u32 {
         self.charge_bytes & NUMBER
     }
 
-    /// The number of the cut packet that this is the rest of.
+    /// Returns the number of the segmented packet of this remainder.
     #[inline]
-    pub(crate) const fn rest_number(&self) -> Option<u32> {
-        self.mark.rest_number()
+    pub(crate) const fn remainder_number(&self) -> Option<u32> {
+        self.mark.remainder_number()
     }
 
-    /// Whether it is what is left of a packet of which chunks were sent.
+    /// Returns `true` for the remainder of a packet of which chunks were sent.
     #[inline]
-    pub(crate) const fn is_rest(&self) -> bool {
-        self.rest_number().is_some()
+    pub(crate) const fn is_remainder(&self) -> bool {
+        self.remainder_number().is_some()
     }
 
-    /// Records that the super-packet ends with this chunk.
+    /// Marks the chunk as the last of its GSO packet.
     pub(crate) const fn become_last(&mut self) {
         self.charge_bytes |= IS_LAST;
     }
 
-    /// A chunk, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
-    /// `mark`; not the last. The frame is then in two descriptors: only [`split`](crate::late_segmentation) calls this.
+    /// Returns a chunk of `bytes` that is not the last, whose first segment is `first_segment` of
+    /// packet `number`, with `mark`. Two descriptors then share the frame, so only
+    /// [`late_segmentation`](crate::late_segmentation) calls this.
     #[inline]
     pub(crate) const fn chunk_of(
         &self,
@@ -109,14 +110,14 @@ impl Packet {
         }
     }
 
-    /// Makes it the rest of packet `number`, `bytes` long.
+    /// Turns the packet into the remainder of packet `number`, with `bytes` left.
     #[inline]
-    pub(crate) fn become_rest(&mut self, number: u32, bytes: u32) {
-        self.mark = Mark::of_rest(number);
+    pub(crate) fn become_remainder(&mut self, number: u32, bytes: u32) {
+        self.mark = Mark::of_remainder(number);
         self.wire_bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
     }
 
-    /// Makes a rest, of whose packet the first so many segments were sent, that packet again.
+    /// Turns a remainder back into the whole packet, of which `sent_segments` were sent.
     pub(crate) fn become_whole(&mut self, sent_segments: u32) {
         let each = self.segmentation.map_or(0, |cut| cut.payload_bytes.get());
         let sent_bytes = sent_segments.saturating_mul(each.into());

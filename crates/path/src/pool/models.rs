@@ -11,7 +11,7 @@ use taut_dql::sync::Ordering;
 
 type Release = fn(&FramePool, Frame) -> Result<(), PoolError>;
 
-/// Broken: looks whether the frame is taken, and then writes that it is not.
+/// Broken on purpose: checks the flag and then clears it, in two steps.
 fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     let state = pool.state(&frame)?;
     let was_taken = state.is_taken.load(Ordering::Acquire);
@@ -25,7 +25,7 @@ fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     Ok(())
 }
 
-/// Two handles of one frame are given back at once.
+/// Two handles of one frame are released at the same time.
 fn release_twice(release: Release) {
     loom::model(move || {
         let pool = FramePool::new(1, 4);
@@ -34,7 +34,7 @@ fn release_twice(release: Release) {
         let giving = thread::spawn(move || release(&other, Frame::new(0)).is_ok());
         let gave = release(&pool, frame).is_ok();
         let other_gave = giving.join().expect("it does not panic");
-        assert!(gave != other_gave, "one frame came back twice");
+        assert!(gave != other_gave, "one frame was released twice");
         assert_eq!(
             (pool.free_frames(), pool.counters().rejected_frames),
             (1, 1)
@@ -77,7 +77,7 @@ fn two_who_work_on_one_frame_never_see_half_of_it() {
                 Ok(true) | Err(PoolError::InUse { index: 0 })
             ));
         }
-        // Whoever was refused left the bytes where they are.
+        // The thread that was rejected left the bytes in place.
         assert!(work(&pool, &frame, 3).is_ok());
         let _ = pool.release(frame);
     });

@@ -1,4 +1,4 @@
-//! One queue whose packets do not wait for long.
+//! CoDel on a single queue.
 
 use alloc::boxed::Box;
 
@@ -9,19 +9,19 @@ use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSe
 use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
-/// `codel`: one queue, first in, first out, that drops or marks what waits too long.
+/// `codel`: one queue, first in, first out, that drops or marks packets that waited too long.
 #[derive(Debug)]
 pub struct Codel {
     queue: TimedRing,
     state: CodelState,
     rule: CodelRule,
     limit_packets: usize,
-    /// The first was judged already: it is the rest of one of which a chunk was sent.
+    /// CoDel has already decided about the first packet: it is a remainder.
     first_is_rest: bool,
 }
 
-/// Packets, and since when each waits, in rings of their own: together they are no longer as
-/// aligned as what moves them.
+/// Packets and their enqueue times, in separate rings: together they would be less aligned than the
+/// instructions that move them need.
 #[derive(Debug)]
 struct TimedRing {
     packets: BoundedRing<Packet>,
@@ -52,7 +52,7 @@ impl Waiting for TimedRing {
     }
 
     fn pop(&mut self) -> Option<Packet> {
-        // Looked at where it is: what is moved whole is moved in two steps.
+        // Read in place, because a value that is moved as a whole is moved in two steps.
         self.bytes -= u64::from(self.packets.first_mut()?.wire_bytes());
         self.since_ns.take_first();
         Some(self.packets.take_first())
@@ -149,7 +149,7 @@ impl CodelParameters for CodelSettings {
 
 impl QdiscSettings for CodelSettings {
     const NAME: &'static str = "codel";
-    const HELP: &'static str = "one queue whose packets do not wait for long (RFC 8289)";
+    const HELP: &'static str = "one queue with CoDel (RFC 8289)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
         Parameter::value(
             "limit",

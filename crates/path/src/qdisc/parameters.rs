@@ -17,14 +17,14 @@ pub(super) const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PA
 
 /// One parameter of a discipline with the settings `S`.
 pub(super) struct Parameter<S: 'static> {
-    /// How `tc` spells it.
+    /// The keyword of `tc`.
     pub keyword: &'static str,
     pub kind: Kind<S>,
 }
 
 /// The text after the keyword.
 pub(super) enum Kind<S: 'static> {
-    /// Nothing: the keyword alone.
+    /// No value: the keyword alone.
     Flag {
         is_set: fn(&S) -> bool,
         set: fn(&mut S),
@@ -32,7 +32,7 @@ pub(super) enum Kind<S: 'static> {
     /// A value.
     Value {
         range: Range,
-        /// `None` if it may be left out and was.
+        /// Returns `None` if the parameter is optional and unset.
         get: fn(&S) -> Option<u64>,
         set: fn(&mut S, u64),
     },
@@ -69,7 +69,7 @@ pub(super) struct Range {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// A number of the things named here.
+    /// A number, with the name of its unit.
     Number(&'static str),
     /// A size in bytes.
     Size,
@@ -117,7 +117,7 @@ impl Range {
     fn write(self, f: &mut impl Write, value: u64) -> fmt::Result {
         let scales: &[(u64, &str)] = match self.unit {
             Unit::Number(_) => &[],
-            // In sizes, `tc` reads and writes `Mb` for what others call MiB.
+            // In sizes, `tc` reads and writes `Mb` for MiB.
             Unit::Size => &[(1 << 20, "Mb"), (1 << 10, "Kb")],
             Unit::Time => &[
                 (1_000_000_000, "s"),
@@ -162,7 +162,7 @@ pub(super) trait QdiscSettings: Default + 'static {
     fn build(self) -> Box<dyn Qdisc + Send>;
 }
 
-/// A text is not a discipline.
+/// The text is not a discipline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseQdiscError {
     /// Position of the first character of the offending token, from 1.
@@ -172,7 +172,7 @@ pub struct ParseQdiscError {
 }
 
 impl ParseQdiscError {
-    /// At `position`, something is wrong; `allowed` is what may stand there.
+    /// A syntax error at `position`; `allowed` lists the allowed tokens.
     pub(super) fn new(wrong: &str, position: usize, allowed: impl fmt::Display) -> Self {
         let message = format!("{wrong} at position {position}; allowed:{allowed}");
         Self {
@@ -182,7 +182,7 @@ impl ParseQdiscError {
         }
     }
 
-    /// No discipline has the name at `position`; `allowed` are their names and parameters.
+    /// The name at `position` is unknown; `allowed` lists the names and parameters.
     pub(super) fn unknown_name(position: usize, allowed: &str) -> Self {
         Self {
             is_unknown_name: true,
@@ -240,7 +240,7 @@ pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, Parse
     Ok(settings)
 }
 
-/// Writes every parameter that has a value, so that reading gives the same settings.
+/// Writes every parameter that has a value, so that parsing returns the same settings.
 pub(super) fn write<S: QdiscSettings>(settings: &S) -> String {
     let mut text = String::from(S::NAME);
     for Parameter { keyword, kind } in S::PARAMETERS {
@@ -276,7 +276,7 @@ pub(super) fn usage<S: QdiscSettings>() -> String {
 /// The tokens of a text, separated by white space, with their positions, in characters from 1.
 pub(super) struct Tokens<'a> {
     text: &'a str,
-    /// Bytes of `text` that were read.
+    /// Bytes of `text` that were consumed.
     used: usize,
 }
 

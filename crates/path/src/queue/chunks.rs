@@ -1,34 +1,34 @@
-//! ChunkReassembler that come back, and how long those that go may be.
+//! Completed chunks, and the length of new ones.
 
 use super::shared::Shared;
-use crate::late_segmentation::{Joiner, LateSegmentation};
+use crate::late_segmentation::{ChunkTracker, LateSegmentation};
 use crate::limit::{CompletionBatch, Unit};
 use crate::packet::{Packet, PacketSink};
 use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide, Word};
 
-/// What the completer does for super-packets that go in chunks.
+/// The completer's state for GSO packets that are sent in chunks.
 pub(super) struct ChunkReassembler {
-    joiner: Joiner,
-    /// ChunkReassembler of one packet that came back and were not joined yet, and its number.
-    back: u32,
+    tracker: ChunkTracker,
+    /// Completed chunks of one packet that are not reported to the table yet, and its number.
+    completed: u32,
     number: u32,
-    /// What a chunk may take, in ns, if that is a time.
+    /// Maximum time of a chunk, in ns, if it is set as a time.
     time_ns: Option<u64>,
-    /// A chunk came back: the rate is wanted. Where nothing is cut, nothing is measured.
-    met: bool,
-    /// The rate in bytes, where the queue's own meter does not measure that.
+    /// A chunk completed, so the rate is needed. Without chunks nothing is measured.
+    needs_rate: bool,
+    /// Measures the rate in bytes, if the queue's own meter does not.
     meter: RateMeter,
-    /// Bytes complete at the last round, and the rate that was found then.
+    /// Total bytes completed at the last batch, and the rate at that time.
     completed_bytes: u64,
     bytes_per_s: u64,
 }
 
 impl ChunkReassembler {
-    pub(super) fn new(joiner: Joiner, split: LateSegmentation) -> Self {
+    pub(super) fn new(tracker: ChunkTracker, split: LateSegmentation) -> Self {
         Self {
-            joiner,
-            back: 0,
+            tracker,
+            completed: 0,
             number: 0,
             time_ns: match split {
                 LateSegmentation::Time(ns) => Some(ns),
@@ -37,39 +37,39 @@ impl ChunkReassembler {
                 | LateSegmentation::LimitFraction(_)
                 | LateSegmentation::EachSegment => None,
             },
-            met: false,
+            needs_rate: false,
             meter: RateMeter::new(),
             completed_bytes: 0,
             bytes_per_s: 0,
         }
     }
 
-    /// A chunk came back. Its packet ends now or, if chunks did not come back in order, with the
-    /// next [`join`](Self::join).
+    /// Counts a completed chunk. Its packet ends now or, if chunks completed out of order, at the
+    /// next [`flush`](Self::flush).
     #[inline]
-    pub(super) fn back<S: PacketSink + ?Sized>(&mut self, chunk: &Packet, sink: &mut S) {
-        let number = chunk.cut_number();
+    pub(super) fn complete<S: PacketSink + ?Sized>(&mut self, chunk: &Packet, sink: &mut S) {
+        let number = chunk.packet_number();
         if number != self.number {
-            self.join(sink);
+            self.flush(sink);
             self.number = number;
         }
-        // Before the sink, which may panic.
-        self.back += 1;
+        // Count before the sink runs, because the sink might panic.
+        self.completed += 1;
         sink.chunk_freed(chunk);
         if chunk.is_last_chunk() {
-            self.join(sink);
+            self.flush(sink);
         }
     }
 
-    /// Counts the chunks that came back: one access to what two threads share for a row of them.
+    /// Reports the counted chunks to the table: one access to shared memory for a run of them.
     #[inline(never)]
-    pub(super) fn join<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
-        let chunks = core::mem::take(&mut self.back);
+    pub(super) fn flush<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
+        let chunks = core::mem::take(&mut self.completed);
         if chunks == 0 {
             return;
         }
-        self.met = true;
-        let Some(ended) = self.joiner.join(self.number, chunks) else {
+        self.needs_rate = true;
+        let Some(ended) = self.tracker.complete(self.number, chunks) else {
             return;
         };
         match ended.reason {
@@ -78,7 +78,7 @@ impl ChunkReassembler {
         }
     }
 
-    /// Follows the rate with the length of the chunks. `rate_is_known`: the batch has it, in bytes.
+    /// Adjusts the length of chunks to the rate. `rate_is_known`: the batch has it, in bytes.
     pub(super) fn record<M: Sharing>(
         &mut self,
         shared: &Shared<M>,
@@ -86,7 +86,7 @@ impl ChunkReassembler {
         unit: Unit,
         rate_is_known: bool,
     ) {
-        let Some(time_ns) = self.time_ns.filter(|_| self.met) else {
+        let Some(time_ns) = self.time_ns.filter(|_| self.needs_rate) else {
             return;
         };
         let total = shared.completer.completed_bytes.load();
@@ -105,7 +105,7 @@ impl ChunkReassembler {
 
     fn measure(&mut self, batch: &CompletionBatch, unit: Unit, bytes: u32) -> u64 {
         let left = batch.in_flight - batch.units;
-        // Packets in flight are taken to be as long as those that completed.
+        // Estimate: packets in flight are as long as the completed ones.
         let each = bytes / batch.units.max(1);
         let (units, left, object) = match unit {
             Unit::Bytes => (batch.units, left, batch.last_object),
@@ -120,7 +120,7 @@ impl ChunkReassembler {
         self.meter.units_per_s()
     }
 
-    /// What was in flight is forgotten.
+    /// Forgets the chunks in flight.
     pub(super) fn reset(&mut self) {
         self.meter.reset();
     }

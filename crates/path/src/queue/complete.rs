@@ -1,4 +1,4 @@
-//! The completing half, whichever way it shares the queue with the sending half.
+//! The completing half, generic over the way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
 use taut_dql::{Coalescer, Error, Stall};
@@ -15,13 +15,13 @@ use super::outcome::Completed;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
-use crate::late_segmentation::Joiner;
+use crate::late_segmentation::ChunkTracker;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
 
-/// The completer's own part of a queue.
+/// The completer's own state of a queue.
 pub(super) struct CompleteHalf<L, A> {
     /// The rule, and the completer's side of the ledger.
     pub control: Control<L>,
@@ -32,7 +32,7 @@ pub(super) struct CompleteHalf<L, A> {
     pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
-    /// Joins the chunks of super-packets, if they go in chunks.
+    /// Collects the chunks of GSO packets, if they are sent in chunks.
     pub chunks: Option<ChunkReassembler>,
     pub admission: A,
 }
@@ -43,7 +43,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
         mark: Mark,
         restart_slots: u32,
         config: &QueueConfig,
-        joiner: Option<Joiner>,
+        tracker: Option<ChunkTracker>,
         now_ns: u64,
     ) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            chunks: joiner.map(|joiner| ChunkReassembler::new(joiner, config.late_segmentation)),
+            chunks: tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
             admission: (),
         }
     }
@@ -100,7 +100,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             self.follow_age(shared);
         }
         let reaped = completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
-            // Before the sink, which can panic.
+            // Count before the sink runs, because the sink might panic.
             if self.sorter.count_current(&packet) {
                 sink.freed(packet);
             } else {
@@ -141,7 +141,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.deferred.settle(completed, error)
     }
 
-    /// Ends a packet that is not a whole one of the newest age.
+    /// Ends a packet that is not a whole packet of the newest age.
     #[cold]
     #[inline(never)]
     fn end_other<M: Sharing, S: PacketSink + ?Sized>(
@@ -168,7 +168,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         match &mut self.chunks {
             Some(chunks) if packet.is_chunk() => {
                 self.sorter.has_other = true;
-                chunks.back(&packet, sink);
+                chunks.complete(&packet, sink);
             }
             _ => sink.freed(packet),
         }
@@ -182,7 +182,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.sorter.begin_age(self.stalls.newest());
     }
 
-    /// Takes the packets that count for the limit and returned since the last call.
+    /// Takes the packets returned since the last call that count for the limit.
     #[inline]
     fn take_current<M: Sharing>(&mut self, shared: &Shared<M>) -> CompletedCounts {
         let count = core::mem::take(&mut self.sorter.current);
@@ -213,12 +213,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
         }
         if let Some(chunks) = &mut self.chunks {
-            chunks.join(sink);
+            chunks.flush(sink);
         }
         (other.stale_packets, unknown_packets)
     }
 
-    /// Counts what completed, or what the coalescer passes on of it.
+    /// Counts the completed units, or the part that the coalescer releases.
     #[inline]
     fn count<M: Sharing, P: Probe>(
         &mut self,
@@ -249,7 +249,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
     }
 
-    /// Passes a batch to the rule, and publishes the room that it leaves.
+    /// Passes a batch to the rule and publishes the room below the new limit.
     #[inline]
     fn pass_on<M: Sharing, P: Probe>(
         &mut self,
@@ -299,7 +299,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             return self.admission.starts_itself();
         }
         // Also with a coalescer: a device that ran dry while the queue was stopped completed more
-        // than the limit, which is passed on at once.
+        // than the limit, which the coalescer releases immediately.
         if has_completed && shared.stack.is_closed() && shared.ledger.completer_in_flight() == 0 {
             add(&shared.completer.starved, 1);
             probe.event(now_ns, Event::Starved);
@@ -318,7 +318,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         schedule || self.admission.starts_itself()
     }
 
-    /// Checks for a stall without waiting for a completion that might never come.
+    /// Checks for a stall without a completion, which might never come.
     #[inline]
     pub(super) fn check_stall<M: Sharing, P: Probe>(
         &mut self,
@@ -355,7 +355,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         Some(stall)
     }
 
-    /// When to complete even if the device reports nothing, in ns.
+    /// Returns when to call `complete` even if the device reports nothing, in ns.
     pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
         let coalescer_ns = self.coalescer.as_ref().and_then(Coalescer::next_wakeup);
         let num_queued = shared.ledger.num_queued();
@@ -365,8 +365,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     }
 }
 
-/// The batch of the units that are in flight, if more completed: what a repair took for lost might
-/// return after all, and is complete already.
+/// Limits the batch to the units in flight: units that a repair wrote off can return later, and are
+/// complete already.
 #[cold]
 fn possible_batch<M: Sharing>(
     shared: &Shared<M>,
@@ -381,7 +381,7 @@ fn possible_batch<M: Sharing>(
     shared.ledger.batch(in_flight, more_pending, now_ns)
 }
 
-/// Units that the coalescer passes on now.
+/// Returns the units that the coalescer releases now.
 fn coalesce(coalescer: &mut Coalescer, units: u32, limit: u32, now_ns: u64) -> u32 {
     let passed_on = if units > 0 {
         coalescer.add(units, limit, now_ns)

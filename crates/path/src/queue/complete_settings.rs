@@ -11,7 +11,7 @@ use crate::sharing::Sharing;
 use crate::tunables::{NS_PER_MS, Setting, Tunable, TunableError};
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    /// The limit as an operator reads it.
+    /// Returns the limit as an operator reads it.
     pub(super) fn shown_limit(&self) -> u32 {
         if self.control.is_disabled() {
             MAX_LIMIT
@@ -61,11 +61,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         for setting in settings.clone() {
             setting.change(&mut config);
         }
-        // Together, because each might contradict what another one replaces.
+        // All at once, because each setting might contradict one that another replaces.
         let _ = self.control.set_config(config);
         shared.settings.set_config(&self.config());
         for setting in settings {
-            // They were checked when they were requested. One that contradicts another is dropped.
+            // They were checked when they were requested. A setting that contradicts another is
+            // dropped.
             let _ = self.set(shared, setting);
         }
     }

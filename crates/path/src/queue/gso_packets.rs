@@ -1,38 +1,38 @@
 //! GSO packets that the sender sends in chunks.
 
 use super::shared::Shared;
-use crate::late_segmentation::{Cutter, Plan, Uncut};
+use crate::late_segmentation::{LateSegmenter, Plan, Unsegmented};
 use crate::packet::Packet;
 use crate::sharing::{Sharing, Word};
 
-/// What a sender keeps for super-packets that go in chunks.
+/// The sender's state for GSO packets that are sent in chunks.
 pub(super) struct SuperPackets {
-    /// Cuts them, if the driver takes chunks.
-    pub cutter: Option<Cutter>,
-    /// A super-packet that left the discipline and is sent next, in chunks. Only within a run.
+    /// Segments them, if the driver takes chunks.
+    pub segmenter: Option<LateSegmenter>,
+    /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
     pub stash: Option<(Packet, Plan)>,
     /// Chunks since the last doorbell.
     pub chunks: u32,
 }
 
 impl SuperPackets {
-    pub(super) fn new(cutter: Option<Cutter>) -> Self {
+    pub(super) fn new(segmenter: Option<LateSegmenter>) -> Self {
         Self {
-            cutter,
+            segmenter,
             stash: None,
             chunks: 0,
         }
     }
 
-    /// How a super-packet is cut, unless it goes whole.
+    /// Returns how to segment a GSO packet, or `None` if it is sent whole.
     #[cold]
     #[inline(never)]
-    pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
-        let cutter = self.cutter.as_ref()?;
-        let max_bytes = match cutter.chunks_in_limit {
+    pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Unsegmented) -> Option<Plan> {
+        let segmenter = self.segmenter.as_ref()?;
+        let max_bytes = match segmenter.chunks_in_limit {
             Some(chunks) => shared.ledger.limit() / chunks,
             None => shared.chunk_bytes.load(),
         };
-        cutter.plan(packet, max_bytes)
+        segmenter.plan(packet, max_bytes)
     }
 }

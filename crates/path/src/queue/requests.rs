@@ -1,4 +1,4 @@
-//! Settings that other threads request, and those that they can read.
+//! Settings that other threads request, and those that they read.
 
 use taut_dql::{Config, MAX_LIMIT};
 
@@ -22,7 +22,7 @@ impl<M: Sharing> Requests<M> {
         }
     }
 
-    /// Requests a setting. Of two requests of one kind at the same time, one wins.
+    /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
         let kind = setting.kind();
         self.values[kind].store(setting.value());
@@ -34,7 +34,7 @@ impl<M: Sharing> Requests<M> {
         requested.map(|kind| Setting::of_kind(kind, self.values[kind].load()))
     }
 
-    /// The settings as they will be once all requests are applied.
+    /// Returns the settings after all requests are applied.
     pub(super) fn requested(&self, mut config: Config) -> Config {
         for setting in self.settings(self.pending.load_acquire()) {
             setting.change(&mut config);
@@ -42,7 +42,7 @@ impl<M: Sharing> Requests<M> {
         config
     }
 
-    /// For the completer: takes the settings that were requested since the last call.
+    /// For the completer: takes the settings requested since the last call.
     #[inline]
     pub(super) fn take(&self) -> Option<impl Iterator<Item = Setting> + Clone> {
         (self.pending.load() != 0).then(|| self.settings(self.pending.take()))

@@ -1,4 +1,4 @@
-//! Sending super-packets in chunks.
+//! Sends GSO packets in chunks.
 
 use super::admission::Admission;
 use super::context::Context;
@@ -7,26 +7,26 @@ use super::send::SendHalf;
 use super::shared::Shared;
 use super::sink::dropped;
 use crate::driver::TxRing;
-use crate::late_segmentation::{Ended, Plan, Uncut};
+use crate::late_segmentation::{EndedPacket, Plan, Unsegmented};
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Qdisc, RequeueSupport};
 use crate::sharing::Sharing;
 use taut_dql::MAX_OBJECT;
 
-/// Chunks of a packet that the ring took.
+/// The result of a submission of chunks.
 struct Submitted {
     chunks: u32,
     bytes: u32,
     /// The chunk that the device rejected.
     rejected: Option<Packet>,
-    /// The rest of the packet, if its last chunk was not submitted.
+    /// The remainder of the packet, if its last chunk was not submitted.
     remainder: Option<Packet>,
 }
 
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the
-    /// rest back. Returns whether more may follow behind the same doorbell.
+    /// Sends as many chunks of the stashed GSO packet as may be sent now, and requeues the
+    /// remainder. Returns `true` if more packets can follow behind the same doorbell.
     #[cold]
     #[inline(never)]
     pub(super) fn send_super<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
@@ -57,11 +57,11 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     }
 
     fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
-        let rest = Uncut::of(rest, rest.segmentation?);
+        let rest = Unsegmented::of(rest, rest.segmentation?);
         self.outlet.supers.plan(shared, rest)
     }
 
-    /// Whether more of a rest may go at once.
+    /// Returns `true` if more of a remainder may be sent now.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
         self.keeps_rest()
             && self.outlet.supers.chunks < self.outlet.burst_packets
@@ -75,7 +75,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         !A::SHARED && self.qdisc.requeue_support() == RequeueSupport::Next
     }
 
-    /// Sends chunks of a packet, as many as may go at once. Returns the rest.
+    /// Sends as many chunks of a packet as may be sent now. Returns the remainder.
     fn send_chunks<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -90,13 +90,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 packet,
                 DropReason::Uncountable,
                 counters,
-                &mut self.outlet.supers.cutter,
+                &mut self.outlet.supers.segmenter,
                 at,
             );
             return None;
         };
         let (all_bytes, is_first) = (plan.bytes_of(chunks), plan.is_first());
-        self.outlet.supers.cutter.as_mut()?.begin(&plan);
+        self.outlet.supers.segmenter.as_mut()?.begin(&plan);
         let submitted = self.submit_chunks(ring, packet, plan, chunks, at)?;
         let sent = submitted.chunks;
         let tried = sent + u32::from(submitted.rejected.is_some());
@@ -116,7 +116,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         None
     }
 
-    /// Submits `chunks` of a packet, the last of it included if they are all.
+    /// Submits `chunks` chunks of a packet, including the last one if these are all.
     fn submit_chunks<R: TxRing, S: ?Sized, P: Probe>(
         &mut self,
         ring: &mut R,
@@ -130,7 +130,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             ring.submit(chunk, at.now_ns).err()
         };
         let (is_all, mark) = (chunks == plan.chunks(), self.outlet.ages.mark);
-        let cutter = self.outlet.supers.cutter.as_mut()?;
+        let segmenter = self.outlet.supers.segmenter.as_mut()?;
         let (mut sent, mut rejected) = (0, None);
         while sent < chunks - u32::from(is_all) && rejected.is_none() {
             rejected = submit(plan.chunk(&packet, mark));
@@ -140,7 +140,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             }
         }
         let bytes = plan.bytes * sent;
-        cutter.went(&plan, &mut packet, sent);
+        segmenter.went(&plan, &mut packet, sent);
         if !is_all || rejected.is_some() {
             return Some(Submitted {
                 chunks: sent,
@@ -149,7 +149,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 remainder: Some(packet),
             });
         }
-        let last = cutter.last(&plan, packet, mark);
+        let last = segmenter.last(&plan, packet, mark);
         let last_bytes = last.wire_bytes();
         let rejected = submit(last);
         let is_sent = rejected.is_none();
@@ -161,8 +161,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         })
     }
 
-    /// Accounts for chunks, before the device can see them: as many as may go at once. `None` if
-    /// not one can be counted.
+    /// Counts chunks before the device can see them: as many as may be sent now. Returns `None` if
+    /// not even one can be counted.
     fn count_chunks<M: Sharing, R: TxRing>(
         &mut self,
         shared: &Shared<M>,
@@ -173,7 +173,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut chunks = 1;
         if self.keeps_rest() {
             let room = shared.ledger.room().max(0) as u32;
-            // The limit lets one more object go while it is not passed.
+            // A limit that is not exceeded admits one more object.
             let by_limit = room / self.outlet.unit.of(plan.bytes) + 1;
             let by_slots = ring.slots_free() / ring.slots_of_largest().max(1);
             let left = self
@@ -186,7 +186,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         if self.count(shared, plan, chunks, now_ns) {
             return Some(chunks);
         }
-        // Too much together, perhaps.
+        // The chunks together might be too large to count; try a single one.
         (chunks > 1 && self.count(shared, plan, 1, now_ns)).then_some(1)
     }
 
@@ -202,7 +202,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         if !self.outlet.admission.can_charge(bytes) {
             return false;
         }
-        // Also where packets are counted: their bytes are summed up too.
+        // Also for a limit in packets, because bytes are counted too.
         if chunks > 1 && bytes > MAX_OBJECT {
             return false;
         }
@@ -226,13 +226,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
         let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
         if let Err(rest) = self.qdisc.requeue(rest, unsent_bytes, at.now_ns) {
-            let (reason, cutter) = (DropReason::QueueFull, &mut self.outlet.supers.cutter);
-            dropped(rest, reason, &shared.sender, cutter, at);
+            let (reason, segmenter) = (DropReason::QueueFull, &mut self.outlet.supers.segmenter);
+            dropped(rest, reason, &shared.sender, segmenter, at);
         }
     }
 
-    /// The device does not take a chunk. What is left of its packet, the chunk included if it is
-    /// not the last, is not sent either.
+    /// Handles a chunk that the device rejected: the remainder of its packet, including this chunk,
+    /// is dropped.
     fn refuse<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -249,13 +249,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let ended = self
             .outlet
             .supers
-            .cutter
+            .segmenter
             .as_mut()
-            .and_then(|cutter| match rest {
-                Some(rest) => cutter.dropped(rest, reason),
-                None => cutter.last_refused(object),
+            .and_then(|segmenter| match rest {
+                Some(rest) => segmenter.dropped(rest, reason),
+                None => segmenter.last_refused(object),
             });
-        if let Some(Ended { whole, .. }) = ended {
+        if let Some(EndedPacket { whole, .. }) = ended {
             at.sink.dropped(whole, reason);
         }
     }

@@ -87,55 +87,55 @@ fn another_thread_sees_that_early_completions() {
 
 #[test]
 fn a_small_burst_that_is_done_at_once_proves_nothing() {
-    let mut judge = EarlyCompletionDetector::new();
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..100 {
-        judge.after_doorbell(4, 0);
+        detector.after_doorbell(4, 0);
     }
-    assert_eq!(judge.status(), CompletionStatus::Unknown);
+    assert_eq!(detector.status(), CompletionStatus::Unknown);
 }
 
 #[test]
 fn a_doorbell_that_moved_nothing_says_nothing() {
-    let mut judge = EarlyCompletionDetector::new();
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..10_000 {
-        judge.after_doorbell(0, 0);
+        detector.after_doorbell(0, 0);
     }
-    assert_eq!(judge.status(), CompletionStatus::Unknown);
+    assert_eq!(detector.status(), CompletionStatus::Unknown);
 }
 
 #[test]
 fn a_fast_device_that_now_and_then_holds_something_is_believed() {
-    let mut judge = EarlyCompletionDetector::new();
+    let mut detector = EarlyCompletionDetector::new();
     for round in 0..1_000 {
-        judge.after_doorbell(32, u32::from(round % 8 == 7));
+        detector.after_doorbell(32, u32::from(round % 8 == 7));
     }
-    assert_eq!(judge.status(), CompletionStatus::Valid);
+    assert_eq!(detector.status(), CompletionStatus::Valid);
 }
 
 #[test]
 fn what_becomes_false_is_found_again() {
-    let mut judge = EarlyCompletionDetector::new();
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..8 {
-        assert!(judge.after_doorbell(64, 64).limit_applies());
+        assert!(detector.after_doorbell(64, 64).limit_applies());
     }
-    assert_eq!(judge.status(), CompletionStatus::Valid);
+    assert_eq!(detector.status(), CompletionStatus::Valid);
     // Sixteen times as much is asked for as at first.
     for _ in 1..256 {
-        assert_eq!(judge.after_doorbell(64, 0), CompletionStatus::Valid);
+        assert_eq!(detector.after_doorbell(64, 0), CompletionStatus::Valid);
     }
-    assert_eq!(judge.after_doorbell(64, 0), CompletionStatus::Early);
+    assert_eq!(detector.after_doorbell(64, 0), CompletionStatus::Early);
 }
 
 proptest! {
     /// A device that never holds anything is found out after as many packets, however they come.
     #[test]
     fn what_is_always_done_at_once_is_false(bursts in prop::collection::vec(1_u32..100, 200)) {
-        let mut judge = EarlyCompletionDetector::new();
+        let mut detector = EarlyCompletionDetector::new();
         let (mut packets, mut doorbells) = (0, 0);
         for burst in bursts {
             packets += burst;
             doorbells += 1;
-            let is_false = judge.after_doorbell(burst, 0) == CompletionStatus::Early;
+            let is_false = detector.after_doorbell(burst, 0) == CompletionStatus::Early;
             prop_assert_eq!(is_false, packets >= 1_000 && doorbells >= 16);
         }
     }
@@ -143,9 +143,9 @@ proptest! {
     /// A device that holds something after every second doorbell is never called false.
     #[test]
     fn what_holds_something_is_never_false(bursts in prop::collection::vec(1_u32..60, 200)) {
-        let mut judge = EarlyCompletionDetector::new();
+        let mut detector = EarlyCompletionDetector::new();
         for (number, burst) in bursts.into_iter().enumerate() {
-            prop_assert!(judge.after_doorbell(burst, (number % 2) as u32).limit_applies());
+            prop_assert!(detector.after_doorbell(burst, (number % 2) as u32).limit_applies());
         }
     }
 }

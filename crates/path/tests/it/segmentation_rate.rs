@@ -30,7 +30,7 @@ struct Saturated {
     queue: Queue<Wire>,
     now_ns: u64,
     /// The most that was in flight in the last quarter of a run.
-    most_bytes: u32,
+    max_bytes: u32,
 }
 
 impl Saturated {
@@ -48,7 +48,7 @@ impl Saturated {
         Self {
             queue: queue.expect("valid"),
             now_ns: 0,
-            most_bytes: 0,
+            max_bytes: 0,
         }
     }
 
@@ -63,13 +63,13 @@ impl Saturated {
                 self.queue.enqueue(packet, self.now_ns, &mut Nowhere);
             }
             let _ = self.queue.run(self.now_ns, &mut Nowhere);
-            self.most_bytes = self.most_bytes.max(self.queue.in_flight());
+            self.max_bytes = self.max_bytes.max(self.queue.in_flight());
             self.now_ns += ROUND_NS;
             let round = self.queue.complete(self.now_ns, &mut Nowhere);
             assert!(round.is_ok());
             if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
                 self.queue.device_mut().longest_bytes = 0;
-                self.most_bytes = 0;
+                self.max_bytes = 0;
                 began = Some((self.now_ns, self.queue.device().busy_ns));
             }
         }
@@ -132,12 +132,12 @@ fn a_cap_in_time_holds_chunks_to_its_time_on_a_link_ten_times_slower_and_ten_tim
                 run.queue.device_mut().bytes_per_s = rate;
                 let (longest_bytes, busy_percent) = run.run(4 * SECOND_NS);
                 let cap_bytes = (rate / 500) as u32;
-                let most_bytes = cap_bytes / 4 * 5 + longest_bytes;
+                let max_bytes = cap_bytes / 4 * 5 + longest_bytes;
                 let what = format!("{rule}, {split}, at {rate}");
                 assert!(
-                    run.most_bytes <= most_bytes,
+                    run.max_bytes <= max_bytes,
                     "{what}: {} in flight",
-                    run.most_bytes
+                    run.max_bytes
                 );
                 assert!(
                     longest_bytes <= cap_bytes.max(1_500),

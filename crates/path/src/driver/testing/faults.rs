@@ -1,4 +1,4 @@
-//! A driver that makes mistakes, by a plan.
+//! A driver with injected faults.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,56 +7,56 @@ use core::{fmt, mem};
 use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::{Frame, Packet};
 
-/// How often each thing goes wrong: its probability in 1/65,536; 65,536 and more is always. The
-/// same plan over the same calls makes the same mistakes.
+/// The probability of each fault, in 1/65,536; 65,536 and more is always. The same plan and the
+/// same calls give the same faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultPlan {
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u32,
-    /// A packet submitted is given back.
+    /// A submitted packet is rejected.
     pub rejected_submits: u32,
     /// The doorbell fails.
     pub failed_kicks: u32,
-    /// A reaping hands out packets and then fails.
+    /// A reap passes packets to `freed` and then fails.
     pub failed_reaps: u32,
-    /// A completion is swallowed. Its packet is kept, see [`Faults::take_lost`].
+    /// A completion is lost. Its packet is kept, see [`Faults::take_lost`].
     pub lost_completions: u32,
-    /// A completion comes at a later reaping, 1 to [`MAX_DELAY_REAPS`](FaultPlan::MAX_DELAY_REAPS) after
-    /// its own, behind others that were sent later.
+    /// A completion is delayed by 1 to [`MAX_DELAY_REAPS`](FaultPlan::MAX_DELAY_REAPS) reaps, so
+    /// packets that were sent later can overtake it.
     pub delayed_completions: u32,
-    /// A packet is handed back twice; the second is forged, with the same frame and size.
+    /// A packet is returned twice; the second is forged, with the same frame and size.
     pub duplicated_completions: u32,
 }
 
 impl FaultPlan {
-    /// A completion is at most so many reapings late.
+    /// Maximum delay of a completion, in reaps.
     pub const MAX_DELAY_REAPS: u32 = 8;
 
-    /// The probability of what always happens.
+    /// The probability of a certain event.
     pub const ALWAYS: u32 = 1 << 16;
 }
 
-/// What went wrong so far.
+/// Faults injected so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts {
-    /// Packets given back at submission.
+    /// Packets rejected at submission.
     pub rejected_submits: u64,
-    /// Doorbells that failed by plan.
+    /// Doorbells that failed.
     pub failed_kicks: u64,
-    /// Reapings that failed by plan.
+    /// Reaps that failed.
     pub failed_reaps: u64,
-    /// Completions swallowed.
+    /// Completions lost.
     pub lost_completions: u64,
-    /// Completions put off.
+    /// Completions delayed.
     pub delayed_completions: u64,
     /// Packets forged.
     pub duplicated_completions: u64,
 }
 
-/// What a driver in [`Faults`] fails with.
+/// The error of a driver in [`Faults`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultError<E> {
-    /// The named call failed by plan.
+    /// The named call failed because of the plan.
     Planned(&'static str),
     /// The driver itself failed.
     Driver(E),
@@ -73,8 +73,8 @@ impl<E: fmt::Display> fmt::Display for FaultError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 
-/// Wraps a driver, one half of it or both in one, and makes the mistakes of a [`FaultPlan`].
-/// No packet is lost for good: what was swallowed can be taken back.
+/// Wraps a driver, or one half of it, and injects the faults of a [`FaultPlan`]. No packet is lost
+/// permanently: lost completions can be restored.
 ///
 /// ```
 /// use taut_path::driver::testing::{FaultPlan, Faults, mock};
@@ -106,16 +106,16 @@ pub struct Faults<D> {
     counts: FaultCounts,
 }
 
-/// A completion that is put off.
+/// A delayed completion.
 #[derive(Debug)]
 struct Delayed {
     packet: Packet,
-    /// Reapings until it is due.
+    /// Remaining delay, in reaps.
     reaps: u32,
 }
 
 impl<D> Faults<D> {
-    /// The driver, with the mistakes of `plan`.
+    /// Wraps `driver` with the faults of `plan`.
     pub fn new(driver: D, plan: FaultPlan) -> Self {
         Self {
             driver,
@@ -127,33 +127,33 @@ impl<D> Faults<D> {
         }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// The driver, for calls that are not the queue's.
+    /// Returns the driver, for calls outside of the queue.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// Changes the plan from here on; the random numbers go on. The default plan makes no mistakes.
+    /// Replaces the plan; the random numbers continue. The default plan injects no faults.
     pub fn set_plan(&mut self, plan: FaultPlan) {
         self.plan = plan;
     }
 
-    /// What went wrong so far.
+    /// Returns the faults injected so far.
     pub fn counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// Takes the packets whose completion was swallowed, for whoever ends them after a reset.
+    /// Takes the packets whose completion was lost, so that the caller can return them after a
+    /// reset.
     pub fn take_lost(&mut self) -> Vec<Packet> {
         mem::take(&mut self.lost)
     }
 
-    /// Lets the next reaping hand back all that was swallowed or put off, oldest first. Returns how
-    /// many packets.
+    /// Lets the next reap return all lost or delayed packets, oldest first. Returns their number.
     pub fn return_lost(&mut self) -> usize {
         for delayed in &mut self.delayed {
             delayed.reaps = 0;
@@ -164,7 +164,7 @@ impl<D> Faults<D> {
         self.delayed.len()
     }
 
-    /// Hands back up to `budget_packets` of what is due by now. Returns how many.
+    /// Returns up to `budget_packets` delayed packets that are due. Returns their number.
     fn reap_delayed(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
         let mut reaped = 0;
         for _ in 0..self.delayed.len() {
@@ -183,8 +183,8 @@ impl<D> Faults<D> {
     }
 }
 
-/// What becomes of completions while the driver is asked for them.
-struct Fate<'a> {
+/// Applies the plan to the completions of one reap.
+struct Injection<'a> {
     plan: FaultPlan,
     random: &'a mut Random,
     lost: &'a mut Vec<Packet>,
@@ -192,8 +192,8 @@ struct Fate<'a> {
     counts: &'a mut FaultCounts,
 }
 
-impl Fate<'_> {
-    fn of(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
+impl Injection<'_> {
+    fn apply(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
         if self.random.happens(self.plan.lost_completions) {
             self.counts.lost_completions += 1;
             self.lost.push(packet);
@@ -258,7 +258,7 @@ impl<D: TxRing> TxRing for Faults<D> {
 impl<D: Completions> Completions for Faults<D> {
     type Error = FaultError<D::Error>;
 
-    /// As the driver says: a completion that was swallowed or put off leaves its slots free.
+    /// As the driver reports: lost or delayed completions leave their slots free.
     fn slots_free(&self) -> u32 {
         self.driver.slots_free()
     }
@@ -270,7 +270,7 @@ impl<D: Completions> Completions for Faults<D> {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Self::Error> {
         let budget_left = budget_packets - self.reap_delayed(budget_packets, freed);
-        let mut fate = Fate {
+        let mut injection = Injection {
             plan: self.plan,
             random: &mut self.random,
             lost: &mut self.lost,
@@ -279,7 +279,9 @@ impl<D: Completions> Completions for Faults<D> {
         };
         let more = self
             .driver
-            .reap(now_ns, budget_left, &mut |packet| fate.of(packet, freed))
+            .reap(now_ns, budget_left, &mut |packet| {
+                injection.apply(packet, freed)
+            })
             .map_err(FaultError::Driver)?;
         if self.random.happens(self.plan.failed_reaps) {
             self.counts.failed_reaps += 1;
@@ -288,7 +290,7 @@ impl<D: Completions> Completions for Faults<D> {
         Ok(more || self.delayed.iter().any(|delayed| delayed.reaps == 0))
     }
 
-    /// What the driver says, and what is late; what was swallowed is not known any more.
+    /// As the driver reports, plus delayed packets. Lost packets are not included.
     fn in_ring(&self) -> Option<InRing> {
         let delayed = self
             .delayed
@@ -305,13 +307,13 @@ impl<D: Completions> Completions for Faults<D> {
     }
 }
 
-/// Marsaglia's xorshift of 32 bits: small, and the same everywhere.
+/// Marsaglia's 32-bit xorshift: small and portable.
 #[derive(Debug)]
 struct Random(u32);
 
 impl Random {
-    /// It must not begin with 0, where it would stay; seeds that are near each other begin far
-    /// apart (the factor is 2^32 over the golden ratio).
+    /// The state must not be 0, where the generator would stay. The factor (2^32 over the golden
+    /// ratio) spreads neighbouring seeds.
     fn new(seed: u32) -> Self {
         Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9).max(1))
     }
@@ -323,7 +325,7 @@ impl Random {
         self.0
     }
 
-    /// What cannot happen takes no random number: a plan without faults costs nothing.
+    /// An impossible event uses no random number, so a plan without faults has no cost.
     fn happens(&mut self, probability: u32) -> bool {
         probability > 0 && self.next() >> 16 < probability
     }

@@ -1,5 +1,5 @@
-//! A ring whose device the program plays itself (feature `testing`, needs `std`): it looks what the
-//! doorbell showed, and says when packets are finished, in which order, and what fails.
+//! A ring whose device the test controls (feature `testing`, needs `std`): it reads the packets
+//! behind a doorbell, completes them in any order, and injects failures.
 //!
 //! ```
 //! use taut_path::driver::testing::mock;
@@ -36,7 +36,7 @@ use core::fmt;
 use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
-/// What a mock fails with: the text that the device was told.
+/// The error of a mock: the text that the test set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MockError(pub String);
 
@@ -74,16 +74,16 @@ pub struct MockTx(MockRing);
 #[derive(Debug)]
 pub struct MockCompletions(MockRing);
 
-/// The other side of the ring. A clone is the same device.
+/// The device side of the ring. A clone is the same device.
 #[derive(Debug, Clone)]
 pub struct MockDevice(MockRing);
 
-/// A ring of `slots` slots, of which each packet takes one.
+/// Creates a ring of `slots` slots, one per packet.
 pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
     ring_of(slots, 1)
 }
 
-/// A ring of `slots` slots, of which each packet takes `slots_per_packet`.
+/// Creates a ring of `slots` slots, `slots_per_packet` per packet.
 pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, MockDevice) {
     let shared = MockRing {
         slots,
@@ -101,16 +101,16 @@ struct MockRing {
     ring: Arc<Mutex<Ring>>,
 }
 
-/// Where each packet of the ring is. It takes its slots in every one of these.
+/// The packets of the ring, by state. A packet takes its slots in each of them.
 #[derive(Debug, Default)]
 struct Ring {
-    /// The device has not been told of them yet.
+    /// Submitted, before the doorbell.
     submitted: VecDeque<Packet>,
     in_device: VecDeque<Packet>,
     finished: VecDeque<Packet>,
-    /// Their completion is missing.
+    /// Completion lost.
     lost: Vec<Packet>,
-    /// Packets behind each doorbell that worked.
+    /// Packets behind each successful doorbell.
     bursts: Vec<u32>,
     completes_immediately: bool,
     early_completions: bool,
@@ -140,7 +140,7 @@ impl Ring {
 }
 
 impl MockRing {
-    /// A ring is never left half-changed, so one that a panic left is good.
+    /// Ignores poisoning: a ring is never left half-changed.
     fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,24 +152,24 @@ impl MockRing {
 }
 
 impl MockDevice {
-    /// What the doorbell showed and is not finished, oldest first.
+    /// Returns the packets that the device has and did not complete, oldest first.
     pub fn sent(&self) -> Vec<SentFrame> {
         self.0.ring().in_device.iter().map(SentFrame::of).collect()
     }
 
-    /// Packets behind each doorbell so far that worked.
+    /// Returns the number of packets behind each successful doorbell so far.
     pub fn bursts(&self) -> Vec<u32> {
         self.0.ring().bursts.clone()
     }
 
-    /// Finishes up to `packets` of what was sent, oldest first. Returns how many. Until then the
-    /// device holds still.
+    /// Completes up to `packets` packets, oldest first. Returns their number. Without this call
+    /// nothing completes.
     pub fn complete(&self, packets: usize) -> usize {
         self.0.ring().finish(packets)
     }
 
-    /// Finishes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
-    /// whether there was one.
+    /// Completes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
+    /// `true` if it exists.
     pub fn complete_at(&self, index: usize) -> bool {
         let mut ring = self.0.ring();
         let packet = ring.in_device.remove(index);
@@ -178,18 +178,18 @@ impl MockDevice {
         found
     }
 
-    /// From now on packets are finished before the doorbell returns, or not any more.
+    /// Sets whether packets complete before the doorbell returns.
     pub fn complete_immediately(&self, at_once: bool) {
         self.0.ring().completes_immediately = at_once;
     }
 
-    /// From now on the driver says that its completions are true, or that they are not.
+    /// Sets whether the driver reports its completions as valid.
     pub fn set_completions_valid(&self, valid: bool) {
         self.0.ring().early_completions = !valid;
     }
 
-    /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
-    /// slots and are never finished. Returns how many.
+    /// Loses the completions of up to `packets` packets, oldest first: they keep their slots and
+    /// never complete. Returns their number.
     pub fn drop_completions(&self, packets: usize) -> usize {
         let mut ring = self.0.ring();
         let packets = packets.min(ring.in_device.len());
@@ -200,7 +200,7 @@ impl MockDevice {
         packets
     }
 
-    /// Finishes after all what was lost. Returns how many packets.
+    /// Completes all packets whose completion was lost. Returns their number.
     pub fn restore_completions(&self) -> usize {
         let mut ring = self.0.ring();
         let lost = core::mem::take(&mut ring.lost);
@@ -209,8 +209,8 @@ impl MockDevice {
         packets
     }
 
-    /// Empties the ring without finishing anything, as a driver does before its queue is reset.
-    /// Give each packet to the sink.
+    /// Empties the ring without completions, as a driver does before its queue is reset. Pass each
+    /// packet to the sink.
     pub fn flush(&self) -> Vec<Packet> {
         let mut ring = self.0.ring();
         let mut packets = core::mem::take(&mut ring.lost);
@@ -220,23 +220,23 @@ impl MockDevice {
         packets
     }
 
-    /// The next doorbell fails with `text`.
+    /// Makes the next doorbell fail with `text`.
     pub fn fail_next_kick(&self, text: &str) {
         self.0.ring().failing_kick = Some(MockError(text.into()));
     }
 
-    /// The next reaping hands out what is finished, and then fails with `text`.
+    /// Makes the next reap fail with `text`, after it returned the completed packets.
     pub fn fail_next_reap(&self, text: &str) {
         self.0.ring().failing_reap = Some(MockError(text.into()));
     }
 
-    /// The next packet submitted is given back.
+    /// Makes the ring reject the next packet.
     pub fn reject_next_submit(&self) {
         self.0.ring().rejects_next = true;
     }
 
-    /// Packets that were submitted while there was no slot for them, and given back: an error of
-    /// whoever drives the ring.
+    /// Returns the number of packets that were submitted without a free slot, and rejected: a bug
+    /// of the caller.
     pub fn submitted_to_full(&self) -> u32 {
         self.0.ring().submitted_to_full
     }
@@ -303,7 +303,7 @@ impl Completions for MockCompletions {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, MockError> {
         for _ in 0..budget_packets {
-            // Not locked while `freed` runs, which may look at the device.
+            // Not locked while `freed` runs, because it might use the device.
             let packet = self.0.ring().finished.pop_front();
             match packet {
                 Some(packet) => freed(packet),

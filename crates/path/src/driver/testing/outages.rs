@@ -1,4 +1,4 @@
-//! A device whose link goes down, that stands still or goes away, when a test says so.
+//! A device that a test stalls, takes down or removes.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -6,34 +6,34 @@ use super::FaultError;
 use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::{Frame, Packet};
 
-/// How a device is, beyond what it does by itself.
+/// The state of a device, in addition to its own behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum DeviceState {
-    /// As it is.
+    /// Works normally.
     #[default]
     Normal,
-    /// It takes packets, and says of none that it is done.
+    /// Accepts packets and completes none.
     Stalled,
-    /// The link is down: the doorbell fails. What was in the device when it went down is thrown away
-    /// and said to be complete, as the kernel does it; what is submitted waits until it is up again.
+    /// The link is down: the doorbell fails. Packets in the device are purged and reported
+    /// complete, as the kernel does. Packets submitted later wait until the link is up.
     LinkDown,
-    /// As [`Down`](Self::LinkDown); the reaping fails too.
+    /// As [`LinkDown`](Self::LinkDown); reaps fail too.
     Removed,
 }
 
-/// What an outage did so far.
+/// Effects of outages so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutageCounts {
-    /// Packets that were said to be complete and were thrown away.
+    /// Packets that were purged and reported complete.
     pub purged: u64,
-    /// Packets that the device really finished.
+    /// Packets that the device completed normally.
     pub finished: u64,
 }
 
-/// Wraps both halves of a driver in one, and lets it go through a [`DeviceState`] after the other.
+/// Wraps both halves of a driver and puts it through a sequence of [`DeviceState`]s.
 ///
-/// The driver is given stand-ins for the packets: their sizes are right and their frames are numbers,
-/// so it must be one that does not look at the bytes, such as that of a simulated NIC.
+/// The driver receives stand-ins for the packets, with the same sizes and with numbers as frames.
+/// So it must not read the bytes; that of a simulated NIC does not.
 ///
 /// ```
 /// use taut_path::driver::testing::{DeviceState, Outages, mock};
@@ -67,16 +67,16 @@ pub struct Outages<D> {
     state: DeviceState,
     /// Submitted while the device was down.
     waiting: VecDeque<Packet>,
-    /// What each stand-in in the driver stands for.
+    /// The packet of each stand-in in the driver.
     inside: BTreeMap<u32, Packet>,
-    /// Finished before it went down, or thrown away then, and not handed back yet.
+    /// Completed before the link went down, or purged, and not yet reaped.
     ended: VecDeque<Packet>,
     next_number: u32,
     counts: OutageCounts,
 }
 
 impl<D> Outages<D> {
-    /// The driver, which is well.
+    /// Wraps a driver in the normal state.
     pub fn new(driver: D) -> Self {
         Self {
             driver,
@@ -89,28 +89,28 @@ impl<D> Outages<D> {
         }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// The driver, for calls that are not the queue's.
+    /// Returns the driver, for calls outside of the queue.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// How the device is.
+    /// Returns the state of the device.
     pub fn state(&self) -> DeviceState {
         self.state
     }
 
-    /// What happened so far.
+    /// Returns the effects so far.
     pub fn counts(&self) -> OutageCounts {
         self.counts
     }
 
-    /// Empties the ring without finishing anything, as a driver does before its queue is reset. Give
-    /// each packet to the sink.
+    /// Empties the ring without completions, as a driver does before its queue is reset. Pass each
+    /// packet to the sink.
     pub fn flush(&mut self) -> impl Iterator<Item = Packet> + use<D> {
         let inside = core::mem::take(&mut self.inside).into_values();
         let ended = core::mem::take(&mut self.ended);
@@ -126,10 +126,10 @@ impl<D> Outages<D> {
 }
 
 impl<D: Completions> Outages<D> {
-    /// From `now_ns` on the device is like this.
+    /// Sets the state of the device at `now_ns`.
     ///
     /// # Errors
-    /// What the driver's reaping fails with: what it finished before is asked for first.
+    /// Those of the driver's reap, because packets that it completed before are reaped first.
     pub fn set_state(&mut self, state: DeviceState, now_ns: u64) -> Result<(), D::Error> {
         let was_down = self.is_down();
         self.state = state;
@@ -155,7 +155,7 @@ impl<D: Completions> Outages<D> {
 }
 
 impl<D: TxRing> Outages<D> {
-    /// Gives the driver a stand-in.
+    /// Passes a stand-in to the driver.
     fn pass_on(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         let number = self.next_number;
         let mut stand_in = Packet::new(Frame::new(number), packet.wire_bytes());
@@ -201,7 +201,7 @@ impl<D: TxRing> TxRing for Outages<D> {
     }
 
     /// # Errors
-    /// [`FaultError::Planned`] while the device is down or gone.
+    /// [`FaultError::Planned`] while the link is down or the device removed.
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
         if self.is_down() {
             return Err(FaultError::Planned("kick"));
@@ -211,7 +211,7 @@ impl<D: TxRing> TxRing for Outages<D> {
                 break;
             };
             if let Err(packet) = self.pass_on(packet, now_ns) {
-                // It said that there is room: one that it never takes ends like one thrown away.
+                // The driver reported room but rejects the packet: treat it as purged.
                 self.counts.purged += 1;
                 self.ended.push_back(packet);
             }
@@ -228,7 +228,7 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
     }
 
     /// # Errors
-    /// [`FaultError::Planned`] while the device is gone, after what it threw away was handed out.
+    /// [`FaultError::Planned`] while the device is removed, after the purged packets were returned.
     fn reap(
         &mut self,
         now_ns: u64,
@@ -250,7 +250,7 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
         }
         let (inside, counts) = (&mut self.inside, &mut self.counts);
         let more = self.driver.reap(now_ns, left, &mut |stand_in| {
-            // One that was thrown away meanwhile was told before.
+            // A packet that was purged in the meantime is already reported.
             if let Some(packet) = inside.remove(&stand_in.frame().index()) {
                 counts.finished += 1;
                 freed(packet);

@@ -1,15 +1,15 @@
-//! A driver whose every call is callback.
+//! A driver that reports every call to a callback.
 
 use alloc::fmt;
 
 use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
-/// One call of a driver, and what came of it.
+/// A call of a driver and its result.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum TraceEvent<'a> {
-    /// The ring took a packet.
+    /// The ring accepted a packet.
     Submitted {
         /// Index of its frame.
         frame: u32,
@@ -18,22 +18,22 @@ pub enum TraceEvent<'a> {
         /// Slots that were free after it.
         slots_free: u32,
     },
-    /// The ring gave a packet back.
+    /// The ring rejected a packet.
     Rejected(&'a Packet),
     /// The doorbell rang.
     Kicked,
     /// The doorbell failed, with the driver's error.
     KickFailed(&'a dyn fmt::Debug),
-    /// The ring handed a packet back.
+    /// The ring returned a packet.
     Reaped(&'a Packet),
-    /// A reaping ended.
+    /// A reap ended.
     ReapEnded {
-        /// Packets that it handed back.
+        /// Packets that it returned.
         packets: u32,
-        /// Whether its budget ended it while more were finished.
+        /// `true` if the budget ended the reap with completions pending.
         more: bool,
     },
-    /// A reaping failed, with the driver's error.
+    /// A reap failed, with the driver's error.
     ReapFailed(&'a dyn fmt::Debug),
 }
 
@@ -65,8 +65,8 @@ impl fmt::Display for TraceEvent<'_> {
     }
 }
 
-/// Wraps a driver, one half of it or both in one, and tells `told` of every call, with the time
-/// that it was given. The calls themselves do not change.
+/// Wraps a driver, or one half of it, and passes every call to `callback`, with its time in ns. The
+/// calls themselves do not change.
 ///
 /// ```
 /// use taut_path::driver::testing::{Trace, mock};
@@ -89,12 +89,12 @@ impl fmt::Display for TraceEvent<'_> {
 pub struct Trace<D, F> {
     /// The driver.
     pub driver: D,
-    /// Hears of each call when it is done.
+    /// Receives each call after it returned.
     pub callback: F,
 }
 
 impl<D, F: FnMut(u64, TraceEvent<'_>)> Trace<D, F> {
-    /// The driver, whose calls `told` hears of, with their time in ns.
+    /// Wraps `driver`; `callback` receives its calls and their times in ns.
     pub fn new(driver: D, callback: F) -> Self {
         Self { driver, callback }
     }
