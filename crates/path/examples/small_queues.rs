@@ -5,8 +5,8 @@
 //! cargo run --example small_queues
 //! ```
 //!
-//! The smaller the budget of a flow, the less waits below the sockets, where nothing overtakes it.
-//! The device stays busy in both runs.
+//! With a smaller budget per flow, fewer packets wait below the sockets, where they cannot be
+//! overtaken. The device stays busy in both runs.
 
 use std::error::Error;
 use std::task::Waker;

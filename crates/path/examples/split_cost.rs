@@ -1,15 +1,15 @@
-//! One case of what super-packets cost a queue, for counting instructions:
+//! Measures the cost of GSO packets in a queue, for counting instructions:
 //! `split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS`.
 //!
-//! 16 packets at a time are enqueued, run, and completed in one round, again and again, through a queue
-//! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs of
-//! different PACKETS: the difference is the packets' own. Prints what was completed.
+//! 16 packets at a time are enqueued, run, and completed in one batch, repeatedly, through a queue
+//! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs
+//! with different PACKETS: the difference is the cost of the packets. Prints the completed packets.
 //!
-//! `plain`: packets of 1,514 bytes, and super-packets would go whole. `uncut`: the same packets where
-//! super-packets would be cut. `whole`: super-packets of two segments, which the limit lets go whole.
-//! `pieces`: one super-packet of 16 segments, each a piece of its own; PACKETS are pieces. `alone`: the same
-//! where the limit lets one object go at a time, so that each piece is planned and comes back alone;
-//! `plain-alone`: packets under that limit.
+//! `plain`: packets of 1,514 bytes, without late segmentation. `uncut`: the same packets with late
+//! segmentation enabled. `whole`: GSO packets of two segments, which the limit admits whole.
+//! `pieces`: one GSO packet of 16 segments, each a chunk; PACKETS are chunks. `alone`: the same
+//! with a limit that admits one object at a time, so that each chunk is planned and completes
+//! alone. `plain-alone`: packets under that limit.
 
 mod device;
 
@@ -22,10 +22,10 @@ use device::{Instant, SLOTS, STEP_NS};
 const BATCH: u32 = 16;
 const HEADER_BYTES: u16 = 66;
 const EACH_BYTES: u16 = 1448;
-/// The whole ring is the limit's to give, and a twelfth of it is longer than two segments.
+/// The limit admits the whole ring, and a twelfth of it is longer than two segments.
 const FIXED_BYTES: u32 = SLOTS * 1514;
 
-/// Gives frames back, and counts nothing.
+/// Releases frames and counts nothing.
 struct Nowhere;
 
 impl PacketSink for Nowhere {
@@ -38,7 +38,7 @@ impl PacketSink for Nowhere {
     }
 }
 
-/// A packet of so many segments.
+/// Creates a packet of `segments` segments.
 fn packet(index: u32, segments: u32) -> Packet {
     let bytes = u32::from(HEADER_BYTES) + segments * u32::from(EACH_BYTES);
     let mut packet = Packet::new(Frame::new(index), bytes);
@@ -48,7 +48,7 @@ fn packet(index: u32, segments: u32) -> Packet {
     packet
 }
 
-/// Objects that were completed.
+/// Returns the number of completed objects.
 fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32, each: u32) -> u64 {
     let builder = Queue::builder_for(Instant::<true>::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
@@ -58,7 +58,8 @@ fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32,
         for index in 0..BATCH / each {
             queue.enqueue(packet(index, segments), now_ns, &mut Nowhere);
         }
-        // More than once while the limit has not grown yet: the rest goes after a completion.
+        // More than once while the limit is still small: the remaining packets are sent after a
+        // completion.
         loop {
             let _ = queue.run(now_ns, &mut Nowhere);
             now_ns += STEP_NS;

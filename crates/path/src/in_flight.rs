@@ -51,7 +51,7 @@
 //!             let Some(frame) = finished.pop_front() else { break };
 //!             match self.in_flight.take(frame) {
 //!                 Some(packet) => freed(packet),
-//!                 None => self.unknown += 1, // completed twice: count it, and say so
+//!                 None => self.unknown += 1, // completed twice: count and report it
 //!             }
 //!         }
 //!         Ok(!finished.is_empty())

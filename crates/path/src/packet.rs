@@ -14,7 +14,7 @@ pub(crate) use mark::Mark;
 /// Neither `Copy` nor `Clone`: the owner of the value owns the bytes, and returning it twice does
 /// not compile.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a frame that is not given back to its pool is lost"]
+#[must_use = "a frame that is not released to its pool is lost"]
 pub struct Frame(u32);
 
 impl Frame {

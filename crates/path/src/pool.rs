@@ -14,7 +14,7 @@
 //! pool.dropped(packet, DropReason::QueueFull);
 //! assert_eq!((pool.free_frames(), pool.counters().drops.of(DropReason::QueueFull)), (2, 1));
 //!
-//! // Whoever makes a second handle of a frame is told.
+//! // A second handle of a frame is an error.
 //! let frame = pool.take().expect("two are free");
 //! let forged = taut_path::Frame::new(frame.index());
 //! let index = frame.index();

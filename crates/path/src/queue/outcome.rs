@@ -16,7 +16,7 @@ pub enum StopReason {
 /// The reason why a run of the sender returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[must_use = "it says when to run again, and whether the doorbell failed"]
+#[must_use = "it contains the time of the next run and a failed doorbell"]
 pub enum Stop<E> {
     /// No packet is ready, and the discipline gives no time.
     Idle,
@@ -35,7 +35,7 @@ pub enum Stop<E> {
 
 /// The results of a completion batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[must_use = "it says whether to run the sender, whether to complete again, and whether the device stalled"]
+#[must_use = "run the sender if `schedule` is set, complete again if `more_pending` is, and handle `stalled`"]
 pub struct Completed {
     /// Packets and bytes that count for the limit.
     pub counts: CompletedCounts,

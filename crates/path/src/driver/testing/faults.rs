@@ -89,7 +89,7 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// let _ = queue.run(0, &mut pool);
 /// device.complete(1);
 ///
-/// // Nothing comes back, and after a second the queue says that something is wrong.
+/// // No packet completes, and after a second the queue reports a stall.
 /// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 0);
 /// assert!(queue.complete(2_000_000_000, &mut pool)?.stalled.is_some());
 /// queue.device_mut().1.return_lost();

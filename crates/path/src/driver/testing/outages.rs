@@ -58,7 +58,7 @@ pub struct OutageCounts {
 ///
 /// queue.device_mut().set_state(DeviceState::Normal, 3_000)?;
 /// let _ = queue.run(3_000, &mut pool);
-/// assert_eq!(device.sent().len(), 2, "the driver goes on with what it has, too");
+/// assert_eq!(device.sent().len(), 2, "the driver continues with its packets, too");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
