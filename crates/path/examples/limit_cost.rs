@@ -67,7 +67,7 @@ fn rounds(gaps: &str, packets: u32, rounds: u32) -> Option<Vec<u32>> {
 /// rule. Between two batches it runs code that is opaque to the compiler, so the state of the rule
 /// must be in memory then; `black_box(&mut *rule)` has this effect.
 #[inline(never)]
-fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
+fn run<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
     rule.begin(0);
     let (mut now_ns, mut num_queued, mut num_completed) = (0_u64, 0_u32, 0_u32);
     let (mut before, mut back_ns, mut limit) = (0, Some(0), 0);
@@ -128,9 +128,9 @@ fn main() -> ExitCode {
         return usage();
     };
     match rule {
-        "none" => black_box(tell(&rounds, black_box(&mut Nothing))),
+        "none" => black_box(run(&rounds, black_box(&mut Nothing))),
         rule => match rule.parse::<AnyLimit>() {
-            Ok(mut rule) => black_box(tell(&rounds, black_box(&mut rule))),
+            Ok(mut rule) => black_box(run(&rounds, black_box(&mut rule))),
             Err(error) => {
                 eprintln!("{error}");
                 return ExitCode::from(2);

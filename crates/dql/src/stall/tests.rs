@@ -57,7 +57,7 @@ impl Both {
 }
 
 #[test]
-fn a_stall_is_found_at_the_threshold_and_reported_until_it_ends() {
+fn stall_is_reported_from_threshold_to_end() {
     let mut both = Both::new();
     let age = both.send(5);
     let queued = both.ledger.num_queued();
@@ -136,7 +136,7 @@ fn ages_restart_at_a_repair() {
 }
 
 #[test]
-fn a_lower_threshold_finds_no_stall_in_what_was_just_sent() {
+fn lower_threshold_ignores_recent_packets() {
     let mut both = Both::new();
     both.send(0);
     both.check(0);
@@ -160,7 +160,7 @@ fn a_reset_forgets_everything_in_flight() {
 }
 
 #[test]
-fn ring_full_of_packets_from_before_a_reset_is_a_stall() {
+fn ring_full_of_stale_packets_is_a_stall() {
     let mut both = Both::new();
     let check = |both: &mut Both, now_ns| {
         let num_queued = both.ledger.num_queued();

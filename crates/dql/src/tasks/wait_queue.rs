@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_served_in_order_and_leaving_advances_the_queue() {
+    fn places_are_served_in_order() {
         let waker = Waker::noop();
         let mut turns = WaitQueue::new(3);
         let a = turns.join(waker).unwrap();

@@ -15,15 +15,15 @@ macro_rules! both_variants {
 both_variants!(
     starts_empty_and_lets_one_object_through,
     limit_of_the_configuration_counts_at_once,
-    grows_by_what_was_queued_and_completed_within_the_interval,
+    grows_by_units_queued_and_completed_within_the_interval,
     grows_by_the_previous_excess_too,
     cut_waits_until_strictly_after_the_hold_time,
     endless_hold_time_never_cuts,
-    smallest_sample_decides_and_no_slack_cancels_the_cut,
+    smallest_slack_decides_and_zero_cancels,
     idle_time_does_not_restart_the_window,
     excess_is_forgotten_when_the_limit_changes,
     limit_is_clamped_at_the_next_completion,
-    limit_set_by_hand_gives_room_at_the_next_completion,
+    explicit_limit_applies_at_the_next_completion,
     reset_gives_the_right_room_at_once,
     oversized_objects_change_nothing,
     two_to_the_31_in_flight_are_refused,
@@ -101,7 +101,7 @@ fn limit_of_the_configuration_counts_at_once<Q: Queue>() {
     assert_eq!(queue.snapshot().room, 0);
 }
 
-fn grows_by_what_was_queued_and_completed_within_the_interval<Q: Queue>() {
+fn grows_by_units_queued_and_completed_within_the_interval<Q: Queue>() {
     let mut queue: Q = with_limit(1000, 0);
     queue_all(&mut queue, &[800]);
     complete(&mut queue, 300, 1);
@@ -138,7 +138,7 @@ fn endless_hold_time_never_cuts<Q: Queue>() {
     assert_eq!(complete(&mut queue, 1, u64::MAX).limit, 10_000);
 }
 
-fn smallest_sample_decides_and_no_slack_cancels_the_cut<Q: Queue>() {
+fn smallest_slack_decides_and_zero_cancels<Q: Queue>() {
     for (busiest, limit) in [(2000, 4000), (5000, 10_000)] {
         let mut queue: Q = with_limit(10_000, 1000);
         queue_all(&mut queue, &[10_000]);
@@ -194,7 +194,7 @@ fn limit_is_clamped_at_the_next_completion<Q: Queue>() {
     assert_eq!(complete(&mut queue, 0, 0).limit, 4000);
 }
 
-fn limit_set_by_hand_gives_room_at_the_next_completion<Q: Queue>() {
+fn explicit_limit_applies_at_the_next_completion<Q: Queue>() {
     let mut queue: Q = fresh(Config::default());
     queue.set(Setting::Limit(7000)).expect("a limit");
     assert_eq!(

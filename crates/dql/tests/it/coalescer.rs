@@ -38,7 +38,7 @@ fn timer_releases_the_last_units() {
 }
 
 #[test]
-fn early_only_when_more_is_pending_than_the_limit() {
+fn release_is_early_above_the_limit() {
     let mut coalescer = Coalescer::new(100);
     assert_eq!(coalescer.add(1, 3000, 0), Some(1));
     assert_eq!(coalescer.add(1500, 3000, 1), None);

@@ -128,7 +128,7 @@ fn crossing_bounds_are_rejected_in_both_directions() {
 }
 
 #[test]
-fn error_for_a_malformed_line_lists_what_is_allowed() {
+fn malformed_line_error_lists_allowed_values() {
     let malformed = [
         "q",
         "q x",

@@ -38,19 +38,19 @@ macro_rules! both_variants {
 }
 
 both_variants!(
-    a_failed_send_leaves_no_trace_but_the_size_before_it,
-    only_the_object_queued_last_can_be_taken_back_and_only_once,
+    failed_send_restores_all_but_the_size,
+    only_the_last_object_can_be_unqueued_once,
     what_was_completed_cannot_be_taken_back,
     a_level_completes_the_difference,
     a_level_with_nothing_new_is_no_sample,
     a_level_above_the_ledger_changes_nothing,
-    a_repair_after_lost_completions_gives_the_room_back,
-    a_repair_after_doubled_completions_takes_the_room_back,
-    a_repair_keeps_the_limit_and_begins_an_interval,
-    a_repair_to_more_than_can_be_in_flight_changes_nothing,
+    repair_after_lost_completions_restores_room,
+    repair_after_duplicate_completions_removes_room,
+    repair_keeps_limit_and_begins_an_interval,
+    repair_above_the_maximum_changes_nothing,
 );
 
-fn a_failed_send_leaves_no_trace_but_the_size_before_it<Q: Repair>() {
+fn failed_send_restores_all_but_the_size<Q: Repair>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1000]);
     let before = queue.snapshot();
@@ -63,7 +63,7 @@ fn a_failed_send_leaves_no_trace_but_the_size_before_it<Q: Repair>() {
     assert_eq!(queue.snapshot(), without_size);
 }
 
-fn only_the_object_queued_last_can_be_taken_back_and_only_once<Q: Repair>() {
+fn only_the_last_object_can_be_unqueued_once<Q: Repair>() {
     let mut queue: Q = with_limit(5000);
     let none = |units| Error::NotQueuedLast {
         units,
@@ -127,7 +127,7 @@ fn a_level_above_the_ledger_changes_nothing<Q: Repair>() {
     refused(&mut queue, error, |queue| queue.observe_in_flight(1501, 1));
 }
 
-fn a_repair_after_lost_completions_gives_the_room_back<Q: Repair>() {
+fn repair_after_lost_completions_restores_room<Q: Repair>() {
     let mut queue: Q = with_limit(3000);
     queue_all(&mut queue, &[1500, 1500, 1500]);
     queue.completed(1400, 1).expect("units in flight");
@@ -139,7 +139,7 @@ fn a_repair_after_lost_completions_gives_the_room_back<Q: Repair>() {
     assert_eq!(queue.completed(100, 3), Ok(()));
 }
 
-fn a_repair_after_doubled_completions_takes_the_room_back<Q: Repair>() {
+fn repair_after_duplicate_completions_removes_room<Q: Repair>() {
     let mut queue: Q = with_limit(3000);
     queue_all(&mut queue, &[1500, 1500]);
     queue.completed(3000, 1).expect("units in flight");
@@ -156,7 +156,7 @@ fn a_repair_after_doubled_completions_takes_the_room_back<Q: Repair>() {
     assert_eq!(queue.completed(1500, 3), Ok(()));
 }
 
-fn a_repair_keeps_the_limit_and_begins_an_interval<Q: Repair>() {
+fn repair_keeps_limit_and_begins_an_interval<Q: Repair>() {
     let mut queue: Q = with_limit(4000);
     queue_all(&mut queue, &[3000, 3000]);
     queue.completed(100, 1).expect("units in flight");
@@ -171,7 +171,7 @@ fn a_repair_keeps_the_limit_and_begins_an_interval<Q: Repair>() {
     assert_eq!(queue.snapshot().limit, 4000);
 }
 
-fn a_repair_to_more_than_can_be_in_flight_changes_nothing<Q: Repair>() {
+fn repair_above_the_maximum_changes_nothing<Q: Repair>() {
     let mut queue: Q = with_limit(4000);
     queue_all(&mut queue, &[3000]);
     let in_flight = MAX_IN_FLIGHT + 1;
@@ -183,7 +183,7 @@ fn a_repair_to_more_than_can_be_in_flight_changes_nothing<Q: Repair>() {
 
 /// The reason for the warning in the documentation of `completed`.
 #[test]
-fn completion_of_nothing_is_a_sample_and_lowers_the_limit() {
+fn empty_completion_lowers_the_limit() {
     let mut polled = with_limit::<Dql>(100_000);
     for now_ms in 0..1100_u64 {
         while polled.has_room() {

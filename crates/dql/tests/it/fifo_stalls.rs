@@ -242,7 +242,7 @@ fn default_threshold_is_one_second() {
 
 /// A deep queue with a completion for each unit.
 #[test]
-fn deep_queue_below_the_threshold_is_not_a_stall() {
+fn deep_queue_is_not_a_stall() {
     for (depth, threshold_ns) in [(500_u64, 1300), (500, 10_000), (40, 100), (7800, 9000)] {
         let mut watched = Watched::new(threshold_ns, 0);
         for now_ns in 1..20_000 {

@@ -38,7 +38,7 @@ fn ledger_below_zero_is_rejected_until_repaired<M: Sharing>() {
 }
 
 #[test]
-fn ledger_below_zero_is_rejected_until_repaired_in_both_variants() {
+fn ledger_below_zero_needs_a_repair() {
     ledger_below_zero_is_rejected_until_repaired::<Local>();
     ledger_below_zero_is_rejected_until_repaired::<Threads>();
 }

@@ -278,7 +278,7 @@ fn every_state_of_a_polite_sender() {
 }
 
 #[test]
-fn every_state_of_a_polite_sender_around_the_wrap() {
+fn polite_sender_states_around_the_wrap() {
     let visited = explore(Lockstep::new(250), 1_000_000, Lockstep::relative, polite);
     let all = Visited {
         states: 269_604,
@@ -304,7 +304,7 @@ fn states_of_a_rude_sender_around_the_wrap() {
 /// The same from 120 units in flight, where the next object can be too much, and where a wrapped
 /// difference would first have the wrong sign.
 #[test]
-fn states_of_a_rude_sender_near_the_maximum_in_flight() {
+fn states_near_the_maximum_in_flight() {
     let mut start = Lockstep::new(250);
     for _ in 0..8 {
         start.apply(Operation::Queue(15));

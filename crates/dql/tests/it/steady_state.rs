@@ -74,7 +74,7 @@ fn even_completions_converge_to_two_intervals() {
 }
 
 #[test]
-fn limit_is_two_intervals_plus_at_most_two_packets() {
+fn limit_is_two_intervals_plus_two_packets() {
     for interval_us in [13, 20, 50, 100, 150, 250, 700, 1000] {
         let outcome = saturate(60_000, |_| interval_us * US);
         let twice = (2 * interval_us * US / NS_PER_BYTE) as u32;

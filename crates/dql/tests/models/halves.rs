@@ -48,7 +48,7 @@ fn total_is_never_seen_without_its_object() {
 }
 
 #[test]
-fn completions_never_overtake_and_the_final_room_is_right() {
+fn completions_never_overtake_queued_units() {
     check(|| {
         let (shared, (mut sender, mut completer)) = halves();
         let thread_of_sender = thread::spawn(move || {

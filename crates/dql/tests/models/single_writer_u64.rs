@@ -41,7 +41,7 @@ fn load_returns_whole_stores_in_order() {
 
 #[test]
 #[should_panic(expected = "half a store")]
-fn without_a_second_look_half_a_store_is_read() {
+fn load_without_recheck_reads_half_a_store() {
     read_while_written(SingleWriterU64::load_without_recheck);
 }
 

@@ -114,6 +114,6 @@ fn completion_of_another_queue_starts_one_that_waits() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_sender_without_a_second_look_loses_a_wake_up() {
+fn sender_without_recheck_loses_a_wakeup() {
     one_waits_while_the_other_completes(|member, shared| Hasty { member, shared });
 }

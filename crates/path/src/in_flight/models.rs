@@ -79,7 +79,7 @@ fn put_and_take(put_one: Put, keys: u32, packets: u32) {
 }
 
 #[test]
-fn a_key_said_to_be_free_takes_a_packet_and_none_is_lost() {
+fn free_key_stores_a_packet_and_loses_none() {
     put_and_take(InFlightSender::put, 1, 2);
 }
 
@@ -90,12 +90,12 @@ fn two_keys_in_turn_lose_nothing() {
 
 #[test]
 #[should_panic(expected = "not the packet put there")]
-fn a_store_that_shows_a_packet_before_it_is_written_is_caught() {
+fn early_publication_of_a_packet_is_detected() {
     put_and_take(put_early, 1, 2);
 }
 
 #[test]
-fn a_put_under_a_key_in_use_keeps_one_packet_and_gives_the_other_back() {
+fn put_under_a_used_key_returns_the_packet() {
     loom::model(|| {
         let (mut sender, mut completer) = split(1);
         let putting = thread::spawn(move || {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_read_and_written_in_per_cent() {
+    fn utilisation_is_written_in_per_cent() {
         for (text, ppm) in [
             ("99.9%", 999_000),
             ("50%", 500_000),

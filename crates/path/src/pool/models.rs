@@ -43,18 +43,18 @@ fn release_twice(release: Release) {
 }
 
 #[test]
-fn of_two_who_give_a_frame_back_one_is_refused() {
+fn concurrent_double_release_is_rejected() {
     release_twice(FramePool::release);
 }
 
 #[test]
 #[should_panic(expected = "one frame came back twice")]
-fn a_pool_that_looks_before_it_writes_is_caught() {
+fn check_then_write_pool_is_detected() {
     release_twice(look_before_write);
 }
 
 #[test]
-fn two_who_work_on_one_frame_never_see_half_of_it() {
+fn concurrent_borrows_never_see_partial_bytes() {
     loom::model(|| {
         let pool = FramePool::new(1, 2);
         let frame = pool.take().expect("free");
@@ -84,7 +84,7 @@ fn two_who_work_on_one_frame_never_see_half_of_it() {
 }
 
 #[test]
-fn a_frame_given_back_by_one_thread_is_whole_for_the_other() {
+fn released_frame_is_complete_for_its_next_owner() {
     loom::model(|| {
         let pool = FramePool::new(1, 1);
         let frame = pool.take().expect("free");

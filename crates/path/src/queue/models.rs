@@ -118,6 +118,6 @@ fn a_limit_without_fences_loses_a_wake_up() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_full_ring_without_fences_loses_a_wake_up() {
+fn full_ring_without_fences_loses_a_wakeup() {
     check::<Unfenced>(Fixed::off(), 1);
 }

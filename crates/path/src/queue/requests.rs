@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_taken_once_with_its_last_value() {
+    fn request_is_taken_once_with_its_last_value() {
         requests_are_taken_once::<Local>();
         requests_are_taken_once::<Threads>();
     }
 
     #[test]
-    fn a_request_may_agree_with_another_that_is_not_applied_yet() {
+    fn request_is_checked_against_pending_ones() {
         let requests = Requests::<Threads>::new();
         let current = Config {
             max_limit: 10,

@@ -84,7 +84,7 @@ mod tests {
     use crate::sharing::Threads;
 
     #[test]
-    fn a_reset_goes_from_request_to_begin_to_end() {
+    fn reset_has_request_begin_and_end() {
         let reset = Reset::<Threads>::new();
         assert!(!reset.is_requested() && !reset.concerns(0));
         reset.request();

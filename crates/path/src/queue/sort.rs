@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_before_a_new_age_are_older_and_before_a_reset_stale() {
+    fn packets_are_sorted_by_age_and_epoch() {
         let mark = Mark::of_new_queue();
         let mut sorter = Sorter::new(mark);
         assert!(sorter.count_current(&packet(mark)));

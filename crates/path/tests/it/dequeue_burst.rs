@@ -1,11 +1,11 @@
-//! Packets that leave a discipline together leave it as they would one by one, and those of a
-//! discipline that is taken down leave it unjudged.
+//! A burst of packets leaves a discipline as single packets do, and a closed discipline drops its
+//! packets without a decision.
 
 use proptest::prelude::*;
 use taut_path::qdisc::{Burst, DISCIPLINES, Qdisc, by_name};
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
-/// What happened to a packet, by its frame.
+/// The fate of a packet, by its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Sent(u32, Ecn),
@@ -13,11 +13,11 @@ enum Fate {
     Marked(u32),
 }
 
-/// Everything that a discipline did, in order.
+/// All actions of a discipline, in order.
 #[derive(Debug, Default)]
 struct Diary {
     fates: Vec<Fate>,
-    /// Packets that may still be pushed.
+    /// Packets that can still be pushed.
     room: usize,
 }
 
@@ -80,7 +80,7 @@ fn packet(frame: usize, bytes: u32, class: u8) -> Packet {
     packet
 }
 
-/// Every discipline, also with such parameters that packets are dropped and marked in every way.
+/// Every discipline, also with parameters that cause all kinds of drops and marks.
 fn disciplines() -> impl Iterator<Item = &'static str> {
     let plain = DISCIPLINES.iter().map(|discipline| discipline.name);
     plain.chain([
@@ -94,7 +94,7 @@ fn disciplines() -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// The same steps for two of a discipline, which dequeue in ways of their own.
+/// Runs the same steps with one way to dequeue.
 fn run(text: &str, steps: &[Step], dequeue: fn(&mut dyn Qdisc, u64, &mut Diary)) -> Vec<Fate> {
     let mut discipline = by_name(text).expect(text);
     let mut diary = Diary::default();
@@ -129,7 +129,7 @@ fn one_by_one(discipline: &mut dyn Qdisc, now_ns: u64, diary: &mut Diary) {
 
 proptest! {
     #[test]
-    fn a_burst_is_what_repeated_dequeueing_gives(
+    fn burst_equals_repeated_dequeues(
         steps in prop::collection::vec(step(), 1..400),
     ) {
         for text in disciplines() {
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn draining_hands_over_every_packet_and_judges_none(
+    fn drain_returns_every_packet_without_drops(
         before in prop::collection::vec(step(), 1..200),
         after in prop::collection::vec(step(), 1..100),
     ) {
@@ -153,7 +153,7 @@ proptest! {
                     discipline.enqueue(packet(frame, bytes, class), 0, &mut diary);
                 }
             }
-            // It is in the middle of a turn, and everything has waited for far too long.
+            // In the middle of a turn, with all packets late.
             discipline.dequeue_burst(1_000_000_000, &mut diary);
             let waiting = discipline.backlog();
             let (mut packets, mut bytes) = (0, 0);
@@ -170,7 +170,7 @@ proptest! {
             });
             prop_assert_eq!((packets, bytes), (waiting.packets, waiting.bytes), "{}", text);
             prop_assert_eq!(discipline.backlog(), Default::default(), "{}", text);
-            // It is as good as new: nothing of what was learnt before decides about the others.
+            // It works as a new one: no earlier state decides about later packets.
             for (frame, step) in after.iter().enumerate() {
                 if let Step::Enqueue { bytes, class } = *step {
                     discipline.enqueue(packet(frame, bytes, class), 1_000_000_000, &mut diary);
@@ -187,10 +187,10 @@ proptest! {
     }
 }
 
-/// Pings beside a bulk transfer: each waits longer than the target, but nothing waits behind it.
-/// An interval that outlived the empty queue would be over when the next ones come.
+/// Pings next to a bulk transfer: each waits longer than the target, but nothing waits behind it.
+/// An interval that outlived the empty queue would expire at the next pings.
 #[test]
-fn codel_forgets_above_target_since_when_a_flows_queue_becomes_empty() {
+fn empty_flow_queue_clears_codel_state() {
     const MS: u64 = 1_000_000;
     for (text, ping_packets, ping_bytes) in [
         ("fq_codel", 1, 98),

@@ -1,8 +1,9 @@
-//! All tests of the crate but the model checks, in one binary: linking is what they wait for.
+//! All tests of the crate except the model checks, in one binary, because linking dominates their
+//! build time.
 #![cfg(not(loom))]
 #![allow(
     unused_must_use,
-    reason = "a test steps a queue often, and looks at what it says where that matters"
+    reason = "a test steps a queue often, and checks its results only where they matter"
 )]
 
 mod budget;
@@ -12,7 +13,7 @@ mod codel;
 mod conservation;
 mod dequeue_burst;
 mod disciplines;
-mod driver_misdeeds;
+mod driver_faults;
 mod early_completion;
 mod fq_codel;
 mod in_flight;
@@ -30,8 +31,8 @@ mod mock;
 mod no_allocation;
 mod pool;
 mod queue_coalescing;
+mod queue_early_completion;
 mod queue_faults;
-mod queue_hasty;
 mod queue_many;
 mod queue_recovers;
 mod queue_settings;

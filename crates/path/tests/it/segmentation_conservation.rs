@@ -1,6 +1,6 @@
-//! Super-packets in chunks, whatever is done to the queue and in whatever order chunks come back: each
-//! frame ends exactly once, with its whole length and its flow's budget, and never while a chunk of it
-//! is in the device.
+//! For any sequence of operations and any order of completions: the frame of a GSO packet in chunks
+//! ends exactly once, with its whole length and its flow's budget, and never while a chunk of it is
+//! in the device.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -27,12 +27,12 @@ enum Step {
         charged: bool,
     },
     Run,
-    /// Of what is in the device, the one at this place.
+    /// Completes the object at this position in the device.
     Finish(usize),
     Complete,
     Reset,
     Flush,
-    /// From now on the device takes nothing that is longer.
+    /// The device rejects longer objects from now on.
     Refuse(u32),
     FailKicks(u32),
     FailReap,
@@ -56,16 +56,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What became of the segments of a frame.
+/// The state of the segments of a frame.
 #[derive(Debug, Default)]
 struct Sent {
-    /// Segments that were submitted, from the first on.
+    /// Segments submitted, from the first on.
     segments: u32,
     whole: bool,
     last: bool,
 }
 
-/// Hears what is sent.
+/// Records sent packets.
 #[derive(Default)]
 struct Ear {
     sent: BTreeMap<u32, Sent>,
@@ -95,11 +95,11 @@ impl Probe for Ear {
     }
 }
 
-/// What is below: the length and the charge of each frame.
+/// The packets below: the length and the charge of each frame.
 #[derive(Default)]
 struct Below {
     frames: BTreeMap<u32, (u32, u64)>,
-    /// Segments of packets that were cut: which came back, and which were dropped.
+    /// Segments of segmented packets that completed or were dropped.
     segments: BTreeMap<u32, u32>,
     dropped: u64,
 }
@@ -137,7 +137,7 @@ impl PacketSink for Below {
     }
 
     fn unknown_completion(&mut self, _packet: Packet) {
-        panic!("the ring hands back what it was given");
+        panic!("the ring returns submitted packets only");
     }
 }
 
@@ -260,7 +260,7 @@ impl<L: Limit> World<L> {
         assert!(ring.most_used <= 12);
     }
 
-    /// With a device that works again, everything gets out.
+    /// With a working device, every packet ends.
     fn drain(&mut self) {
         let ring = self.queue.device_mut();
         (ring.failing_kicks, ring.failing_reap) = (0, false);
@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_frame_ends_once_and_whole_after_its_last_chunk(
+    fn every_frame_ends_once_after_its_last_chunk(
         steps in prop::collection::vec(step(), 1..250),
         depth in 1u32..9,
         bytes in 0u32..20_000,

@@ -1,4 +1,4 @@
-//! How long chunks are: as long as the device takes a time for, whatever its rate becomes.
+//! The length of chunks follows the rate of the device.
 
 use taut_path::{
     AnyLimit, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, QueueConfig,
@@ -10,7 +10,7 @@ use crate::support::wire::Wire;
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
 const CHUNK_NS: u64 = 250_000;
-/// The device interrupts so often.
+/// Interval of the device's interrupts, in ns.
 const ROUND_NS: u64 = 200_000;
 
 struct Nowhere;
@@ -29,7 +29,7 @@ impl PacketSink for Nowhere {
 struct Saturated {
     queue: Queue<Wire>,
     now_ns: u64,
-    /// The most that was in flight in the last quarter of a run.
+    /// Maximum bytes in flight in the last quarter of a run.
     max_bytes: u32,
 }
 
@@ -52,8 +52,8 @@ impl Saturated {
         }
     }
 
-    /// Runs for a time, always with super-packets to send. Returns the longest object of its last
-    /// quarter, and how much of that the wire was busy, in percent.
+    /// Runs with unlimited GSO packets. Returns the longest object of the last quarter, and the
+    /// utilisation in it, in per cent.
     fn run(&mut self, length_ns: u64) -> (u32, u64) {
         let (start_ns, mut began) = (self.now_ns, None);
         while self.now_ns < start_ns + length_ns {
@@ -83,7 +83,7 @@ impl Saturated {
     }
 }
 
-/// What a chunk is at a rate: whole segments, one at least.
+/// The expected chunk at a rate: whole segments, at least one.
 fn expected_bytes(bytes_per_s: u64) -> u32 {
     let bytes = (bytes_per_s * CHUNK_NS / 1_000_000_000) as u32;
     let segments = bytes.saturating_sub(HEADER_BYTES) / EACH_BYTES;
@@ -93,7 +93,7 @@ fn expected_bytes(bytes_per_s: u64) -> u32 {
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[test]
-fn chunks_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
+fn chunk_length_follows_the_link_rate() {
     for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
         let mut run = Saturated::new(limit, LateSegmentation::Time(CHUNK_NS), 12_500_000);
         for rate in [
@@ -118,9 +118,9 @@ fn chunks_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     }
 }
 
-/// The cap counts chunks: what is in flight is never longer than it by more than one of them.
+/// The cap counts chunks, so it is exceeded by at most one chunk.
 #[test]
-fn a_cap_in_time_holds_chunks_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
+fn time_cap_bounds_chunks_at_any_rate() {
     for rule in ["dql", "taut"] {
         for split in [
             LateSegmentation::EachSegment,
@@ -150,7 +150,7 @@ fn a_cap_in_time_holds_chunks_to_its_time_on_a_link_ten_times_slower_and_ten_tim
 }
 
 #[test]
-fn until_the_rate_is_known_a_chunk_is_one_segment() {
+fn chunk_is_one_segment_without_a_rate() {
     let mut run = Saturated::new("dql", LateSegmentation::Time(CHUNK_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);

@@ -9,7 +9,7 @@ fn bench() -> Bench<Dynamic> {
     Bench::new(Dynamic::default(), 64)
 }
 
-/// As an operator writes it.
+/// Writes a tunable as an operator does.
 fn write<L: taut_path::Limit>(
     bench: &mut Bench<L>,
     tunable: Tunable,
@@ -24,7 +24,7 @@ fn values<L: taut_path::Limit>(bench: &Bench<L>) -> Vec<u64> {
 }
 
 #[test]
-fn the_names_are_those_of_sysfs() {
+fn names_are_those_of_sysfs() {
     let names = Tunable::ALL.map(Tunable::name);
     let sysfs = [
         "limit",
@@ -46,13 +46,13 @@ fn the_names_are_those_of_sysfs() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_kernel_and_a_stall_of_a_second() {
+fn defaults_are_those_of_the_kernel() {
     let max = u64::from(MAX_LIMIT);
     assert_eq!(values(&bench()), [0, 0, max, 1_000, 0, 1_000, 0, 0]);
 }
 
 #[test]
-fn what_is_allowed_is_what_the_code_takes() {
+fn allowed_values_match_the_code() {
     let most = |tunable: Tunable| {
         let text = tunable.allowed().trim_start_matches("0 to ");
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -84,7 +84,7 @@ fn what_is_allowed_is_what_the_code_takes() {
 }
 
 #[test]
-fn the_word_max_is_the_largest_upper_bound_and_nothing_else() {
+fn max_is_the_largest_upper_bound_only() {
     let mut bench = bench();
     assert_eq!(write(&mut bench, Tunable::LimitMax, "5000"), Ok(()));
     assert_eq!(write(&mut bench, Tunable::LimitMax, "max\n"), Ok(()));
@@ -103,7 +103,7 @@ fn the_word_max_is_the_largest_upper_bound_and_nothing_else() {
 }
 
 #[test]
-fn a_bad_value_is_refused_with_what_is_allowed_and_changes_nothing() {
+fn rejected_value_lists_allowed_ones() {
     let mut bench = bench();
     bench.enqueue(1, 1_000);
     bench.run();
@@ -113,14 +113,14 @@ fn a_bad_value_is_refused_with_what_is_allowed_and_changes_nothing() {
     for tunable in Tunable::ALL {
         for text in ["", "x", "-1", "1.5", "1k", "99999999999", "\u{661}"] {
             let error = write(&mut bench, tunable, text).expect_err(text);
-            let told = error.to_string();
-            assert!(told.contains(tunable.name()), "{told}");
+            let message = error.to_string();
+            assert!(message.contains(tunable.name()), "{message}");
             let hint = if tunable.allowed().contains("read only") {
                 "only be read"
             } else {
                 tunable.allowed()
             };
-            assert!(told.contains(hint), "{told}");
+            assert!(message.contains(hint), "{message}");
         }
     }
     let crossed = [(Tunable::LimitMin, "9001"), (Tunable::LimitMax, "799")];
@@ -135,7 +135,7 @@ fn a_bad_value_is_refused_with_what_is_allowed_and_changes_nothing() {
 }
 
 #[test]
-fn what_can_only_be_read_says_so_whatever_is_written() {
+fn read_only_tunable_rejects_every_value() {
     let mut bench = bench();
     for tunable in [Tunable::Inflight, Tunable::StallCnt, Tunable::StallMax] {
         for text in ["0", "5", "rubbish"] {
@@ -155,7 +155,7 @@ fn inflight_is_queued_minus_reported() {
 }
 
 #[test]
-fn a_limit_set_by_hand_holds_from_the_next_completion_on() {
+fn explicit_limit_applies_from_the_next_completion() {
     let mut bench = bench();
     bench.enqueue(100, 1_000);
     bench.run();
@@ -171,7 +171,7 @@ fn a_limit_set_by_hand_holds_from_the_next_completion_on() {
 }
 
 #[test]
-fn a_fixed_limit_has_one_number_under_three_names() {
+fn fixed_limit_has_one_value_and_three_names() {
     let mut bench = Bench::new(Fixed::packets(4), 64);
     bench.enqueue(50, 60);
     bench.run();
@@ -197,7 +197,7 @@ fn a_fixed_limit_has_one_number_under_three_names() {
 }
 
 #[test]
-fn the_stall_threshold_is_in_milliseconds_and_counts_stalls() {
+fn stall_threshold_is_in_milliseconds() {
     let mut bench = Bench::new(Fixed::off(), 8);
     assert_eq!(write(&mut bench, Tunable::StallThrs, "3"), Ok(()));
     bench.enqueue(1, 60);

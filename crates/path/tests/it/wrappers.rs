@@ -1,4 +1,4 @@
-//! Drivers around any driver: faults by plan, and traces.
+//! Drivers that wrap any driver: fault injection and traces.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use crate::support::{Books, Broken, FakeRing, packet};
 const ALWAYS: u32 = FaultPlan::ALWAYS;
 const HALF: u32 = ALWAYS / 2;
 
-/// A device that finishes at once and makes the mistakes of `plan`.
+/// A device that completes at once, with the faults of `plan`.
 fn faulty(plan: FaultPlan) -> Faults<FakeRing> {
     let mut ring = FakeRing::new(64);
     ring.instant = true;
@@ -36,21 +36,25 @@ fn reap(device: &mut impl Completions<Error = FaultError<Broken>>, budget: u32) 
 }
 
 #[test]
-fn a_plan_without_faults_changes_nothing() {
+fn plan_without_faults_changes_nothing() {
     let mut device = faulty(FaultPlan::default());
     assert_eq!(send(&mut device, 0..5), [0, 1, 2, 3, 4]);
     assert_eq!(device.counts(), FaultCounts::default());
 }
 
 #[test]
-fn lost_completions_are_kept_until_they_are_asked_for() {
+fn lost_completions_are_kept_until_restored() {
     let plan = FaultPlan {
         lost_completions: ALWAYS,
         ..FaultPlan::default()
     };
     let mut device = faulty(plan);
     assert_eq!(send(&mut device, 0..3), []);
-    assert_eq!(device.in_ring(), Some(InRing::default()), "nobody knows");
+    assert_eq!(
+        device.in_ring(),
+        Some(InRing::default()),
+        "lost packets are not included"
+    );
     assert_eq!(device.return_lost(), 3);
     assert_eq!(device.in_ring().map(|ring| ring.packets), Some(3));
     device.set_plan(FaultPlan::default());
@@ -63,7 +67,7 @@ fn lost_completions_are_kept_until_they_are_asked_for() {
 }
 
 #[test]
-fn late_completions_come_behind_others_but_come() {
+fn delayed_completions_arrive_behind_others() {
     let mut device = faulty(FaultPlan {
         seed: 1,
         delayed_completions: HALF,
@@ -88,7 +92,7 @@ fn late_completions_come_behind_others_but_come() {
 }
 
 #[test]
-fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
+fn duplicated_completion_is_unknown_and_not_counted() {
     let device = faulty(FaultPlan {
         duplicated_completions: ALWAYS,
         ..FaultPlan::default()
@@ -102,12 +106,12 @@ fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
         completed,
         Err(CompleteError::UnknownCompletions { packets: 1 })
     );
-    assert_eq!((books.freed, books.stray), (vec![7], vec![7]));
+    assert_eq!((books.freed, books.unknown), (vec![7], vec![7]));
     assert_eq!(queue.in_flight(), 0);
 }
 
 #[test]
-fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
+fn planned_failures_are_named() {
     let device = faulty(FaultPlan {
         rejected_submits: ALWAYS,
         ..FaultPlan::default()
@@ -151,7 +155,7 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
 }
 
 #[test]
-fn the_drivers_own_failures_pass_through() {
+fn failures_of_the_driver_pass_through() {
     let mut device = faulty(FaultPlan::default());
     device.driver_mut().failing_kicks = 1;
     assert_eq!(device.kick(0), Err(FaultError::Driver(Broken)));
@@ -161,7 +165,7 @@ fn the_drivers_own_failures_pass_through() {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
+fn seed_determines_the_faults() {
     let mistakes = |seed| {
         let mut device = faulty(FaultPlan {
             seed,
@@ -175,7 +179,7 @@ fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
 }
 
 #[test]
-fn a_fault_comes_as_often_as_the_plan_says() {
+fn faults_have_their_planned_rate() {
     let mut device = faulty(FaultPlan {
         seed: 9,
         lost_completions: ALWAYS / 8,
@@ -190,7 +194,7 @@ fn a_fault_comes_as_often_as_the_plan_says() {
 }
 
 #[test]
-fn whatever_the_mistakes_every_packet_ends_once() {
+fn every_packet_ends_once_under_any_faults() {
     for seed in 0..20 {
         let rate = ALWAYS / 10;
         let device = faulty(FaultPlan {
@@ -220,7 +224,7 @@ fn whatever_the_mistakes_every_packet_ends_once() {
         }
         assert_eq!(queue.in_flight(), 0, "seed {seed}");
         assert_eq!(
-            books.stray.len() as u64,
+            books.unknown.len() as u64,
             queue.device().counts().duplicated_completions
         );
         let dropped = books.dropped.iter().map(|&(frame, _)| frame);
@@ -231,7 +235,7 @@ fn whatever_the_mistakes_every_packet_ends_once() {
 }
 
 #[test]
-fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
+fn trace_reports_every_call_with_time_and_result() {
     let lines = RefCell::new(Vec::new());
     let mut ring = FakeRing::new(4);
     ring.failing_kicks = 1;
@@ -263,14 +267,14 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
 }
 
 #[test]
-fn wrappers_go_around_each_other_and_around_halves() {
-    let mut told = 0;
-    let traced = Trace::new(faulty(FaultPlan::default()), |_, _| told += 1);
+fn wrappers_nest_and_wrap_halves() {
+    let mut calls = 0;
+    let traced = Trace::new(faulty(FaultPlan::default()), |_, _| calls += 1);
     let mut around = Faults::new(traced, FaultPlan::default());
     around.submit(packet(0, 60), 0).expect("it fits");
     around.kick(0).expect("nothing is broken");
     assert_eq!(around.capacity_slots(), 64);
     assert!(around.completions_valid());
     drop(around);
-    assert_eq!(told, 2);
+    assert_eq!(calls, 2);
 }

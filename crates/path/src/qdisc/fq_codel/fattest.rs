@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_search_through_all_flows_finds() {
+    fn tree_equals_a_linear_search() {
         // Around powers of two, and with few and many changes between two queries.
         for flows in [1, 2, 3, 5, 8, 9, 64, 100] {
             let mut tree = Fattest::new(flows);

@@ -167,22 +167,22 @@ fn submitters_that_wait_for_room_are_always_woken() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn submitters_that_do_not_look_again_sleep_for_ever() {
+fn submitters_without_recheck_lose_a_wakeup() {
     two_wait_for_room(WITHOUT_RECHECK);
 }
 
 #[test]
-fn sleeper_is_woken_while_a_dropped_place_is_freed() {
+fn sleeper_is_woken_while_places_are_freed() {
     third_waiter_frees_a_dropped_place();
 }
 
 #[test]
-fn an_owner_that_waits_for_work_is_always_woken() {
+fn waiting_owner_is_always_woken() {
     owner_waits_for_work(FOR_ROOM_OR_WORK);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn an_owner_that_does_not_look_again_sleeps_for_ever() {
+fn owner_without_recheck_loses_a_wakeup() {
     owner_waits_for_work(WITHOUT_RECHECK);
 }

@@ -56,12 +56,12 @@ fn work_on_a_flow(try_unlock: fn(&OwnerLock) -> bool) {
 }
 
 #[test]
-fn work_that_finds_a_flow_held_is_done_by_its_holder() {
+fn owner_does_the_work_of_a_mark() {
     work_on_a_flow(OwnerLock::try_unlock);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_holder_who_does_not_look_loses_a_wake_up() {
+fn owner_without_mark_check_loses_a_wakeup() {
     work_on_a_flow(unlock_despite_a_mark);
 }

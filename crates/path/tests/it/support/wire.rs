@@ -1,4 +1,4 @@
-//! A device at a rate, which is looked at once in a while.
+//! A device with a fixed rate that is polled.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -6,13 +6,13 @@ use std::convert::Infallible;
 use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, Packet, TxRing};
 
-/// A wire: packets leave it one after the other.
+/// A wire: packets leave it one after another.
 pub struct Wire {
     ring: VecDeque<Packet>,
     slots: u32,
     pub bytes_per_s: u64,
     pub now_ns: u64,
-    /// When the packet at the head began, or the wire ran dry.
+    /// Time at which the first packet began or the wire ran dry, in ns.
     pub began_ns: u64,
     finished: usize,
     pub busy_ns: u64,
