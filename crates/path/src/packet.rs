@@ -200,8 +200,8 @@ impl Packet {
     #[inline]
     pub(crate) fn into_words(self) -> PacketWords {
         // No segmentation has a payload of 0, so 0 stands for `None`.
-        let cut = self.segmentation.map_or(0, |cut| {
-            u32::from(cut.header_bytes) << 16 | u32::from(cut.payload_bytes.get())
+        let segmentation = self.segmentation.map_or(0, |segmentation| {
+            u32::from(segmentation.header_bytes) << 16 | u32::from(segmentation.payload_bytes.get())
         });
         let small = [self.priority, self.ecn];
         let [priority, ecn] = small.map(u32::from);
@@ -210,7 +210,7 @@ impl Packet {
             self.frame.0,
             self.charge_bytes,
             self.flow,
-            cut,
+            segmentation,
             u32::from(self.mark.bits()) << 16 | priority << 8 | ecn,
         ]
     }
@@ -218,13 +218,13 @@ impl Packet {
     /// Returns the packet from its numbers.
     #[inline]
     pub(crate) fn from_words(words: PacketWords) -> Self {
-        let [wire_bytes, frame, charge_bytes, flow, cut, small] = words;
+        let [wire_bytes, frame, charge_bytes, flow, segmentation, small] = words;
         Self {
             wire_bytes: NonZeroU32::new(wire_bytes).unwrap_or(NonZeroU32::MIN),
             frame: Frame(frame),
             charge_bytes,
             flow,
-            segmentation: Segmentation::new((cut >> 16) as u16, cut as u16),
+            segmentation: Segmentation::new((segmentation >> 16) as u16, segmentation as u16),
             mark: Mark::from_bits((small >> 16) as u16),
             priority: (small >> 8) as u8,
             ecn: small as u8,

@@ -278,7 +278,7 @@ impl LateSegmenter {
 
     /// Handles the rejection of `chunk`, the last of its packet, by the device. Returns the packet
     /// if no other chunk is in the device.
-    pub(crate) fn last_refused(&mut self, chunk: &Packet) -> Option<EndedPacket> {
+    pub(crate) fn last_rejected(&mut self, chunk: &Packet) -> Option<EndedPacket> {
         let place = self.place(chunk.packet_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
         // The rejected chunk still counts, so the completer cannot have ended the packet.
@@ -288,11 +288,16 @@ impl LateSegmenter {
 
     /// Drops a remainder. Returns the packet if no chunk is in the device; otherwise it ends with
     /// its last chunk.
-    pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<EndedPacket> {
-        let number = rest.remainder_number()?;
+    pub(crate) fn dropped(
+        &mut self,
+        mut remainder: Packet,
+        reason: DropReason,
+    ) -> Option<EndedPacket> {
+        let number = remainder.remainder_number()?;
         let sent = self.sent(number);
-        rest.become_whole(sent.segments);
-        self.place(number).close(rest, sent.chunks, Some(reason))
+        remainder.become_whole(sent.segments);
+        self.place(number)
+            .close(remainder, sent.chunks, Some(reason))
     }
 }
 

@@ -26,7 +26,7 @@ impl Fixed {
     pub const fn bytes(limit_bytes: u32) -> Self {
         Self {
             unit: Unit::Bytes,
-            units: least(limit_bytes, MAX_LIMIT),
+            units: min(limit_bytes, MAX_LIMIT),
         }
     }
 
@@ -35,7 +35,7 @@ impl Fixed {
         let depth_packets = if depth_packets == 0 { 1 } else { depth_packets };
         Self {
             unit: Unit::Packets,
-            units: least(depth_packets, MAX_LIMIT),
+            units: min(depth_packets, MAX_LIMIT),
         }
     }
 
@@ -45,7 +45,7 @@ impl Fixed {
     }
 }
 
-const fn least(a: u32, b: u32) -> u32 {
+const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
@@ -84,8 +84,8 @@ impl Limit for Fixed {
 
     /// The limit is the one of the three numbers that changed.
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        let wanted = [config.limit, config.min_limit, config.max_limit];
-        let moved = wanted.into_iter().find(|&units| units != self.units);
+        let numbers = [config.limit, config.min_limit, config.max_limit];
+        let moved = numbers.into_iter().find(|&units| units != self.units);
         let Some(units) = moved else {
             return Ok(());
         };

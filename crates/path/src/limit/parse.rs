@@ -146,8 +146,8 @@ impl<V: LimitVisitor> LimitVisitor for InForm<'_, V> {
 /// Removes a trailing time. It is always a cap: no limit has a time as its argument.
 fn split_cap(text: &str) -> (&str, Option<u64>) {
     match text.rsplit_once(':') {
-        Some((rest, cap)) => match units::parse_time_ns(cap) {
-            Ok(cap_ns) => (rest, Some(cap_ns)),
+        Some((remainder, cap)) => match units::parse_time_ns(cap) {
+            Ok(cap_ns) => (remainder, Some(cap_ns)),
             Err(_) => (text, None),
         },
         None => (text, None),

@@ -30,12 +30,12 @@ const PROBE_NS: u64 = 100_000_000;
 pub struct TimeCapped<L> {
     rule: L,
     cap_ns: u64,
-    least: u32,
+    floor: u32,
     /// Units that the link sends in the time; above any limit while the rate is unknown.
     cap: u32,
     /// Time since which the cap might have let the device run dry.
     dry_since_ns: Option<u64>,
-    refusals: u32,
+    times_blocked: u32,
     /// The cap is lifted until the next batch.
     probes: bool,
 }
@@ -46,10 +46,10 @@ impl<L: Limit> TimeCapped<L> {
         Self {
             rule,
             cap_ns: cap_ns.clamp(*TIME_CAP_NS.start(), *TIME_CAP_NS.end()),
-            least: 0,
+            floor: 0,
             cap: MAX_LIMIT,
             dry_since_ns: None,
-            refusals: 0,
+            times_blocked: 0,
             probes: false,
         }
     }
@@ -57,8 +57,8 @@ impl<L: Limit> TimeCapped<L> {
     /// Sets a minimum of the cap, in units of the rule. On a slow link the time can be an object or
     /// two, and the link would run dry each time the sender is woken late.
     #[must_use]
-    pub fn with_floor(mut self, least: u32) -> Self {
-        self.least = least;
+    pub fn with_floor(mut self, floor: u32) -> Self {
+        self.floor = floor;
         self
     }
 
@@ -69,19 +69,19 @@ impl<L: Limit> TimeCapped<L> {
 
     /// Returns `true` if the cap must be lifted for one batch: it blocked the sender, and the
     /// device ran dry.
-    fn must_probe(&mut self, round: &CompletionBatch) -> bool {
+    fn must_probe(&mut self, batch: &CompletionBatch) -> bool {
         let refused =
-            core::mem::replace(&mut self.refusals, round.times_blocked) != round.times_blocked;
-        let ran_dry = round.units >= round.in_flight;
+            core::mem::replace(&mut self.times_blocked, batch.times_blocked) != batch.times_blocked;
+        let ran_dry = batch.units >= batch.in_flight;
         let is_capped = self.rule.limit() > self.cap;
         if !(refused && ran_dry && is_capped) {
             self.dry_since_ns = None;
             return false;
         }
-        let since_ns = *self.dry_since_ns.get_or_insert(round.now_ns);
-        let due = round.now_ns.saturating_sub(since_ns) >= PROBE_NS;
+        let since_ns = *self.dry_since_ns.get_or_insert(batch.now_ns);
+        let due = batch.now_ns.saturating_sub(since_ns) >= PROBE_NS;
         if due {
-            self.dry_since_ns = Some(round.now_ns);
+            self.dry_since_ns = Some(batch.now_ns);
         }
         due
     }
@@ -104,19 +104,19 @@ impl<L: Limit> Limit for TimeCapped<L> {
         }
     }
 
-    fn completed(&mut self, round: &CompletionBatch) -> u32 {
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
         // A limit above the cap has an effect only in a probe.
-        let ring_units = round.ring_units.min(self.cap.saturating_mul(2));
+        let ring_units = batch.ring_units.min(self.cap.saturating_mul(2));
         self.rule.completed(&CompletionBatch {
             ring_units,
-            ..*round
+            ..*batch
         });
-        if round.rate_per_s > 0 {
-            let cap = u128::from(round.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
+        if batch.rate_per_s > 0 {
+            let cap = u128::from(batch.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
             let cap = u32::try_from(cap).unwrap_or(MAX_LIMIT);
-            self.cap = cap.max(self.least).min(MAX_LIMIT);
+            self.cap = cap.max(self.floor).min(MAX_LIMIT);
         }
-        self.probes = self.must_probe(round);
+        self.probes = self.must_probe(batch);
         self.limit()
     }
 
@@ -132,7 +132,7 @@ impl<L: Limit> Limit for TimeCapped<L> {
         self.rule.reset(now_ns);
         // The rate might be unknown now; if not, the next batch contains it.
         self.cap = MAX_LIMIT;
-        (self.dry_since_ns, self.refusals, self.probes) = (None, 0, false);
+        (self.dry_since_ns, self.times_blocked, self.probes) = (None, 0, false);
     }
 
     fn config(&self) -> Config {

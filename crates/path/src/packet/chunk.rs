@@ -119,7 +119,9 @@ impl Packet {
 
     /// Turns a remainder back into the whole packet, of which `sent_segments` were sent.
     pub(crate) fn become_whole(&mut self, sent_segments: u32) {
-        let each = self.segmentation.map_or(0, |cut| cut.payload_bytes.get());
+        let each = self
+            .segmentation
+            .map_or(0, |segmentation| segmentation.payload_bytes.get());
         let sent_bytes = sent_segments.saturating_mul(each.into());
         self.wire_bytes = self.wire_bytes.saturating_add(sent_bytes);
         self.mark = Mark::NEVER;

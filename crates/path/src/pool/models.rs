@@ -12,7 +12,7 @@ use taut_dql::sync::Ordering;
 type Release = fn(&FramePool, Frame) -> Result<(), PoolError>;
 
 /// Broken on purpose: checks the flag and then clears it, in two steps.
-fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
+fn check_then_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     let state = pool.state(&frame)?;
     let was_taken = state.is_taken.load(Ordering::Acquire);
     state.is_taken.store(false, Ordering::Release);
@@ -48,9 +48,9 @@ fn concurrent_double_release_is_rejected() {
 }
 
 #[test]
-#[should_panic(expected = "one frame came back twice")]
+#[should_panic(expected = "one frame was released twice")]
 fn check_then_write_pool_is_detected() {
-    release_twice(look_before_write);
+    release_twice(check_then_write);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Codel {
     rule: CodelRule,
     limit_packets: usize,
     /// CoDel has already decided about the first packet: it is a remainder.
-    first_is_rest: bool,
+    first_is_remainder: bool,
 }
 
 /// Packets and their enqueue times, in separate rings: together they would be less aligned than the
@@ -41,7 +41,7 @@ impl Codel {
             state: CodelState::default(),
             rule: CodelRule::new(config),
             limit_packets: capacity(limit_packets),
-            first_is_rest: false,
+            first_is_remainder: false,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Qdisc for Codel {
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        if !core::mem::take(&mut self.first_is_rest) {
+        if !core::mem::take(&mut self.first_is_remainder) {
             self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
         }
         self.queue.pop()
@@ -90,7 +90,7 @@ impl Qdisc for Codel {
         _unsent_bytes: u32,
         now_ns: u64,
     ) -> Result<(), Packet> {
-        self.first_is_rest = true;
+        self.first_is_remainder = true;
         self.queue.bytes += u64::from(remainder.wire_bytes());
         // This time is never read: CoDel does not decide about a remainder again.
         self.queue.since_ns.put_back(now_ns);
@@ -100,7 +100,7 @@ impl Qdisc for Codel {
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.state.forget();
-        self.first_is_rest = false;
+        self.first_is_remainder = false;
         while let Some(packet) = self.queue.pop() {
             gone(packet);
         }

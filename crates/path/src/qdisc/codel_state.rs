@@ -105,14 +105,14 @@ impl CodelState {
     ) {
         match queue.oldest() {
             Some((_, since_ns)) if !rule.is_short(since_ns, now_ns) => {
-                self.judge_long_wait(&rule.config, now_ns, queue, sink);
+                self.decide_long_wait(&rule.config, now_ns, queue, sink);
             }
             _ => self.forget(),
         }
     }
 
     #[inline(never)]
-    fn judge_long_wait(
+    fn decide_long_wait(
         &mut self,
         config: &CodelConfig,
         now_ns: u64,

@@ -63,8 +63,8 @@ impl<S> Parameter<S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     unit: Unit,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,19 +78,19 @@ enum Unit {
 }
 
 impl Range {
-    pub(crate) const fn number(things: &'static str, least: u64, most: u64) -> Self {
+    pub(crate) const fn number(things: &'static str, min: u64, max: u64) -> Self {
         let unit = Unit::Number(things);
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
-    pub(crate) const fn size_bytes(least: u64, most: u64) -> Self {
+    pub(crate) const fn size_bytes(min: u64, max: u64) -> Self {
         let unit = Unit::Size;
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
-    pub(crate) const fn time_ns(least: u64, most: u64) -> Self {
+    pub(crate) const fn time_ns(min: u64, max: u64) -> Self {
         let unit = Unit::Time;
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
     fn parse(self, token: &str) -> Option<u64> {
@@ -102,7 +102,7 @@ impl Range {
             Unit::Size => units::parse_size_bytes(token).ok(),
             Unit::Time => units::parse_time_ns(token).ok(),
         };
-        value.filter(|value| (self.least..=self.most).contains(value))
+        value.filter(|value| (self.min..=self.max).contains(value))
     }
 
     fn placeholder(self) -> &'static str {
@@ -139,11 +139,11 @@ impl Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
-            Unit::Number(things) => write!(f, "{} to {} {things}", self.least, self.most),
+            Unit::Number(things) => write!(f, "{} to {} {things}", self.min, self.max),
             Unit::Size | Unit::Time => {
-                self.write(f, self.least)?;
+                self.write(f, self.min)?;
                 f.write_str(" to ")?;
-                self.write(f, self.most)
+                self.write(f, self.max)
             }
         }
     }
@@ -300,8 +300,8 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<(usize, &'a str)> {
-        let rest = &self.text[self.used..];
-        let start = self.used + rest.find(|c: char| !c.is_whitespace())?;
+        let remainder = &self.text[self.used..];
+        let start = self.used + remainder.find(|c: char| !c.is_whitespace())?;
         let length = self.text[start..]
             .find(char::is_whitespace)
             .unwrap_or(self.text.len() - start);

@@ -21,7 +21,7 @@ pub(super) enum BurstEnd {
     NoSlots,
     Empty,
     /// The next packet is a GSO packet that is not sent whole: it is stashed.
-    Super,
+    Gso,
 }
 
 /// A burst that is being sent.
@@ -74,9 +74,9 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
         // A cold path: GSO packets need state that the burst loop does not keep in registers.
         if let Some(segmentation) = packet.segmentation {
             let uncut = Unsegmented::of(&packet, segmentation);
-            if let Some(plan) = self.outlet.supers.plan(self.shared, uncut) {
-                self.outlet.supers.stash = Some((packet, plan));
-                self.end = BurstEnd::Super;
+            if let Some(plan) = self.outlet.gso.plan(self.shared, uncut) {
+                self.outlet.gso.stash = Some((packet, plan));
+                self.end = BurstEnd::Gso;
                 return false;
             }
         }
@@ -106,7 +106,7 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let (cells, segmenter) = (&self.shared.sender, &mut self.outlet.supers.segmenter);
+        let (cells, segmenter) = (&self.shared.sender, &mut self.outlet.gso.segmenter);
         dropped(packet, reason, cells, segmenter, &mut self.at.again());
     }
 

@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::sharing::{Sharing, Word};
 
 /// The sender's state for GSO packets that are sent in chunks.
-pub(super) struct SuperPackets {
+pub(super) struct GsoPackets {
     /// Segments them, if the driver takes chunks.
     pub segmenter: Option<LateSegmenter>,
     /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
@@ -15,7 +15,7 @@ pub(super) struct SuperPackets {
     pub chunks: u32,
 }
 
-impl SuperPackets {
+impl GsoPackets {
     pub(super) fn new(segmenter: Option<LateSegmenter>) -> Self {
         Self {
             segmenter,

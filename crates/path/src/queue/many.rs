@@ -65,7 +65,7 @@ struct ManyShared {
     /// Submitters that may be asleep, the one that has waited longest first.
     sleepers: ConcurrentQueue<Arc<Sleeper>>,
     /// Dropped sleepers that still have a place.
-    gone: AtomicU32,
+    dropped: AtomicU32,
     wakeups: AtomicU32,
 }
 
@@ -74,7 +74,7 @@ const UNLISTED: u32 = 0;
 /// In the list of sleepers, at most once.
 const LISTED: u32 = 1;
 /// In the list of sleepers, and its [`Waiter`] was dropped.
-const GONE: u32 = 2;
+const DROPPED: u32 = 2;
 
 /// A submitter that can sleep.
 struct Sleeper {
@@ -111,8 +111,8 @@ impl ManyShared {
 
     /// For the thread that took `sleeper` from the list. Returns `true` if it was woken.
     fn unlist(&self, sleeper: &Sleeper) -> bool {
-        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == GONE {
-            self.gone.fetch_sub(1, Ordering::Relaxed);
+        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == DROPPED {
+            self.dropped.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         let opened = sleeper.gate.open_if(|| true);
@@ -133,12 +133,12 @@ impl ManyShared {
     }
 
     /// Frees the places of dropped waiters; the others keep their order.
-    fn clear_gone(&self) {
+    fn clear_dropped(&self) {
         for _ in 0..self.sleepers.len() {
             let Ok(sleeper) = self.sleepers.pop() else {
                 break;
             };
-            if sleeper.place.load(Ordering::Acquire) == GONE {
+            if sleeper.place.load(Ordering::Acquire) == DROPPED {
                 self.unlist(&sleeper);
             } else if let Err(error) = self.sleepers.push(sleeper) {
                 // Another thread took its place in the meantime, so it needs a new one.
@@ -158,7 +158,7 @@ pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, 
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
         sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
-        gone: AtomicU32::new(0),
+        dropped: AtomicU32::new(0),
         wakeups: AtomicU32::new(0),
     });
     let intake = Intake {
@@ -245,9 +245,9 @@ impl Waiter {
             return true;
         }
         let listed = self.push() || {
-            let some_gone = self.shared.gone.load(Ordering::Acquire) > 0;
-            some_gone && {
-                self.shared.clear_gone();
+            let some_dropped = self.shared.dropped.load(Ordering::Acquire) > 0;
+            some_dropped && {
+                self.shared.clear_dropped();
                 self.push()
             }
         };
@@ -265,9 +265,9 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let place = &self.sleeper.place;
-        let left = place.compare_exchange(LISTED, GONE, Ordering::AcqRel, Ordering::Acquire);
+        let left = place.compare_exchange(LISTED, DROPPED, Ordering::AcqRel, Ordering::Acquire);
         if left.is_ok() {
-            self.shared.gone.fetch_add(1, Ordering::Release);
+            self.shared.dropped.fetch_add(1, Ordering::Release);
         }
         // It might have been woken for room that it does not use now.
         self.shared.pass_on();

@@ -3,7 +3,7 @@
 use super::admission::Admission;
 use super::ages::AgeMarker;
 use super::counters::add;
-use super::gso_packets::SuperPackets;
+use super::gso_packets::GsoPackets;
 use super::shared::Shared;
 use crate::driver::TxRing;
 use crate::late_segmentation::LateSegmenter;
@@ -18,7 +18,7 @@ pub(super) struct Outlet<A> {
     pub unit: UnitMask,
     /// The second gate above the limit.
     pub admission: A,
-    pub supers: SuperPackets,
+    pub gso: GsoPackets,
     /// The device has not seen all packets in the ring.
     pub kick_pending: bool,
     pub burst_packets: u32,
@@ -35,7 +35,7 @@ impl Outlet<()> {
             ages: AgeMarker::new(mark),
             unit: UnitMask::new(unit),
             admission: (),
-            supers: SuperPackets::new(segmenter),
+            gso: GsoPackets::new(segmenter),
             kick_pending: false,
             burst_packets,
         }
@@ -49,7 +49,7 @@ impl<A: Admission> Outlet<A> {
             ages: self.ages,
             unit: self.unit,
             admission: map(self.admission),
-            supers: self.supers,
+            gso: self.gso,
             kick_pending: self.kick_pending,
             burst_packets: self.burst_packets,
         }

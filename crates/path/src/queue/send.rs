@@ -56,7 +56,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            segmenter: &mut self.outlet.supers.segmenter,
+            segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc.enqueue(packet, now_ns, &mut sink);
     }
@@ -139,8 +139,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 return Stop::RingFull;
             }
             let end = self.send_burst(shared, ring, at);
-            if let BurstEnd::Super = end
-                && self.send_super(shared, ring, at)
+            if let BurstEnd::Gso = end
+                && self.send_gso(shared, ring, at)
             {
                 continue;
             }
@@ -155,7 +155,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             match end {
                 BurstEnd::NoRoom => self.stop_stack(shared, ring, at),
                 BurstEnd::NoSlots => stop_driver(shared, ring, at),
-                BurstEnd::Full | BurstEnd::Super | BurstEnd::Empty => {}
+                BurstEnd::Full | BurstEnd::Gso | BurstEnd::Empty => {}
             }
         }
     }
@@ -229,7 +229,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            segmenter: &mut self.outlet.supers.segmenter,
+            segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc
             .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));

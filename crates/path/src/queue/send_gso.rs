@@ -29,49 +29,53 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     /// remainder. Returns `true` if more packets can follow behind the same doorbell.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_super<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn send_gso<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         ring: &mut R,
         at: &mut Context<'_, S, P>,
     ) -> bool {
-        let mut next = self.outlet.supers.stash.take();
+        let mut next = self.outlet.gso.stash.take();
         while let Some((packet, plan)) = next.take() {
-            let Some(rest) = self.send_chunks(shared, ring, packet, plan, at) else {
+            let Some(remainder) = self.send_chunks(shared, ring, packet, plan, at) else {
                 break;
             };
-            if !self.goes_on(shared, ring) {
-                self.requeue(shared, rest, at);
+            if !self.continues(shared, ring) {
+                self.requeue(shared, remainder, at);
                 break;
             }
-            match self.plan_of_rest(shared, &rest) {
-                Some(plan) => next = Some((rest, plan)),
-                None => self.requeue(shared, rest, at),
+            match self.plan_of_remainder(shared, &remainder) {
+                Some(plan) => next = Some((remainder, plan)),
+                None => self.requeue(shared, remainder, at),
             }
         }
-        if self.outlet.supers.chunks < self.outlet.burst_packets {
+        if self.outlet.gso.chunks < self.outlet.burst_packets {
             return true;
         }
-        self.outlet.supers.chunks = 0;
+        self.outlet.gso.chunks = 0;
         false
     }
 
-    fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
-        let rest = Unsegmented::of(rest, rest.segmentation?);
-        self.outlet.supers.plan(shared, rest)
+    fn plan_of_remainder<M: Sharing>(
+        &self,
+        shared: &Shared<M>,
+        remainder: &Packet,
+    ) -> Option<Plan> {
+        let remainder = Unsegmented::of(remainder, remainder.segmentation?);
+        self.outlet.gso.plan(shared, remainder)
     }
 
     /// Returns `true` if more of a remainder may be sent now.
-    fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
-        self.keeps_rest()
-            && self.outlet.supers.chunks < self.outlet.burst_packets
+    fn continues<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
+        self.keeps_remainder()
+            && self.outlet.gso.chunks < self.outlet.burst_packets
             && shared.ledger.has_room()
             && ring.slots_free() >= ring.slots_of_largest()
     }
 
     /// Returns `true` if the sender keeps the remainder while more of it may be sent. With a shared
     /// gate it returns to the discipline first, because other queues might wait for the room.
-    fn keeps_rest(&self) -> bool {
+    fn keeps_remainder(&self) -> bool {
         !A::SHARED && self.qdisc.requeue_support() == RequeueSupport::Next
     }
 
@@ -90,18 +94,18 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 packet,
                 DropReason::Uncountable,
                 counters,
-                &mut self.outlet.supers.segmenter,
+                &mut self.outlet.gso.segmenter,
                 at,
             );
             return None;
         };
         let (all_bytes, is_first) = (plan.bytes_of(chunks), plan.is_first());
-        self.outlet.supers.segmenter.as_mut()?.begin(&plan);
+        self.outlet.gso.segmenter.as_mut()?.begin(&plan);
         let submitted = self.submit_chunks(ring, packet, plan, chunks, at)?;
         let sent = submitted.chunks;
         let tried = sent + u32::from(submitted.rejected.is_some());
         self.outlet.kick_pending |= sent > 0;
-        self.outlet.supers.chunks += tried;
+        self.outlet.gso.chunks += tried;
         add(&counters.segmented_packets, u64::from(is_first));
         add(&counters.chunks, u64::from(tried));
         add(&counters.sent_packets, sent.into());
@@ -130,7 +134,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             ring.submit(chunk, at.now_ns).err()
         };
         let (is_all, mark) = (chunks == plan.chunks(), self.outlet.ages.mark);
-        let segmenter = self.outlet.supers.segmenter.as_mut()?;
+        let segmenter = self.outlet.gso.segmenter.as_mut()?;
         let (mut sent, mut rejected) = (0, None);
         while sent < chunks - u32::from(is_all) && rejected.is_none() {
             rejected = submit(plan.chunk(&packet, mark));
@@ -171,7 +175,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         now_ns: u64,
     ) -> Option<u32> {
         let mut chunks = 1;
-        if self.keeps_rest() {
+        if self.keeps_remainder() {
             let room = shared.ledger.room().max(0) as u32;
             // A limit that is not exceeded admits one more object.
             let by_limit = room / self.outlet.unit.of(plan.bytes) + 1;
@@ -179,9 +183,9 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             let left = self
                 .outlet
                 .burst_packets
-                .saturating_sub(self.outlet.supers.chunks);
-            let most = by_limit.min(by_slots).min(left).min(plan.chunks());
-            chunks = most.max(1);
+                .saturating_sub(self.outlet.gso.chunks);
+            let fitting = by_limit.min(by_slots).min(left).min(plan.chunks());
+            chunks = fitting.max(1);
         }
         if self.count(shared, plan, chunks, now_ns) {
             return Some(chunks);
@@ -219,15 +223,17 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     fn requeue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
-        rest: Packet,
+        remainder: Packet,
         at: &mut Context<'_, S, P>,
     ) {
-        at.probe.event(at.now_ns, Event::Requeued(&rest));
-        let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
-        let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
-        if let Err(rest) = self.qdisc.requeue(rest, unsent_bytes, at.now_ns) {
-            let (reason, segmenter) = (DropReason::QueueFull, &mut self.outlet.supers.segmenter);
-            dropped(rest, reason, &shared.sender, segmenter, at);
+        at.probe.event(at.now_ns, Event::Requeued(&remainder));
+        let header_bytes = remainder
+            .segmentation
+            .map_or(0, |segmentation| segmentation.header_bytes.into());
+        let unsent_bytes = remainder.wire_bytes().saturating_sub(header_bytes);
+        if let Err(remainder) = self.qdisc.requeue(remainder, unsent_bytes, at.now_ns) {
+            let (reason, segmenter) = (DropReason::QueueFull, &mut self.outlet.gso.segmenter);
+            dropped(remainder, reason, &shared.sender, segmenter, at);
         }
     }
 
@@ -237,23 +243,23 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         &mut self,
         shared: &Shared<M>,
         object: &Packet,
-        rest: Option<Packet>,
+        remainder: Option<Packet>,
         at: &mut Context<'_, S, P>,
     ) {
         let (counters, reason) = (&shared.sender, DropReason::DeviceRefused);
-        let unsent = rest.as_ref().unwrap_or(object);
+        let unsent = remainder.as_ref().unwrap_or(object);
         add(&counters.dropped_segments, unsent.segments().into());
         count_drop(counters, reason);
         at.probe.event(at.now_ns, Event::Dropped(object, reason));
         at.sink.segments_dropped(unsent, reason);
         let ended = self
             .outlet
-            .supers
+            .gso
             .segmenter
             .as_mut()
-            .and_then(|segmenter| match rest {
-                Some(rest) => segmenter.dropped(rest, reason),
-                None => segmenter.last_refused(object),
+            .and_then(|segmenter| match remainder {
+                Some(remainder) => segmenter.dropped(remainder, reason),
+                None => segmenter.last_rejected(object),
             });
         if let Some(EndedPacket { whole, .. }) = ended {
             at.sink.dropped(whole, reason);

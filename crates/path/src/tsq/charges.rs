@@ -177,8 +177,8 @@ pub fn memory_bytes(wire_bytes: u32, segmentation: Option<Segmentation>) -> u32 
         None if wire_bytes <= MIN_BUFFER_BYTES => MIN_BUFFER_BYTES,
         None if wire_bytes > 1_024 && wire_bytes <= 2_048 => 2_048,
         None => wire_bytes.checked_next_power_of_two().unwrap_or(wire_bytes),
-        Some(cut) => wire_bytes
-            .saturating_sub(cut.header_bytes.into())
+        Some(segmentation) => wire_bytes
+            .saturating_sub(segmentation.header_bytes.into())
             .div_ceil(PAGE_BYTES)
             .saturating_mul(PAGE_BYTES)
             .saturating_add(MIN_BUFFER_BYTES),

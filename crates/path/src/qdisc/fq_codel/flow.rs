@@ -4,7 +4,7 @@ use core::hint::black_box;
 use core::mem;
 
 use super::super::codel_state::CodelState;
-use super::fattest::Fattest;
+use super::longest::LongestFlow;
 use super::packet_store::{NONE, PacketList, PacketStore};
 
 /// A flow fills one cache line, so that every operation touches only one.
@@ -41,10 +41,10 @@ impl Default for FlowSlot {
 impl FlowSlot {
     /// Records that the weight of this flow, the one at `index`, changes.
     #[inline]
-    pub(crate) fn note(&mut self, index: u32, fattest: &mut Fattest) {
+    pub(crate) fn note(&mut self, index: u32, longest: &mut LongestFlow) {
         if !self.noted {
             self.noted = true;
-            fattest.note(index);
+            longest.note(index);
         }
     }
 }

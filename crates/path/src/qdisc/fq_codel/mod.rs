@@ -1,8 +1,8 @@
 //! Flow queueing with CoDel on each queue (RFC 8290).
 
 mod config;
-mod fattest;
 mod flow;
+mod longest;
 mod packet_store;
 mod settings;
 mod turn;
@@ -14,8 +14,8 @@ use super::codel_state::{CodelRule, Waiting};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 use config::MAX_FLOWS;
-use fattest::Fattest;
 use flow::{FlowList, FlowSlot, prefetch};
+use longest::LongestFlow;
 use packet_store::{NONE, PacketStore};
 use turn::{FlowQueue, Held, Turn};
 
@@ -35,7 +35,7 @@ pub struct FqCodel {
     old: FlowList,
     store: PacketStore,
     held: Held,
-    fattest: Fattest,
+    longest: LongestFlow,
     codel: CodelRule,
     config: FqCodelConfig,
 }
@@ -52,7 +52,7 @@ impl FqCodel {
             // One more: a packet is stored before room is made for it.
             store: PacketStore::new(capacity(config.limit_packets) + 1),
             held: Held::default(),
-            fattest: Fattest::new(flows),
+            longest: LongestFlow::new(flows),
             codel: CodelRule::new(config.codel),
             config: FqCodelConfig {
                 quantum_bytes: config.quantum_bytes.max(1),
@@ -87,15 +87,15 @@ impl FqCodel {
     /// Drops from the head of the longest flow, until half of it or [`MAX_BULK_DROP_PACKETS`] are
     /// dropped.
     #[inline(never)]
-    fn drop_from_fattest(&mut self, reason: DropReason, sink: &mut dyn PacketSink) {
+    fn drop_from_longest(&mut self, reason: DropReason, sink: &mut dyn PacketSink) {
         let flows = &mut self.flows;
-        let index = self.fattest.find(|index| {
+        let index = self.longest.find(|index| {
             let flow = &mut flows[index as usize];
             flow.noted = false;
             flow.packets.bytes()
         });
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         let keep_bytes = flow.packets.bytes() / 2;
         let mut queue = FlowQueue {
             list: &mut flow.packets,
@@ -125,7 +125,7 @@ impl FqCodel {
         sink: &mut dyn PacketSink,
     ) {
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         self.held.add(&packet);
         self.store.push(&mut flow.packets, packet, now_ns);
         if !flow.listed {
@@ -134,7 +134,7 @@ impl FqCodel {
             self.new.push(&mut self.flows, index);
         }
         while let Some(reason) = self.excess() {
-            self.drop_from_fattest(reason, sink);
+            self.drop_from_longest(reason, sink);
         }
     }
 
@@ -186,7 +186,7 @@ impl FqCodel {
                 self.end_turn(index, is_new);
                 continue;
             }
-            flow.note(index, &mut self.fattest);
+            flow.note(index, &mut self.longest);
             let mut queue = FlowQueue {
                 list: &mut flow.packets,
                 store: &mut self.store,
@@ -281,7 +281,7 @@ impl Qdisc for FqCodel {
     ) -> Result<(), Packet> {
         let index = self.queue_of(remainder.flow);
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         flow.credit_bytes += i64::from(unsent_bytes);
         self.held.add(&remainder);
         self.store.put_back(&mut flow.packets, remainder);
@@ -298,7 +298,7 @@ impl Qdisc for FqCodel {
                 let index = list.first();
                 let flow = &mut self.flows[index as usize];
                 list.pop(flow);
-                flow.note(index, &mut self.fattest);
+                flow.note(index, &mut self.longest);
                 flow.listed = false;
                 flow.codel.forget();
                 while let Some(packet) = self.store.pop(&mut flow.packets, |_| ()) {

@@ -132,15 +132,15 @@ impl PacketStore {
 
     /// Requeues the remainder of the packet that was removed last, at the head of `list`, with its
     /// enqueue time.
-    pub(crate) fn put_back(&mut self, list: &mut PacketList, rest: Packet) {
+    pub(crate) fn put_back(&mut self, list: &mut PacketList, remainder: Packet) {
         let index = self.first_free;
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
         self.first_free = slot.next;
         slot.next = list.first;
-        list.bytes += u64::from(rest.wire_bytes());
-        slot.packet = Some(rest);
+        list.bytes += u64::from(remainder.wire_bytes());
+        slot.packet = Some(remainder);
         if list.first == NONE {
             list.last = index;
         }

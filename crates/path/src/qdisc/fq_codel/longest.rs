@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 /// A tree of maxima: each inner node has the larger weight of its two children. Changes since the
 /// last query are only recorded, so that a queue that is never full has no cost for it.
 #[derive(Debug)]
-pub(crate) struct Fattest {
+pub(crate) struct LongestFlow {
     /// The root is at 1, the children of `n` at `2n` and `2n + 1`, the flows from `leaves` on.
     weights: Vec<u64>,
     leaves: usize,
     changed: Vec<u32>,
 }
 
-impl Fattest {
+impl LongestFlow {
     /// A tree for flows 0 to `flows`, with weight 0.
     pub(crate) fn new(flows: usize) -> Self {
         let leaves = flows.next_power_of_two();
@@ -92,7 +92,7 @@ mod tests {
     fn tree_equals_a_linear_search() {
         // Around powers of two, and with few and many changes between two queries.
         for flows in [1, 2, 3, 5, 8, 9, 64, 100] {
-            let mut tree = Fattest::new(flows);
+            let mut tree = LongestFlow::new(flows);
             let mut weights = alloc::vec![0u64; flows];
             let mut draw = 1u64;
             for round in 0..500 {
