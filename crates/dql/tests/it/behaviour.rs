@@ -56,7 +56,7 @@ fn complete<Q: Queue>(queue: &mut Q, units: u32, now_ns: u64) -> Snapshot {
 }
 
 /// Asserts that the operation returns this error and changes no field.
-fn refused<Q: Queue>(
+fn rejected<Q: Queue>(
     queue: &mut Q,
     error: Error,
     operate: impl FnOnce(&mut Q) -> Result<(), Error>,
@@ -239,7 +239,7 @@ fn oversized_objects_change_nothing<Q: Queue>() {
     let mut queue: Q = fresh(Config::default());
     queue_all(&mut queue, &[5]);
     for units in [MAX_OBJECT + 1, u32::MAX - 4, u32::MAX] {
-        refused(&mut queue, Error::ObjectTooLarge { units }, |queue| {
+        rejected(&mut queue, Error::ObjectTooLarge { units }, |queue| {
             queue.queued(units)
         });
     }
@@ -253,7 +253,7 @@ fn two_to_the_31_in_flight_are_refused<Q: Queue>() {
     complete(&mut queue, 1, 0);
     queue_all(&mut queue, &[MAX_OBJECT; 8]);
     let in_flight = 8 * MAX_OBJECT;
-    refused(
+    rejected(
         &mut queue,
         Error::TooMuchInFlight {
             units: 8,
@@ -267,7 +267,7 @@ fn two_to_the_31_in_flight_are_refused<Q: Queue>() {
         units: 1,
         in_flight: i32::MAX as u32,
     };
-    refused(&mut queue, full, |queue| queue.queued(1));
+    rejected(&mut queue, full, |queue| queue.queued(1));
     queue_all(&mut queue, &[0]);
     assert_eq!(complete(&mut queue, i32::MAX as u32, 1).in_flight, 0);
 }
@@ -278,7 +278,7 @@ fn over_completion_changes_nothing<Q: Queue>() {
         units: 1,
         in_flight: 0,
     };
-    refused(&mut queue, nothing, |queue| queue.completed(1, 9));
+    rejected(&mut queue, nothing, |queue| queue.completed(1, 9));
     queue_all(&mut queue, &[100, 50]);
     complete(&mut queue, 30, 10);
     for units in [121, u32::MAX] {
@@ -286,7 +286,7 @@ fn over_completion_changes_nothing<Q: Queue>() {
             units,
             in_flight: 120,
         };
-        refused(&mut queue, error, |queue| queue.completed(units, 99));
+        rejected(&mut queue, error, |queue| queue.completed(units, 99));
     }
     assert_eq!(complete(&mut queue, 120, 11).in_flight, 0);
 }
@@ -303,7 +303,7 @@ fn settings_out_of_range_change_nothing<Q: Queue>() {
         Setting::MinLimit(limit),
         Setting::MaxLimit(limit),
     ] {
-        refused(&mut queue, Error::LimitTooLarge { limit }, |queue| {
+        rejected(&mut queue, Error::LimitTooLarge { limit }, |queue| {
             queue.set(setting)
         });
     }
@@ -311,14 +311,14 @@ fn settings_out_of_range_change_nothing<Q: Queue>() {
         min_limit: 21,
         max_limit: 20,
     };
-    refused(&mut queue, crossed, |queue| {
+    rejected(&mut queue, crossed, |queue| {
         queue.set(Setting::MinLimit(21))
     });
     let crossed = Error::MinAboveMax {
         min_limit: 10,
         max_limit: 9,
     };
-    refused(&mut queue, crossed, |queue| queue.set(Setting::MaxLimit(9)));
+    rejected(&mut queue, crossed, |queue| queue.set(Setting::MaxLimit(9)));
     queue
         .set(Setting::MinLimit(20))
         .expect("a bound equal to the other");

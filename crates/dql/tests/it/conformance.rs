@@ -92,7 +92,7 @@ fn rows(lines: &[&str]) -> Vec<String> {
 #[test]
 fn numbers_out_of_range_are_rejected_operations() {
     let fresh = "0 0 0 0 0 0 4294967295 0 0 0 0";
-    let refused = [
+    let rejected = [
         "init 18446744073710",
         "set limit 4294967296",
         "set limit 1879048193",
@@ -103,7 +103,7 @@ fn numbers_out_of_range_are_rejected_operations() {
         "q 4294967296",
         "c 4294967296",
     ];
-    for line in refused {
+    for line in rejected {
         assert_eq!(
             rows(&["init 1000", line, "set limit 0"]),
             [fresh, "error", fresh],

@@ -20,7 +20,7 @@ fn queue_all<Q: Repair>(queue: &mut Q, objects: &[u32]) {
 }
 
 /// Asserts that the operation returns this error and changes no field.
-fn refused<Q: Repair, T: core::fmt::Debug + PartialEq>(
+fn rejected<Q: Repair, T: core::fmt::Debug + PartialEq>(
     queue: &mut Q,
     error: Error,
     operate: impl FnOnce(&mut Q) -> Result<T, Error>,
@@ -69,16 +69,16 @@ fn only_the_last_object_can_be_unqueued_once<Q: Repair>() {
         units,
         last_object: 0,
     };
-    refused(&mut queue, none(1), |queue| queue.unqueue(1));
+    rejected(&mut queue, none(1), |queue| queue.unqueue(1));
     queue_all(&mut queue, &[1000, 1514]);
     let other = Error::NotQueuedLast {
         units: 1000,
         last_object: 1514,
     };
-    refused(&mut queue, other, |queue| queue.unqueue(1000));
+    rejected(&mut queue, other, |queue| queue.unqueue(1000));
     assert_eq!(queue.unqueue(1514), Ok(()));
-    refused(&mut queue, none(1514), |queue| queue.unqueue(1514));
-    refused(&mut queue, none(1000), |queue| queue.unqueue(1000));
+    rejected(&mut queue, none(1514), |queue| queue.unqueue(1514));
+    rejected(&mut queue, none(1000), |queue| queue.unqueue(1000));
     queue_all(&mut queue, &[7]);
     assert_eq!(queue.unqueue(7), Ok(()));
     assert_eq!(queue.snapshot().in_flight, 1000);
@@ -92,7 +92,7 @@ fn what_was_completed_cannot_be_taken_back<Q: Repair>() {
         units: 600,
         in_flight: 599,
     };
-    refused(&mut queue, error, |queue| queue.unqueue(600));
+    rejected(&mut queue, error, |queue| queue.unqueue(600));
 }
 
 fn a_level_completes_the_difference<Q: Repair>() {
@@ -124,7 +124,7 @@ fn a_level_above_the_ledger_changes_nothing<Q: Repair>() {
         observed: 1501,
         in_flight: 1500,
     };
-    refused(&mut queue, error, |queue| queue.observe_in_flight(1501, 1));
+    rejected(&mut queue, error, |queue| queue.observe_in_flight(1501, 1));
 }
 
 fn repair_after_lost_completions_restores_room<Q: Repair>() {
@@ -152,7 +152,7 @@ fn repair_after_duplicate_completions_removes_room<Q: Repair>() {
         units: 1500,
         last_object: 0,
     };
-    refused(&mut queue, none, |queue| queue.unqueue(1500));
+    rejected(&mut queue, none, |queue| queue.unqueue(1500));
     assert_eq!(queue.completed(1500, 3), Ok(()));
 }
 
@@ -176,7 +176,7 @@ fn repair_above_the_maximum_changes_nothing<Q: Repair>() {
     queue_all(&mut queue, &[3000]);
     let in_flight = MAX_IN_FLIGHT + 1;
     let error = Error::RepairTooLarge { in_flight };
-    refused(&mut queue, error, |queue| queue.repair(in_flight, 1));
+    rejected(&mut queue, error, |queue| queue.repair(in_flight, 1));
     assert_eq!(queue.repair(MAX_IN_FLIGHT, 1), Ok(3000 - (1_i64 << 31) + 1));
     assert_eq!(queue.repair(0, 1), Ok((1 << 31) - 1));
 }

@@ -157,7 +157,7 @@ fn limit_keeps_a_service_busy_with_little_queueing() {
     let mut work: VecDeque<Permit> = VecDeque::new();
     let mut waiting: VecDeque<Task> = (0..64).map(|_| Task::new(&limiter, 1000)).collect();
     let (mut most, mut idle) = (0, 0);
-    for round in 0..10_000 {
+    for batch in 0..10_000 {
         for _ in 0..waiting.len() {
             let Some(mut task) = waiting.pop_front() else {
                 break;
@@ -173,7 +173,7 @@ fn limit_keeps_a_service_busy_with_little_queueing() {
                 }
             }
         }
-        if round > 1000 {
+        if batch > 1000 {
             most = most.max(work.len());
             idle += usize::from(work.is_empty());
         }

@@ -143,11 +143,11 @@ fn ledger_below_zero_is_rejected_until_repaired() {
         completer.observe_in_flight(0, 1).expect("an empty device");
         let (mut sender, taken_back) = thread_of_sender.join().unwrap();
         let below_zero = taken_back.is_ok() && completer.num_completed() == 5;
-        let refused = Error::OverCompletion {
+        let rejected = Error::OverCompletion {
             units: 0,
             in_flight: 0,
         };
-        let expected = if below_zero { Err(refused) } else { Ok(()) };
+        let expected = if below_zero { Err(rejected) } else { Ok(()) };
         assert_eq!((sender.in_flight(), completer.in_flight()), (0, 0));
         assert_eq!(completer.completed(0, 2), expected);
         let too_much = if below_zero { -5 } else { 0 };

@@ -226,11 +226,11 @@ impl fmt::Display for ParseLimitError {
                 );
             }
             Self::AfterCap => {
-                return f.write_str("time cap must come last, as in dql:packets:2ms");
+                return f.write_str("time cap must come last, such as in dql:packets:2ms");
             }
             Self::OutOfRange => f.write_str("out of range; ")?,
             Self::CapOutOfRange => {
-                return f.write_str("time cap out of range; allowed: 1us to 10s, as in dql:2ms");
+                return f.write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
             }
             Self::Utilisation(error) => return error.fmt(f),
             Self::Registered(message) => return f.write_str(message),

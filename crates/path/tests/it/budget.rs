@@ -326,8 +326,8 @@ fn budget_in_packets_is_rejected() {
     let ring = SharedRing::new(8);
     let queue = Queue::builder(ring.clone(), ring).build_halves(0);
     let queue = queue.expect("valid");
-    let refused = budget::attach(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
-    let error = refused.expect_err("it would let in four bytes");
+    let rejected = budget::attach(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
+    let error = rejected.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
     assert!(error.to_string().contains("counts bytes"), "{error}");
 }
@@ -341,8 +341,8 @@ fn queue_with_units_in_flight_cannot_join() {
     queue.0.enqueue(packet(0, BYTES), 0, &mut books);
     queue.0.run(0, &mut books);
     assert_eq!(queue.0.in_flight(), BYTES);
-    let refused = budget::attach(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
-    assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
+    let rejected = budget::attach(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
+    assert_eq!(rejected.err(), Some(QueueConfigError::NotNew));
 }
 
 /// A rule that panics in its first batch, and raises its limit afterwards.

@@ -115,12 +115,12 @@ impl World {
             Step::Run(queue) => self.run(queue),
             Step::Finish(queue, packets) => self.queues[queue].ring.get().finish(packets),
             Step::Complete(queue) => {
-                let round = self.queues[queue]
+                let batch = self.queues[queue]
                     .completer
                     .complete(now_ns, &mut self.books);
                 // A failed reap is allowed here; a wrong ledger is not.
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -146,11 +146,11 @@ impl World {
     fn reset(&mut self, queue: usize) {
         self.queues[queue].sender.request_reset();
         self.run(queue);
-        let round = self.queues[queue]
+        let batch = self.queues[queue]
             .completer
             .complete(self.now_ns, &mut self.books);
         // The reap might be a failing one.
-        assert!(!round.is_ok_and(|round| !round.schedule));
+        assert!(!batch.is_ok_and(|batch| !batch.schedule));
         self.run(queue);
     }
 
@@ -185,14 +185,14 @@ impl World {
             self.queues[index].ring.get().failing_reap = false;
             self.run(index);
         }
-        for round in 0..3_000 {
+        for batch in 0..3_000 {
             self.now_ns += 1_000;
-            let queue = round % QUEUES;
+            let queue = batch % QUEUES;
             self.queues[queue].ring.get().finish(2);
-            let round = self.queues[queue]
+            let batch = self.queues[queue]
                 .completer
                 .complete(self.now_ns, &mut self.books);
-            if round.expect("the device works again").schedule {
+            if batch.expect("the device works again").schedule {
                 self.run(queue);
             }
             while let Some(woken) = (0..QUEUES).find(|&queue| self.wakes[queue].take() > 0) {

@@ -113,13 +113,16 @@ fn priorities_are_those_of_tc_prio() {
 #[test]
 fn congestion_mark_changes_neither_priority_nor_flow() {
     for tos in 0..=255u8 {
-        let rest = |class: FrameClass| (class.priority, class.flow);
+        let without_ecn = |class: FrameClass| (class.priority, class.flow);
         let without = tos & !3;
         assert_eq!(
-            rest(class4(tos, TCP, [1, 2])),
-            rest(class4(without, TCP, [1, 2]))
+            without_ecn(class4(tos, TCP, [1, 2])),
+            without_ecn(class4(without, TCP, [1, 2]))
         );
-        assert_eq!(rest(class6(tos, [1, 2])), rest(class6(without, [1, 2])));
+        assert_eq!(
+            without_ecn(class6(tos, [1, 2])),
+            without_ecn(class6(without, [1, 2]))
+        );
     }
 }
 

@@ -56,7 +56,7 @@ struct World<L: Limit> {
     books: Books,
     now_ns: u64,
     frames: u32,
-    refused: u64,
+    rejected: u64,
     resets: u64,
     /// The largest enqueued packet that can be counted.
     largest_bytes: u32,
@@ -85,7 +85,7 @@ impl<L: Limit> World<L> {
             books: Books::default(),
             now_ns: 0,
             frames: 0,
-            refused: 0,
+            rejected: 0,
             resets: 0,
             largest_bytes: 0,
         }
@@ -120,7 +120,7 @@ impl<L: Limit> World<L> {
                     Ok(()) => self.frames += 1,
                     Err(no_room) => {
                         assert_eq!(no_room.0.into_frame().index(), self.frames);
-                        self.refused += 1;
+                        self.rejected += 1;
                     }
                 }
             }
@@ -131,9 +131,9 @@ impl<L: Limit> World<L> {
             Step::Finish(count) => self.queue.device_mut().finish(count),
             // A failed reap is allowed here; a wrong ledger is not.
             Step::Complete => {
-                let round = self.queue.complete(now_ns, &mut self.books);
+                let batch = self.queue.complete(now_ns, &mut self.books);
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -196,8 +196,8 @@ impl<L: Limit> World<L> {
     }
 
     fn complete(&mut self) {
-        let round = self.queue.complete(self.now_ns, &mut self.books);
-        round.expect("the device works again");
+        let batch = self.queue.complete(self.now_ns, &mut self.books);
+        batch.expect("the device works again");
     }
 
     fn drain_device(&mut self) {

@@ -15,13 +15,13 @@ enum Fate {
 
 /// All actions of a discipline, in order.
 #[derive(Debug, Default)]
-struct Diary {
+struct Record {
     fates: Vec<Fate>,
     /// Packets that can still be pushed.
     room: usize,
 }
 
-impl Diary {
+impl Record {
     fn send(&mut self, packet: Packet) {
         let ecn = packet.ecn();
         self.fates
@@ -29,7 +29,7 @@ impl Diary {
     }
 }
 
-impl PacketSink for Diary {
+impl PacketSink for Record {
     fn freed(&mut self, _packet: Packet) {
         panic!("a discipline sends nothing by itself");
     }
@@ -44,7 +44,7 @@ impl PacketSink for Diary {
     }
 }
 
-impl Burst for Diary {
+impl Burst for Record {
     fn push(&mut self, packet: Packet) -> bool {
         assert!(self.room > 0, "pushed into a full burst");
         self.room -= 1;
@@ -95,35 +95,35 @@ fn disciplines() -> impl Iterator<Item = &'static str> {
 }
 
 /// Runs the same steps with one way to dequeue.
-fn run(text: &str, steps: &[Step], dequeue: fn(&mut dyn Qdisc, u64, &mut Diary)) -> Vec<Fate> {
+fn run(text: &str, steps: &[Step], dequeue: fn(&mut dyn Qdisc, u64, &mut Record)) -> Vec<Fate> {
     let mut discipline = by_name(text).expect(text);
-    let mut diary = Diary::default();
+    let mut record = Record::default();
     let mut now_ns = 0;
     for (frame, step) in steps.iter().enumerate() {
         match *step {
             Step::Enqueue { bytes, class } => {
-                discipline.enqueue(packet(frame, bytes, class), now_ns, &mut diary);
+                discipline.enqueue(packet(frame, bytes, class), now_ns, &mut record);
             }
             Step::Dequeue { packets } => {
-                diary.room = packets;
-                dequeue(&mut *discipline, now_ns, &mut diary);
+                record.room = packets;
+                dequeue(&mut *discipline, now_ns, &mut record);
             }
             Step::Wait { ns } => now_ns += ns,
         }
     }
-    diary.room = usize::MAX;
-    dequeue(&mut *discipline, now_ns, &mut diary);
+    record.room = usize::MAX;
+    dequeue(&mut *discipline, now_ns, &mut record);
     assert_eq!(discipline.backlog().packets, 0, "{text}");
-    diary.fates
+    record.fates
 }
 
-fn one_by_one(discipline: &mut dyn Qdisc, now_ns: u64, diary: &mut Diary) {
-    while diary.room > 0 {
-        let Some(packet) = discipline.dequeue(now_ns, diary) else {
+fn one_by_one(discipline: &mut dyn Qdisc, now_ns: u64, record: &mut Record) {
+    while record.room > 0 {
+        let Some(packet) = discipline.dequeue(now_ns, record) else {
             break;
         };
-        diary.room -= 1;
-        diary.send(packet);
+        record.room -= 1;
+        record.send(packet);
     }
 }
 
@@ -133,8 +133,8 @@ proptest! {
         steps in prop::collection::vec(step(), 1..400),
     ) {
         for text in disciplines() {
-            let bursts = run(text, &steps, |discipline, now_ns, diary| {
-                discipline.dequeue_burst(now_ns, diary);
+            let bursts = run(text, &steps, |discipline, now_ns, record| {
+                discipline.dequeue_burst(now_ns, record);
             });
             prop_assert_eq!(bursts, run(text, &steps, one_by_one), "{}", text);
         }
@@ -147,14 +147,14 @@ proptest! {
     ) {
         for text in disciplines() {
             let mut discipline = by_name(text).expect(text);
-            let mut diary = Diary { room: 3, ..Diary::default() };
+            let mut record = Record { room: 3, ..Record::default() };
             for (frame, step) in before.iter().enumerate() {
                 if let Step::Enqueue { bytes, class } = *step {
-                    discipline.enqueue(packet(frame, bytes, class), 0, &mut diary);
+                    discipline.enqueue(packet(frame, bytes, class), 0, &mut record);
                 }
             }
             // In the middle of a turn, with all packets late.
-            discipline.dequeue_burst(1_000_000_000, &mut diary);
+            discipline.dequeue_burst(1_000_000_000, &mut record);
             let waiting = discipline.backlog();
             let (mut packets, mut bytes) = (0, 0);
             discipline.drain(&mut |packet| {
@@ -165,7 +165,7 @@ proptest! {
                     _ => panic!("never enqueued"),
                 };
                 let marked = Fate::Marked(packet.frame().index());
-                assert!(packet.ecn() == ecn_of(class) || diary.fates.contains(&marked));
+                assert!(packet.ecn() == ecn_of(class) || record.fates.contains(&marked));
                 drop(packet.into_frame());
             });
             prop_assert_eq!((packets, bytes), (waiting.packets, waiting.bytes), "{}", text);
@@ -173,16 +173,16 @@ proptest! {
             // It works as a new one: no earlier state decides about later packets.
             for (frame, step) in after.iter().enumerate() {
                 if let Step::Enqueue { bytes, class } = *step {
-                    discipline.enqueue(packet(frame, bytes, class), 1_000_000_000, &mut diary);
+                    discipline.enqueue(packet(frame, bytes, class), 1_000_000_000, &mut record);
                 }
             }
-            diary.fates.clear();
-            diary.room = usize::MAX;
+            record.fates.clear();
+            record.room = usize::MAX;
             let waiting = discipline.backlog().packets;
-            discipline.dequeue_burst(1_000_000_000, &mut diary);
+            discipline.dequeue_burst(1_000_000_000, &mut record);
             let sent = |fate: &&Fate| matches!(fate, Fate::Sent(..));
-            prop_assert_eq!(diary.fates.iter().filter(sent).count() as u64, waiting, "{}", text);
-            prop_assert_eq!(diary.fates.len() as u64, waiting, "{}", text);
+            prop_assert_eq!(record.fates.iter().filter(sent).count() as u64, waiting, "{}", text);
+            prop_assert_eq!(record.fates.len() as u64, waiting, "{}", text);
         }
     }
 }
@@ -199,17 +199,17 @@ fn empty_flow_queue_clears_codel_state() {
         ("codel", 2, 9_000),
     ] {
         let mut discipline = by_name(text).expect(text);
-        let mut diary = Diary::default();
+        let mut record = Record::default();
         for ping in 0..200 {
             let now_ns = ping * 150 * MS;
             for _ in 0..ping_packets {
-                discipline.enqueue(packet(ping as usize, ping_bytes, 6), now_ns, &mut diary);
+                discipline.enqueue(packet(ping as usize, ping_bytes, 6), now_ns, &mut record);
             }
-            diary.room = usize::MAX;
-            discipline.dequeue_burst(now_ns + 20 * MS, &mut diary);
+            record.room = usize::MAX;
+            discipline.dequeue_burst(now_ns + 20 * MS, &mut record);
         }
-        assert_eq!(diary.fates.len() as u64, 200 * ping_packets, "{text}");
+        assert_eq!(record.fates.len() as u64, 200 * ping_packets, "{text}");
         let sent = |fate: &Fate| matches!(fate, Fate::Sent(_, Ecn::NotCapable));
-        assert!(diary.fates.iter().all(sent), "{text}");
+        assert!(record.fates.iter().all(sent), "{text}");
     }
 }

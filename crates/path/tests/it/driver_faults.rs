@@ -46,7 +46,7 @@ enum DriverFault {
     /// A reap fails.
     Reaping,
     /// The device rejects packets.
-    Refusing,
+    Rejecting,
 }
 
 const ALL: [DriverFault; 11] = [
@@ -60,7 +60,7 @@ const ALL: [DriverFault; 11] = [
     DriverFault::Late,
     DriverFault::Doorbell,
     DriverFault::Reaping,
-    DriverFault::Refusing,
+    DriverFault::Rejecting,
 ];
 
 /// The ring of the device, with faults on request.
@@ -73,7 +73,7 @@ struct State {
     slots_lost: u32,
     failing_kicks: u32,
     failing_reaps: u32,
-    refusing: u32,
+    rejecting: u32,
 }
 
 #[derive(Clone, Default)]
@@ -105,8 +105,8 @@ impl TxRing for Ring {
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         self.with(|ring| {
-            if ring.refusing > 0 {
-                ring.refusing -= 1;
+            if ring.rejecting > 0 {
+                ring.rejecting -= 1;
                 return Err(packet);
             }
             ring.submitted.push_back(packet);
@@ -161,7 +161,7 @@ impl Completions for Ring {
 struct Ends {
     ended: HashSet<u32>,
     freed: u32,
-    refused: u32,
+    rejected: u32,
     unknown: u32,
 }
 
@@ -181,7 +181,7 @@ impl PacketSink for Ends {
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.refused += u32::from(reason == DropReason::DeviceRefused);
+        self.rejected += u32::from(reason == DropReason::DeviceRefused);
         self.end(packet);
     }
 
@@ -463,7 +463,7 @@ impl World {
                 }
                 DriverFault::Doorbell => ring.failing_kicks += 1 + at as u32 % 3,
                 DriverFault::Reaping => ring.failing_reaps += 1 + at as u32 % 3,
-                DriverFault::Refusing => ring.refusing += 1 + at as u32 % 3,
+                DriverFault::Rejecting => ring.rejecting += 1 + at as u32 % 3,
             }
             true
         })
@@ -496,7 +496,7 @@ impl World {
     /// Packets pass as if there had been no fault.
     fn check_recovery(&mut self, faults: &[DriverFault]) {
         self.ring.with(|ring| {
-            (ring.failing_kicks, ring.failing_reaps, ring.refusing) = (0, 0, 0);
+            (ring.failing_kicks, ring.failing_reaps, ring.rejecting) = (0, 0, 0);
         });
         self.run_to_idle();
         self.reports = Reports::default();
@@ -523,7 +523,7 @@ impl World {
         let packets = 1 + self.random.below(24) as u32;
         self.enqueue(packets);
         let unknown_before = self.driven.unknown_completions();
-        let refused_before = self.ends.refused;
+        let rejected_before = self.ends.rejected;
         let mut done = Vec::new();
         for _ in 0..1 + self.random.below(4) {
             let fault = ALL[self.random.below(ALL.len() as u64) as usize];
@@ -540,7 +540,7 @@ impl World {
         }
         let wrong_ns = self.now_ns;
         self.follow_wakeups(wrong_ns);
-        self.check_reports(&done, wrong_ns, unknown_before, refused_before);
+        self.check_reports(&done, wrong_ns, unknown_before, rejected_before);
         if self.reports.stall_ns.is_some() || self.random.below(4) == 0 {
             self.reset();
         }
@@ -573,7 +573,7 @@ impl World {
         done: &[DriverFault],
         wrong_ns: u64,
         unknown_before: u64,
-        refused_before: u32,
+        rejected_before: u32,
     ) {
         let did = |faults: &[DriverFault]| done.iter().any(|fault| faults.contains(fault));
         let context = || format!("{}: {done:?} {:?}", self.name, self.reports);
@@ -602,9 +602,9 @@ impl World {
         if did(&[DriverFault::Reaping]) {
             assert!(self.reports.error_ns.is_some(), "{}", context());
         }
-        let refused = self.ends.refused - refused_before;
+        let rejected = self.ends.rejected - rejected_before;
         assert!(
-            refused == 0 || did(&[DriverFault::Refusing]),
+            rejected == 0 || did(&[DriverFault::Rejecting]),
             "{}",
             context()
         );

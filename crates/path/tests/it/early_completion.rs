@@ -106,8 +106,8 @@ fn empty_doorbell_is_not_an_observation() {
 #[test]
 fn fast_device_that_holds_packets_is_valid() {
     let mut detector = EarlyCompletionDetector::new();
-    for round in 0..1_000 {
-        detector.after_doorbell(32, u32::from(round % 8 == 7));
+    for batch in 0..1_000 {
+        detector.after_doorbell(32, u32::from(batch % 8 == 7));
     }
     assert_eq!(detector.status(), CompletionStatus::Valid);
 }

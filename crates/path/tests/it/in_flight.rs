@@ -15,7 +15,7 @@ fn frames(completer: &mut InFlightCompleter) -> Vec<u32> {
     frames
 }
 
-fn refused(put: Result<(), Packet>) -> Option<u32> {
+fn rejected(put: Result<(), Packet>) -> Option<u32> {
     put.err().map(|packet| packet.into_frame().index())
 }
 
@@ -47,8 +47,8 @@ fn absent_key_returns_nothing() {
 fn invalid_key_returns_the_packet() {
     let (mut sender, mut completer) = in_flight::split(1);
     sender.put(0, packet(7, 100)).expect("free");
-    assert_eq!(refused(sender.put(0, packet(8, 50))), Some(8));
-    assert_eq!(refused(sender.put(1, packet(9, 50))), Some(9));
+    assert_eq!(rejected(sender.put(0, packet(8, 50))), Some(8));
+    assert_eq!(rejected(sender.put(1, packet(9, 50))), Some(9));
     let held = InRing {
         packets: 1,
         bytes: 100,
@@ -65,7 +65,7 @@ fn invalid_key_returns_the_packet() {
 #[test]
 fn store_without_keys_is_empty() {
     let (mut sender, mut completer) = in_flight::split(0);
-    assert_eq!(refused(sender.put(0, packet(7, 1))), Some(7));
+    assert_eq!(rejected(sender.put(0, packet(7, 1))), Some(7));
     assert_eq!((completer.take(0), sender.free()), (None, 0));
 }
 

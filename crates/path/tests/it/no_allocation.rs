@@ -26,10 +26,10 @@ impl PacketSink for Ends {
 /// times.
 fn fill_and_drain(discipline: &mut dyn Qdisc, ends: &mut Ends) -> u64 {
     let (mut sent, mut now_ns) = (0, 0);
-    for round in 0..3 {
+    for repetition in 0..3 {
         for number in 0..4_000u32 {
             let mut packet = Packet::new(Frame::new(number), 64 + number % 1_451);
-            packet.flow = (number % 61).wrapping_mul(2_654_435_761) + round;
+            packet.flow = (number % 61).wrapping_mul(2_654_435_761) + repetition;
             packet.priority = (number % 16) as u8;
             packet.set_ecn([Ecn::NotCapable, Ecn::Capable][number as usize % 2]);
             now_ns += 1_000;

@@ -48,9 +48,9 @@ fn double_release_is_rejected() {
 #[test]
 fn frame_of_another_pool_is_rejected() {
     let pool = FramePool::new(2, 8);
-    let refused = pool.release(Frame::new(9)).expect_err("it has two");
+    let rejected = pool.release(Frame::new(9)).expect_err("it has two");
     assert_eq!(
-        refused.to_string(),
+        rejected.to_string(),
         "frame 9 is not of this pool, which has 2 frames, counted from 0"
     );
     let strange = Frame::new(9);

@@ -30,8 +30,8 @@ impl TxRing for Hasty {
         self.ring.kick(now_ns).expect("nothing is broken");
         self.ring.get().finish(1);
         let completer = self.completer.as_mut().expect("the queue is split");
-        let round = completer.complete(now_ns, &mut self.books);
-        assert_eq!(round.map(|round| round.counts.bytes), Ok(bytes));
+        let batch = completer.complete(now_ns, &mut self.books);
+        assert_eq!(batch.map(|batch| batch.counts.bytes), Ok(bytes));
         Ok(())
     }
 

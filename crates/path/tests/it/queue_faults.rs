@@ -175,7 +175,7 @@ fn budgeted_reap_reports_more_pending() {
     bench.run();
     let rounds: Vec<_> = [bench.complete(10), bench.complete(0), bench.complete(0)]
         .iter()
-        .map(|round| (round.counts.packets, round.more_pending))
+        .map(|batch| (batch.counts.packets, batch.more_pending))
         .collect();
     assert_eq!(rounds, [(4, true), (4, true), (2, false)]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);

@@ -39,9 +39,9 @@ fn full_ring_returns_the_packet_and_wakes_later() {
         submitter.offer(packet(frame, 100)).expect("there is room");
     }
     assert_eq!(work.take(), 1, "woken for the first, awake for the second");
-    let refused = submitter.offer(packet(2, 100)).expect_err("it is full");
-    assert!(matches!(refused, SubmitError::NoRoom(_)));
-    assert_eq!(refused.into_packet().into_frame().index(), 2);
+    let rejected = submitter.offer(packet(2, 100)).expect_err("it is full");
+    assert!(matches!(rejected, SubmitError::NoRoom(_)));
+    assert_eq!(rejected.into_packet().into_frame().index(), 2);
     assert!(waiter.must_wait());
     assert_eq!(room.take(), 0);
     let moved = intake.drain(&mut sender, 0, &mut Books::default());
@@ -61,8 +61,8 @@ fn full_discipline_leaves_packets_in_order() {
         let stop = intake.run(&mut sender, 0, &mut books);
         assert!(matches!(stop, Stop::Idle | Stop::Limit));
         ring.get().finish(1);
-        let round = completer.complete(1_000, &mut books);
-        assert!(round.expect("nothing is broken").counts.packets <= 1);
+        let batch = completer.complete(1_000, &mut books);
+        assert!(batch.expect("nothing is broken").counts.packets <= 1);
     }
     assert!(intake.is_empty());
     assert_eq!(books.freed, (0..8).collect::<Vec<_>>());
@@ -86,8 +86,8 @@ fn closed_queue_drops_its_packets_and_rejects_others() {
     );
     assert_eq!(room.take(), 1, "the waiter is woken");
     assert!(!waiter.must_wait(), "nothing to wait for");
-    let refused = submitter.offer(packet(2, 100)).expect_err("closed");
-    assert!(matches!(refused, SubmitError::Closed(_)), "{refused}");
+    let rejected = submitter.offer(packet(2, 100)).expect_err("closed");
+    assert!(matches!(rejected, SubmitError::Closed(_)), "{rejected}");
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn closed_intake_wakes_all_and_flushes() {
     drop(intake);
     assert_eq!(room.take(), 2);
     assert!(!waiters.iter_mut().any(Waiter::must_wait), "it is closed");
-    let refused = offer(4).expect_err("closed");
-    assert!(matches!(refused, SubmitError::Closed(_)), "{refused}");
+    let rejected = offer(4).expect_err("closed");
+    assert!(matches!(rejected, SubmitError::Closed(_)), "{rejected}");
     assert_eq!(books.dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
 }
 
@@ -246,9 +246,9 @@ fn own(
     while books.freed.len() < enough {
         let stop = intake.run(sender, 0, books);
         ring.get().finish(usize::MAX);
-        let round = completer.complete(1_000, books);
-        let round = round.expect("nothing is broken");
-        if stop == Stop::Idle && round.counts.packets == 0 && intake.must_wait() {
+        let batch = completer.complete(1_000, books);
+        let batch = batch.expect("nothing is broken");
+        if stop == Stop::Idle && batch.counts.packets == 0 && intake.must_wait() {
             thread::park();
         }
     }

@@ -267,8 +267,8 @@ fn repair_needs_the_contents_of_the_ring() {
 fn halves_of_two_queues_are_not_repaired() {
     let (mut sender, ..) = halves(AnyLimit::off(), 8);
     let (_, mut completer, ..) = halves(AnyLimit::off(), 8);
-    let refused = completer.repair_to(&mut sender, InRing::default(), 0);
-    assert_eq!(refused, Err(RepairError::DifferentQueues));
+    let rejected = completer.repair_to(&mut sender, InRing::default(), 0);
+    assert_eq!(rejected, Err(RepairError::DifferentQueues));
 }
 
 #[test]
@@ -292,8 +292,8 @@ fn packet_rejected_by_the_device_is_uncounted() {
             bench.run();
             bench.complete(usize::MAX);
         }
-        let refused = [0, 2, 3].map(|frame| (frame, DropReason::DeviceRefused));
-        assert_eq!(bench.books.dropped, refused, "{limit}");
+        let rejected = [0, 2, 3].map(|frame| (frame, DropReason::DeviceRefused));
+        assert_eq!(bench.books.dropped, rejected, "{limit}");
         assert_eq!(bench.books.freed, [1, 4], "{limit}");
         let counters = bench.queue.sender_counters();
         assert_eq!((counters.sent_packets, counters.sent_bytes), (2, 1_500));

@@ -53,8 +53,8 @@ fn impossible_settings_are_rejected() {
         let (mut config, mut ring) = (QueueConfig::default(), FakeRing::new(16));
         ring.slots_per_packet = 5;
         edit(&mut config, &mut ring);
-        let refused = Queue::builder_for(ring).config(config).build(0).err();
-        assert_eq!(refused, Some(error));
+        let rejected = Queue::builder_for(ring).config(config).build(0).err();
+        assert_eq!(rejected, Some(error));
     }
     let crossed = taut_dql::Config {
         min_limit: 2,
@@ -87,10 +87,10 @@ fn offer_returns_the_packet_of_a_full_discipline() {
         .expect("valid settings");
     let mut books = Books::default();
     let mut offered: Vec<Packet> = (0..4).rev().map(|frame| packet(frame, 60)).collect();
-    let mut refused = 0;
+    let mut rejected = 0;
     while let Some(next) = offered.pop() {
         if let Err(no_room) = queue.offer(next, 0, &mut books) {
-            refused += 1;
+            rejected += 1;
             offered.push(no_room.0);
             let stop = queue.run(0, &mut books);
             assert_eq!(stop, Stop::RingFull);
@@ -104,7 +104,7 @@ fn offer_returns_the_packet_of_a_full_discipline() {
         queue.complete(3, &mut books).expect("nothing is broken");
         queue.run(3, &mut books);
     }
-    assert!(refused >= 1);
+    assert!(rejected >= 1);
     assert_eq!(books.freed, [0, 1, 2, 3]);
     assert_eq!(books.dropped, []);
     assert_eq!(queue.sender_counters().enqueued_packets, 4);

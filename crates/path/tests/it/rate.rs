@@ -158,8 +158,8 @@ fn rate_is_kept_while_idle() {
         "{counters:?}"
     );
     let mut meter = RateMeter::new();
-    for round in 0..100 {
-        let now_ns = round * 1_000_000;
+    for batch in 0..100 {
+        let now_ns = batch * 1_000_000;
         meter.record(RateSample {
             now_ns,
             units: 1_000,
@@ -169,8 +169,8 @@ fn rate_is_kept_while_idle() {
     }
     assert_eq!(meter.units_per_s(), 1_000_000);
     // An hour later, packet by packet.
-    for round in 0..100 {
-        let now_ns = 3_600_000_000_000 + round * 1_000_000_000;
+    for batch in 0..100 {
+        let now_ns = 3_600_000_000_000 + batch * 1_000_000_000;
         meter.record(RateSample {
             now_ns,
             units: 100,
@@ -187,7 +187,7 @@ fn rate_is_kept_while_idle() {
 #[test]
 fn idle_device_has_only_a_minimum_rate() {
     let mut meter = RateMeter::new();
-    let round = |meter: &mut RateMeter, at: u64, left| {
+    let sample = |meter: &mut RateMeter, at: u64, left| {
         meter.record(RateSample {
             now_ns: at * 100_000,
             units: 1_000,
@@ -197,7 +197,7 @@ fn idle_device_has_only_a_minimum_rate() {
     };
     assert_eq!(meter.min_units_per_s(), 0);
     for at in 0..200 {
-        round(&mut meter, at, 0);
+        sample(&mut meter, at, 0);
     }
     assert_eq!(meter.units_per_s(), 0);
     // One object of each sample might have started before it.
@@ -207,7 +207,7 @@ fn idle_device_has_only_a_minimum_rate() {
     assert_eq!(meter.min_units_per_s(), least);
     // It is busy, and slower than before: the new rate counts.
     for at in 200..400 {
-        round(&mut meter, at * 10, 5_000);
+        sample(&mut meter, at * 10, 5_000);
     }
     assert_eq!(meter.units_per_s(), 1_000_000);
     assert_eq!(meter.min_units_per_s(), 1_000_000);
@@ -220,7 +220,7 @@ fn setting_through_a_cap_keeps_the_rule() {
     for text in ["off:2ms", "1m:2ms", "dql:2ms", "taut:2ms"] {
         let mut limit: AnyLimit = text.parse().expect("a rule");
         let mut batches = 0_u32;
-        let mut round = |limit: &mut AnyLimit, rate_per_s| {
+        let mut sample = |limit: &mut AnyLimit, rate_per_s| {
             batches += 1;
             let now_ns = u64::from(batches) * 100_000;
             limit.completed(&CompletionBatch {
@@ -236,7 +236,7 @@ fn setting_through_a_cap_keeps_the_rule() {
             })
         };
         for _ in 0..10 {
-            round(&mut limit, 1_000_000);
+            sample(&mut limit, 1_000_000);
         }
         let capped = limit.limit();
         assert!(capped <= 2_000, "{text}: {capped}");
@@ -250,8 +250,8 @@ fn setting_through_a_cap_keeps_the_rule() {
         // The link became a thousand times faster.
         for _ in 0..10 {
             let (set, plain) = (
-                round(&mut limit, 1_000_000_000),
-                round(&mut untouched, 1_000_000_000),
+                sample(&mut limit, 1_000_000_000),
+                sample(&mut untouched, 1_000_000_000),
             );
             assert_eq!(set, plain, "{text}");
         }
@@ -284,7 +284,7 @@ fn cap_respects_its_floor() {
 #[test]
 fn reset_lifts_the_cap_without_a_rate() {
     let mut limit: AnyLimit = "40k:2ms".parse().expect("a rule");
-    let round = |rate_per_s| CompletionBatch {
+    let sample = |rate_per_s| CompletionBatch {
         now_ns: 1_000_000,
         units: 1_000,
         in_flight: 2_000,
@@ -295,11 +295,11 @@ fn reset_lifts_the_cap_without_a_rate() {
         times_blocked: 0,
         rate_per_s,
     };
-    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+    assert_eq!(limit.completed(&sample(1_000_000)), 2_000);
     limit.reset(2_000_000);
     assert_eq!(limit.limit(), 40 << 10);
-    assert_eq!(limit.completed(&round(0)), 40 << 10, "not known");
-    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+    assert_eq!(limit.completed(&sample(0)), 40 << 10, "not known");
+    assert_eq!(limit.completed(&sample(1_000_000)), 2_000);
 }
 
 #[test]

@@ -219,9 +219,9 @@ impl<L: Limit> World<L> {
                 ring.finished.extend(packet);
             }
             Step::Complete => {
-                let round = self.queue.complete(now_ns, sink);
+                let batch = self.queue.complete(now_ns, sink);
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -272,8 +272,8 @@ impl<L: Limit> World<L> {
             ring.finish(usize::MAX);
             self.now_ns += 100_000;
             let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
-            let round = self.queue.complete(self.now_ns, sink);
-            assert!(round.is_ok());
+            let batch = self.queue.complete(self.now_ns, sink);
+            assert!(batch.is_ok());
             self.check();
             if stop == Stop::Idle && self.queue.device().packets() == 0 {
                 break;

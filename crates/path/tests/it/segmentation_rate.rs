@@ -65,8 +65,8 @@ impl Saturated {
             let _ = self.queue.run(self.now_ns, &mut Nowhere);
             self.max_bytes = self.max_bytes.max(self.queue.in_flight());
             self.now_ns += ROUND_NS;
-            let round = self.queue.complete(self.now_ns, &mut Nowhere);
-            assert!(round.is_ok());
+            let batch = self.queue.complete(self.now_ns, &mut Nowhere);
+            assert!(batch.is_ok());
             if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
                 self.queue.device_mut().longest_bytes = 0;
                 self.max_bytes = 0;

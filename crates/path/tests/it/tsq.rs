@@ -371,8 +371,8 @@ fn invalid_arguments_are_rejected() {
     assert!(Budgets::new(1, Settings::default(), &[]).is_err());
     let budgets = budgets(1, 1);
     let before = budgets.settings();
-    let refused = budgets.set(rate_of_nothing);
-    assert_eq!(refused, Err(BudgetsError::RateTimeZero));
+    let rejected = budgets.set(rate_of_nothing);
+    assert_eq!(rejected, Err(BudgetsError::RateTimeZero));
     assert_eq!(budgets.settings(), before);
     let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
     assert_eq!(

@@ -247,8 +247,8 @@ impl<L: Limit> World<L> {
         while self.queue.device().packets() > 0 {
             self.queue.device_mut().finish(usize::MAX);
             let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
-            let round = self.queue.complete(self.now_ns, sink);
-            assert_eq!(round.expect("the device works again").stalled, None);
+            let batch = self.queue.complete(self.now_ns, sink);
+            assert_eq!(batch.expect("the device works again").stalled, None);
             self.check();
         }
         assert_eq!(self.below.of(None), (0, 0));

@@ -139,8 +139,8 @@ fn read_only_tunable_rejects_every_value() {
     let mut bench = bench();
     for tunable in [Tunable::Inflight, Tunable::StallCnt, Tunable::StallMax] {
         for text in ["0", "5", "rubbish"] {
-            let refused = write(&mut bench, tunable, text);
-            assert_eq!(refused, Err(TunableError::ReadOnly(tunable)));
+            let rejected = write(&mut bench, tunable, text);
+            assert_eq!(rejected, Err(TunableError::ReadOnly(tunable)));
         }
     }
 }
@@ -192,8 +192,8 @@ fn fixed_limit_has_one_value_and_three_names() {
         }
     }
     let above = (MAX_LIMIT + 1).to_string();
-    let refused = write(&mut bench, Tunable::LimitMax, &above);
-    assert!(matches!(refused, Err(TunableError::Rejected(..))));
+    let rejected = write(&mut bench, Tunable::LimitMax, &above);
+    assert!(matches!(rejected, Err(TunableError::Rejected(..))));
 }
 
 #[test]

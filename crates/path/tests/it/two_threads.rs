@@ -87,8 +87,8 @@ fn complete_all<L: Limit>(
         // A clock of batches, because the limit's window needs one that advances.
         now_ns += 1_000;
         ring.get().finish(usize::MAX);
-        let round = completer.complete(now_ns, &mut sink);
-        assert_eq!(round.expect("nothing is broken").stale_packets, 0);
+        let batch = completer.complete(now_ns, &mut sink);
+        assert_eq!(batch.expect("nothing is broken").stale_packets, 0);
         thread::yield_now();
     }
     (sink.0, sink.1)

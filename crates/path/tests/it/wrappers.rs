@@ -217,8 +217,8 @@ fn every_packet_ends_once_under_any_faults() {
         let device = queue.device_mut();
         device.set_plan(FaultPlan::default());
         device.return_lost();
-        for round in 1..1_000 {
-            let now_ns = 400_000 + round * 1_000;
+        for batch in 1..1_000 {
+            let now_ns = 400_000 + batch * 1_000;
             let _ = queue.run(now_ns, &mut books);
             let _ = queue.complete(now_ns, &mut books);
         }
@@ -244,8 +244,8 @@ fn trace_reports_every_call_with_time_and_result() {
         lines.borrow_mut().push(format!("{now_ns} {event}"));
     });
     driver.submit(packet(3, 60), 10).expect("it fits");
-    let refused = driver.submit(packet(4, 2_000), 11).expect_err("too long");
-    assert_eq!(refused.into_frame().index(), 4);
+    let rejected = driver.submit(packet(4, 2_000), 11).expect_err("too long");
+    assert_eq!(rejected.into_frame().index(), 4);
     assert_eq!(driver.kick(12), Err(Broken));
     assert_eq!(driver.kick(13), Ok(()));
     driver.driver.finish(1);
@@ -256,7 +256,7 @@ fn trace_reports_every_call_with_time_and_result() {
         *lines.borrow(),
         [
             "10 submitted frame 3, 60 bytes; 3 slots free",
-            "11 refused frame 4, 2000 bytes",
+            "11 rejected frame 4, 2000 bytes",
             "12 kick failed: Broken",
             "13 kicked",
             "14 reaped frame 3, 60 bytes",

@@ -50,8 +50,8 @@ fn queue_with<L: Limit>(
 }
 
 fn complete<L: Limit>(completer: &mut Completer<L>) {
-    let round = completer.complete(1, &mut Nothing);
-    assert!(round.is_ok(), "the driver returns submitted packets only");
+    let batch = completer.complete(1, &mut Nothing);
+    assert!(batch.is_ok(), "the driver returns submitted packets only");
 }
 
 /// With an empty device no completion will wake the sender.
