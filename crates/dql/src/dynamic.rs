@@ -67,6 +67,7 @@ impl Dynamic {
         } = *batch;
         let old = self.config.limit;
         let (left, prev_left) = (in_flight - units, self.prev_left);
+        // `in_flight - units` cannot underflow, because the ledger rejects larger batches.
         let over = positive_difference(in_flight, old);
         let all_prev_done = units >= prev_left;
         let starved = (over > 0 && left == 0) || (self.prev_over_limit > 0 && all_prev_done);

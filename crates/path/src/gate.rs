@@ -36,6 +36,8 @@ impl<M: Sharing> Gate<M> {
     /// `true` if the gate stays closed; the other side then finds it closed when it makes room.
     pub fn close_unless(&self, has_room: impl FnOnce() -> bool) -> bool {
         self.closed.store(true);
+        // Write, fence, read: pairs with the fence in `open_if`, so that at least one of the two
+        // sides sees the other's write.
         M::full_fence();
         if has_room() {
             self.closed.store(false);
@@ -56,6 +58,8 @@ impl<M: Sharing> Gate<M> {
     /// fence: one fence is enough for several gates.
     #[inline]
     pub(crate) fn open_if_fenced(&self, has_room: impl FnOnce() -> bool) -> bool {
+        // The read of the gate is the cheapest test. `open` is an exchange, so only one thread
+        // opens the gate and schedules the blocked side.
         self.closed.load() && has_room() && self.open()
     }
 

@@ -155,6 +155,7 @@ impl SlotTotals {
     #[inline]
     fn read(&self) -> InRing {
         InRing {
+            // In the reverse order of `publish`, so the bytes are never older than the packets.
             packets: self.packets.load_acquire(),
             bytes: self.bytes.load_acquire(),
         }
@@ -226,6 +227,7 @@ impl InFlightSender {
         self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
         place.write(packet.into_words());
+        // Release: a completer that finds the slot full sees the whole packet.
         place.state.store_release(FULL);
         Ok(())
     }
@@ -258,6 +260,7 @@ impl InFlightCompleter {
             return None;
         }
         let packet = Packet::from_words(place.read());
+        // Release: the sender reuses the slot only after the packet was read.
         place.state.store_release(EMPTY);
         self.taken = InRing {
             packets: self.taken.packets.wrapping_add(1),

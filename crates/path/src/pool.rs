@@ -205,6 +205,7 @@ impl FramePool {
             return Err(PoolError::NotTaken { index });
         }
         // Cannot fail: each frame is in the list at most once.
+        // The flag was cleared first, because the frame has a new owner as soon as it is listed.
         let _ = self.shared.free.push(frame.index());
         Ok(())
     }

@@ -8,7 +8,7 @@ use alloc::vec;
 
 use loom::thread;
 
-use super::{Member, join};
+use super::{Member, attach};
 use crate::limit::{AnyLimit, Fixed};
 use crate::models_support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use crate::packet::{Frame, Packet};
@@ -78,7 +78,7 @@ fn one_waits_while_the_other_completes<A: Admission>(
     model.check(move || {
         let ((first, _), (second, counts)) = (queue(2), queue(3));
         let rule = AnyLimit::bytes(PACKET_BYTES);
-        let (_, halves) = join(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
+        let (_, halves) = attach(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
         let mut halves = halves.into_iter();
         let (Some(first), Some(second)) = (halves.next(), halves.next()) else {
             unreachable!("two queues were attached");

@@ -148,6 +148,7 @@ impl Waiters {
 
     /// For the sender of `queue`: uncounts the object that it sent last, which the device rejected.
     pub(super) fn uncharge(&self, queue: usize, bytes: u32) {
+        // The totals wrap, so adding the negative subtracts.
         add(&self.queues[queue].queued_bytes, bytes.wrapping_neg());
         self.queued_bytes.fetch_sub(bytes, Ordering::SeqCst);
     }
@@ -205,6 +206,8 @@ impl Waiters {
     /// For a thread that released room or sends no more: wakes the queue that has waited longest,
     /// if there is room. The woken queue calls this when it sends no more. Returns the woken queue.
     pub(super) fn wake_next(&self) -> Option<usize> {
+        // Pairs with the fence of a sender that closes its gate after it drew a ticket: either this
+        // thread sees the ticket, or the sender sees the room.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return None;
@@ -230,6 +233,7 @@ impl Waiters {
     pub(super) fn totals(&self) -> BudgetTotals {
         let completed_bytes = self.completed_bytes.load(Ordering::SeqCst);
         let queued_bytes = self.queued_bytes.load(Ordering::SeqCst);
+        // Objects that are sent from here on belong to the next batch.
         let batch = self.batches.fetch_add(1, Ordering::AcqRel);
         let sent = self.queues.iter().filter_map(|queue| {
             let since = queue.first_sent_after.load(Ordering::Acquire);

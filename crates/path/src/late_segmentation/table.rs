@@ -60,6 +60,8 @@ impl TablePlace {
     /// Subtracts `chunks` completed chunks. Returns the packet if these were the last.
     #[inline]
     fn chunks_ended(&self, chunks: u32) -> Option<EndedPacket> {
+        // AcqRel: the half that finds no chunk outstanding sees `whole`, which the other half
+        // stored before its own change.
         let was = self.state.fetch_sub(chunks, Ordering::AcqRel);
         if was & (CLOSED | CHUNKS) != CLOSED | chunks {
             return None;
@@ -73,6 +75,8 @@ impl TablePlace {
         // Cannot fail: the place belongs to this packet alone.
         let _ = self.whole.push(whole);
         let closed = CLOSED | reason_bits(reason);
+        // One wrapping addition replaces OPEN by the number of chunks, so no concurrent completion
+        // is lost.
         let change = closed.wrapping_add(chunks).wrapping_sub(OPEN);
         let is = self.state.fetch_add(change, Ordering::AcqRel);
         let is = is.wrapping_add(change);

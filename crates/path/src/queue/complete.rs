@@ -94,6 +94,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             probe,
         } = at;
         if M::SHARED {
+            // Before the reap, so that returned packets are sorted by the new epoch.
             self.end_reset(shared, now_ns, probe);
         }
         if self.stalls.is_behind(&shared.ages) {
@@ -293,6 +294,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         now_ns: u64,
         probe: &mut P,
     ) -> bool {
+        // One fence for both gates and the reset: room and slots are published, and the flags of
+        // the sender are read after it.
         M::full_fence();
         let is_requested = M::SHARED && shared.reset.is_requested();
         if shared.is_open() && !is_requested {

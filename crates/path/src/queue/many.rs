@@ -101,8 +101,8 @@ impl ManyShared {
         while left > 0
             && let Ok(sleeper) = self.sleepers.pop()
         {
-            // The exchange orders this load after the gate was closed, if the sleeper is still
-            // listed.
+            // A sleeper that finds itself listed has closed its gate before, and the exchange in
+            // `unlist` makes that visible here.
             if self.unlist(&sleeper) {
                 left -= 1;
             }

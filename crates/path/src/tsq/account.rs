@@ -98,6 +98,7 @@ impl FlowAccount {
         self.owner.list.store(list, Ordering::Relaxed);
         self.throttled.store(0, Ordering::Relaxed);
         self.deferred.store(0, Ordering::Relaxed);
+        // Release: a thread that sees the flow open sees its fields.
         self.state.store(OPEN, Ordering::Release);
         true
     }
@@ -129,7 +130,7 @@ impl FlowAccount {
     /// Releases the charge of a packet that ended. Its flow might have room then.
     pub(super) fn end_packet(&self, bytes: u32) {
         if self.release(bytes) {
-            self.look();
+            self.list_if_room();
         }
     }
 
@@ -142,7 +143,7 @@ impl FlowAccount {
     }
 
     /// Puts the flow on its list if it is throttled and has room.
-    pub(super) fn look(&self) {
+    pub(super) fn list_if_room(&self) {
         if self.is_open() && self.must_defer(|| self.common.settings()) {
             self.common.deferred.fetch_add(1, Ordering::Relaxed);
             let list = self.owner.list.load(Ordering::Relaxed) as usize;
@@ -216,6 +217,7 @@ impl FlowAccount {
     /// For the runner: clears the listed flag. Returns `true` if the flow must be run; then
     /// [`run_ends`](Self::run_ends) must follow, and the slot stays taken until then.
     pub(crate) fn run_begins(&self) -> bool {
+        // Set RUNNING before LISTED is cleared: a state of 0 in between would free the slot.
         self.state.fetch_or(RUNNING, Ordering::AcqRel);
         let open = self.state.fetch_and(!LISTED, Ordering::AcqRel) & OPEN != 0;
         if !open {

@@ -117,7 +117,7 @@ impl Budgets {
         validate(settings)?;
         self.common.set(settings);
         for account in self.accounts.iter() {
-            account.look();
+            account.list_if_room();
         }
         Ok(())
     }

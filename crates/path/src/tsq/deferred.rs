@@ -50,14 +50,16 @@ impl List {
     /// Takes all slots; `link` returns the link of a slot. Returns the first, linked in the order
     /// in which they were pushed.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
-        let mut youngest = self.head.swap(NONE, Ordering::AcqRel);
+        // The list is LIFO. Reverse its links, so that flows run in the order in which they got
+        // room.
+        let mut newest = self.head.swap(NONE, Ordering::AcqRel);
         let mut first = NONE;
-        while youngest != NONE {
-            let next = link(youngest);
+        while newest != NONE {
+            let next = link(newest);
             let older = next.load(Ordering::Relaxed);
             next.store(first, Ordering::Relaxed);
-            first = youngest;
-            youngest = older;
+            first = newest;
+            newest = older;
         }
         first
     }

@@ -68,7 +68,7 @@ impl Flow {
     /// Sets a limit for this flow that replaces the global one; `None` removes it.
     pub fn set_limit(&self, limit_bytes: Option<u32>) {
         self.account.set_own_limit(limit_bytes);
-        self.account.look();
+        self.account.list_if_room();
     }
 
     /// Locks the flow for its owner: see
