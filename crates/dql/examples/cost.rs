@@ -189,7 +189,8 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: cost [--empty | --shared] BATCH DEPTH (BATCH a divisor of {PACKETS}, DEPTH at most that)"
+        "usage: cost [--empty | --shared] BATCH DEPTH \
+         (BATCH a divisor of {PACKETS}, DEPTH at most that)"
     );
     ExitCode::from(2)
 }

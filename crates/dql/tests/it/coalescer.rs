@@ -112,7 +112,11 @@ fn extreme_amounts_and_times_do_not_overflow() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     /// Completions at random times, with a timer that is on time or slightly late.
     #[test]

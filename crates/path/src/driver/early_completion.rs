@@ -55,7 +55,7 @@ impl CompletionStatus {
 /// }
 /// assert_eq!(detector.status(), CompletionStatus::Early);
 /// for _ in 0..8 {
-///     detector.after_doorbell(32, 20); // it was only fast: now it has more than it can send at once
+///     detector.after_doorbell(32, 20); // it was only fast: now it holds packets
 /// }
 /// assert_eq!(detector.status(), CompletionStatus::Valid);
 /// ```

@@ -59,7 +59,10 @@ pub struct ParseLateSegmentationError;
 
 impl fmt::Display for ParseLateSegmentationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("allowed: auto, off, all, a part of the limit from 1/1 to 1/1000, or a time from 1us to 10s")
+        f.write_str(
+            "allowed: auto, off, all, a part of the limit from 1/1 to 1/1000, \
+             or a time from 1us to 10s",
+        )
     }
 }
 

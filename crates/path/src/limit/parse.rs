@@ -215,7 +215,7 @@ impl fmt::Display for ParseLimitError {
             Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str(
-                "this rule takes nothing after its name but :packets and a cap in time (1us to 10s, \
+                "this rule takes no argument except :packets and a time cap (1us to 10s, \
                  such as in dql:2ms); ",
             )?,
             Self::NotInPackets => {
@@ -230,7 +230,8 @@ impl fmt::Display for ParseLimitError {
             }
             Self::OutOfRange => f.write_str("out of range; ")?,
             Self::CapOutOfRange => {
-                return f.write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
+                return f
+                    .write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
             }
             Self::Utilisation(error) => return error.fmt(f),
             Self::Registered(message) => return f.write_str(message),

@@ -35,7 +35,7 @@ pub enum Stop<E> {
 
 /// The results of a completion batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[must_use = "run the sender if `schedule` is set, complete again if `more_pending` is, and handle `stalled`"]
+#[must_use = "see `schedule`, `more_pending` and `stalled`"]
 pub struct Completed {
     /// Packets and bytes that count for the limit.
     pub counts: CompletedCounts,

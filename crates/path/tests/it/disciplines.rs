@@ -267,7 +267,8 @@ proptest! {
             let text = format!("{parameters} limit {limit}");
             let mut discipline = by_name(&text).expect(&text);
             let mut books = Books::default();
-            let (mut went_in, mut came_out, mut now_ns) = (Backlog::default(), Backlog::default(), 0);
+            let (mut went_in, mut came_out) = (Backlog::default(), Backlog::default());
+            let mut now_ns = 0;
             let mut frames = Vec::new();
             for (frame, step) in steps.iter().enumerate() {
                 now_ns += step.wait_ns;
@@ -276,7 +277,8 @@ proptest! {
                     let packet = packet(frame as u32, step.bytes);
                     let mut packet = packet.with_charge(step.bytes + 700);
                     (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
-                    packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3]);
+                    let ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked];
+                    packet.set_ecn(ecn[step.class as usize % 3]);
                     count(&mut went_in, step.bytes.max(1));
                     let accepts = discipline.accepts(&packet);
                     discipline.enqueue(packet, now_ns, &mut books);

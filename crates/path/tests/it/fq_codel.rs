@@ -272,7 +272,8 @@ proptest! {
             }
             let fattest = waiting.iter().map(bytes_of).max().unwrap_or(0);
             for (number, (frame, _)) in books.dropped.into_iter().enumerate() {
-                let holds = |queue: &Vec<(u32, u32)>| queue.first().is_some_and(|head| head.0 == frame);
+                let is_first = |head: &(u32, u32)| head.0 == frame;
+                let holds = |queue: &Vec<(u32, u32)>| queue.first().is_some_and(is_first);
                 let at = waiting.iter().position(holds).expect("the oldest of a flow");
                 prop_assert!(number > 0 || bytes_of(&waiting[at]) == fattest);
                 waiting[at].remove(0);

@@ -176,7 +176,10 @@ proptest! {
                 prop_assert_eq!(taken, entry.and_then(Option::take));
             }
             let held = table.iter().flatten();
-            let expected = InRing { packets: held.clone().count() as u32, bytes: held.map(|number| number + 1).sum() };
+            let expected = InRing {
+                packets: held.clone().count() as u32,
+                bytes: held.map(|number| number + 1).sum(),
+            };
             prop_assert_eq!(completer.in_ring(), expected);
             prop_assert_eq!(sender.free(), 8 - expected.packets);
         }

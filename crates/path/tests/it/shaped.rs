@@ -48,8 +48,9 @@ proptest! {
         }
         // Steps shorter than the burst time lose nothing.
         let (end_ns, sent) = totals[totals.len() - 1];
-        let least_ns = u128::from(sent - u64::from(bytes)) * 8_000_000_000 / u128::from(rate_bits_per_s);
-        prop_assert!(u128::from(end_ns - start_ns) <= least_ns + u128::from(step_ns) + 1);
+        let rate = u128::from(rate_bits_per_s);
+        let min_ns = u128::from(sent - u64::from(bytes)) * 8_000_000_000 / rate;
+        prop_assert!(u128::from(end_ns - start_ns) <= min_ns + u128::from(step_ns) + 1);
     }
 }
 

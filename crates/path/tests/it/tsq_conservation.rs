@@ -63,7 +63,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Reset),
         1 => Just(Step::Flush),
         1 => settings.prop_map(Step::SetGlobal),
-        1 => (flow.clone(), prop::option::of(limit)).prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
+        1 => (flow.clone(), prop::option::of(limit))
+            .prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
         1 => flow.prop_map(Step::Busy),
         1 => (1u32..3).prop_map(Step::FailKicks),
         1 => Just(Step::FailReap),
