@@ -1,5 +1,5 @@
-//! Byte queue limits for any ring: how much to have in flight so that a device never runs dry,
-//! and no more, measured from what it completes.
+//! Byte queue limits for any ring: the smallest limit of the units in flight with which a device
+//! never runs dry, measured from its completions.
 //!
 //! ```
 //! let mut dql = taut_dql::Dql::new(0);

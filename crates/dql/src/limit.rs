@@ -1,4 +1,4 @@
-//! The seam to the rules that decide how much may be in flight.
+//! The interface of limit rules.
 //!
 //! A rule receives a record of each completion batch and returns the limit from then on. A rule
 //! counts nothing itself: the [`Ledger`](crate::ledger::Ledger) does, for all rules.
@@ -68,7 +68,7 @@ impl Needs {
     };
 }
 
-/// A rule: how much may be in flight.
+/// A limit rule.
 ///
 /// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
 /// A rule without settings implements [`limit`](Self::limit), [`completed`](Self::completed) and

@@ -29,7 +29,7 @@ pub trait Sharing: Debug + Sized + 'static {
 pub trait Word: Debug {
     /// A word that holds `value`.
     fn new(value: u32) -> Self;
-    /// Returns the value, which may be an old one.
+    /// Returns the value, which might be an old one.
     fn load(&self) -> u32;
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     fn load_acquire(&self) -> u32;

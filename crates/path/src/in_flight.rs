@@ -28,7 +28,7 @@
 //!     fn slots_free(&self) -> u32 { self.in_flight.free() }
 //!     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
 //!         let frame = packet.frame().index();
-//!         // First here, then to the device, which may be done with it at once.
+//!         // Store it first: the device might complete it at once.
 //!         self.in_flight.put(frame, packet)?;
 //!         self.new.push(frame);
 //!         Ok(())
@@ -61,7 +61,7 @@
 //!
 //! let mut pool = FramePool::new(64, 2048);
 //! let (sender, completer) = in_flight::split(pool.frames());
-//! let wire = Numbers::default(); // the device: what it is given it is done with
+//! let wire = Numbers::default(); // the device completes every frame at once
 //! let tx = Tx { in_flight: sender, new: Vec::new(), to_device: wire.clone() };
 //! let done = Done { in_flight: completer, from_device: wire.clone(), unknown: 0 };
 //! let mut queue = Queue::builder(tx, done).limit(AnyLimit::packets(16)).build(0)?;
@@ -71,7 +71,7 @@
 //! }
 //! let _ = queue.run(0, &mut pool);
 //! assert_eq!(pool.free_frames(), 61);
-//! wire.lock().unwrap().push_back(2); // frame 2 once more than it was sent
+//! wire.lock().unwrap().push_back(2); // a duplicate completion of frame 2
 //! let completed = queue.complete(1_000, &mut pool)?;
 //! assert_eq!((completed.counts.packets, queue.device().1.unknown), (3, 1));
 //! assert_eq!(pool.free_frames(), 64);

@@ -46,9 +46,9 @@ const WAITERS: usize = 65_536;
 /// # block_on(async {
 /// let uploads = taut_dql::tasks::Limiter::new();
 /// for chunk in [[0; 1000], [1; 1000]] {
-///     let permit = uploads.acquire(1000).await?; // waits while enough is under way
+///     let permit = uploads.acquire(1000).await?; // waits for room
 ///     upload(&chunk).await; // in a task of its own, with the permit
-///     drop(permit); // done, or given up: either way nothing of it is in flight
+///     drop(permit); // completed or cancelled: no longer in flight
 /// }
 /// # Ok::<(), taut_dql::tasks::AcquireError>(()) }).unwrap();
 /// ```

@@ -51,7 +51,7 @@ impl CompletionStatus {
 ///
 /// let mut detector = EarlyCompletionDetector::new();
 /// for _ in 0..40 {
-///     detector.after_doorbell(32, 0); // 32 packets taken, and all of them finished already
+///     detector.after_doorbell(32, 0); // 32 packets taken, all of them complete
 /// }
 /// assert_eq!(detector.status(), CompletionStatus::Early);
 /// for _ in 0..8 {

@@ -62,7 +62,7 @@ struct ManyShared {
     ring: ConcurrentQueue<Packet>,
     /// Wakes the owner of the queue, which waits for work.
     work: RoomWaker,
-    /// Submitters that may be asleep, the one that has waited longest first.
+    /// Submitters that might be asleep, the one that has waited longest first.
     sleepers: ConcurrentQueue<Arc<Sleeper>>,
     /// Dropped sleepers that still have a place.
     dropped: AtomicU32,

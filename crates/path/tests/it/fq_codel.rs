@@ -153,7 +153,10 @@ fn new_flow_is_served_first() {
     let mut books = Books::default();
     for _ in 0..50 {
         all.fq.enqueue(of_flow(sparse, 100), 0, &mut books);
-        let next = all.fq.dequeue(0, &mut books).expect("it is there");
+        let next = all
+            .fq
+            .dequeue(0, &mut books)
+            .expect("a packet of the new flow");
         assert_eq!(next.flow, sparse);
         drop(next.into_frame());
         // It leaves the lists only after the others had a turn.

@@ -51,7 +51,7 @@ pub struct OutageCounts {
 /// device.complete(1);
 ///
 /// queue.device_mut().set_state(DeviceState::LinkDown, 1_000)?;
-/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was never sent
+/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was purged
 /// assert_eq!(queue.device().counts().purged, 1);
 /// queue.enqueue(pool.packet(b"hello")?, 2_000, &mut pool);
 /// assert!(matches!(queue.run(2_000, &mut pool), Stop::Failed(_)));

@@ -26,7 +26,7 @@ pub(super) use settings::FqCodelSettings;
 /// expensive.
 const MAX_BULK_DROP_PACKETS: u32 = 64;
 
-/// `fq_codel`: flows are served in turn, those that begin to send first.
+/// `fq_codel`: serves flows round-robin, new flows first.
 #[derive(Debug)]
 pub struct FqCodel {
     flows: Vec<FlowSlot>,
