@@ -273,12 +273,12 @@ proptest! {
                 let at = flows.iter().position(|&flow| flow == packet.flow).expect("ours");
                 prop_assert_eq!(waiting[at].remove(0).0, frame_of(packet));
             }
-            let fattest = waiting.iter().map(bytes_of).max().unwrap_or(0);
+            let longest = waiting.iter().map(bytes_of).max().unwrap_or(0);
             for (number, (frame, _)) in books.dropped.into_iter().enumerate() {
                 let is_first = |head: &(u32, u32)| head.0 == frame;
                 let holds = |queue: &Vec<(u32, u32)>| queue.first().is_some_and(is_first);
                 let at = waiting.iter().position(holds).expect("the oldest of a flow");
-                prop_assert!(number > 0 || bytes_of(&waiting[at]) == fattest);
+                prop_assert!(number > 0 || bytes_of(&waiting[at]) == longest);
                 waiting[at].remove(0);
             }
         }
