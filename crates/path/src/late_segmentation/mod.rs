@@ -1,7 +1,7 @@
 //! Late segmentation: GSO packets are sent in chunks, which are segmented as late as possible.
 //!
-//! A packet cannot overtake those in front of it, and a GSO packet blocks others for a long time: 5
-//! ms at 100 Mbit/s. With [`LateSegmentation`], a queue takes a GSO packet from its discipline and
+//! A packet cannot overtake those in front of it, and a GSO packet blocks others for a long time:
+//! 5 ms at 100 Mbit/s. With [`LateSegmentation`], a queue takes a GSO packet from its discipline and
 //! submits only its first segments. The remainder is requeued at the head of its class, and packets
 //! of higher priority can overtake it.
 //!
@@ -48,9 +48,9 @@ pub const CHUNK_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 /// The range of chunks per limit. Above it, a chunk would be one segment for any practical limit.
 pub const LIMIT_FRACTIONS: RangeInclusive<u32> = 1..=1_000;
 
-/// Chunks per limit with [`LateSegmentation::Auto`]: the smallest denominator tested by `taut sim
-/// split` that keeps 95 % of the gain of [`LateSegmentation::EachSegment`] at every rate; see
-/// docs/split.md.
+/// Chunks per limit with [`LateSegmentation::Auto`]: the smallest denominator tested by
+/// `taut sim split` that keeps 95 % of the gain of [`LateSegmentation::EachSegment`] at every rate;
+/// see docs/split.md.
 const AUTO_FRACTION: u32 = 12;
 
 /// The text is not a [`LateSegmentation`].

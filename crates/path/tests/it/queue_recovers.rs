@@ -188,11 +188,11 @@ fn repair_corrects_the_ledger_and_keeps_the_limit() {
     assert_eq!(bench.queue.completer_counters().repairs, 1);
     let limit = bench.queue.snapshot();
     assert_eq!((limit.limit, limit.in_flight), (4, 1));
-    // The packet in the ring is old, but how old is not known: it is not a stall at once.
+    // The age of the packet in the ring is unknown, so it is not a stall immediately.
     let completed = bench.complete(0);
     assert_eq!((completed.stalled, completed.schedule), (None, true));
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.in_ring(), 4, "what was lost gives its room back");
+    assert_eq!(bench.in_ring(), 4, "lost packets release their room");
     bench.complete(4);
     bench.run();
     bench.complete(1);
@@ -303,7 +303,7 @@ fn packet_rejected_by_the_device_is_uncounted() {
     }
 }
 
-/// Panics at one of the packets that are freed.
+/// A sink that panics at one of the freed packets.
 struct Fragile {
     books: Books,
     panic_at: usize,
@@ -321,7 +321,7 @@ impl PacketSink for Fragile {
 }
 
 #[test]
-fn a_sink_that_panics_leaves_the_ledger_right() {
+fn panicking_sink_leaves_the_ledger_right() {
     let mut bench = bench();
     bench.enqueue(30, 1_514);
     let mut sink = Fragile {
@@ -344,7 +344,7 @@ fn a_sink_that_panics_leaves_the_ledger_right() {
     assert_eq!(bench.queue.completer_counters().completed_packets, 30);
 }
 
-/// Nothing is ever ready before a time, and nothing dropped or marked by it is wanted.
+/// A discipline without ready packets.
 struct Shaper(Vec<Packet>);
 
 impl Qdisc for Shaper {
@@ -392,7 +392,7 @@ fn flush_empties_a_shaper() {
 }
 
 #[test]
-fn no_discipline_judges_what_is_flushed() {
+fn flush_makes_no_codel_decision() {
     for name in [
         "pfifo",
         "pfifo_fast",
