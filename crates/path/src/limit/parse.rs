@@ -215,8 +215,8 @@ impl fmt::Display for ParseLimitError {
             Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str(
-                "this rule takes no argument except :packets and a time cap (1us to 10s, \
-                 such as in dql:2ms); ",
+                "this rule takes nothing after its name except :packets and a time cap \
+                 (1us to 10s, such as in dql:2ms); ",
             )?,
             Self::NotInPackets => {
                 return write!(
