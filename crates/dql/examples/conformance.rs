@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p taut-dql --example conformance [-- --shared] < FILE.ops`
 //!
-//! `--shared` plays it through the two-thread variant. Exit code 2 for a line that is no operation.
+//! `--shared` plays it through the two-thread variant. Exit code 2 for an invalid line.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;

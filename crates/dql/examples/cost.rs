@@ -1,8 +1,8 @@
-//! A fixed load for counting instructions: one loop a process, the same with and without the
-//! estimator, so that the difference is what the estimator costs. `scripts/cost.sh` runs it.
+//! A fixed load for counting instructions: one loop per process, with or without the estimator, so
+//! that the difference is the cost of the estimator. `scripts/cost.sh` runs it.
 //!
-//! `cost [--empty | --shared] BATCH DEPTH`: 1,048,576 packets in rounds of BATCH; the packets of a
-//! round complete together, DEPTH rounds later.
+//! `cost [--empty | --shared] BATCH DEPTH`: 1,048,576 packets in batches of BATCH. The packets of a
+//! batch complete together, DEPTH batches later.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ const SIZES: usize = 1 << 16;
 const ROUNDS_PER_MS: usize = 1024;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What a sender does with a limit.
+/// The calls of a sender to a limit.
 trait Limit {
     fn queued(&mut self, units: u32) -> Result<(), Error>;
     fn has_room(&self) -> bool;
@@ -23,7 +23,7 @@ trait Limit {
     fn snapshot(&self) -> Option<Snapshot>;
 }
 
-/// No limit: amounts and clock arrive, nothing is kept, and there is always room.
+/// No limit: it receives amounts and the clock, stores nothing, and always has room.
 struct Empty;
 
 impl Limit for Empty {
@@ -88,7 +88,7 @@ impl Limit for Halves {
     }
 }
 
-/// The load: packet sizes, and the sum of each round, known before the loop begins.
+/// The load: packet sizes and the sum of each batch, computed before the loop.
 struct Load {
     sizes: Vec<u32>,
     sums: Vec<u32>,
@@ -117,11 +117,11 @@ impl Load {
     }
 }
 
-/// Sends the whole load. Returns how often there was no room left, so that the test counts.
+/// Sends the whole load. Returns how often there was no room left, so that the result is used.
 ///
-/// Between two packets a sender runs code that the compiler cannot see into (descriptors, the
-/// doorbell), so the limit's state has to be in memory then: that is what `black_box(&mut *limit)`
-/// says.
+/// Between two packets a sender runs code that is opaque to the compiler (descriptors, the
+/// doorbell), so the limit's state must be in memory then. `black_box(&mut *limit)` has this
+/// effect.
 #[inline(never)]
 fn send<L: Limit>(load: &Load, limit: &mut L) -> Result<u32, Error> {
     let sizes: &[u32; SIZES] = load.sizes.first_chunk().expect("a full table");
@@ -189,7 +189,8 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: cost [--empty | --shared] BATCH DEPTH (BATCH a divisor of {PACKETS}, DEPTH at most that)"
+        "usage: cost [--empty | --shared] BATCH DEPTH \
+         (BATCH a divisor of {PACKETS}, DEPTH at most that)"
     );
     ExitCode::from(2)
 }

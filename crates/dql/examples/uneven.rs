@@ -1,33 +1,32 @@
-//! A driver that looks each 250 us, and reaps what it finds in rounds of four packets: what the
-//! limit makes of it when it hears of each round, and when a cadence stands before it. Virtual
-//! time, 1 Gbit/s.
+//! A driver that polls every 250 us and reaps in batches of four packets. Compares a limit that
+//! receives each batch with one behind a coalescer. Virtual time, 1 Gbit/s.
 
 use std::collections::VecDeque;
 
-use taut_dql::{Cadence, Dql, Error};
+use taut_dql::{Coalescer, Dql, Error};
 
 const PACKET_BYTES: u32 = 1514;
-/// 1,538 bytes with preamble, check sequence and gap.
+/// 1,538 bytes with preamble, frame check sequence and gap.
 const PACKET_NS: u64 = 12_304;
 const LOOK_NS: u64 = 250_000;
-const ROUND_PACKETS: usize = 4;
+const BATCH_PACKETS: usize = 4;
 const END_NS: u64 = 2_000_000_000;
 
-/// The limit at the end, and the share of the time in which the link sent.
+/// Returns the final limit and the fraction of the time in which the link was busy.
 fn run(period_ns: u64) -> Result<(u32, f64), Error> {
-    let (mut dql, mut cadence) = (Dql::new(0), Cadence::new(period_ns));
-    // When each packet in the device leaves it.
+    let (mut dql, mut coalescer) = (Dql::new(0), Coalescer::new(period_ns));
+    // Departure time of each packet in the device.
     let mut leaves_ns = VecDeque::new();
     let (mut free_ns, mut sent) = (0, 0_u32);
     for now_ns in (0..END_NS).step_by(LOOK_NS as usize) {
         loop {
             let due = leaves_ns.iter().take_while(|&&at| at <= now_ns).count();
-            let round = due.min(ROUND_PACKETS);
+            let batch = due.min(BATCH_PACKETS);
             // ANCHOR: cadence
-            // Slots and frames go back at once; only the count waits.
-            leaves_ns.drain(..round);
-            let bytes = round as u32 * PACKET_BYTES;
-            if let Some(bytes) = cadence.add(bytes, dql.limit(), now_ns) {
+            // Slots and frames are released immediately; only the count waits.
+            leaves_ns.drain(..batch);
+            let bytes = batch as u32 * PACKET_BYTES;
+            if let Some(bytes) = coalescer.add(bytes, dql.limit(), now_ns) {
                 dql.completed(bytes, now_ns)?;
             }
             while dql.has_room() {
@@ -37,7 +36,7 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
                 sent += 1;
             }
             // ANCHOR_END: cadence
-            if round < ROUND_PACKETS {
+            if batch < BATCH_PACKETS {
                 break;
             }
         }
@@ -49,18 +48,18 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
 fn main() -> Result<(), Error> {
     println!("told                limit   link busy");
     let mut least_busy = 1.0_f64;
-    for (told, period_ns) in [
+    for (interval, period_ns) in [
         ("each round", 0),
         ("once in 250 us", 250_000),
         ("once in 1 ms", 1_000_000),
     ] {
         let (limit, busy) = run(period_ns)?;
-        println!("{told:<15} {limit:>9}   {:>7.1} %", busy * 100.0);
+        println!("{interval:<15} {limit:>9}   {:>7.1} %", busy * 100.0);
         least_busy = least_busy.min(busy);
     }
     assert!(
         least_busy < 0.99,
-        "told each round, the limit is too low for the link"
+        "with a sample per batch, the limit is too low for the link"
     );
     Ok(())
 }

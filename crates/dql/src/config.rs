@@ -1,17 +1,17 @@
 use crate::{Error, MAX_LIMIT};
 
-/// What a queue starts with. Each value but the first can be changed while the queue runs.
+/// The initial settings of a queue. All but the first can be changed while the queue runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The limit to start from, in units, at most [`MAX_LIMIT`]. It counts at once, for the first
-    /// object too, and is brought between the two bounds by the first completion. Default 0.
+    /// The initial limit, in units, at most [`MAX_LIMIT`]. It applies immediately; the first
+    /// completion clamps it to the two bounds. Default 0.
     pub limit: u32,
     /// The lower bound of the limit, in units, at most `max_limit`. Default 0.
     pub min_limit: u32,
     /// The upper bound of the limit, in units, at most [`MAX_LIMIT`], which is the default.
     pub max_limit: u32,
-    /// How long slack is observed before the limit is cut, in nanoseconds. The default of 1 s is
-    /// the one that users of Linux know.
+    /// Time over which slack is observed before the limit decreases, in nanoseconds. The default of
+    /// 1 s is that of Linux.
     pub hold_time_ns: u64,
 }
 
@@ -23,8 +23,8 @@ impl Config {
         hold_time_ns: 1_000_000_000,
     };
 
-    /// Whether a queue can be made of this: [`Error::LimitTooLarge`] for a limit or a bound above
-    /// [`MAX_LIMIT`], [`Error::MinAboveMax`] for bounds that exclude every limit.
+    /// Checks the settings. Returns [`Error::LimitTooLarge`] for a limit or a bound above
+    /// [`MAX_LIMIT`], and [`Error::MinAboveMax`] for bounds that exclude every limit.
     pub fn validate(&self) -> Result<(), Error> {
         check_limit(self.limit)?;
         check_bounds(self.min_limit, self.max_limit)

@@ -6,9 +6,8 @@ use crate::rate::{RateMeter, RateSample};
 use crate::sharing::Sharing;
 use crate::{Config, Error, MAX_LIMIT};
 
-/// A rule and everything that it needs of the completing side: the rate of the device, reaps that
-/// are not finished, and whether the limit is disabled. What a batch does to a ledger and its rule
-/// is here, for every limit.
+/// A rule and its state on the completing side: the rate of the device, reaps that are not
+/// finished, and whether the limit is disabled. Every limit updates its ledger and its rule here.
 #[derive(Clone, Debug)]
 pub struct Control<L> {
     rule: L,
@@ -115,14 +114,14 @@ impl<L: Limit> Control<L> {
     }
 
     /// Resets the rule, and corrects the ledger to `in_flight` units, which is 0 after the device
-    /// was flushed. Nothing may be queued at the same time.
+    /// was flushed. Nothing must be queued at the same time.
     pub fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
         self.rule.reset(now_ns);
         self.restart(ledger, in_flight);
     }
 
     /// Corrects the ledger to `in_flight` units and begins a new interval. The limit stays. Nothing
-    /// may be queued at the same time.
+    /// must be queued at the same time.
     pub fn repair<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
         self.rule.repair(in_flight, now_ns);
         self.restart(ledger, in_flight);

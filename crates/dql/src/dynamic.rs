@@ -1,5 +1,5 @@
-//! Linux's rule: the dynamic queue limit. It keeps no totals: the batch, and what the previous one
-//! left in flight, are all that it needs.
+//! Linux's rule: the dynamic queue limit. It keeps no totals: it needs only the batch, and the
+//! units that the previous batch left in flight.
 
 use core::fmt;
 
@@ -67,6 +67,7 @@ impl Dynamic {
         } = *batch;
         let old = self.config.limit;
         let (left, prev_left) = (in_flight - units, self.prev_left);
+        // `in_flight - units` cannot underflow, because the ledger rejects larger batches.
         let over = positive_difference(in_flight, old);
         let all_prev_done = units >= prev_left;
         let starved = (over > 0 && left == 0) || (self.prev_over_limit > 0 && all_prev_done);

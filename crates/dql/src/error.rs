@@ -2,67 +2,67 @@ use core::fmt;
 
 use crate::bounds::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT};
 
-/// A caller's mistake. Whatever was refused has changed nothing.
+/// An invalid call. A call that fails changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// One object of more than [`MAX_OBJECT`] units.
     ObjectTooLarge {
-        /// The size that was refused.
+        /// The rejected size.
         units: u32,
     },
-    /// The object would bring the amount in flight to 2^31 units or more, where the wrapped
-    /// comparisons of counters would lie.
+    /// The object would bring the units in flight to 2^31 or more, where comparisons of wrapped
+    /// counters fail.
     TooMuchInFlight {
-        /// The size that was refused.
+        /// The rejected size.
         units: u32,
-        /// What is in flight without it.
+        /// Units in flight without it.
         in_flight: u32,
     },
-    /// More was reported completed than is in flight.
+    /// More units were reported completed than are in flight.
     OverCompletion {
-        /// The completion that was refused.
+        /// The rejected completion.
         units: u32,
-        /// What is in flight, so the most that can complete.
+        /// Units in flight: the maximum that can complete.
         in_flight: u32,
     },
-    /// More was observed in flight than the ledger knows of.
-    ObservedTooMuch {
-        /// What was observed in flight.
+    /// More units were observed in flight than the ledger has.
+    ObservedAboveInFlight {
+        /// Units observed in flight.
         observed: u32,
-        /// What is in flight as far as the ledger knows, so the most that can be observed.
+        /// Units in flight in the ledger: the maximum that can be observed.
         in_flight: u32,
     },
-    /// What is to be taken back is not the object queued last.
+    /// The object to be removed is not the one queued last.
     NotQueuedLast {
-        /// The size that was to be taken back.
+        /// The size of the object to be removed.
         units: u32,
-        /// The size of the object queued last; 0 when there is none that could be taken back,
-        /// because nothing was queued since the start, a reset, a repair or the last taking back.
+        /// The size of the object queued last; 0 if no object can be removed, because none was
+        /// queued since the start, a reset, a repair or the last removal.
         last_object: u32,
     },
-    /// The object that is to be taken back was reported completed, so the device had it.
+    /// The object to be removed was reported completed, so the device had it.
     AlreadyCompleted {
-        /// The size that was to be taken back.
+        /// The size of the object to be removed.
         units: u32,
-        /// What is in flight, so the most that could be taken back.
+        /// Units in flight: the maximum that can be removed.
         in_flight: u32,
     },
     /// A ledger cannot be repaired to more than [`MAX_IN_FLIGHT`].
-    InFlightTooLarge {
-        /// The amount that was refused.
+    RepairTooLarge {
+        /// The rejected amount.
         in_flight: u32,
     },
     /// A limit, or a bound of the limit, above [`MAX_LIMIT`].
     LimitTooLarge {
-        /// The value that was refused.
+        /// The rejected value.
         limit: u32,
     },
     /// The lower bound of the limit would be above its upper bound.
     MinAboveMax {
-        /// The lower bound that was asked for, or that is in force.
+        /// The lower bound, requested or current.
         min_limit: u32,
-        /// The upper bound that was asked for, or that is in force.
+        /// The upper bound, requested or current.
         max_limit: u32,
     },
     /// The limit has no settings.
@@ -71,7 +71,7 @@ pub enum Error {
     /// would break the one-writer rule.
     AlreadySplit,
     /// The two halves do not belong to the same [`Shared`](crate::Shared).
-    NotTheSameQueue,
+    DifferentQueues,
 }
 
 impl fmt::Display for Error {
@@ -90,7 +90,7 @@ impl fmt::Display for Error {
                 f,
                 "completed {units} units, but only {in_flight} are in flight"
             ),
-            Error::ObservedTooMuch {
+            Error::ObservedAboveInFlight {
                 observed,
                 in_flight,
             } => write!(
@@ -107,7 +107,7 @@ impl fmt::Display for Error {
                 "object of {units} units taken back with {in_flight} in flight: \
                  it was already completed"
             ),
-            Error::InFlightTooLarge { in_flight } => write!(
+            Error::RepairTooLarge { in_flight } => write!(
                 f,
                 "repair to {in_flight} units in flight: at most {MAX_IN_FLIGHT} are allowed"
             ),
@@ -126,7 +126,7 @@ impl fmt::Display for Error {
             Error::AlreadySplit => {
                 f.write_str("the queue is already split: it has one sender and one completer")
             }
-            Error::NotTheSameQueue => {
+            Error::DifferentQueues => {
                 f.write_str("the halves belong to different queues: both must share one")
             }
         }

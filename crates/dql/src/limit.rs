@@ -1,4 +1,4 @@
-//! The seam to the rules that decide how much may be in flight.
+//! The interface of limit rules.
 //!
 //! A rule receives a record of each completion batch and returns the limit from then on. A rule
 //! counts nothing itself: the [`Ledger`](crate::ledger::Ledger) does, for all rules.
@@ -68,7 +68,7 @@ impl Needs {
     };
 }
 
-/// A rule: how much may be in flight.
+/// A limit rule.
 ///
 /// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
 /// A rule without settings implements [`limit`](Self::limit), [`completed`](Self::completed) and
@@ -120,8 +120,8 @@ pub trait Limit {
     /// Changes the settings. An explicitly set limit is effective until the rule changes it.
     ///
     /// # Errors
-    /// If the settings contradict each other or are outside of what the rule allows; nothing
-    /// changes. [`Error::NotSettable`] for a rule without settings.
+    /// If the settings contradict each other or are outside of the allowed ranges; nothing changes.
+    /// [`Error::NotSettable`] for a rule without settings.
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
         let _ = config;
         Err(Error::NotSettable)

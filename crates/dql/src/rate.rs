@@ -37,7 +37,7 @@ pub struct RateSample {
 ///
 /// let mut meter = RateMeter::new();
 /// for batch in 0..100 {
-///     // 12,500 bytes each millisecond, and always something in flight afterwards.
+///     // 12,500 bytes per millisecond, with units in flight after each batch.
 ///     let now_ns = batch * 1_000_000;
 ///     meter.record(RateSample { now_ns, units: 12_500, left: 5_000, object: 500 });
 /// }
@@ -154,7 +154,7 @@ impl RateMeter {
         };
     }
 
-    /// Raises the rate to what the device certainly sent in the time.
+    /// Raises the rate to the lower bound: units that the device certainly sent in the interval.
     fn raise_to_bound(&mut self, object: u32) {
         // The object that was under way at the start completed in this time, but was only partly
         // sent in it.

@@ -1,4 +1,4 @@
-//! What the two threads of one queue share.
+//! The state that the two threads of a queue share.
 
 use crate::ledger::Ledger;
 use crate::limit::Limit;
@@ -7,11 +7,11 @@ use crate::side::CompletingSide;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64};
 use crate::{Config, Snapshot};
 
-/// What the two threads of one queue share; [`split`](crate::split) makes the halves.
+/// The state that the two threads of a queue share; [`split`](crate::split) creates the halves.
 ///
-/// Each field has one writer. What the sender writes and what the completer writes are on cache
-/// lines of their own, so that neither thread's stores take the other's line away between its own.
-/// Any third thread can read it with [`snapshot`](Shared::snapshot).
+/// Each field has one writer. The fields of the sender and those of the completer are on separate
+/// cache lines, so that the stores of one thread do not invalidate the other's line. Any third
+/// thread can read the state with [`snapshot`](Shared::snapshot).
 #[derive(Debug)]
 pub struct Shared {
     pub(crate) ledger: Ledger<Threads>,
@@ -86,16 +86,18 @@ impl Shared {
         self.report.epoch.load(Ordering::Relaxed)
     }
 
-    /// What any thread can see at any time: each field is true, the set is not atomic, because both
-    /// halves continue while it is taken. `in_flight` is never negative, but might combine a
-    /// current total queued with an older total completed. Across a reset it might read 0.
+    /// Returns the state as any thread can read it at any time. Each field is valid, but the set is
+    /// not atomic, because both halves continue to run. `in_flight` is never negative, but might
+    /// combine a current total queued with an older total completed. Across a reset it might read
+    /// 0.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let relaxed = Ordering::Relaxed;
         let report = &*self.report;
         let base = self.base();
         let num_completed = self.ledger.num_completed().wrapping_sub(base);
-        // After num_completed, whose Release store came after the completer saw these objects.
+        // Read after num_completed: its Release store was made after the completer read these
+        // objects' total, so num_queued is never the smaller one.
         let num_queued = self.ledger.num_queued().wrapping_sub(base);
         let adj_limit = self.ledger.allowed().wrapping_sub(base);
         Snapshot {
@@ -118,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// For the completer: publishes what a completion changed.
+    /// For the completer: publishes the changes of a completion.
     #[inline]
     pub(crate) fn publish(&self, side: &CompletingSide) {
         let (report, rule) = (&*self.report, &side.rule);

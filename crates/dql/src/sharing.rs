@@ -1,5 +1,5 @@
-//! How the two halves of a queue share numbers: plain cells on one thread, atomics on two. One
-//! source for both variants of everything that is generic over [`Sharing`].
+//! The cells in which the two halves of a queue share numbers: plain cells on one thread, atomics
+//! on two. Code that is generic over [`Sharing`] serves both variants.
 
 use core::cell::Cell;
 use core::fmt::Debug;
@@ -18,7 +18,7 @@ pub trait Sharing: Debug + Sized + 'static {
     type Flag: Flag;
     /// The numbers that one half writes: a cache line of its own if another thread reads them.
     type Line<T>: Deref<Target = T> + From<T>;
-    /// Whether another thread can see or change the queue.
+    /// `true` if another thread can see or change the queue.
     const SHARED: bool;
 
     /// Orders every earlier write before every later read, also as another thread sees them.
@@ -29,7 +29,7 @@ pub trait Sharing: Debug + Sized + 'static {
 pub trait Word: Debug {
     /// A word that holds `value`.
     fn new(value: u32) -> Self;
-    /// Returns the value, which may be an old one.
+    /// Returns the value, which might be an old one.
     fn load(&self) -> u32;
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     fn load_acquire(&self) -> u32;

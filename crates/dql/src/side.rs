@@ -5,7 +5,7 @@ use crate::limit::Limit;
 use crate::sharing::Sharing;
 use crate::{Config, Dynamic, Error, MAX_IN_FLIGHT, Snapshot, counter};
 
-/// The rule, and what a reset changes.
+/// The rule, and the state that a reset changes.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletingSide {
     pub rule: Dynamic,
@@ -44,7 +44,7 @@ impl CompletingSide {
         now_ns: u64,
     ) -> Result<i64, Error> {
         if in_flight > MAX_IN_FLIGHT {
-            return Err(Error::InFlightTooLarge { in_flight });
+            return Err(Error::RepairTooLarge { in_flight });
         }
         self.rule.repair(in_flight, now_ns);
         ledger.set_last_object(0);

@@ -71,7 +71,7 @@ impl Frames for FramePool {
     }
 
     fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
-        Self::give_back(self, frame)
+        Self::release(self, frame)
     }
 
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {

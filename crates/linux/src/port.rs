@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, TxRing};
 
 /// Both halves of a real device's ring, on one thread: what tools that drive any of them need
@@ -19,7 +19,7 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     fn mode(&self) -> &'static str;
 
     /// What its completions mean, as far as the packets so far have shown.
-    fn truth(&self) -> Truth;
+    fn truth(&self) -> CompletionStatus;
 
     /// The longest frame that it takes now, in bytes with its Ethernet header; one VLAN tag does
     /// not count. 0 while there is no socket.

@@ -71,7 +71,7 @@ impl Frames for SuperFrames {
 
     fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
         let (pool, frame) = self.pool(&frame);
-        pool.give_back(frame)
+        pool.release(frame)
     }
 
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
@@ -112,7 +112,7 @@ impl Frames for SuperFrames {
         written.ok()?;
         let wire_bytes = frame.len() as u32;
         let packet = Packet::new(self.of_super(&kept), wire_bytes);
-        let mut packet = packet.with_memory(supers.frame_bytes());
+        let mut packet = packet.with_charge(supers.frame_bytes());
         packet.segmentation = Some(segmentation);
         Some(packet)
     }
@@ -143,7 +143,7 @@ impl FrameSource for SuperFrames {
     }
 
     fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
-        let index = piece.piece()?.first_segment;
+        let index = piece.chunk()?.first_segment;
         let (pool, frame) = self.pool(piece.frame());
         let written = pool.with(&frame, |space| {
             let (header, space) = VirtioNetHeader::split(space)?;

@@ -1,10 +1,10 @@
-//! A fixed load for counting what a limit costs: one loop a process, the same for every rule, so
-//! that the difference to no rule at all is what the rule costs. `scripts/limit_cost.sh` runs it.
+//! A fixed load for measuring the cost of a limit: one loop per process, the same for every rule,
+//! so that the difference to no rule is the cost of the rule. `scripts/limit_cost.sh` runs it.
 //!
-//! `limit_cost RULE GAPS PACKETS ROUNDS`: PACKETS packets in ROUNDS rounds of completions; a sender
-//! that always has more is refused in each. RULE is none, or any limit by its name; GAPS is even,
-//! jitter (half to one and a half) or rare (one round in a hundred ten times longer).
-//! `limit_cost memory`: bytes for each queue.
+//! `limit_cost RULE GAPS PACKETS ROUNDS`: PACKETS packets in ROUNDS completion batches; a sender
+//! that always has more to send is blocked in each. RULE is none, or any limit by its name; GAPS is
+//! even, jitter (half to one and a half) or rare (one batch in a hundred is ten times longer).
+//! `limit_cost memory`: bytes per queue.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ const PACKET_BYTES: u32 = 1514;
 /// 1 Gbit/s.
 const NS_PER_BYTE: u64 = 8;
 
-/// No rule: amounts and clock arrive, nothing is kept, and there is always room.
+/// No rule: it receives amounts and the clock, stores nothing, and always has room.
 #[derive(Clone, Copy)]
 struct Nothing;
 
@@ -44,7 +44,7 @@ impl Limit for Nothing {
     }
 }
 
-/// Packets of each round, known before the loop begins.
+/// Returns the packets of each batch, computed before the loop.
 fn rounds(gaps: &str, packets: u32, rounds: u32) -> Option<Vec<u32>> {
     let mean = packets / rounds;
     let mut x: u32 = 12345;
@@ -55,7 +55,7 @@ fn rounds(gaps: &str, packets: u32, rounds: u32) -> Option<Vec<u32>> {
     let mut round = |index: u32| match gaps {
         "even" => Some(mean),
         "jitter" => Some(mean / 2 + random(mean + 1)),
-        // The others a tenth shorter, so that the sum is about the same.
+        // The other batches are a tenth shorter, so that the sum is about the same.
         "rare" if index % 100 == 99 => Some(mean * 10),
         "rare" => Some((mean * 10).div_ceil(11)),
         _ => None,
@@ -63,17 +63,17 @@ fn rounds(gaps: &str, packets: u32, rounds: u32) -> Option<Vec<u32>> {
     (0..rounds).map(&mut round).collect()
 }
 
-/// Tells the rule of the whole load. What is queued and complete is the queue's to count, whatever
-/// the rule; between two rounds it runs code that the compiler cannot see into, so the state of the
-/// rule has to be in memory then: that is what `black_box(&mut *rule)` says.
+/// Passes the whole load to the rule. The queue counts queued and completed units, whatever the
+/// rule. Between two batches it runs code that is opaque to the compiler, so the state of the rule
+/// must be in memory then; `black_box(&mut *rule)` has this effect.
 #[inline(never)]
-fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
+fn run<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
     rule.begin(0);
     let (mut now_ns, mut num_queued, mut num_completed) = (0_u64, 0_u32, 0_u32);
     let (mut before, mut back_ns, mut limit) = (0, Some(0), 0);
     for (refusals, &packets) in (1..).zip(rounds) {
         num_queued = num_queued.wrapping_add(packets * PACKET_BYTES);
-        // The round before this one finishes, so the device never runs dry.
+        // The previous batch completes, so the device never runs dry.
         let units = before * PACKET_BYTES;
         let returned_ns = now_ns;
         now_ns += u64::from(units) * NS_PER_BYTE;
@@ -100,7 +100,7 @@ fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
     limit
 }
 
-/// Bytes that each rule keeps for a queue; the ledger is the same for all.
+/// Prints the bytes per queue of each rule; the ledger is the same for all.
 fn memory() -> ExitCode {
     for (rule, bytes) in [
         ("off", size_of::<Fixed>()),
@@ -128,9 +128,9 @@ fn main() -> ExitCode {
         return usage();
     };
     match rule {
-        "none" => black_box(tell(&rounds, black_box(&mut Nothing))),
+        "none" => black_box(run(&rounds, black_box(&mut Nothing))),
         rule => match rule.parse::<AnyLimit>() {
-            Ok(mut rule) => black_box(tell(&rounds, black_box(&mut rule))),
+            Ok(mut rule) => black_box(run(&rounds, black_box(&mut rule))),
             Err(error) => {
                 eprintln!("{error}");
                 return ExitCode::from(2);

@@ -1,12 +1,12 @@
-//! How many fences and locked instructions a program executed, which a count of instructions does
-//! not weigh: `objdump -d PROGRAM | locked_instructions CALLGRIND_OUT`, for a file that callgrind
-//! wrote with `--dump-instr=yes`. Prints the number of both together.
+//! Counts the fences and locked instructions that a program executed, which a count of instructions
+//! does not weigh: `objdump -d PROGRAM | locked_instructions CALLGRIND_OUT`, for a file of
+//! callgrind with `--dump-instr=yes`. Prints their total number.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-/// Addresses of fences and locked instructions, of x86 and of arm64.
+/// Returns the addresses of fences and locked instructions, of x86 and of arm64.
 fn locked(disassembly: impl BufRead) -> io::Result<HashSet<u64>> {
     let mut addresses = HashSet::new();
     for line in disassembly.lines() {
@@ -14,11 +14,11 @@ fn locked(disassembly: impl BufRead) -> io::Result<HashSet<u64>> {
         let Some((address, instruction)) = line.split_once(":\t") else {
             continue;
         };
-        // Behind the bytes of the instruction, if they are shown.
+        // The mnemonic follows the bytes of the instruction, if they are shown.
         let text = instruction.rsplit('\t').next().unwrap_or(instruction);
         let whole: Vec<&str> = instruction.split_whitespace().collect();
         let word = text.split_whitespace().next().unwrap_or_default();
-        // An exchange with memory locks by itself.
+        // An exchange with memory is locked implicitly.
         let exchanges = word.starts_with("xchg") && text.contains('(');
         let fences = matches!(word, "mfence" | "lock" | "dmb") || whole.contains(&"lock");
         if (exchanges || fences)
@@ -30,8 +30,9 @@ fn locked(disassembly: impl BufRead) -> io::Result<HashSet<u64>> {
     Ok(addresses)
 }
 
-/// The executions of those addresses. Addresses and lines are absolute, relative to the last line
-/// or the same (`*`); the costs of a call are the line after `calls=`, and count the callee's.
+/// Counts the executions of those addresses. Addresses and lines are absolute, relative to the
+/// previous line or the same (`*`). The line after `calls=` has the cost of the call, which counts
+/// for the callee.
 fn executed(callgrind: &str, addresses: &HashSet<u64>) -> u64 {
     let (mut address, mut total, mut is_call) = (0_u64, 0, false);
     for line in callgrind.lines() {

@@ -1,8 +1,8 @@
-//! A limit, a discipline and a probe of one's own, over the mock ring, in virtual time.
+//! A custom limit, discipline and probe, over the mock ring, in virtual time.
 //!
-//! The limit is the rate that is seen times a target delay, the discipline two strict bands behind
-//! a token bucket, the probe a count of events. The device finishes a packet each 60 us (200 Mbit/s),
-//! the bucket gives 100 Mbit/s: so the ring holds what it sends in the target delay, and no more.
+//! The limit is the measured rate times a target delay, the discipline is two strict bands behind a
+//! token bucket, and the probe counts events. The device completes a packet every 60 us (200
+//! Mbit/s), the bucket admits 100 Mbit/s. So the ring holds what it sends in the target delay.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
@@ -22,7 +22,7 @@ const TARGET_NS: u64 = 2_000_000;
 const STEP_NS: u64 = 60_000;
 
 // ANCHOR: limit
-/// The rate that is seen times a delay.
+/// The measured rate times a delay.
 struct RateTimesDelay {
     config: Config,
     bytes_per_ms: f64,
@@ -71,7 +71,7 @@ impl Limit for RateTimesDelay {
 struct Shaper {
     bands: [VecDeque<Packet>; 2],
     bytes: u64,
-    /// When the packet that was sent last is paid for.
+    /// Time at which the bucket has recovered from the last packet, in ns.
     free_ns: u64,
 }
 
@@ -97,7 +97,7 @@ impl Qdisc for Shaper {
         let packet = self.bands.iter_mut().find_map(VecDeque::pop_front)?;
         let bytes = u64::from(packet.wire_bytes());
         self.bytes -= bytes;
-        // A sender that comes late has saved one packet's worth at most.
+        // A sender that is late has saved at most one packet's worth of tokens.
         let cost_ns = bytes * NS_PER_S / RATE_BYTES_PER_S;
         self.free_ns = self.free_ns.max(now_ns.saturating_sub(cost_ns)) + cost_ns;
         Some(packet)
@@ -175,7 +175,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => {}
         }
         now_ns = next_ns;
-        device.finish(1);
+        device.complete(1);
         assert_eq!(queue.complete(now_ns, &mut pool)?.stalled, None);
     }
     // ANCHOR_END: loop
@@ -186,7 +186,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         (95..=101).contains(&(bits / 2_000_000)),
         "the bucket's rate"
     );
-    // Everything ends: what waits now, what is in the device when it is taken down.
+    // Every packet ends: those queued, and those in the device when the queue is closed.
     let (_, counts) = queue.close(now_ns, &mut pool);
     for packet in device.flush() {
         pool.freed(packet);

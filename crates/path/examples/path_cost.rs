@@ -1,14 +1,14 @@
-//! One case of what the path costs for each packet, for counting instructions:
+//! Measures the cost of the path per packet, for counting instructions:
 //! `path_cost off|fixed|dql BATCH PACKETS [owned|any|shared|ring|bare]`.
 //!
-//! BATCH packets of 1,514 bytes are enqueued, run, and completed in one round, again and again,
-//! through a transmit queue over a ring that does nothing. `scripts/cost.sh` counts two runs of
-//! different PACKETS: the difference is the packets' own. Prints what was completed.
+//! BATCH packets of 1,514 bytes are enqueued, run, and completed in one batch, repeatedly, through
+//! a transmit queue over a ring that does nothing. `scripts/cost.sh` counts two runs with different
+//! PACKETS: the difference is the cost of the packets. Prints the completed packets.
 //!
-//! `owned` is a queue on one thread whose limit and discipline are known to the compiler, `any` one
-//! that chooses both by name, `shared` the halves for two threads (run by one here). `ring` is the
-//! example's ring, sink and packet alone, `bare` the floor: the same packets through an `rtrb` ring
-//! and nothing else. `path_cost time` prints nanoseconds of all of them, in interleaved rounds.
+//! `owned` is a queue on one thread with static types of limit and discipline. `any` is one with
+//! both chosen by name. `shared` has the halves for two threads (run by one here). `ring` is the
+//! example's ring, sink and packet alone. `bare` is the lower bound: the same packets through an
+//! `rtrb` ring. `path_cost time` prints nanoseconds of all of them, in interleaved repetitions.
 
 mod device;
 
@@ -26,12 +26,12 @@ use device::{SLOTS, STEP_NS};
 
 const PACKET_BYTES: u32 = 1514;
 
-/// The whole ring is the limit's to give: what is counted is its bookkeeping, not its stops.
+/// The limit admits the whole ring, so that its accounting is measured and not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
 
 type InstantRing = device::Instant<false>;
 
-/// Counts what comes back.
+/// Counts completed packets.
 #[derive(Default)]
 struct Freed(u64);
 
@@ -53,7 +53,7 @@ struct Case {
 }
 
 impl Case {
-    /// On one thread.
+    /// One thread.
     fn owned<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
         let builder = Queue::builder_for(InstantRing::new())
             .with_qdisc(discipline)
@@ -65,7 +65,8 @@ impl Case {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
                 queue.enqueue(packet, now_ns, &mut freed);
             }
-            // More than once while the limit has not grown yet: the rest goes after a completion.
+            // More than once while the limit is still small: the remaining packets are sent after a
+            // completion.
             loop {
                 let _ = queue.run(now_ns, &mut freed);
                 now_ns += STEP_NS;
@@ -105,7 +106,7 @@ impl Case {
         freed.0
     }
 
-    /// What the example's own ring, sink and packet cost.
+    /// The cost of the example's own ring, sink and packet.
     fn ring(self) -> u64 {
         let (mut ring, mut freed, mut now_ns) = (InstantRing::new(), Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
@@ -121,7 +122,7 @@ impl Case {
         freed.0
     }
 
-    /// The same packets through a ring between two threads, and nothing else.
+    /// The same packets through a ring between two threads only.
     fn bare(self) -> u64 {
         let (mut producer, mut consumer) = rtrb::RingBuffer::<Packet>::new(SLOTS as usize);
         let mut freed = Freed::default();
@@ -162,7 +163,7 @@ impl Case {
     }
 }
 
-/// A half of the ring, for one thread that has both.
+/// A half of the ring, for one thread with both.
 struct Half(Rc<RefCell<InstantRing>>);
 
 impl TxRing for Half {
@@ -211,8 +212,8 @@ const BATCHES: [u32; 3] = [1, 8, 64];
 const ROUNDS: usize = 15;
 const TIMED_PACKETS: u32 = 1 << 19;
 
-/// Nanoseconds for a packet: the median and the least of rounds in which all variants take turns, so
-/// that a machine that is busy for a while slows all of them.
+/// Prints nanoseconds per packet: the median and the minimum of repetitions in which all variants
+/// alternate, so that background load affects all of them.
 fn times() {
     println!("nanoseconds for a packet, dql: median (least) of {ROUNDS} interleaved rounds");
     print!("{:>5}", "batch");

@@ -1,10 +1,9 @@
-//! What the disciplines cost for each packet, enqueue and dequeue together.
+//! Measures the cost of the disciplines per packet, enqueue and dequeue together.
 //!
-//! `qdisc_cost`: packets a second of every discipline with 1, 100, 1,024 and 10,000 active flows.
-//! `qdisc_cost QDISC FLOWS PACKETS [full|burst]`: one of them alone, for counting its instructions.
-//! `full` keeps it at its limit, so that one packet is dropped for each that is sent; `burst` takes
-//! packets out in bursts, as a transmit queue does.
-//! `scripts/qdisc_cost.sh` runs both.
+//! `qdisc_cost`: packets per second of every discipline with 1, 100, 1,024 and 10,000 active flows.
+//! `qdisc_cost QDISC FLOWS PACKETS [full|burst]`: one discipline, for counting its instructions.
+//! `full` keeps it at its limit, so that one packet is dropped for each that is sent. `burst`
+//! dequeues packets in bursts, as a transmit queue does. `scripts/qdisc_cost.sh` runs both.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -13,7 +12,7 @@ use std::time::Instant;
 use taut_path::qdisc::{Burst, ParseQdiscError, Qdisc, by_name};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-/// Every discipline, and `fq_codel` with so many queues that hardly any two flows share one.
+/// Every discipline, and `fq_codel` with so many queues that flows hardly ever share one.
 const ROWS: [(&str, How); 9] = [
     ("pfifo_fast", How::Plain),
     ("pfifo", How::Plain),
@@ -27,32 +26,32 @@ const ROWS: [(&str, How); 9] = [
 ];
 const ACTIVE_FLOWS: [u32; 4] = [1, 100, 1_024, 10_000];
 
-/// Each round measures everything once: what else the machine does meets all of them alike.
+/// Each repetition measures everything once, so that background load affects all rows.
 const ROUNDS: usize = 15;
 /// A slice takes a fraction of a millisecond: even on a busy machine most are not interrupted.
 const SLICES: usize = 8;
 const SLICE_PACKETS: u64 = 1 << 13;
-/// More than wait at most: each of them was moved once.
+/// More than the maximum backlog, so that each packet was moved once.
 const WARM_UP_PACKETS: u64 = 1 << 15;
 
-/// Packets that each flow has waiting, and the least for all of them together.
+/// Queued packets per flow, and the minimum for all flows together.
 const PACKETS_EACH: u32 = 2;
 const LEAST_PACKETS: u32 = 64;
 
-/// Packets in a burst: as many as a transmit queue sends before it tells the device.
+/// Packets per burst: as many as a transmit queue sends per doorbell.
 const BURST_PACKETS: usize = 64;
 
-/// Between two packets, in ns: with 20,000 waiting, nothing waits for too long.
+/// Time between two packets, in ns: with 20,000 queued, no packet waits too long.
 const STEP_NS: u64 = 100;
 
-/// How packets go in and out.
+/// The pattern of enqueues and dequeues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// One out, one in.
+    /// One dequeue, one enqueue.
     Plain,
-    /// One out, two in, one of which is dropped.
+    /// One dequeue, two enqueues, one of which is dropped.
     Full,
-    /// Many out, many in.
+    /// Many dequeues, many enqueues.
     Burst,
 }
 
@@ -74,7 +73,7 @@ impl How {
     }
 }
 
-/// Packets that were dropped, to be offered again.
+/// Dropped packets, to be offered again.
 struct Dropped(Vec<Packet>);
 
 impl PacketSink for Dropped {
@@ -87,7 +86,7 @@ impl PacketSink for Dropped {
     }
 }
 
-/// A burst, until it is offered again.
+/// A dequeued burst, to be offered again.
 struct Sent<'a> {
     packets: Vec<Packet>,
     dropped: &'a mut Dropped,
@@ -118,7 +117,7 @@ struct Load {
 }
 
 impl Load {
-    /// A discipline in which `flows` flows wait, at its limit if it is to be full.
+    /// Creates a discipline with packets of `flows` flows, at its limit for `Full`.
     fn new(qdisc: &str, flows: u32, how: How) -> Result<Self, ParseQdiscError> {
         let full = how == How::Full;
         let packets = (PACKETS_EACH * flows).max(LEAST_PACKETS);
@@ -131,7 +130,7 @@ impl Load {
         };
         for number in 0..packets {
             let mut packet = Packet::new(Frame::new(number), 64 + number % 1_451);
-            // Far from each other, as hashes are.
+            // Spread flows as hashes are.
             packet.flow = (number % flows).wrapping_mul(2_654_435_761);
             load.discipline.enqueue(packet, 0, &mut load.spare);
         }
@@ -141,7 +140,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Takes packets out and puts them in again. Returns how many were dropped meanwhile.
+    /// Dequeues packets and enqueues them again. Returns the number of drops.
     fn run(&mut self, packets: u64) -> u64 {
         match self.how {
             How::Burst => self.run_in_bursts(packets),
@@ -185,7 +184,7 @@ impl Load {
         0
     }
 
-    /// Adds the packets a second of each slice of a round.
+    /// Adds the packets per second of each slice of a repetition.
     fn measure(&mut self, rates: &mut Vec<f64>) {
         self.run(WARM_UP_PACKETS);
         for _ in 0..SLICES {
@@ -196,7 +195,7 @@ impl Load {
     }
 }
 
-/// The packets a second of one row in each slice, for each number of flows.
+/// The packets per second of one row in each slice, for each number of flows.
 type Rates = [Vec<f64>; ACTIVE_FLOWS.len()];
 
 fn measure() -> Result<Vec<Rates>, ParseQdiscError> {

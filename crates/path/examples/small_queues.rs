@@ -5,8 +5,8 @@
 //! cargo run --example small_queues
 //! ```
 //!
-//! The smaller the budget of a flow, the less waits below the sockets, where nothing overtakes it.
-//! The device stays busy in both runs.
+//! With a smaller budget per flow, fewer packets wait below the sockets, where they cannot be
+//! overtaken. The device stays busy in both runs.
 
 use std::error::Error;
 use std::task::Waker;
@@ -62,7 +62,7 @@ impl Stack {
         };
         while flow.may_send(request) {
             let packet = self.delivered.pool.packet(&[0; PACKET_BYTES])?;
-            let mut packet = packet.with_memory(packet_bytes);
+            let mut packet = packet.with_charge(packet_bytes);
             packet.flow = tag;
             self.charges.charge(flow, &packet);
             let mut sink = ReleasingSink::new(&self.charges, &mut self.delivered);
@@ -116,7 +116,7 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
     let (mut max_packets, mut sent) = (0, 0);
     while sent < PACKETS {
         stack.now_ns += PACKET_NS;
-        sent += device.finish(1) as u64;
+        sent += device.complete(1) as u64;
         stack.complete()?;
         let mut result = Ok(());
         budgets.run_deferred(LIST, |tag| {

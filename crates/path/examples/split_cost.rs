@@ -1,31 +1,31 @@
-//! One case of what super-packets cost a queue, for counting instructions:
+//! Measures the cost of GSO packets in a queue, for counting instructions:
 //! `split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS`.
 //!
-//! 16 packets at a time are enqueued, run, and completed in one round, again and again, through a queue
-//! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs of
-//! different PACKETS: the difference is the packets' own. Prints what was completed.
+//! 16 packets at a time are enqueued, run, and completed in one batch, repeatedly, through a queue
+//! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs
+//! with different PACKETS: the difference is the cost of the packets. Prints the completed packets.
 //!
-//! `plain`: packets of 1,514 bytes, and super-packets would go whole. `uncut`: the same packets where
-//! super-packets would be cut. `whole`: super-packets of two segments, which the limit lets go whole.
-//! `pieces`: one super-packet of 16 segments, each a piece of its own; PACKETS are pieces. `alone`: the same
-//! where the limit lets one object go at a time, so that each piece is planned and comes back alone;
-//! `plain-alone`: packets under that limit.
+//! `plain`: packets of 1,514 bytes, without late segmentation. `uncut`: the same packets with late
+//! segmentation enabled. `whole`: GSO packets of two segments, which the limit admits whole.
+//! `pieces`: one GSO packet of 16 segments, each a chunk; PACKETS are chunks. `alone`: the same
+//! with a limit that admits one object at a time, so that each chunk is planned and completes
+//! alone. `plain-alone`: packets under that limit.
 
 mod device;
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
+use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
 
 use device::{Instant, SLOTS, STEP_NS};
 
 const BATCH: u32 = 16;
 const HEADER_BYTES: u16 = 66;
 const EACH_BYTES: u16 = 1448;
-/// The whole ring is the limit's to give, and a twelfth of it is longer than two segments.
+/// The limit admits the whole ring, and a twelfth of it is longer than two segments.
 const FIXED_BYTES: u32 = SLOTS * 1514;
 
-/// Gives frames back, and counts nothing.
+/// Releases frames and counts nothing.
 struct Nowhere;
 
 impl PacketSink for Nowhere {
@@ -38,7 +38,7 @@ impl PacketSink for Nowhere {
     }
 }
 
-/// A packet of so many segments.
+/// Creates a packet of `segments` segments.
 fn packet(index: u32, segments: u32) -> Packet {
     let bytes = u32::from(HEADER_BYTES) + segments * u32::from(EACH_BYTES);
     let mut packet = Packet::new(Frame::new(index), bytes);
@@ -48,17 +48,18 @@ fn packet(index: u32, segments: u32) -> Packet {
     packet
 }
 
-/// Objects that were completed.
-fn run<L: Limit>(limit: L, split: Split, objects: u32, segments: u32, each: u32) -> u64 {
+/// Returns the number of completed objects.
+fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32, each: u32) -> u64 {
     let builder = Queue::builder_for(Instant::<true>::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
-    let mut queue = builder.split(split).build(0).expect("valid");
+    let mut queue = builder.late_segmentation(split).build(0).expect("valid");
     let mut now_ns = 0;
     for _ in 0..objects / BATCH {
         for index in 0..BATCH / each {
             queue.enqueue(packet(index, segments), now_ns, &mut Nowhere);
         }
-        // More than once while the limit has not grown yet: the rest goes after a completion.
+        // More than once while the limit is still small: the remaining packets are sent after a
+        // completion.
         loop {
             let _ = queue.run(now_ns, &mut Nowhere);
             now_ns += STEP_NS;
@@ -75,12 +76,34 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let completed = match &words[..] {
         [variant, objects] => match (variant.as_str(), objects.parse()) {
-            ("plain", Ok(objects)) => run(Dynamic::default(), Split::Off, objects, 1, 1),
-            ("uncut", Ok(objects)) => run(Dynamic::default(), Split::Auto, objects, 1, 1),
-            ("whole", Ok(objects)) => run(Fixed::bytes(FIXED_BYTES), Split::Auto, objects, 2, 1),
-            ("plain-alone", Ok(objects)) => run(Fixed::packets(1), Split::Off, objects, 1, 1),
-            ("alone", Ok(objects)) => run(Fixed::packets(1), Split::All, objects, BATCH, BATCH),
-            ("pieces", Ok(objects)) => run(Dynamic::default(), Split::All, objects, BATCH, BATCH),
+            ("plain", Ok(objects)) => run(Dynamic::default(), LateSegmentation::Off, objects, 1, 1),
+            ("uncut", Ok(objects)) => {
+                run(Dynamic::default(), LateSegmentation::Auto, objects, 1, 1)
+            }
+            ("whole", Ok(objects)) => run(
+                Fixed::bytes(FIXED_BYTES),
+                LateSegmentation::Auto,
+                objects,
+                2,
+                1,
+            ),
+            ("plain-alone", Ok(objects)) => {
+                run(Fixed::packets(1), LateSegmentation::Off, objects, 1, 1)
+            }
+            ("alone", Ok(objects)) => run(
+                Fixed::packets(1),
+                LateSegmentation::EachSegment,
+                objects,
+                BATCH,
+                BATCH,
+            ),
+            ("pieces", Ok(objects)) => run(
+                Dynamic::default(),
+                LateSegmentation::EachSegment,
+                objects,
+                BATCH,
+                BATCH,
+            ),
             _ => return usage(),
         },
         _ => return usage(),

@@ -1,13 +1,13 @@
-//! What the headers of an Ethernet frame say about its priority, its flow and congestion, and the
-//! one thing that is ever written there: a mark of congestion.
+//! Reads priority, flow and congestion from the headers of an Ethernet frame, and writes congestion
+//! marks.
 
 use crate::packet::Ecn;
 
 /// Priority of each type of service, in steps of 4: the table of tc-prio(8), without the lowest two
-/// bits, which belong to ECN since RFC 3168.
+/// bits, which are the ECN field since RFC 3168.
 const PRIORITY_OF_TOS: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
 
-/// The bits of the type of service that are ECN's (RFC 3168): both set is a mark.
+/// The ECN field in the type of service (RFC 3168): both bits set is a mark.
 const ECN_BITS: u8 = 3;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -16,19 +16,19 @@ const ETHERTYPE_VLAN: u16 = 0x8100;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// What a frame is.
+/// The classification of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FrameClass {
-    /// Priority 0..=15, from the type of service; 0 (best effort) for what is not IP.
+    /// Priority 0..=15, from the type of service; 0 (best effort) for other protocols than IP.
     pub priority: u8,
-    /// Hash of addresses, protocol and ports, 0 for what is not IP. Fragments carry no ports, so
-    /// all fragments of two hosts are one flow.
+    /// Hash of addresses, protocol and ports; 0 for other protocols than IP. Fragments carry no
+    /// ports, so all fragments between two hosts are one flow.
     pub flow: u32,
-    /// What the lowest two bits of the type of service say; not capable for what is not IP.
+    /// The ECN field; not capable for other protocols than IP.
     pub ecn: Ecn,
 }
 
-/// Reads the headers of an Ethernet frame. Short and strange frames are best effort.
+/// Classifies an Ethernet frame. Short and malformed frames are best effort.
 pub fn classify(frame: &[u8]) -> FrameClass {
     parse(frame).unwrap_or_default()
 }
@@ -43,9 +43,8 @@ pub fn classify_ip(packet: &[u8]) -> FrameClass {
     class.unwrap_or_default()
 }
 
-/// Writes into an Ethernet frame that congestion was experienced, and keeps the checksum of an IPv4
-/// header right. Returns whether it says so now: a frame whose sender does not understand marks
-/// (RFC 3168) is left as it is.
+/// Marks congestion experienced in an Ethernet frame, and updates the checksum of an IPv4 header.
+/// Returns `true` if the frame is marked; a frame without ECN support (RFC 3168) stays unchanged.
 pub fn mark_congestion(frame: &mut [u8]) -> bool {
     match network(frame) {
         Some((ETHERTYPE_IPV4, at)) => frame.get_mut(at..).is_some_and(mark_ipv4),
@@ -73,7 +72,7 @@ fn parse(frame: &[u8]) -> Option<FrameClass> {
     }
 }
 
-/// The type of the packet in a frame, and where it begins.
+/// Returns the type and the start of the packet in a frame.
 fn network(frame: &[u8]) -> Option<(u16, usize)> {
     match u16_at(frame, 12)? {
         ETHERTYPE_VLAN => Some((u16_at(frame, 16)?, 18)),
@@ -144,8 +143,8 @@ fn mark_ipv4(packet: &mut [u8]) -> bool {
         return false;
     }
     let after = before | u16::from(ECN_BITS);
-    // RFC 1624, equation 3: the checksum is the complement of a sum, from which the old word is
-    // taken and to which the new one is added.
+    // RFC 1624, equation 3: the checksum is the complement of a sum, in which the new word replaces
+    // the old one.
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let sum = (sum & 0xffff) + (sum >> 16);
     let checksum = !((sum + (sum >> 16)) as u16);
@@ -161,12 +160,12 @@ fn mark_ipv6(packet: &mut [u8]) -> bool {
     if word >> 12 != 6 || ecn_of_tos((word >> 4) as u8) == Ecn::NotCapable {
         return false;
     }
-    // The traffic class begins with the lower half of the first byte.
+    // The traffic class starts in the lower half of the first byte.
     packet[1] |= ECN_BITS << 4;
     true
 }
 
-/// FNV-1a: short keys, no state, the same on every machine.
+/// FNV-1a: suited to short keys, stateless, and equal on every machine.
 fn flow_hash(addresses: &[u8], protocol: u8, ports: Option<&[u8]>) -> u32 {
     const OFFSET_BASIS: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;

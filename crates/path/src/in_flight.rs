@@ -1,14 +1,14 @@
-//! What a driver keeps of its packets between `submit` and `reap`, for devices whose completions
+//! Storage for the packets of a driver between `submit` and `reap`, for devices whose completions
 //! name a slot, a frame or a sequence number.
 //!
-//! The half of the [`TxRing`](crate::TxRing) puts each packet under a key, the half of the
-//! [`Completions`](crate::Completions) takes it by the key that the device names, in any order.
-//! Each may be on a thread of its own. A key that is not in flight finds nothing: the device
-//! completed it twice, or never got it.
+//! The half of the [`TxRing`](crate::TxRing) stores each packet under a key. The half of the
+//! [`Completions`](crate::Completions) takes it by the key that the device reports, in any order.
+//! Each half can be on a thread of its own. A key that is not in flight returns nothing: the device
+//! completed it twice, or never had it.
 //!
 //! # A driver in two halves
-//! The device here takes frame numbers through one queue and gives them back through another, as
-//! AF_XDP does. The store is all of the driver's bookkeeping, also of its free slots:
+//! The device here takes frame numbers through one queue and returns them through another, as
+//! AF_XDP does. The store is the driver's only bookkeeping, also for its free slots:
 //! ```
 //! use std::collections::VecDeque;
 //! use std::convert::Infallible;
@@ -28,7 +28,7 @@
 //!     fn slots_free(&self) -> u32 { self.in_flight.free() }
 //!     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
 //!         let frame = packet.frame().index();
-//!         // First here, then to the device, which may be done with it at once.
+//!         // Store it first: the device might complete it at once.
 //!         self.in_flight.put(frame, packet)?;
 //!         self.new.push(frame);
 //!         Ok(())
@@ -51,7 +51,7 @@
 //!             let Some(frame) = finished.pop_front() else { break };
 //!             match self.in_flight.take(frame) {
 //!                 Some(packet) => freed(packet),
-//!                 None => self.unknown += 1, // completed twice: count it, and say so
+//!                 None => self.unknown += 1, // completed twice: count and report it
 //!             }
 //!         }
 //!         Ok(!finished.is_empty())
@@ -61,7 +61,7 @@
 //!
 //! let mut pool = FramePool::new(64, 2048);
 //! let (sender, completer) = in_flight::split(pool.frames());
-//! let wire = Numbers::default(); // the device: what it is given it is done with
+//! let wire = Numbers::default(); // the device completes every frame at once
 //! let tx = Tx { in_flight: sender, new: Vec::new(), to_device: wire.clone() };
 //! let done = Done { in_flight: completer, from_device: wire.clone(), unknown: 0 };
 //! let mut queue = Queue::builder(tx, done).limit(AnyLimit::packets(16)).build(0)?;
@@ -71,7 +71,7 @@
 //! }
 //! let _ = queue.run(0, &mut pool);
 //! assert_eq!(pool.free_frames(), 61);
-//! wire.lock().unwrap().push_back(2); // frame 2 once more than it was sent
+//! wire.lock().unwrap().push_back(2); // a duplicate completion of frame 2
 //! let completed = queue.complete(1_000, &mut pool)?;
 //! assert_eq!((completed.counts.packets, queue.device().1.unknown), (3, 1));
 //! assert_eq!(pool.free_frames(), 64);
@@ -91,15 +91,15 @@ use crate::sharing::Word;
 #[cfg(all(test, loom))]
 mod models;
 
-/// What both halves see.
+/// State shared by both halves.
 struct Store {
     places: Box<[Place]>,
     put: SlotTotals,
     taken: SlotTotals,
 }
 
-/// Where a packet waits as numbers. Its halves hand it to and fro: who finds it empty may fill it,
-/// who finds it full may empty it. That takes no fence and no locked instruction.
+/// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
+/// it full may empty it. That needs no fence and no locked instruction.
 #[repr(align(32))]
 struct Place {
     state: AtomicU32,
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// What one half has done, wrapping. Only that half writes it.
+/// The totals of one half, wrapping. Only that half writes them.
 #[repr(align(128))]
 struct SlotTotals {
     packets: AtomicU32,
@@ -145,7 +145,7 @@ impl SlotTotals {
         }
     }
 
-    /// Release: whoever sees the total sees what was done to the packets' places.
+    /// Release: a reader of the total sees the stores to the packets' slots.
     #[inline]
     fn publish(&self, total: InRing) {
         self.bytes.store_release(total.bytes);
@@ -155,6 +155,7 @@ impl SlotTotals {
     #[inline]
     fn read(&self) -> InRing {
         InRing {
+            // In the reverse order of `publish`, so the bytes are never older than the packets.
             packets: self.packets.load_acquire(),
             bytes: self.bytes.load_acquire(),
         }
@@ -195,24 +196,24 @@ impl Store {
     }
 }
 
-/// Makes a store for the keys below `keys`, of which each holds one packet. It
-/// allocates 32 bytes for each key, and nothing later.
+/// Creates a store for the keys below `keys`, each for one packet. It allocates 32 bytes per key
+/// now, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     Store::new(keys).halves()
 }
 
-/// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops what is
-/// in flight, and loses those frames.
+/// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops the
+/// packets in flight, and loses their frames.
 pub struct InFlightSender {
     store: Arc<Store>,
     put: InRing,
 }
 
 impl InFlightSender {
-    /// Keeps `packet` until the other half takes it. Call it before the device can see the packet.
+    /// Stores `packet` until the other half takes it. Call it before the device can see the packet.
     ///
     /// # Errors
-    /// Gives the packet back if `key` is in use, or not below [`keys`](Self::keys).
+    /// Returns the packet if `key` is in use, or not below [`keys`](Self::keys).
     #[inline(always)]
     pub fn put(&mut self, key: u32, packet: Packet) -> Result<(), Packet> {
         let Some(place) = self.store.places.get(key as usize) else {
@@ -221,22 +222,23 @@ impl InFlightSender {
         if place.state.load_acquire() != EMPTY {
             return Err(packet);
         }
-        // Counted first: the other half may take it as soon as it is there.
+        // Counted first, because the other half can take the packet as soon as it is stored.
         self.put.packets = self.put.packets.wrapping_add(1);
         self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
         place.write(packet.into_words());
+        // Release: a completer that finds the slot full sees the whole packet.
         place.state.store_release(FULL);
         Ok(())
     }
 
-    /// Keys that no packet has now. The other half may raise it at any time.
+    /// Returns the number of free keys. The other half can raise it at any time.
     #[inline]
     pub fn free(&self) -> u32 {
         self.store.free(self.put, self.store.taken.read())
     }
 
-    /// Keys in all: allowed is 0 to one less.
+    /// Returns the number of keys: valid keys are below it.
     pub fn keys(&self) -> u32 {
         self.store.keys()
     }
@@ -249,8 +251,8 @@ pub struct InFlightCompleter {
 }
 
 impl InFlightCompleter {
-    /// Takes the packet under `key`. `None` if none is in flight there: the device completed it
-    /// twice, or was never given it, or there is no such key. Count that, and say so.
+    /// Takes the packet under `key`; `None` if there is none: the device completed it twice, never
+    /// had it, or the key is out of range. The driver should count this as an error.
     #[inline(always)]
     pub fn take(&mut self, key: u32) -> Option<Packet> {
         let place = self.store.places.get(key as usize)?;
@@ -258,6 +260,7 @@ impl InFlightCompleter {
             return None;
         }
         let packet = Packet::from_words(place.read());
+        // Release: the sender reuses the slot only after the packet was read.
         place.state.store_release(EMPTY);
         self.taken = InRing {
             packets: self.taken.packets.wrapping_add(1),
@@ -267,8 +270,8 @@ impl InFlightCompleter {
         Some(packet)
     }
 
-    /// Takes everything in flight, by key: for a driver that flushes or remakes its ring, so that
-    /// every packet ends. What the other half puts meanwhile may stay.
+    /// Takes all packets in flight, by key: for a driver that flushes or recreates its ring, so
+    /// that every packet ends. Packets that the other half stores at the same time might remain.
     pub fn take_all(&mut self, taken: &mut dyn FnMut(Packet)) {
         for key in 0..self.store.keys() {
             if let Some(packet) = self.take(key) {
@@ -277,8 +280,8 @@ impl InFlightCompleter {
         }
     }
 
-    /// What is in flight; what [`Completions::in_ring`](crate::Completions::in_ring) answers. Exact
-    /// while the other half does nothing; else what it puts just now may be in it already.
+    /// Returns the packets in flight, for [`Completions::in_ring`](crate::Completions::in_ring).
+    /// Exact while the other half is idle; otherwise a packet that it is storing might be included.
     pub fn in_ring(&self) -> InRing {
         let put = self.store.put.read();
         InRing {
@@ -287,13 +290,13 @@ impl InFlightCompleter {
         }
     }
 
-    /// Keys that no packet has now, as far as this half knows.
+    /// Returns the number of free keys, as seen by this half.
     #[inline]
     pub fn free(&self) -> u32 {
         self.store.free(self.store.put.read(), self.taken)
     }
 
-    /// Keys in all.
+    /// Returns the number of keys.
     pub fn keys(&self) -> u32 {
         self.store.keys()
     }

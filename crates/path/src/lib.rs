@@ -1,31 +1,30 @@
 //! The transmit path around a byte queue limit: sans-IO, without a clock, a thread or a system
-//! call, so that a simulator and a live driver run the same code.
+//! call. A simulator and a live driver run the same code.
 //!
 //! ```text
 //!  your packets                                                                  frames
 //!      |                                                                          ^
 //!      v  enqueue                                                                 | freed / dropped
-//!  +---------+   may it go?   +---------------------+  submit, kick  +------+     |
+//!  +---------+    dequeue     +---------------------+  submit, kick  +------+     |
 //!  |  Qdisc  |--------------->|       Sender        |--------------->|      |     |
-//!  | waits,  |                | the limit has room, |                | ring |--> wire
+//!  | queues, |                | the limit has room, |                | ring |--> wire
 //!  | reorders|                | the ring has slots  |                |      |     |
 //!  | marks   |                +---------------------+                +------+     |
 //!  | drops   |                     ^ room       stop flags, ledger      |         |
 //!  +---------+                +---------------------+      reap         |         |
 //!                             |      Completer      |<------------------'         |
-//!                             |  tells the Limit,   |-----------------------------'
-//!                             |  watches for stalls |
+//!                             |  updates the Limit, |-----------------------------'
+//!                             |  detects stalls     |
 //!                             +---------------------+
 //! ```
 //!
-//! Everything that waits should wait in the [`Qdisc`], where it can be reordered, marked or
-//! dropped. What sits in the ring can only be waited for, so a [`Limit`] keeps the ring just full
-//! enough.
+//! Packets should wait in the [`Qdisc`], which can reorder, mark or drop them. Packets in the ring
+//! can no longer be overtaken, so a [`Limit`] keeps the ring only as full as necessary.
 //!
 //! # A driver
-//! A driver is two halves: a [`TxRing`] that takes packets and a [`Completions`] that hands back the
-//! very packets that the device is done with. This one is complete; its device is a queue that
-//! another thread empties.
+//! A driver has two halves: a [`TxRing`] that takes packets, and a [`Completions`] that returns the
+//! same packets after the device completed them. This driver is complete; its device is a queue
+//! that another thread empties.
 //!
 //! ```
 //! use std::collections::VecDeque;
@@ -35,7 +34,7 @@
 //!
 //! const SLOTS: usize = 64;
 //!
-//! /// What both halves share: the slots, oldest first, and how many of them the device has sent.
+//! /// State of both halves: the slots, oldest first, and the number that the device has sent.
 //! #[derive(Clone, Default)]
 //! struct Ring(Arc<Mutex<(VecDeque<Packet>, usize)>>);
 //!
@@ -74,7 +73,7 @@
 //!     }
 //! }
 //!
-//! /// Where packets end: their frames go back to whoever made them.
+//! /// The sink: frames return here and are reused.
 //! #[derive(Default)]
 //! struct Frames(Vec<Frame>);
 //!
@@ -85,84 +84,84 @@
 //!
 //! let ring = Ring::default();
 //! let limit: AnyLimit = "taut:99.5%".parse()?;
-//! let (mut tx, mut rx, watch) = Queue::builder(ring.clone(), ring.clone())
+//! let (mut tx, mut rx, monitor) = Queue::builder(ring.clone(), ring.clone())
 //!     .qdisc("fq_codel ecn".parse()?)
 //!     .limit(limit)
 //!     .build_halves(0)?;
 //! let mut frames = Frames((0..1000).map(Frame::new).collect());
-//! for round in 1..=500_u64 {
-//!     let now_ns = round * 100_000;
+//! for interval in 1..=500_u64 {
+//!     let now_ns = interval * 100_000;
 //!     while let Some(frame) = frames.0.pop() {
 //!         tx.enqueue(Packet::new(frame, 1514), now_ns, &mut frames);
 //!     }
-//!     let _ = tx.run(now_ns, &mut frames); // as many as the limit and the ring let through
+//!     let _ = tx.run(now_ns, &mut frames); // while the limit and the ring have room
 //!     let mut slots = ring.0.lock().unwrap();
-//!     slots.1 = slots.0.len().min(8); // the device sends eight packets in a round
+//!     slots.1 = slots.0.len().min(8); // the device sends eight packets per interval
 //!     drop(slots);
-//!     let completed = rx.complete(now_ns + 90_000, &mut frames)?; // and says so, all at once
+//!     let completed = rx.complete(now_ns + 90_000, &mut frames)?; // and completes them together
 //!     assert_eq!(completed.stalled, None);
 //! }
-//! assert!((7 * 1514..=17 * 1514).contains(&watch.snapshot().queue.limit), "what a round needs");
+//! assert!((7 * 1514..=17 * 1514).contains(&monitor.snapshot().queue.limit), "two intervals");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! On one thread, call `build`: a [`Queue`] has all the methods, and pays no fence and no
-//! atomic. Its types can be static ([`Builder::with_limit`](queue::Builder::with_limit),
-//! [`with_qdisc`](queue::Builder::with_qdisc)) where a virtual call for each burst is too much.
+//! On one thread, call `build`: a [`Queue`] has all the methods, without a fence or an atomic. With
+//! static types ([`Builder::with_limit`](queue::Builder::with_limit),
+//! [`with_qdisc`](queue::Builder::with_qdisc)) there is no virtual call per burst.
 //!
-//! # What must be called when
+//! # Which method when
 //!
-//! | when | call |
+//! | event | call |
 //! |---|---|
-//! | there are packets | `enqueue` or `offer`, then `run` once for a batch |
-//! | the device interrupts, or was polled | `complete`; then `run` if it says `schedule` |
-//! | [`next_wakeup`](Queue::next_wakeup) has come | `complete`, also if nothing was finished: it hears of stalls |
-//! | `complete` says `stalled`, or an error names packets that were never sent | mend the driver's ring, then [`reset`](Queue::reset) (or [`repair`](Queue::repair)) |
-//! | `run` says `Limit` or `RingFull`, and there is another thread | [`must_wait`](queue::Sender::must_wait); sleep if it says so: the waker of the queue ends that |
-//! | `run` says `NotReady(at)` | `run` again at that time |
-//! | `run` says `Failed` | `run` again after a moment: what is in the ring is not lost |
-//! | `run` says `Closed`, `complete` finds [`is_closed`](queue::Completer::is_closed) | the other half is gone |
+//! | packets to send | `enqueue` or `offer`, then `run` once per batch |
+//! | the device interrupts, or is polled | `complete`; then `run` if `schedule` is set |
+//! | the time [`next_wakeup`](Queue::next_wakeup) | `complete`, which then detects stalls |
+//! | `complete` returns `stalled` or unknown completions | repair the driver's ring, then [`reset`](Queue::reset) (or [`repair`](Queue::repair)) |
+//! | `run` returns `Limit` or `RingFull`, on a thread of its own | [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is called |
+//! | `run` returns `NotReady(at)` | `run` at that time |
+//! | `run` returns `Failed` | `run` again after a delay; packets in the ring are not lost |
+//! | `run` returns `Closed`, or [`is_closed`](queue::Completer::is_closed) is `true` | stop: the other half was dropped |
 //!
-//! Time is an argument (`now_ns`, one clock for both halves, read at the call and not before a
-//! sleep, never going back), and every packet that enters leaves through a
-//! [`PacketSink`]: freed by the device, or dropped with a reason.
+//! Time is an argument (`now_ns`). Both halves use one clock that never goes back; read it at the
+//! call and not before a sleep. Every packet that enters leaves through a [`PacketSink`]: freed by
+//! the device, or dropped with a reason.
 //!
-//! # What else is here
-//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (what a driver keeps between
-//! `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose other side a
-//! test plays, and drivers that make mistakes or show every call), [`queue::many`] (several
-//! sending threads), [`budget`] (a limit that several queues share), [`tsq`] (small queues for each
-//! flow, around a queue). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
-//! [`taut_dql::Config`], so depend on that crate too.
+//! # Other modules
+//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (a driver's storage
+//! between `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose
+//! device a test controls, fault injection and tracing), [`queue::many`] (several sending threads),
+//! [`budget`] (a limit that several queues share), [`tsq`] (small queues for each flow, around a
+//! queue). Use a limit of your own with [`with_limit`](queue::Builder::with_limit); its settings
+//! are [`taut_dql::Config`], so depend on that crate too.
 //!
-//! # Words
-//! | word | meaning |
+//! # Glossary
+//! | term | meaning |
 //! |---|---|
-//! | limit | how much may be in flight, in bytes (or packets) |
-//! | in flight | given to the device and not reported complete |
-//! | ledger | what was queued and what is complete: the one place where a queue counts |
-//! | sender, completer | the two halves of a queue; each may be on a thread of its own |
+//! | limit | maximum of the bytes (or packets) in flight |
+//! | in flight | submitted to the device and not reported complete |
+//! | ledger | the totals of queued and completed units; a queue counts nowhere else |
+//! | sender, completer | the two halves of a queue; each can be on a thread of its own |
 //! | stack stop, driver stop | the limit has no room; the ring has no slots |
-//! | doorbell, kick | telling the device that there is something in the ring |
-//! | burst | packets that go into the ring behind one doorbell |
-//! | batch, round | one look at what the device finished |
-//! | age | an eighth of the stall threshold; each packet carries its age in its *mark*, with queue and epoch |
-//! | gate | where a sender that was stopped waits until the completer opens it |
-//! | cadence | how far apart rounds are handed to the limit |
-//! | starved | the device ran dry while the limit held the sender back |
+//! | doorbell, kick | the notification of the device that the ring has new packets |
+//! | burst | packets that enter the ring behind one doorbell |
+//! | completion batch | the completions of one reap or poll |
+//! | age | an eighth of the stall threshold; each packet carries its age, queue and epoch in its *mark* |
+//! | gate | a stop flag that one side closes and the other side opens |
+//! | coalescing interval | minimum interval between two batches that the limit receives |
+//! | starved | the device ran dry while the limit blocked the sender |
 //! | stall | the oldest unit in flight is older than a threshold |
-//! | epoch | the time between two resets; packets of an earlier one come back *stale* |
-//! | stray | handed back by a driver, and never sent by this queue |
+//! | epoch | the time between two resets; packets of an earlier epoch are *stale* |
+//! | unknown completion | a packet that the driver returned and this queue never sent |
 //! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
-//! | super-packet | a packet that is cut into segments, by the device or before it |
-//! | piece, remainder | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
-//! | budget | what several queues ([`budget`]), or the packets of one flow ([`tsq`]), may have in flight together |
-//! | need | the smallest limit with which the device would not have run dry in an interval |
+//! | GSO packet | a packet that is segmented, by the device or before it |
+//! | chunk, remainder | consecutive segments that are sent as one object ([`late_segmentation`]); the unsent segments |
+//! | budget | a shared limit of several queues ([`budget`]), or of the packets of one flow ([`tsq`]) |
+//! | required in-flight | the smallest limit that keeps the link busy in an interval |
 //!
-//! # Seams
-//! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (where packets wait), [`Limit`] (how much may
-//! be in flight), [`Probe`] (who watches), [`PacketSink`] (where packets end). Each takes a value, a
-//! reference or a box alike.
+//! # Extension points
+//! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (queueing), [`Limit`] (the limit),
+//! [`Probe`] (observers), [`PacketSink`] (the end of packets). Each accepts a value, a reference or
+//! a box.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -179,7 +178,6 @@ pub mod classify;
 pub mod driver;
 pub mod gate;
 pub mod in_flight;
-pub mod knobs;
 pub mod limit;
 #[cfg(all(test, loom))]
 #[path = "../tests/models/support.rs"]
@@ -190,11 +188,12 @@ mod probe;
 pub mod qdisc;
 pub mod queue;
 mod registry;
+pub mod tunables;
 
 pub mod room;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
-pub mod split;
+pub mod late_segmentation;
 pub mod tsq;
 pub mod units;
 
@@ -203,10 +202,10 @@ pub mod units;
 struct Readme;
 
 pub use driver::{Completions, InRing, TxRing};
+pub use late_segmentation::LateSegmentation;
 pub use limit::{AnyLimit, Limit};
-pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation};
+pub use packet::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};
 pub use registry::{NameError, Registry};
-pub use split::Split;

@@ -1,46 +1,46 @@
-//! The descriptor that travels the path.
+//! The packet descriptor.
 
+mod chunk;
 mod mark;
-mod piece;
 
 use core::num::{NonZeroU16, NonZeroU32};
 
+pub use chunk::Chunk;
+pub(crate) use chunk::MAX_SEGMENTS;
 pub(crate) use mark::Mark;
-pub(crate) use piece::MOST_SEGMENTS;
-pub use piece::Piece;
 
-/// Where a packet's bytes are: an index into the pool of the device that owns them.
+/// The location of a packet's bytes: an index into the pool of the device that owns them.
 ///
-/// Neither `Copy` nor `Clone`: whoever holds it owns the bytes, and handing it back twice does not
-/// compile.
+/// Neither `Copy` nor `Clone`: the owner of the value owns the bytes, and returning it twice does
+/// not compile.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a frame that is not given back to its pool is lost"]
+#[must_use = "a frame that is not released to its pool is lost"]
 pub struct Frame(u32);
 
 impl Frame {
-    /// The frame at `index` of its pool. Only the pool should call this.
+    /// A frame at `index` of its pool. Only the pool should call this.
     pub const fn new(index: u32) -> Self {
         Self(index)
     }
 
-    /// The index within the pool.
+    /// Returns the index within the pool.
     pub const fn index(&self) -> u32 {
         self.0
     }
 }
 
-/// How a super-packet is cut into segments on the wire.
+/// How a GSO packet is segmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segmentation {
-    /// Bytes of headers (link, network and transport) that each segment carries again.
+    /// Bytes of the headers (link, network and transport) of each segment.
     pub header_bytes: u16,
-    /// Bytes of payload in each segment but the last.
+    /// Payload bytes of each segment except the last.
     pub payload_bytes: NonZeroU16,
 }
 
 impl Segmentation {
-    /// Segments of `payload_bytes` behind `header_bytes` each; `None` without payload, which would
-    /// never end.
+    /// Segments of `payload_bytes` with `header_bytes` of headers each; `None` for a payload of 0,
+    /// with which segmentation would not end.
     pub const fn new(header_bytes: u16, payload_bytes: u16) -> Option<Self> {
         match NonZeroU16::new(payload_bytes) {
             Some(payload_bytes) => Some(Self {
@@ -52,53 +52,53 @@ impl Segmentation {
     }
 }
 
-/// What explicit congestion notification says of a packet (RFC 3168).
+/// The ECN field of a packet (RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ecn {
-    /// The transport would not understand a mark: only a drop tells it of congestion.
+    /// The transport does not support ECN: only a drop signals congestion.
     #[default]
     NotCapable,
-    /// May be marked instead of dropped.
+    /// The packet can be marked instead of dropped.
     Capable,
-    /// Congestion was experienced. Whoever writes the bytes into the ring writes the mark, see
-    /// [`mark_congestion`](crate::classify::mark_congestion).
+    /// Congestion was experienced. The code that writes the bytes into the ring writes the mark,
+    /// see [`mark_congestion`](crate::classify::mark_congestion).
     Marked,
 }
 
-/// Bit of `Packet::ecn`: the packet is a [`Piece`], and `charge_bytes` are its position.
-const IS_PIECE: u8 = 1 << 7;
+/// Bit of `Packet::ecn`: the packet is a [`Chunk`], and `charge_bytes` stores its position.
+const IS_CHUNK: u8 = 1 << 7;
 
 /// A packet on its way to the device: small, moved and never copied.
 ///
-/// What a queue counts it by does not change once it is made: a driver hands back what it was
-/// given.
+/// The size and the frame never change after creation: a driver must return the packet that was
+/// submitted.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a packet must be handed on or given to a sink, or its frame is lost"]
 pub struct Packet {
-    /// At least 1; the niche for `Option<Packet>`, where the compiler finds it cheap to look.
+    /// At least 1; also the niche of `Option<Packet>`, in the field that is read first.
     wire_bytes: NonZeroU32,
     frame: Frame,
     charge_bytes: u32,
-    /// Hash of the flow's addresses and ports; the same for every packet of a flow.
+    /// Hash of the flow's addresses and ports; equal for all packets of a flow.
     pub flow: u32,
-    /// How the device cuts it, if it is longer than one segment.
+    /// How the packet is segmented, if it is longer than one segment.
     pub segmentation: Option<Segmentation>,
-    /// By which queue, and when, it was sent.
+    /// The queue and the age in which it was sent.
     pub(crate) mark: Mark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Piece`].
+    /// An [`Ecn`] as a number, so that the niche stays in `wire_bytes`; and the bit of a [`Chunk`].
     ecn: u8,
 }
 
-// Each place where a packet waits moves it in and out: its size is part of the cost of every packet.
+// Every place where a packet waits moves it in and out, so its size is part of the cost per packet.
 const _: () = assert!(size_of::<Option<Packet>>() == 24);
 const _: () = assert!(!core::mem::needs_drop::<Packet>());
 
 impl Packet {
-    /// A packet of best effort whose memory is just its bytes; set the other fields as needed.
-    /// `wire_bytes` is its length as one object, headers once: what a limit in bytes counts; 0 counts as
-    /// 1.
+    /// A best-effort packet whose charge equals its size; set the other fields as needed.
+    /// `wire_bytes` is its length as one object, with headers once, which a limit in bytes counts.
+    /// A length of 0 counts as 1.
     #[inline]
     pub const fn new(frame: Frame, wire_bytes: u32) -> Self {
         Self {
@@ -116,71 +116,71 @@ impl Packet {
         }
     }
 
-    /// The same packet, which holds `charge_bytes` of memory: the charge of its flow's budget, see
-    /// [`Charges`](crate::tsq::Charges), and what a discipline counts as memory.
-    pub const fn with_memory(mut self, charge_bytes: u32) -> Self {
+    /// Sets the charge to `charge_bytes` of memory: the charge on its flow's budget, see
+    /// [`Charges`](crate::tsq::Charges), and the memory that a discipline counts.
+    pub const fn with_charge(mut self, charge_bytes: u32) -> Self {
         self.charge_bytes = charge_bytes;
         self
     }
 
-    /// The frame that holds the bytes.
+    /// Returns the frame with the bytes.
     #[inline]
     pub const fn frame(&self) -> &Frame {
         &self.frame
     }
 
-    /// Length as one object, headers once, in bytes; at least 1, so that a queue of empty objects
-    /// stops too.
+    /// Returns the length as one object, headers once, in bytes. It is at least 1, so that a queue
+    /// of empty objects stops too.
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
         self.wire_bytes.get()
     }
 
-    /// Whether it may be marked, or was.
+    /// Returns the ECN state.
     #[inline]
     pub const fn ecn(&self) -> Ecn {
-        match self.ecn & !IS_PIECE {
+        match self.ecn & !IS_CHUNK {
             0 => Ecn::NotCapable,
             1 => Ecn::Capable,
             _ => Ecn::Marked,
         }
     }
 
-    /// Says whether it may be marked, or marks it.
+    /// Sets the ECN state.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = self.ecn & IS_PIECE | ecn as u8;
+        self.ecn = self.ecn & IS_CHUNK | ecn as u8;
     }
 
     #[inline]
-    pub(crate) const fn is_piece(&self) -> bool {
-        self.ecn & IS_PIECE != 0
+    pub(crate) const fn is_chunk(&self) -> bool {
+        self.ecn & IS_CHUNK != 0
     }
 
-    /// Memory that the packet holds, in bytes; 0 for a piece, whose super-packet holds it.
+    /// Returns the memory of the packet, in bytes; 0 for a chunk, because its GSO packet holds it.
     #[inline]
     pub const fn charge_bytes(&self) -> u32 {
-        if self.is_piece() {
+        if self.is_chunk() {
             return 0;
         }
         self.charge_bytes
     }
 
-    /// The same of what is not in the device, where the pieces are.
+    /// Returns the charge of a packet that is not in the device, which is never a chunk.
     #[inline]
     pub(crate) const fn memory_bytes(&self) -> u32 {
         self.charge_bytes
     }
 
-    /// For a driver that hands the packet back without knowing whether it was sent, because it gave its
-    /// ring up: it counts as [stale](crate::Completed::stale_packets), whether the queue was reset by then
-    /// or not. What the queue has in flight is put right by the reset.
-    pub fn give_up(&mut self) {
+    /// For a driver that closed its ring and returns the packet without knowing whether it was
+    /// sent: its completion counts as [stale](crate::Completed::stale_packets), whether the queue
+    /// was reset by then or not. The reset corrects the bytes in flight.
+    pub fn mark_stale(&mut self) {
         self.mark.leave_epoch();
     }
 
-    /// Ends the packet and returns its frame. Not for a piece, whose frame others have too: return it to
-    /// the queue, which passes the whole packet to its sink.
+    /// Consumes the packet and returns its frame. Not for a chunk, which shares its frame: return
+    /// it to the queue, which passes the whole packet to its sink.
     #[inline]
     pub const fn into_frame(self) -> Frame {
         self.frame
@@ -188,20 +188,20 @@ impl Packet {
 }
 
 impl Packet {
-    /// What stands where no packet is.
+    /// A placeholder for an empty slot.
     pub(crate) const NOTHING: Self = Self::new(Frame(u32::MAX), 0);
 }
 
-/// A packet as plain numbers, which two threads can share without a lock.
+/// Packets as plain numbers, which two threads can share without a lock.
 pub(crate) type PacketWords = [u32; 6];
 
 impl Packet {
-    /// The packet as numbers.
+    /// Returns the packet as numbers.
     #[inline]
     pub(crate) fn into_words(self) -> PacketWords {
-        // Nothing is cut into payloads of 0, so 0 stands for what is not cut.
-        let cut = self.segmentation.map_or(0, |cut| {
-            u32::from(cut.header_bytes) << 16 | u32::from(cut.payload_bytes.get())
+        // No segmentation has a payload of 0, so 0 stands for `None`.
+        let segmentation = self.segmentation.map_or(0, |segmentation| {
+            u32::from(segmentation.header_bytes) << 16 | u32::from(segmentation.payload_bytes.get())
         });
         let small = [self.priority, self.ecn];
         let [priority, ecn] = small.map(u32::from);
@@ -210,21 +210,21 @@ impl Packet {
             self.frame.0,
             self.charge_bytes,
             self.flow,
-            cut,
+            segmentation,
             u32::from(self.mark.bits()) << 16 | priority << 8 | ecn,
         ]
     }
 
-    /// The packet of which `words` were made.
+    /// Returns the packet from its numbers.
     #[inline]
     pub(crate) fn from_words(words: PacketWords) -> Self {
-        let [wire_bytes, frame, charge_bytes, flow, cut, small] = words;
+        let [wire_bytes, frame, charge_bytes, flow, segmentation, small] = words;
         Self {
             wire_bytes: NonZeroU32::new(wire_bytes).unwrap_or(NonZeroU32::MIN),
             frame: Frame(frame),
             charge_bytes,
             flow,
-            segmentation: Segmentation::new((cut >> 16) as u16, cut as u16),
+            segmentation: Segmentation::new((segmentation >> 16) as u16, segmentation as u16),
             mark: Mark::from_bits((small >> 16) as u16),
             priority: (small >> 8) as u8,
             ecn: small as u8,
@@ -232,27 +232,27 @@ impl Packet {
     }
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The discipline held as many packets as it may.
+    /// The discipline was at its packet limit.
     QueueFull,
-    /// The discipline held packets of as much memory as it may.
+    /// The discipline was at its memory limit.
     MemoryFull,
-    /// The packet waited too long, and a drop tells its sender (CoDel).
+    /// The packet waited too long, and the drop signals congestion (CoDel).
     WaitedTooLong,
-    /// The packet is larger than a limit can count
-    /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or too much is in flight already.
+    /// The packet is larger than a limit can count ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or
+    /// too much is in flight.
     Uncountable,
-    /// The device does not take this packet: too long, too short, or not of its kind.
+    /// The device rejects this packet: too long, too short, or of an unsupported kind.
     DeviceRefused,
-    /// The queue was taken down with packets still in it.
+    /// The queue was closed with packets in it.
     Flushed,
 }
 
 impl DropReason {
-    /// Every reason, for tables of counters.
+    /// All reasons, for tables of counters.
     pub const ALL: [Self; 6] = [
         Self::QueueFull,
         Self::MemoryFull,
@@ -262,7 +262,7 @@ impl DropReason {
         Self::Flushed,
     ];
 
-    /// The name used in tables and JSON.
+    /// Returns the name used in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
@@ -275,27 +275,28 @@ impl DropReason {
     }
 }
 
-/// Where every packet ends: completed by the device, or dropped with a reason.
+/// Receives every packet at its end: completed by the device, or dropped with a reason.
 ///
-/// Its frame is returned here, exactly once.
+/// Each frame is returned here, exactly once.
 pub trait PacketSink {
-    /// The device is done with the packet.
+    /// The device completed the packet.
     fn freed(&mut self, packet: Packet);
     /// The packet was dropped before the device saw it.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
-    /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
+    /// A discipline marked the packet, which stays queued. Not an end: the frame is not returned.
     fn marked(&mut self, _packet: &Packet) {}
-    /// A [piece](Piece) of a super-packet came back. Not an end: that comes for the whole packet, when the
-    /// last of it came back.
-    fn piece_freed(&mut self, _piece: &Packet) {}
-    /// So many segments of a super-packet were dropped after others of it were sent: what waited, or what the
-    /// device refused. Not an end: the whole packet is dropped, too, when its last piece came back.
+    /// A [chunk](Chunk) of a GSO packet completed. Not an end: the whole packet is returned after
+    /// its last chunk.
+    fn chunk_freed(&mut self, _chunk: &Packet) {}
+    /// The remaining segments of a GSO packet were dropped after others were sent: those that
+    /// waited, or those that the device rejected. Not an end: the whole packet is dropped after its
+    /// last chunk completed.
     fn segments_dropped(&mut self, _of: &Packet, _reason: DropReason) {}
-    /// A driver handed back a packet that this queue never sent: it made it up, perhaps because it
-    /// completed one twice, or it is of another queue, whose frames may be of another pool. Nobody
-    /// knows whose frame that is, so by default it is not given back: rather one frame lost than
-    /// one used twice.
-    fn stray(&mut self, packet: Packet) {
+    /// The driver returned a packet that this queue never sent. It was forged, perhaps because of a
+    /// duplicate completion, or it belongs to another queue, whose frames might be of another pool.
+    /// The owner of its frame is unknown, so by default the frame is not released: losing a frame
+    /// is better than using it twice.
+    fn unknown_completion(&mut self, packet: Packet) {
         let _ = packet;
     }
 }
@@ -313,15 +314,15 @@ impl<S: PacketSink + ?Sized> PacketSink for &mut S {
         (**self).marked(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        (**self).piece_freed(piece);
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        (**self).chunk_freed(chunk);
     }
 
     fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
         (**self).segments_dropped(of, reason);
     }
 
-    fn stray(&mut self, packet: Packet) {
-        (**self).stray(packet);
+    fn unknown_completion(&mut self, packet: Packet) {
+        (**self).unknown_completion(packet);
     }
 }

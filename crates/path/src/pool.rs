@@ -1,6 +1,6 @@
-//! Frames with their bytes, for programs that keep packets in memory of their own.
+//! Frames with their bytes, for programs that keep packets in plain memory.
 //!
-//! The pool is also a [`PacketSink`], so the usual program needs no sink of its own:
+//! The pool is also a [`PacketSink`], so most programs need no sink of their own:
 //! ```
 //! use taut_path::pool::{FramePool, PoolError};
 //! use taut_path::DropReason;
@@ -14,12 +14,12 @@
 //! pool.dropped(packet, DropReason::QueueFull);
 //! assert_eq!((pool.free_frames(), pool.counters().drops.of(DropReason::QueueFull)), (2, 1));
 //!
-//! // Whoever makes a second handle of a frame is told.
+//! // A second handle of a frame is an error.
 //! let frame = pool.take().expect("two are free");
 //! let forged = taut_path::Frame::new(frame.index());
 //! let index = frame.index();
-//! pool.give_back(frame)?;
-//! assert_eq!(pool.give_back(forged), Err(PoolError::NotTaken { index }));
+//! pool.release(frame)?;
+//! assert_eq!(pool.release(forged), Err(PoolError::NotTaken { index }));
 //! # Ok::<(), PoolError>(())
 //! ```
 
@@ -37,8 +37,8 @@ use crate::sharing::Word;
 
 /// A fixed number of frames of one size, for any thread. A clone is the same pool.
 ///
-/// A frame waits behind those that were free before it. Bytes are zero at first, then what was last
-/// in the frame.
+/// Free frames are reused in FIFO order. The bytes are 0 initially, and later those of the previous
+/// use.
 #[derive(Clone)]
 pub struct FramePool {
     shared: Arc<PoolShared>,
@@ -55,50 +55,50 @@ struct PoolShared {
 }
 
 struct FrameState {
-    /// Taken, and not given back.
+    /// Taken, and not released.
     is_taken: AtomicBool,
-    /// The bytes, unless somebody works on them: a place that one thread at a time can empty,
-    /// without unsafe code of our own.
+    /// The bytes, unless they are lent: a slot that one thread at a time can empty, without unsafe
+    /// code.
     bytes: ConcurrentQueue<Box<[u8]>>,
 }
 
-/// Any thread adds to each.
+/// Counters that any thread adds to.
 struct Counts {
     freed: AtomicU32,
     drops: [AtomicU32; DropReason::ALL.len()],
-    strays: AtomicU32,
-    refused: AtomicU32,
+    unknown: AtomicU32,
+    rejected: AtomicU32,
 }
 
-/// What a pool counted, each wrapping at 2^32.
+/// The counters of a pool, each wrapping at 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoolCounters {
-    /// Packets that the device was done with.
+    /// Packets completed by the device.
     pub freed_packets: u32,
     /// Packets dropped before the device saw them, by reason.
     pub drops: Drops,
-    /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
-    pub stray_packets: u32,
-    /// Frames that were given back and are not out: twice, or of another pool.
-    pub refused_frames: u32,
+    /// Packets returned by a driver that no queue ever sent. Their frames were not released.
+    pub unknown_completions: u32,
+    /// Frames that were released without being taken: twice, or of another pool.
+    pub rejected_frames: u32,
 }
 
-/// Why a pool did not do what it was asked.
+/// The error of a call of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolError {
     /// The frame is not of this pool.
     NoSuchFrame {
         /// Its index.
         index: u32,
-        /// Frames of this pool: allowed is 0 to one less.
+        /// Frames of this pool: valid indices are below it.
         frames: u32,
     },
-    /// The frame is not taken: it was given back before.
+    /// The frame is not taken: it was released before.
     NotTaken {
         /// Its index.
         index: u32,
     },
-    /// Somebody else works on the bytes of the frame, so there are two handles of it.
+    /// The bytes of the frame are lent, so there is a second handle of it.
     InUse {
         /// Its index.
         index: u32,
@@ -108,11 +108,11 @@ pub enum PoolError {
         /// Frames of this pool.
         frames: u32,
     },
-    /// More bytes than a frame holds.
+    /// The bytes are longer than a frame.
     TooLong {
         /// The bytes.
         bytes: usize,
-        /// What a frame holds.
+        /// Size of a frame, in bytes.
         frame_bytes: u32,
     },
 }
@@ -126,12 +126,11 @@ impl fmt::Display for PoolError {
             ),
             Self::NotTaken { index } => write!(
                 f,
-                "frame {index} is not taken: it was given back before, or never taken"
+                "frame {index} is not taken: it was released before, or never taken"
             ),
-            Self::InUse { index } => write!(
-                f,
-                "somebody else works on the bytes of frame {index}: a frame has one handle"
-            ),
+            Self::InUse { index } => {
+                write!(f, "frame {index} is in use: another handle of it exists")
+            }
             Self::Empty { frames } => write!(f, "all {frames} frames of the pool are taken"),
             Self::TooLong { bytes, frame_bytes } => {
                 write!(f, "{bytes} bytes are too long; a frame holds {frame_bytes}")
@@ -143,8 +142,8 @@ impl fmt::Display for PoolError {
 impl core::error::Error for PoolError {}
 
 impl FramePool {
-    /// A pool of `frames` frames (0 counts as 1) of `frame_bytes` bytes each, all free. All memory
-    /// is allocated here, with about 400 bytes of bookkeeping for each frame.
+    /// Creates a pool of `frames` free frames (0 counts as 1) of `frame_bytes` bytes each. All
+    /// memory is allocated here, with about 400 bytes of overhead per frame.
     pub fn new(frames: u32, frame_bytes: u32) -> Self {
         Self {
             shared: Arc::new(PoolShared::new(frames, frame_bytes)),
@@ -160,10 +159,10 @@ impl FramePool {
         Some(Frame::new(index))
     }
 
-    /// Takes a free frame, copies `bytes` to its start and makes a packet of it.
+    /// Takes a free frame, copies `bytes` to its start and returns it as a packet.
     ///
     /// # Errors
-    /// If no frame is free, or `bytes` are more than a frame holds.
+    /// If no frame is free, or `bytes` is longer than a frame.
     pub fn packet(&self, bytes: &[u8]) -> Result<Packet, PoolError> {
         let (length, frame_bytes) = (bytes.len(), self.shared.frame_bytes);
         if length > frame_bytes as usize {
@@ -175,24 +174,24 @@ impl FramePool {
         let frames = self.frames();
         let frame = self.take().ok_or(PoolError::Empty { frames })?;
         match self.with(&frame, |space| space[..length].copy_from_slice(bytes)) {
-            // It fits into a frame, whose size is of 32 bits.
+            // Cannot truncate, because the size of a frame has 32 bits.
             Ok(()) => Ok(Packet::new(frame, length as u32)),
-            // A forged handle has the bytes: let it be, and do not lose the frame.
-            Err(error) => self.give_back(frame).and(Err(error)),
+            // A forged handle has the bytes: do not lose the frame.
+            Err(error) => self.release(frame).and(Err(error)),
         }
     }
 
-    /// Takes a frame back. A frame that was given back, and taken again since by somebody else,
-    /// cannot be told from that one.
+    /// Releases a frame. A frame that was released, and taken again by another owner in the
+    /// meantime, cannot be distinguished from that one.
     ///
     /// # Errors
-    /// If the frame is not out: it was given back before, or is of another pool. Counted too
-    /// ([`refused_frames`](PoolCounters::refused_frames)); nothing else changes.
+    /// If the frame is not taken: it was released before, or is of another pool. This is counted
+    /// ([`rejected_frames`](PoolCounters::rejected_frames)) and changes nothing else.
     #[inline]
-    pub fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    pub fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let given = self.put_back(&frame);
         if given.is_err() {
-            self.shared.counts.refused.add(1);
+            self.shared.counts.rejected.add(1);
         }
         given
     }
@@ -200,21 +199,22 @@ impl FramePool {
     #[inline]
     fn put_back(&self, frame: &Frame) -> Result<(), PoolError> {
         let state = self.state(frame)?;
-        // Of two threads that give it back at the same time, one finds it taken.
+        // Of two threads that release the same frame, only one finds it taken.
         if !state.is_taken.swap(false, Ordering::AcqRel) {
             let index = frame.index();
             return Err(PoolError::NotTaken { index });
         }
-        // There is room: each frame is in it at most once.
+        // Cannot fail: each frame is in the list at most once.
+        // The flag was cleared first, because the frame has a new owner as soon as it is listed.
         let _ = self.shared.free.push(frame.index());
         Ok(())
     }
 
-    /// Lends the whole space of a frame to `work`. How much of it is in use, the packet says.
+    /// Lends the whole space of a frame to `work`. The packet stores how much of it is used.
     ///
     /// # Errors
-    /// If the frame is not out, or somebody works on it already: there is a second handle of it,
-    /// or `work` asked for the same frame again.
+    /// If the frame is not taken, or its bytes are lent already: there is a second handle of it, or
+    /// `work` called this for the same frame.
     pub fn with<R>(
         &self,
         frame: &Frame,
@@ -230,30 +230,30 @@ impl FramePool {
         Ok(work(&mut lent.bytes))
     }
 
-    /// Frames that can be taken now.
+    /// Returns the number of free frames.
     pub fn free_frames(&self) -> u32 {
         self.shared.free.len() as u32
     }
 
-    /// Frames in all.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u32 {
         self.shared.frames.len() as u32
     }
 
-    /// Space of each frame, in bytes.
+    /// Returns the size of each frame, in bytes.
     pub fn frame_bytes(&self) -> u32 {
         self.shared.frame_bytes
     }
 
-    /// What came back so far, and how.
+    /// Returns the counters.
     pub fn counters(&self) -> PoolCounters {
         let counts = &self.shared.counts;
         let drops = core::array::from_fn(|reason| u64::from(Word::load(&counts.drops[reason])));
         PoolCounters {
             freed_packets: Word::load(&counts.freed),
             drops: Drops::by_reason(drops),
-            stray_packets: Word::load(&counts.strays),
-            refused_frames: Word::load(&counts.refused),
+            unknown_completions: Word::load(&counts.unknown),
+            rejected_frames: Word::load(&counts.rejected),
         }
     }
 
@@ -271,7 +271,7 @@ impl PoolShared {
         let frames = frames.max(1);
         let free = ConcurrentQueue::bounded(frames as usize);
         for index in 0..frames {
-            // There is room for all.
+            // Cannot fail: the list has room for all frames.
             let _ = free.push(index);
         }
         let frame = |_| FrameState::new(frame_bytes);
@@ -282,8 +282,8 @@ impl PoolShared {
             counts: Counts {
                 freed: Word::new(0),
                 drops: core::array::from_fn(|_| Word::new(0)),
-                strays: Word::new(0),
-                refused: Word::new(0),
+                unknown: Word::new(0),
+                rejected: Word::new(0),
             },
         }
     }
@@ -300,7 +300,7 @@ impl FrameState {
     }
 }
 
-/// The bytes of a frame while somebody works on them; they come back also when that panics.
+/// Lent bytes of a frame. `Drop` returns them, even after a panic.
 struct Lent<'a> {
     state: &'a FrameState,
     bytes: Box<[u8]>,
@@ -308,21 +308,21 @@ struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // The place is empty: its bytes are here.
+        // Cannot fail: the slot is empty, because its bytes are here.
         let _ = self.state.bytes.push(core::mem::take(&mut self.bytes));
     }
 }
 
-/// Gives each frame back and counts why. A frame that is refused is counted as such.
+/// Releases each frame and counts the reason. A frame that is not taken is counted as rejected.
 ///
-/// The frame of a stray packet is **not** given back: its number is that of a packet that may
-/// still be in the device, or of a frame that somebody else took since. Rather one frame lost than
-/// one used twice.
+/// The frame of an unknown completion is **not** released: its number belongs to a packet that
+/// might still be in the device, or to a frame with a new owner. Losing a frame is better than
+/// using it twice.
 impl PacketSink for FramePool {
     #[inline]
     fn freed(&mut self, packet: Packet) {
         self.shared.counts.freed.add(1);
-        let _ = self.give_back(packet.into_frame());
+        let _ = self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
@@ -330,11 +330,11 @@ impl PacketSink for FramePool {
         for (known, count) in counts {
             count.add(u32::from(known == reason));
         }
-        let _ = self.give_back(packet.into_frame());
+        let _ = self.release(packet.into_frame());
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.shared.counts.strays.add(1);
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.shared.counts.unknown.add(1);
         drop(packet);
     }
 }

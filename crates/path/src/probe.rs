@@ -1,57 +1,58 @@
-//! The seam to whoever watches a queue.
+//! The interface to observers of a queue.
 
 use crate::limit::{CompletedCounts, CompletionBatch};
 use crate::packet::{DropReason, Packet};
 use crate::queue::{Repair, StopReason};
 use taut_dql::Stall;
 
-/// What happened on the path.
+/// An event of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The discipline was handed a packet.
+    /// A packet was passed to the discipline.
     Enqueued(&'a Packet),
-    /// The discipline gave a packet to the transmit queue.
+    /// The discipline passed a packet to the transmit queue.
     Dequeued(&'a Packet),
-    /// The discipline got back what is left of the packet that it gave last, of which a piece was sent.
+    /// The remainder of the last packet was requeued, after a chunk of it was sent.
     Requeued(&'a Packet),
-    /// A packet was dropped. For [`DropReason::DeviceRefused`] it was told as sent before.
+    /// A packet was dropped. For [`DropReason::DeviceRefused`] it was reported as sent before.
     Dropped(&'a Packet, DropReason),
     /// The discipline marked a packet instead of dropping it.
     Marked(&'a Packet),
-    /// A packet is accounted for and goes to the device.
+    /// A packet was counted and is about to be submitted.
     Sent(&'a Packet),
     /// Packets were queued and the limit had no room: one event for each run of the sender.
     Blocked,
-    /// The device finished packets, which count for the limit.
+    /// The device completed packets that count for the limit.
     Completed(CompletedCounts),
     /// A completion batch, as passed to the limit rule.
     Batch(&'a CompletionBatch),
-    /// The limit at the start, and after each completion round, in its own units.
+    /// The limit at the start and after each completion batch, in its own units.
     Limit(u32),
     /// Completions have become valid (`true`) or early (`false`). While they are early, no limit is
     /// applied.
     CompletionsValid(bool),
     /// The queue stopped.
     Stopped(StopReason),
-    /// The device ran dry while the limit held the sender back.
+    /// The device ran dry while the limit blocked the sender.
     Starved,
     /// The oldest unit in flight is older than the threshold.
     Stalled(Stall),
     /// The driver returned this many packets that this queue never sent.
     UnknownCompletions(u32),
-    /// The ledger was wrong, and was put right.
+    /// The ledger was wrong and was corrected.
     Repaired(Repair),
     /// The queue was reset.
     Reset,
 }
 
-/// Receives the events of a queue. `()` ignores them at no cost; `(a, b)` passes each event to both.
+/// Receives the events of a queue. `()` ignores them at no cost; `(a, b)` passes each event to
+/// both.
 ///
-/// Traces, metrics, time series and checkers are probes. Each half of a queue calls its own, so a
-/// probe that both threads share is the caller's to synchronise.
+/// Traces, metrics, time series and checkers are probes. Each half of a queue calls its own probe,
+/// so a probe that both threads share must synchronise itself.
 pub trait Probe {
-    /// Something happened at `now_ns`.
+    /// Receives an event at `now_ns`.
     fn event(&mut self, now_ns: u64, event: Event<'_>);
 
     /// Returns `true` if it receives events. Called before an event that takes work to describe.
@@ -93,7 +94,7 @@ impl<P: Probe + ?Sized> Probe for alloc::boxed::Box<P> {
     }
 }
 
-/// Nothing, or a probe.
+/// Ignores events, or passes them to a probe.
 impl<P: Probe> Probe for Option<P> {
     #[inline]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
@@ -108,7 +109,7 @@ impl<P: Probe> Probe for Option<P> {
     }
 }
 
-/// Two probes side by side; the first hears first.
+/// Two probes; the first receives an event first.
 impl<A: Probe, B: Probe> Probe for (A, B) {
     #[inline]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {

@@ -97,7 +97,7 @@ impl Registry {
     }
 
     /// Adds a limit. `make` receives the argument behind the name, and returns a limit or a message
-    /// for the user. `:packets` (if the limit learns) and a cap in time can follow as for any limit.
+    /// for the user. `:packets` (if the limit learns) and a time cap can follow as for any limit.
     ///
     /// # Errors
     /// If the name is taken or not a name.
@@ -136,8 +136,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Makes the names known to the whole process: options, scenario files and everything else that
-    /// parses an [`AnyLimit`] or an [`AnyQdisc`]. They cannot be removed.
+    /// Installs the names for the whole process: options, scenario files and all other users of
+    /// [`AnyLimit`] or [`AnyQdisc`] accept them. They cannot be removed.
     ///
     /// ```standalone_crate
     /// use taut_path::limit::{AnyLimit, Fixed, LimitInfo};
@@ -172,8 +172,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns the names that the whole process knows: the built-in ones and those that were
-    /// installed.
+    /// Returns the names of the whole process: the built-in ones and those that were installed.
     pub fn installed() -> Self {
         #[cfg(feature = "std")]
         let registry = INSTALLED
@@ -300,7 +299,7 @@ impl FromStr for AnyQdisc {
 /// Creates the discipline that `text` names, such as `codel limit 1000 target 5ms`.
 ///
 /// # Errors
-/// Names the token that is wrong and the allowed ones.
+/// Contains the offending token and the allowed ones.
 pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
     text.parse().map(AnyQdisc::into_inner)
 }
@@ -326,7 +325,7 @@ pub fn marks_ecn(text: &str) -> bool {
     canonical(text).is_ok_and(marks)
 }
 
-/// Returns help for every limit that the process knows, one line for each.
+/// Returns help for every limit of the process, one line for each.
 pub fn limits_help() -> String {
     Registry::installed().limits_help()
 }

@@ -1,14 +1,14 @@
-//! Telling a sender that there is room again.
+//! Wakes a sender when there is room again.
 
 use core::task::Waker;
 
 use crate::gate::Gate;
 use crate::sharing::{Sharing, Threads, Word};
 
-/// Lets a sender that found no room sleep until there is some.
+/// Lets a sender without room sleep until there is some.
 ///
-/// One sender waits at a time. The waker is whatever wakes it: an eventfd, a parked thread, a task
-/// of an async runtime.
+/// One sender waits at a time. The waker can be an eventfd, a parked thread or a task of an async
+/// runtime.
 #[derive(Debug)]
 pub struct RoomWaker<M: Sharing = Threads> {
     waiting: Gate<M>,
@@ -17,7 +17,7 @@ pub struct RoomWaker<M: Sharing = Threads> {
 }
 
 impl<M: Sharing> RoomWaker<M> {
-    /// A notification that wakes through `waker`.
+    /// A notification that uses `waker`.
     pub fn new(waker: Waker) -> Self {
         Self {
             waiting: Gate::new(),
@@ -26,15 +26,15 @@ impl<M: Sharing> RoomWaker<M> {
         }
     }
 
-    /// For the sender: asks to be woken, unless `has_room` says on the second look that it need
-    /// not wait. Returns whether to sleep; each such answer is followed by exactly one wake-up. One
-    /// may come for nothing when the answer was no and the room came just then.
+    /// For the sender: arms the waker, then checks `has_room` again. Returns `true` if the sender
+    /// must sleep; exactly one wake-up follows. If it returns `false`, a spurious wake-up might
+    /// follow, because the room appeared at the same time.
     pub fn must_wait(&self, has_room: impl FnOnce() -> bool) -> bool {
         self.waiting.close_unless(has_room)
     }
 
-    /// For whoever made room, after publishing it: wakes the sender if it waits and `has_room`
-    /// confirms the room. Returns whether it was woken.
+    /// For the thread that made room, after it published the room: wakes the sender if it waits and
+    /// `has_room` returns `true`. Returns `true` if it was woken.
     pub fn notify(&self, has_room: impl FnOnce() -> bool) -> bool {
         let opened = self.waiting.open_if(has_room);
         if opened {
@@ -44,7 +44,7 @@ impl<M: Sharing> RoomWaker<M> {
         opened
     }
 
-    /// Wake-ups so far, wrapping.
+    /// Returns the number of wake-ups so far, wrapping.
     pub fn wakeups(&self) -> u32 {
         self.wakeups.load()
     }

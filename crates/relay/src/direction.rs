@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_linux::publish::About;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
@@ -70,7 +70,7 @@ impl<K: Parts> Direction<K> {
             .probe(probe)
             .config(QueueConfig {
                 stall_threshold_ns: config.stall_ns,
-                split: config.split,
+                late_segmentation: config.split,
                 ..QueueConfig::default()
             })
             .build(now_ns)?;
@@ -128,7 +128,7 @@ impl<K: Parts> Direction<K> {
     }
 
     /// What the completions of the port mean.
-    pub fn truth(&self) -> Truth {
+    pub fn truth(&self) -> CompletionStatus {
         self.port().truth()
     }
 
@@ -292,7 +292,7 @@ impl<K: Parts> Direction<K> {
 
     /// Where packets are done as soon as they are sent, the next ones need not wait for a cadence.
     fn is_done_at_once(&self) -> bool {
-        self.is_moving && self.more == More::WhenEmpty && !self.port().completions_are_true()
+        self.is_moving && self.more == More::WhenEmpty && !self.port().completions_valid()
     }
 
     /// When to come back.

@@ -64,7 +64,7 @@ impl<F: PacketSink> PacketSink for Ends<F> {
         self.account.count_drops(reason, of.segments().into());
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.frames.stray(packet);
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.frames.unknown_completion(packet);
     }
 }

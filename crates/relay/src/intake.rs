@@ -136,7 +136,7 @@ fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
 
 /// The packet with what its headers say; it holds a whole frame of memory.
 fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
-    classed(packet.with_memory(pool.frame_bytes()), class)
+    classed(packet.with_charge(pool.frame_bytes()), class)
 }
 
 fn classed(mut packet: Packet, class: FrameClass) -> Packet {
@@ -177,7 +177,7 @@ mod tests {
                 .pool
                 .with(packet.frame(), |space| space[..bytes].to_vec());
             self.frames.push(frame.expect("ours"));
-            self.pool.give_back(packet.into_frame()).expect("ours");
+            self.pool.release(packet.into_frame()).expect("ours");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a transmission did.
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 
 use crate::account::Account;
@@ -92,7 +92,7 @@ pub struct Figures {
 pub struct Outcome {
     pub driver: &'static str,
     pub mode: &'static str,
-    pub truth: Truth,
+    pub truth: CompletionStatus,
     pub limit: String,
     pub limit_unit: Unit,
     pub account: Account,

@@ -3,7 +3,7 @@
 use std::io;
 
 use taut_linux::Port;
-use taut_path::{AnyLimit, AnyQdisc, PacketSink, Probe, Split};
+use taut_path::{AnyLimit, AnyQdisc, LateSegmentation, PacketSink, Probe};
 
 use crate::source::Source;
 
@@ -37,7 +37,7 @@ pub enum Renewal {
 pub struct DirectionConfig {
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
-    pub split: Split,
+    pub split: LateSegmentation,
     /// Time between two looks for completions, in ns.
     pub cadence_ns: u64,
     /// The age of a packet in the device that counts as a stall, in ns.

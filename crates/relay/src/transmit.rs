@@ -8,7 +8,7 @@ use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
 use taut_path::limit::Limit;
-use taut_path::{AnyLimit, AnyQdisc, Split};
+use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
 
 use crate::direction::Direction;
 use crate::exit::Exit;
@@ -97,7 +97,7 @@ pub fn transmit<P: Port, F: Frames>(
     let config = DirectionConfig {
         qdisc: settings.qdisc,
         limit: settings.limit,
-        split: Split::Auto,
+        split: LateSegmentation::Auto,
         cadence_ns: settings.cadence_ns,
         stall_ns: settings.stall_ns,
         rate_bits_per_s: None,
@@ -129,7 +129,7 @@ fn figures<P: Port, F: Frames>(
 ) -> Figures {
     let latency = direction.latency();
     let completion_ns = |share| latency.map_or(0, |latency| latency.at_share_ns(share));
-    let has_limit = direction.truth().holds() && !direction.rule().is_off();
+    let has_limit = direction.truth().limit_applies() && !direction.rule().is_off();
     let (meter, _) = direction.probe();
     Figures {
         limit_p50: has_limit.then(|| meter.limit_p50()),

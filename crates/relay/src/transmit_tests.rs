@@ -11,7 +11,7 @@ use super::*;
 use crate::source::Generated;
 use taut_linux::NetNs;
 use taut_linux::link::MacAddress;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 
 /// No buffer space, on Linux.
 const ENOBUFS: i32 = 105;
@@ -133,8 +133,8 @@ impl Port for Device {
         "test"
     }
 
-    fn truth(&self) -> Truth {
-        Truth::True
+    fn truth(&self) -> CompletionStatus {
+        CompletionStatus::Valid
     }
 
     fn frame_limit_bytes(&self) -> u32 {

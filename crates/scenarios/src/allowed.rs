@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 use taut_sim::nic::DescriptorRule;
 
 use taut_path::units::{Rate, Size, Time};
@@ -135,6 +135,6 @@ pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Verdict {
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn splits(key: &str, splits: &[Split]) -> Verdict {
+pub fn splits(key: &str, splits: &[LateSegmentation]) -> Verdict {
     each_once(1..=MOST_LIMITS, "way")(key, splits)
 }

@@ -1,7 +1,7 @@
 //! Two hosts on one link: the cards, the link and the TCP that the scenarios have in common.
 
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::{AnyLimit, Probe, Qdisc, Split};
+use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
 use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
@@ -48,7 +48,7 @@ pub(crate) struct TwoHosts {
     /// From when on transactions are recorded, in ns.
     pub record_from_ns: u64,
     /// How super-packets go to the card.
-    pub split: Split,
+    pub split: LateSegmentation,
 }
 
 impl TwoHosts {
@@ -58,7 +58,7 @@ impl TwoHosts {
             nic,
             delay_ns: DELAY_NS,
             record_from_ns,
-            split: Split::Off,
+            split: LateSegmentation::Off,
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::task::Waker;
 
 use taut_path::queue::CompleteError;
-use taut_path::{Completed, QueueConfig, Split, Stop};
+use taut_path::{Completed, LateSegmentation, QueueConfig, Stop};
 
 /// Packets that a first-in first-out holds at most, whatever it is asked for: who fills it further
 /// does so for ever.
@@ -20,7 +20,7 @@ pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueCon
         // interrupts would reap what no interrupt has told of.
         stall_threshold_ns: 0,
         // Figures of whole super-packets are published; who wants pieces says so.
-        split: Split::Off,
+        late_segmentation: LateSegmentation::Off,
         ..QueueConfig::default()
     }
 }

@@ -104,7 +104,7 @@ impl Completions for Ring {
         }))
     }
 
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         self.is_told
     }
 }

@@ -91,7 +91,7 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
             json!({
                 "device": it.device,
                 "queue": it.queue,
-                "name": it.setting.knob().name(),
+                "name": it.setting.tunable().name(),
                 "old": it.old,
                 "new": it.new,
             })
@@ -115,7 +115,7 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
 }
 
 fn line(it: &Change, dry_run: bool) -> String {
-    let knob = it.setting.knob();
+    let knob = it.setting.tunable();
     let (old, new) = (set::to_text(knob, it.old), set::to_text(knob, it.new));
     let change = match (it.old == it.new, dry_run) {
         (true, _) => format!("is {old} already"),
@@ -134,7 +134,7 @@ fn report(failed: &ApplyError) -> ExitCode {
         ([], undone) => say!("taut: {undone} changes made before it were undone"),
         (left, _) => {
             for (change, error) in left {
-                let (knob, new) = (change.setting.knob().name(), change.new);
+                let (knob, new) = (change.setting.tunable().name(), change.new);
                 let (device, queue) = (&change.device, change.queue);
                 say!("taut: {device} queue {queue}: {knob} stays {new}, undoing failed: {error}");
             }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use taut_dql::tasks::{Ticket, Turns};
+use taut_dql::tasks::{Ticket, WaitQueue};
 use tokio::io::unix::AsyncFd;
 use tokio::{task, time};
 
@@ -37,7 +37,7 @@ pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: AsyncFd<OwnedFd>,
     /// Those who wait for room: the first of them takes the news.
-    takers: Mutex<Turns>,
+    takers: Mutex<WaitQueue>,
     /// A second descriptor of the same socket, which only waits to be readable, from the first time
     /// on that somebody receives here.
     readable: OnceLock<AsyncFd<UdpSocket>>,
@@ -56,7 +56,7 @@ impl Place<'_> {
     fn takes_news(&mut self, context: &mut Context<'_>) -> bool {
         let mut takers = self.udp.takers();
         match &self.taker {
-            Some(ticket) => takers.renew(ticket, context.waker()),
+            Some(ticket) => takers.set_waker(ticket, context.waker()),
             // As many as may wait for room: not refused here.
             None => self.taker = takers.join(context.waker()).ok(),
         }
@@ -107,7 +107,7 @@ impl AsyncUdp {
         Ok(Self {
             limited,
             errors: sys::epoll::watch(epoll)?,
-            takers: Mutex::new(Turns::new(usize::MAX)),
+            takers: Mutex::new(WaitQueue::new(usize::MAX)),
             readable: OnceLock::new(),
         })
     }
@@ -188,7 +188,7 @@ impl AsyncUdp {
         }
     }
 
-    fn takers(&self) -> MutexGuard<'_, Turns> {
+    fn takers(&self) -> MutexGuard<'_, WaitQueue> {
         // Nothing between lock and unlock panics.
         self.takers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
-use taut_path::{AnyLimit, Limit, Probe};
+use taut_path::{AnyLimit, Probe};
 
 use crate::account::{Settings, Source};
 use crate::events::{Observer, SocketIssue};

@@ -234,7 +234,7 @@ impl LimitedUdp {
         match place.as_ref() {
             Some(ticket) => {
                 state.tracker.still_blocked();
-                state.turns.renew(ticket, context.waker());
+                state.turns.set_waker(ticket, context.waker());
             }
             None => {
                 state.tracker.blocked();

@@ -16,7 +16,7 @@ pub struct Cadence {
 
 // SAFETY: words.
 unsafe impl Opaque for Cadence {
-    type Value = taut_dql::Cadence;
+    type Value = taut_dql::Coalescer;
     const MARK: u64 = u64::from_be_bytes(*b"taut cad");
 }
 
@@ -27,7 +27,7 @@ unsafe impl Opaque for Cadence {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_cadence_init(cadence: *mut Cadence, period_ns: u64) -> Status {
     // SAFETY: required of the caller, here and below.
-    unsafe { put(cadence, taut_dql::Cadence::new(period_ns)) }
+    unsafe { put(cadence, taut_dql::Coalescer::new(period_ns)) }
 }
 
 /// Adds the completions of a batch. `due` receives all units to be completed now: pass them to
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn taut_cadence_due(
     due: *mut u32,
 ) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { hand_on(cadence, due, |it| it.due(now_ns)) }
+    unsafe { hand_on(cadence, due, |it| it.poll(now_ns)) }
 }
 
 /// # Safety
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn taut_cadence_due(
 unsafe fn hand_on(
     cadence: *mut Cadence,
     due: *mut u32,
-    work: impl FnOnce(&mut taut_dql::Cadence) -> Option<u32>,
+    work: impl FnOnce(&mut taut_dql::Coalescer) -> Option<u32>,
 ) -> Status {
     if due.is_null() {
         return Status::Null;
@@ -85,7 +85,7 @@ unsafe fn hand_on(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_cadence_pending(cadence: *const Cadence) -> u32 {
     // SAFETY: the caller's promise.
-    unsafe { get(cadence) }.map_or(0, taut_dql::Cadence::pending)
+    unsafe { get(cadence) }.map_or(0, taut_dql::Coalescer::pending)
 }
 
 /// When to call `taut_cadence_due`, in ns; 18446744073709551615 while nothing is pending.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn taut_cadence_pending(cadence: *const Cadence) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_cadence_next_wakeup_ns(cadence: *const Cadence) -> u64 {
     // SAFETY: the caller's promise.
-    let at_ns = unsafe { get(cadence) }.map(taut_dql::Cadence::next_wakeup);
+    let at_ns = unsafe { get(cadence) }.map(taut_dql::Coalescer::next_wakeup);
     at_ns.ok().flatten().unwrap_or(u64::MAX)
 }
 
@@ -107,5 +107,5 @@ pub unsafe extern "C" fn taut_cadence_next_wakeup_ns(cadence: *const Cadence) ->
 pub unsafe extern "C" fn taut_cadence_reset(cadence: *mut Cadence) -> Status {
     // SAFETY: the caller's promise.
     let it = unsafe { get_mut(cadence) };
-    it.map(taut_dql::Cadence::reset).into()
+    it.map(taut_dql::Coalescer::reset).into()
 }

@@ -29,7 +29,7 @@ impl From<QueueOptions> for QueueConfig {
             restart_slots: (options.restart_slots > 0).then_some(options.restart_slots),
             burst_packets: options.burst_packets,
             reap_budget_packets: options.reap_budget_packets,
-            cadence_ns: options.cadence_ns,
+            coalesce_ns: options.cadence_ns,
             stall_threshold_ns: options.stall_threshold_ns,
             ..Self::default()
         }
@@ -45,7 +45,7 @@ pub extern "C" fn taut_queue_options_default() -> QueueOptions {
         burst_packets: config.burst_packets,
         reap_budget_packets: config.reap_budget_packets,
         reserved: 0,
-        cadence_ns: config.cadence_ns,
+        cadence_ns: config.coalesce_ns,
         stall_threshold_ns: config.stall_threshold_ns,
     }
 }

@@ -3,8 +3,8 @@
 use core::ffi::c_char;
 use core::ptr::null_mut;
 
-use taut_path::knobs::Knob;
 use taut_path::queue::CompleteError;
+use taut_path::tunables::Tunable;
 use taut_path::{InRing, Stop};
 
 use super::options::QueueOptions;
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn taut_queue_set(
         Err(status) => return told.status(status),
     };
     let set = |it: &mut Queue| {
-        let setting = Knob::by_name(name).and_then(|knob| knob.parse(value))?;
+        let setting = Tunable::by_name(name).and_then(|knob| knob.parse(value))?;
         it.queue.set(setting)
     };
     // SAFETY: the caller's promise.
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn taut_queue_get(
         return told.status(Status::Null);
     }
     // SAFETY: the caller's promise.
-    let knob = match unsafe { read(name) }.map(Knob::by_name) {
+    let knob = match unsafe { read(name) }.map(Tunable::by_name) {
         Ok(Ok(knob)) => knob,
         Ok(Err(why)) => return told.why(Status::BadWords, why),
         Err(status) => return told.status(status),
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn taut_queue_get(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_set_cadence_ns(queue: *mut Handle, cadence_ns: u64) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { enter(queue, |it| it.queue.set_cadence_ns(cadence_ns)) }.into()
+    unsafe { enter(queue, |it| it.queue.set_coalesce_ns(cadence_ns)) }.into()
 }
 
 /// Corrects the ledger to what the ring holds, after completions were lost, and restarts the queue;

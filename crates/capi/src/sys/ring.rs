@@ -276,7 +276,7 @@ impl Completions for Driver {
         Ok(true)
     }
 
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         match self.calls.completions_are_true {
             // SAFETY: as for `free`.
             Some(are_true) => unsafe { are_true(self.calls.context) },
@@ -337,7 +337,7 @@ impl PacketSink for Ends {
         self.marked_packets += 1;
     }
 
-    fn stray(&mut self, packet: taut_path::Packet) {
+    fn unknown_completion(&mut self, packet: taut_path::Packet) {
         self.end(packet, TAUT_END_STRAY);
     }
 }

@@ -80,14 +80,16 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         match error {
             Error::ObjectTooLarge { .. } => Self::ObjectTooLarge,
-            Error::TooMuchInFlight { .. } | Error::InFlightTooLarge { .. } => Self::TooMuchInFlight,
-            Error::OverCompletion { .. } | Error::ObservedTooMuch { .. } => Self::OverCompletion,
+            Error::TooMuchInFlight { .. } | Error::RepairTooLarge { .. } => Self::TooMuchInFlight,
+            Error::OverCompletion { .. } | Error::ObservedAboveInFlight { .. } => {
+                Self::OverCompletion
+            }
             Error::NotQueuedLast { .. } => Self::NotQueuedLast,
             Error::AlreadyCompleted { .. } => Self::AlreadyCompleted,
             Error::LimitTooLarge { .. } => Self::LimitTooLarge,
             Error::MinAboveMax { .. } => Self::MinAboveMax,
             Error::AlreadySplit => Self::AlreadySplit,
-            Error::NotTheSameQueue => Self::NotTheSameQueue,
+            Error::DifferentQueues => Self::NotTheSameQueue,
             _ => Self::Other,
         }
     }

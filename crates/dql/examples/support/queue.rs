@@ -1,10 +1,10 @@
-//! The two variants behind one trait, so that whatever plays operations plays them on both.
+//! The two variants behind one trait, so that a player works with both.
 
 use std::sync::Arc;
 
 use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, reset, split};
 
-/// Either variant, as the operations see it.
+/// Either variant, as used by the operations.
 pub trait Queue: Sized {
     fn fresh(config: Config, now_ns: u64) -> Result<Self, Error>;
     fn queued(&mut self, units: u32) -> Result<(), Error>;
@@ -52,7 +52,7 @@ impl Queue for Dql {
     }
 }
 
-/// The two-thread variant, seen the way a third thread sees it.
+/// The two-thread variant, as a third thread sees it.
 pub struct Halves {
     pub shared: Arc<Shared>,
     pub sender: Sender<Arc<Shared>>,

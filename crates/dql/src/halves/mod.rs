@@ -1,4 +1,4 @@
-//! The two halves of a queue, and what needs both of them.
+//! The two halves of a queue, and the functions that need both.
 
 mod completer;
 mod sender;
@@ -12,13 +12,13 @@ use crate::{Config, Error, Shared};
 pub use completer::Completer;
 pub use sender::Sender;
 
-/// Makes the two halves of a queue, held by `&Shared`, `Arc<Shared>`, `&'static Shared` or
-/// anything like them. A limit in `config` counts at once.
+/// Creates the two halves of a queue, behind `&Shared`, `Arc<Shared>`, `&'static Shared` or a
+/// similar pointer. A limit in `config` applies immediately.
 ///
 /// # Errors
 /// Those of [`Config::validate`]; [`Error::AlreadySplit`] on the second call for one [`Shared`],
-/// also when the first halves are gone; [`Error::NotTheSameQueue`] should a clone of `shared`
-/// lead somewhere else.
+/// even if the first halves were dropped; [`Error::DifferentQueues`] if a clone of `shared` points
+/// to another value.
 pub fn split<S>(shared: S, config: Config, now_ns: u64) -> Result<(Sender<S>, Completer<S>), Error>
 where
     S: Deref<Target = Shared> + Clone,
@@ -26,7 +26,7 @@ where
     config.validate()?;
     let other = shared.clone();
     if !core::ptr::eq::<Shared>(&*shared, &*other) {
-        return Err(Error::NotTheSameQueue);
+        return Err(Error::DifferentQueues);
     }
     if !shared.claim() {
         return Err(Error::AlreadySplit);
@@ -44,12 +44,13 @@ where
     Ok((sender, completer))
 }
 
-/// Forgets what is in flight and starts again from the lower bound of the limit, with the settings
-/// kept and the epoch one up (wrapping); for when the device was flushed. Whoever has both halves
-/// knows that nobody queues or completes meanwhile; an observer may see a mix of before and after.
+/// Forgets the units in flight, restarts from the lower bound of the limit and increments the epoch
+/// (wrapping). The settings stay. Call it after the device was flushed. Both halves are borrowed,
+/// so nothing is queued or completed at the same time. An observer can see a mix of the states
+/// before and after.
 ///
 /// # Errors
-/// [`Error::NotTheSameQueue`] for halves of two queues, which are both left as they were.
+/// [`Error::DifferentQueues`] for halves of two queues; neither is changed.
 pub fn reset<S>(
     sender: &mut Sender<S>,
     completer: &mut Completer<S>,
@@ -64,15 +65,15 @@ where
     Ok(())
 }
 
-/// Brings the ledger to what the device really holds, after completions were lost or counted twice,
-/// without flushing it. The limit and the epoch stay; a new interval and a new window of slack
-/// begin; what is too much counts as completed, what was missing counts as queued now. Whoever has
-/// both halves knows that nobody queues or completes meanwhile. Returns by how much the ledger said
-/// too much; below 0 when it said too little.
+/// Corrects the ledger to the units that the device really holds, after completions were lost or
+/// counted twice, without a flush. The limit and the epoch stay. A new interval and a new window of
+/// slack begin. An excess counts as completed, missing units count as queued now. Both halves are
+/// borrowed, so nothing is queued or completed at the same time. Returns the excess, which is
+/// negative if units were missing.
 ///
 /// # Errors
-/// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
-/// [`Error::NotTheSameQueue`] for halves of two queues. Either changes nothing.
+/// [`Error::RepairTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
+/// [`Error::DifferentQueues`] for halves of two queues. Neither changes anything.
 pub fn repair<S>(
     sender: &mut Sender<S>,
     completer: &mut Completer<S>,
@@ -96,6 +97,6 @@ where
     if core::ptr::eq::<Shared>(&*sender.shared, &*completer.shared) {
         Ok(())
     } else {
-        Err(Error::NotTheSameQueue)
+        Err(Error::DifferentQueues)
     }
 }

@@ -41,10 +41,10 @@ impl<M: Sharing> Ledger<M> {
     /// Nothing is counted yet.
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight.
     pub fn completed_by_level(&self, observed: u32) -> Result<u32, Error> {
         let in_flight = counter::positive_difference(self.completer_in_flight(), 0);
-        let error = Error::ObservedTooMuch {
+        let error = Error::ObservedAboveInFlight {
             observed,
             in_flight,
         };
@@ -90,7 +90,7 @@ impl<M: Sharing> Ledger<M> {
     }
 
     /// Corrects the units in flight: an excess counts as completed, missing units count as queued
-    /// now. Nothing may be queued or completed at the same time. Returns the excess, which is
+    /// now. Nothing must be queued or completed at the same time. Returns the excess, which is
     /// negative if units were missing.
     pub fn set_in_flight(&self, units: u32, limit: u32) -> i64 {
         let excess = i64::from(self.completer_in_flight() as i32) - i64::from(units);

@@ -78,8 +78,8 @@ impl<M: Sharing> Ledger<M> {
     /// it is unknown afterwards.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, and the second
-    /// time for one object; [`Error::AlreadyCompleted`] if less is in flight.
+    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, and the
+    /// second time for one object; [`Error::AlreadyCompleted`] if less is in flight.
     pub fn unqueue_last(&self, units: u32) -> Result<(), Error> {
         let (last_object, in_flight) = (self.last_object(), self.in_flight());
         if units != last_object {

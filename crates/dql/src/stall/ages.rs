@@ -32,7 +32,7 @@ impl<M: Sharing> AgeLine<M> {
     }
 }
 
-/// Ages also pass while stalls are not looked for: somebody might set a threshold.
+/// Ages also pass while detection is off, because a threshold can be set later.
 pub(super) fn age_length_ns(threshold_ns: u64) -> u64 {
     let threshold_ns = match threshold_ns {
         0 => DEFAULT_THRESHOLD_NS,

@@ -97,8 +97,8 @@ impl StallDetector {
 
     /// Changes the threshold; 0 turns detection off. The sender follows at its next age.
     pub fn set_threshold_ns<M: Sharing>(&mut self, line: &AgeLine<M>, threshold_ns: u64) {
-        // Until then ages are as long as before, and may overstate by more than an eighth of the new
-        // threshold: they count from their latest possible start.
+        // Until then ages are as long as before, and may overstate by more than an eighth of the
+        // new threshold: they count from their latest possible start.
         let length_ns = line.length_ns.load();
         for age in &mut self.older {
             age.begun_ns = age.begun_ns.saturating_add(length_ns);
@@ -168,8 +168,8 @@ impl StallDetector {
         self.allow(line);
     }
 
-    /// Moves the start of all ages to `at_ns`, unless they began later: nothing in flight was queued
-    /// before.
+    /// Moves the start of all ages to `at_ns`, unless they began later: nothing in flight was
+    /// queued before.
     pub fn begin_at_least(&mut self, at_ns: u64) {
         for age in &mut self.older {
             age.begun_ns = age.begun_ns.max(at_ns);
@@ -244,7 +244,7 @@ impl StallDetector {
         (self.due_ns, self.stalled_until_ns, self.stuck_since_ns) = (0, None, None);
     }
 
-    /// Since when the oldest unit in flight is there, at the earliest, in ns.
+    /// Returns the earliest time at which the oldest unit in flight was queued, in ns.
     fn oldest_since_ns<M: Sharing>(&self, line: &AgeLine<M>, num_queued: u32) -> Option<u64> {
         if self.oldest != self.newest.number {
             return Some(self.older[slot(self.oldest)].begun_ns);
@@ -264,8 +264,8 @@ impl StallDetector {
         now_ns >= self.due_ns
     }
 
-    /// Checks for a stall, for a completer that follows the newest age. `is_stuck`: the ring is full
-    /// with nothing in flight, so it holds packets from before a reset.
+    /// Checks for a stall, for a completer that follows the newest age. `is_stuck`: the ring is
+    /// full with nothing in flight, so it holds packets from before a reset.
     #[inline(never)]
     pub fn check<M: Sharing>(
         &mut self,

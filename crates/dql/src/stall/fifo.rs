@@ -5,8 +5,8 @@ use crate::stall::Stall;
 use crate::stall::ages::{AgeClock, AgeLine};
 use crate::stall::detector::StallDetector;
 
-/// Detects a queue whose oldest unit in flight is older than a threshold: the device stopped, or the
-/// driver reports less than it was given.
+/// Detects a queue whose oldest unit in flight is older than a threshold: the device stopped, or
+/// the driver reports less than it was given.
 ///
 /// It compares ages, not the time since the last completion. So it also detects a queue in which
 /// something completes again and again while more is queued than ever completes.

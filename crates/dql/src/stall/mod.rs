@@ -6,7 +6,8 @@
 //! age is never understated, and overstated by at most an eighth of the threshold. One detector
 //! finds a device that stopped and a single object that was lost while others complete around it.
 //!
-//! [`FifoStallDetector`] is both parts for a queue without marks, whose oldest units complete first.
+//! [`FifoStallDetector`] is both parts for a queue without marks, whose oldest units complete
+//! first.
 
 mod ages;
 mod detector;
@@ -18,9 +19,9 @@ pub use ages::{AGES, AgeClock, AgeLine};
 pub use detector::StallDetector;
 pub use fifo::FifoStallDetector;
 
-/// A threshold for any link: 1 s. Longer than one object can take on a slow link, where a GSO
-/// packet of 64 KB takes 0.52 s at 1 Mbit/s; short enough that the owner can act before transports
-/// give up a connection.
+/// A threshold for any link: 1 s. It is longer than one object takes on a slow link, where a GSO
+/// packet of 64 KB takes 0.52 s at 1 Mbit/s. It is short enough to act before transports abort a
+/// connection.
 pub const DEFAULT_THRESHOLD_NS: u64 = 1_000_000_000;
 
 /// A queue without completions.

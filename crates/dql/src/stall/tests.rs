@@ -57,7 +57,7 @@ impl Both {
 }
 
 #[test]
-fn a_stall_is_found_at_the_threshold_and_reported_until_it_ends() {
+fn stall_is_reported_from_threshold_to_end() {
     let mut both = Both::new();
     let age = both.send(5);
     let queued = both.ledger.num_queued();
@@ -96,7 +96,7 @@ fn a_lost_unit_is_found_while_others_complete() {
 }
 
 #[test]
-fn units_that_complete_in_any_order_are_no_stall() {
+fn reordered_completions_are_not_a_stall() {
     let mut both = Both::new();
     let mut in_flight = std::vec::Vec::new();
     let mut random = 1_u64;
@@ -121,7 +121,7 @@ fn units_that_complete_in_any_order_are_no_stall() {
 }
 
 #[test]
-fn a_repair_heals_the_ages_of_what_stays_in_flight() {
+fn ages_restart_at_a_repair() {
     let mut both = Both::new();
     let mut ages: std::vec::Vec<u32> = (0..6).map(|n| both.send(n * AGE_NS)).collect();
     both.completes(&[]);
@@ -136,7 +136,7 @@ fn a_repair_heals_the_ages_of_what_stays_in_flight() {
 }
 
 #[test]
-fn a_lower_threshold_finds_no_stall_in_what_was_just_sent() {
+fn lower_threshold_ignores_recent_packets() {
     let mut both = Both::new();
     both.send(0);
     both.check(0);
@@ -160,7 +160,7 @@ fn a_reset_forgets_everything_in_flight() {
 }
 
 #[test]
-fn a_ring_full_of_forgotten_packets_is_a_stall() {
+fn ring_full_of_stale_packets_is_a_stall() {
     let mut both = Both::new();
     let check = |both: &mut Both, now_ns| {
         let num_queued = both.ledger.num_queued();

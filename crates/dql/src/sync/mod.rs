@@ -1,5 +1,5 @@
-//! The atomics of this crate, or loom's when a model check is built (`--cfg loom`), so that what
-//! is checked is the product's own source. Not part of the public interface.
+//! The atomics of this crate, or those of loom in a model check (`--cfg loom`), so that the model
+//! checks the product's own source. Not part of the public interface.
 
 #[cfg(any(loom, target_has_atomic = "64"))]
 mod one_word;
@@ -20,7 +20,7 @@ pub use core::sync::atomic::{Ordering, fence};
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-// The models of what stands on it use the plain one; the other has models of its own.
+// Models of other types use the single atomic; `TwoSlots` has models of its own.
 #[cfg(any(loom, target_has_atomic = "64"))]
 pub use one_word::SingleWriterU64;
 #[cfg(all(not(loom), target_has_atomic = "32", not(target_has_atomic = "64")))]

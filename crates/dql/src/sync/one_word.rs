@@ -15,8 +15,9 @@ impl SingleWriterU64 {
         SingleWriterU64(AtomicU64::new(value))
     }
 
-    /// Acquire, with the Release of `store`: whoever sees a value sees all that its writer wrote
-    /// before it. The variant in two slots cannot do with less, so both promise the same.
+    /// Acquire, paired with the Release of `store`: a reader of a value sees everything that its
+    /// writer wrote before it. The variant with two slots needs these orderings, so both give the
+    /// same guarantee.
     #[inline]
     pub fn load(&self) -> u64 {
         self.0.load(Ordering::Acquire)

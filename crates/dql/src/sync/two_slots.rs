@@ -2,15 +2,15 @@ use super::{AtomicU32, Ordering};
 
 /// A `u64` with one writer and any number of readers, for targets without 64-bit atomics.
 ///
-/// Two slots take turns. The writer fills the one that is not whole, then publishes its number, so
-/// a reader always has a whole slot to read: it never waits, also not when it runs in an interrupt
-/// that came in the middle of a store. Only a reader during whose look a store was finished looks
-/// again, so that it looks at most once more than there were stores meanwhile.
+/// The writer alternates between two slots: it fills the inactive one, then publishes its number.
+/// So a reader always has a complete slot and never waits, even if it is an interrupt handler that
+/// interrupted a store. A load is repeated only if a store completed in the meantime, so it reads
+/// at most once more than there were stores.
 #[derive(Debug)]
 pub struct TwoSlots {
-    /// Stores so far, wrapping; the lowest bit is the slot that is whole. A count and not only the
-    /// bit, since two stores between two looks would leave the bit as it was. (2^32 stores within
-    /// one load would go unseen.)
+    /// Stores so far, wrapping; the lowest bit selects the complete slot. A counter and not only
+    /// that bit, because two stores between two reads would leave the bit unchanged. (2^32 stores
+    /// within one load would not be detected.)
     stores: AtomicU32,
     slots: [Slot; 2],
 }
@@ -50,14 +50,14 @@ impl TwoSlots {
         new!(value)
     }
 
-    /// Whoever sees a value sees all that its writer wrote before it.
+    /// A reader of a value sees everything that its writer wrote before it.
     #[inline]
     pub fn load(&self) -> u64 {
         let mut stores = self.stores.load(Ordering::Acquire);
         loop {
             let value = self.slot(stores).load();
-            // A half of a later store in this slot was read with Acquire, so that this look sees
-            // the count published before it.
+            // If half of a later store in this slot was read, it was read with Acquire, so this
+            // load sees the count published before that store.
             let again = self.stores.load(Ordering::Acquire);
             if again == stores {
                 return value;
@@ -79,9 +79,9 @@ impl TwoSlots {
         &self.slots[(stores & 1) as usize]
     }
 
-    /// What a load without the second look would return: its model has to fail.
+    /// A load without the second read of the count: its model must fail.
     #[cfg(loom)]
-    pub fn load_with_one_look(&self) -> u64 {
+    pub fn load_without_recheck(&self) -> u64 {
         self.slot(self.stores.load(Ordering::Acquire)).load()
     }
 }
@@ -95,7 +95,7 @@ impl Slot {
 
     #[inline]
     fn store(&self, value: u64) {
-        // Release: whoever reads a half of this store sees the count of the store before.
+        // Release: a reader of half of this store sees the count of the previous store.
         self.low.store(value as u32, Ordering::Release);
         self.high.store((value >> 32) as u32, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! Permits for tasks, under a limit that is learnt.
+//! Permits for tasks, under a measured limit.
 
 use core::fmt;
 use core::future::Future;
@@ -7,32 +7,32 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Ticket, TooManyWaiters, Turns};
+use super::{Ticket, TooManyWaiters, WaitQueue};
 use crate::{Config, Dql, Error, Snapshot};
 
-/// Tasks that may wait at a time, if nobody says otherwise.
+/// Default capacity of the wait queue, in tasks.
 const WAITERS: usize = 65_536;
 
-/// Holds tasks back by what a service has not finished yet: as much in flight as keeps it busy, and
-/// no more. In place of a concurrency that somebody guessed.
+/// Limits the work in flight of a service: as much as keeps it busy, and no more. It replaces a
+/// guessed concurrency.
 ///
-/// # What it fits
-/// **One bottleneck that works off what it is given in turn**: a link, a disk, a device, a single thread.
-/// More under way than keeps that busy only waits there.
+/// # Suitable services
+/// **One bottleneck that processes its work in order**: a link, a disk, a device, a single thread.
+/// More work in flight than keeps it busy only waits there.
 ///
-/// **Not a service that works on many things side by side** (a pool of workers, a store that
-/// answers 64 requests at once in the time of one). The rule raises the limit when everything that
-/// was under way completes and more was wanted. There completions come one by one, never does all
-/// of it complete, and the limit stays at 2 or 3 objects however many the service could take. Use a
-/// semaphore of the service's width there, or a limiter that learns from latency; or count batches,
-/// where each batch is sent and awaited as a whole.
+/// **Not a service that processes many requests in parallel** (a worker pool, a store that answers
+/// 64 requests in the time of one). The rule raises the limit when everything in flight completes
+/// while more work was waiting. Such a service completes requests one by one and never all of them,
+/// so the limit stays at 2 or 3 objects. Use a semaphore of the service's width or a latency-based
+/// limiter instead, or count batches: send each batch and await it as a whole.
 ///
 /// # Use
-/// Count what the service spends its time on: bytes for uploads, requests for a service whose cost is
-/// per request. The limit is that of [`Dql`], learnt from what completes; one object may exceed it.
+/// Count the unit that determines the service's time: bytes for uploads, requests for a service
+/// with a fixed cost per request. The limit is that of [`Dql`], measured from completions. One
+/// object may exceed it.
 ///
-/// Cheap to clone; clones share the limit. No runtime, no thread and no timer of its own. Permits
-/// are given in the order in which they were asked for.
+/// Cheap to clone; clones share the limit. It has no runtime, thread or timer. Permits are granted
+/// in the order of the requests.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -46,9 +46,9 @@ const WAITERS: usize = 65_536;
 /// # block_on(async {
 /// let uploads = taut_dql::tasks::Limiter::new();
 /// for chunk in [[0; 1000], [1; 1000]] {
-///     let permit = uploads.acquire(1000).await?; // waits while enough is under way
+///     let permit = uploads.acquire(1000).await?; // waits for room
 ///     upload(&chunk).await; // in a task of its own, with the permit
-///     drop(permit); // done, or given up: either way nothing of it is in flight
+///     drop(permit); // completed or cancelled: no longer in flight
 /// }
 /// # Ok::<(), taut_dql::tasks::AcquireError>(()) }).unwrap();
 /// ```
@@ -58,23 +58,23 @@ pub struct Limiter {
 }
 
 struct LimiterState {
-    /// What times count from.
+    /// The origin of all times.
     start: Instant,
     state: Mutex<State>,
 }
 
 struct State {
     dql: Dql,
-    turns: Turns,
+    waiters: WaitQueue,
 }
 
-/// Why there is no permit.
+/// The reason why no permit was granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// As many tasks wait as may.
+    /// The wait queue is full.
     TooManyWaiters(TooManyWaiters),
-    /// It cannot be counted.
+    /// The units cannot be counted.
     Uncountable(Error),
 }
 
@@ -90,14 +90,14 @@ impl fmt::Display for AcquireError {
 impl core::error::Error for AcquireError {}
 
 impl Limiter {
-    /// A limiter that learns its limit from 0: the first task goes alone.
+    /// A limiter whose limit starts at 0: the first task is admitted alone.
     #[must_use]
     pub fn new() -> Self {
         Self::from_dql(Dql::new(0), WAITERS)
     }
 
-    /// A limiter with settings of the caller's, in the caller's units, for at most `waiters` tasks
-    /// that wait.
+    /// A limiter with explicit settings, in the caller's units, for at most `waiters` waiting
+    /// tasks.
     ///
     /// # Errors
     /// Those of [`Config::validate`].
@@ -113,18 +113,18 @@ impl Limiter {
                 start: Instant::now(),
                 state: Mutex::new(State {
                     dql,
-                    turns: Turns::new(waiters),
+                    waiters: WaitQueue::new(waiters),
                 }),
             }),
         }
     }
 
-    /// Waits in turn for room, and takes `units` of it. Dropping the future gives the place up and
+    /// Waits in order for room, and takes `units` of it. Dropping the future releases the place and
     /// takes nothing.
     ///
     /// # Errors
-    /// When it is polled: [`AcquireError::TooManyWaiters`]; [`AcquireError::Uncountable`] for more than
-    /// [`MAX_OBJECT`](crate::MAX_OBJECT) units.
+    /// When it is polled: [`AcquireError::TooManyWaiters`]; [`AcquireError::Uncountable`] for more
+    /// than [`MAX_OBJECT`](crate::MAX_OBJECT) units.
     pub fn acquire(&self, units: u32) -> Acquire {
         Acquire {
             limiter: self.clone(),
@@ -133,25 +133,25 @@ impl Limiter {
         }
     }
 
-    /// Takes `units` if there is room and nobody waits for it.
+    /// Takes `units` if there is room and no task waits for it.
     ///
     /// # Errors
     /// [`AcquireError::Uncountable`] for more than [`MAX_OBJECT`](crate::MAX_OBJECT) units.
     pub fn try_acquire(&self, units: u32) -> Result<Option<Permit>, AcquireError> {
         let mut state = self.lock();
-        if !state.turns.is_empty() || !state.dql.has_room() {
+        if !state.waiters.is_empty() || !state.dql.has_room() {
             return Ok(None);
         }
         state.dql.queued(units).map_err(AcquireError::Uncountable)?;
         Ok(Some(self.permit(units)))
     }
 
-    /// Tasks that wait.
+    /// Returns the number of waiting tasks.
     pub fn waiting(&self) -> usize {
-        self.lock().turns.len()
+        self.lock().waiters.len()
     }
 
-    /// Everything else at this moment.
+    /// Returns the state of the limit.
     pub fn snapshot(&self) -> Snapshot {
         self.lock().dql.snapshot()
     }
@@ -173,8 +173,8 @@ impl Limiter {
         let mut state = self.lock();
         // Read under the lock: times must not go back.
         let now_ns = self.shared.start.elapsed().as_nanos() as u64;
-        let told = state.dql.completed(units, now_ns);
-        debug_assert!(told.is_ok(), "{told:?}");
+        let counted = state.dql.completed(units, now_ns);
+        debug_assert!(counted.is_ok(), "{counted:?}");
         wake_next(state);
     }
 }
@@ -191,36 +191,36 @@ impl fmt::Debug for Limiter {
         f.debug_struct("Limiter")
             .field("limit", &state.dql.limit())
             .field("in_flight", &state.dql.in_flight())
-            .field("waiting", &state.turns.len())
+            .field("waiting", &state.waiters.len())
             .finish()
     }
 }
 
-/// Wakes whoever is next if there is room for it, after the lock is let go of.
+/// Wakes the first waiting task if there is room for it, after the lock is released.
 fn wake_next(state: MutexGuard<'_, State>) {
     let next = match state.dql.has_room() {
-        true => state.turns.first().cloned(),
+        true => state.waiters.first().cloned(),
         false => None,
     };
     drop(state);
     next.into_iter().for_each(Waker::wake);
 }
 
-/// Room that was taken. Dropping it says that the work is over, done or not.
+/// A permit. Dropping it completes the work, whether done or not.
 #[derive(Debug)]
-#[must_use = "dropping it at once says that the work is over"]
+#[must_use = "dropping it immediately completes the work"]
 pub struct Permit {
     limiter: Limiter,
     units: u32,
 }
 
 impl Permit {
-    /// How much of the limit it takes, in units.
+    /// Returns the units that it takes of the limit.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// The work is over. The same as dropping it.
+    /// Completes the work. The same as dropping the permit.
     pub fn complete(self) {}
 }
 
@@ -230,8 +230,8 @@ impl Drop for Permit {
     }
 }
 
-/// The future of [`Limiter::acquire`]. It is not fused: polled again after it was ready, it asks
-/// for another permit.
+/// The future of [`Limiter::acquire`]. It is not fused: if it is polled again after it was ready,
+/// it requests another permit.
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is awaited"]
 pub struct Acquire {
@@ -247,13 +247,13 @@ impl Future for Acquire {
         let this = &mut *self;
         let mut state = this.limiter.lock();
         let first = match &this.place {
-            Some(place) => state.turns.is_first(place),
-            None => state.turns.is_empty(),
+            Some(place) => state.waiters.is_first(place),
+            None => state.waiters.is_empty(),
         };
         if first && state.dql.has_room() {
             let taken = state.dql.queued(this.units);
             if let Some(place) = this.place.take() {
-                state.turns.leave(place);
+                state.waiters.leave(place);
             }
             wake_next(state);
             return Poll::Ready(match taken {
@@ -262,8 +262,8 @@ impl Future for Acquire {
             });
         }
         match &this.place {
-            Some(place) => state.turns.renew(place, context.waker()),
-            None => match state.turns.join(context.waker()) {
+            Some(place) => state.waiters.set_waker(place, context.waker()),
+            None => match state.waiters.join(context.waker()) {
                 Ok(place) => this.place = Some(place),
                 Err(error) => return Poll::Ready(Err(AcquireError::TooManyWaiters(error))),
             },
@@ -276,7 +276,7 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
             let mut state = self.limiter.lock();
-            state.turns.leave(place);
+            state.waiters.leave(place);
             wake_next(state);
         }
     }

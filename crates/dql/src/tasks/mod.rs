@@ -1,11 +1,10 @@
-//! What tasks need that wait for a limit: a limiter of permits, and places in turn for whoever
-//! builds another.
+//! Limits for tasks: a limiter of permits, and a queue of waiting tasks for other limiters.
 //!
-//! Behind the feature `tasks`, which needs `std` for a lock and a clock. There is no runtime here:
-//! a task is whatever has a waker.
+//! Behind the feature `tasks`, which needs `std` for a lock and a clock. There is no runtime: a
+//! task is anything with a waker.
 
 mod limiter;
-mod turns;
+mod wait_queue;
 
 pub use limiter::{Acquire, AcquireError, Limiter, Permit};
-pub use turns::{Ticket, TooManyWaiters, Turns};
+pub use wait_queue::{Ticket, TooManyWaiters, WaitQueue};

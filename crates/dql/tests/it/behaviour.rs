@@ -15,15 +15,15 @@ macro_rules! both_variants {
 both_variants!(
     starts_empty_and_lets_one_object_through,
     limit_of_the_configuration_counts_at_once,
-    grows_by_what_was_queued_and_completed_within_the_interval,
+    grows_by_units_queued_and_completed_within_the_interval,
     grows_by_the_previous_excess_too,
     cut_waits_until_strictly_after_the_hold_time,
     endless_hold_time_never_cuts,
-    smallest_sample_decides_and_no_slack_cancels_the_cut,
+    smallest_slack_decides_and_zero_cancels,
     idle_time_does_not_restart_the_window,
     excess_is_forgotten_when_the_limit_changes,
     limit_is_clamped_at_the_next_completion,
-    limit_set_by_hand_gives_room_at_the_next_completion,
+    explicit_limit_applies_at_the_next_completion,
     reset_gives_the_right_room_at_once,
     oversized_objects_change_nothing,
     two_to_the_31_in_flight_are_refused,
@@ -51,12 +51,12 @@ fn queue_all<Q: Queue>(queue: &mut Q, objects: &[u32]) {
 }
 
 fn complete<Q: Queue>(queue: &mut Q, units: u32, now_ns: u64) -> Snapshot {
-    queue.completed(units, now_ns).expect("what was in flight");
+    queue.completed(units, now_ns).expect("units in flight");
     queue.snapshot()
 }
 
-/// Asserts that the operation is refused so, and that not one field is different after it.
-fn refused<Q: Queue>(
+/// Asserts that the operation returns this error and changes no field.
+fn rejected<Q: Queue>(
     queue: &mut Q,
     error: Error,
     operate: impl FnOnce(&mut Q) -> Result<(), Error>,
@@ -101,7 +101,7 @@ fn limit_of_the_configuration_counts_at_once<Q: Queue>() {
     assert_eq!(queue.snapshot().room, 0);
 }
 
-fn grows_by_what_was_queued_and_completed_within_the_interval<Q: Queue>() {
+fn grows_by_units_queued_and_completed_within_the_interval<Q: Queue>() {
     let mut queue: Q = with_limit(1000, 0);
     queue_all(&mut queue, &[800]);
     complete(&mut queue, 300, 1);
@@ -114,7 +114,7 @@ fn grows_by_the_previous_excess_too<Q: Queue>() {
     queue_all(&mut queue, &[5000]);
     assert_eq!(complete(&mut queue, 2000, 1).prev_over_limit, 1000);
     queue_all(&mut queue, &[3000]);
-    // All 3,000 of before are done and nothing of what came after: the excess alone.
+    // All 3,000 units queued before are complete, and none queued after: the excess alone.
     assert_eq!(complete(&mut queue, 3000, 2).limit, 5000);
 }
 
@@ -138,7 +138,7 @@ fn endless_hold_time_never_cuts<Q: Queue>() {
     assert_eq!(complete(&mut queue, 1, u64::MAX).limit, 10_000);
 }
 
-fn smallest_sample_decides_and_no_slack_cancels_the_cut<Q: Queue>() {
+fn smallest_slack_decides_and_zero_cancels<Q: Queue>() {
     for (busiest, limit) in [(2000, 4000), (5000, 10_000)] {
         let mut queue: Q = with_limit(10_000, 1000);
         queue_all(&mut queue, &[10_000]);
@@ -164,7 +164,7 @@ fn idle_time_does_not_restart_the_window<Q: Queue>() {
     }
     queue_all(&mut queue, &[60_000]);
     complete(&mut queue, 1000, 5001);
-    // The first busy sample after the idle time decides alone.
+    // Only the first busy sample after the idle time counts.
     assert_eq!(complete(&mut queue, 20_000, 5002).limit, 40_000);
 }
 
@@ -194,7 +194,7 @@ fn limit_is_clamped_at_the_next_completion<Q: Queue>() {
     assert_eq!(complete(&mut queue, 0, 0).limit, 4000);
 }
 
-fn limit_set_by_hand_gives_room_at_the_next_completion<Q: Queue>() {
+fn explicit_limit_applies_at_the_next_completion<Q: Queue>() {
     let mut queue: Q = fresh(Config::default());
     queue.set(Setting::Limit(7000)).expect("a limit");
     assert_eq!(
@@ -239,7 +239,7 @@ fn oversized_objects_change_nothing<Q: Queue>() {
     let mut queue: Q = fresh(Config::default());
     queue_all(&mut queue, &[5]);
     for units in [MAX_OBJECT + 1, u32::MAX - 4, u32::MAX] {
-        refused(&mut queue, Error::ObjectTooLarge { units }, |queue| {
+        rejected(&mut queue, Error::ObjectTooLarge { units }, |queue| {
             queue.queued(units)
         });
     }
@@ -253,7 +253,7 @@ fn two_to_the_31_in_flight_are_refused<Q: Queue>() {
     complete(&mut queue, 1, 0);
     queue_all(&mut queue, &[MAX_OBJECT; 8]);
     let in_flight = 8 * MAX_OBJECT;
-    refused(
+    rejected(
         &mut queue,
         Error::TooMuchInFlight {
             units: 8,
@@ -267,7 +267,7 @@ fn two_to_the_31_in_flight_are_refused<Q: Queue>() {
         units: 1,
         in_flight: i32::MAX as u32,
     };
-    refused(&mut queue, full, |queue| queue.queued(1));
+    rejected(&mut queue, full, |queue| queue.queued(1));
     queue_all(&mut queue, &[0]);
     assert_eq!(complete(&mut queue, i32::MAX as u32, 1).in_flight, 0);
 }
@@ -278,7 +278,7 @@ fn over_completion_changes_nothing<Q: Queue>() {
         units: 1,
         in_flight: 0,
     };
-    refused(&mut queue, nothing, |queue| queue.completed(1, 9));
+    rejected(&mut queue, nothing, |queue| queue.completed(1, 9));
     queue_all(&mut queue, &[100, 50]);
     complete(&mut queue, 30, 10);
     for units in [121, u32::MAX] {
@@ -286,7 +286,7 @@ fn over_completion_changes_nothing<Q: Queue>() {
             units,
             in_flight: 120,
         };
-        refused(&mut queue, error, |queue| queue.completed(units, 99));
+        rejected(&mut queue, error, |queue| queue.completed(units, 99));
     }
     assert_eq!(complete(&mut queue, 120, 11).in_flight, 0);
 }
@@ -303,7 +303,7 @@ fn settings_out_of_range_change_nothing<Q: Queue>() {
         Setting::MinLimit(limit),
         Setting::MaxLimit(limit),
     ] {
-        refused(&mut queue, Error::LimitTooLarge { limit }, |queue| {
+        rejected(&mut queue, Error::LimitTooLarge { limit }, |queue| {
             queue.set(setting)
         });
     }
@@ -311,14 +311,14 @@ fn settings_out_of_range_change_nothing<Q: Queue>() {
         min_limit: 21,
         max_limit: 20,
     };
-    refused(&mut queue, crossed, |queue| {
+    rejected(&mut queue, crossed, |queue| {
         queue.set(Setting::MinLimit(21))
     });
     let crossed = Error::MinAboveMax {
         min_limit: 10,
         max_limit: 9,
     };
-    refused(&mut queue, crossed, |queue| queue.set(Setting::MaxLimit(9)));
+    rejected(&mut queue, crossed, |queue| queue.set(Setting::MaxLimit(9)));
     queue
         .set(Setting::MinLimit(20))
         .expect("a bound equal to the other");
@@ -410,7 +410,7 @@ fn errors_say_what_is_allowed() {
             ["12", "11"],
         ),
         (
-            Error::ObservedTooMuch {
+            Error::ObservedAboveInFlight {
                 observed: 31,
                 in_flight: 30,
             },
@@ -431,7 +431,7 @@ fn errors_say_what_is_allowed() {
             ["16", "15"],
         ),
         (
-            Error::InFlightTooLarge {
+            Error::RepairTooLarge {
                 in_flight: 2147483648,
             },
             ["2147483648", "2147483647"],

@@ -1,4 +1,4 @@
-//! Every recorded vector, line by line, through both variants.
+//! Plays every recorded vector, line by line, through both variants.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use taut_dql::Dql;
 use crate::player::Player;
 use crate::queue::{Halves, Queue};
 
-/// How many vectors there are; fewer would mean that some are no longer played.
+/// Number of vectors; fewer would mean that some are no longer played.
 const VECTORS: usize = 17;
 
 fn vectors() -> Vec<PathBuf> {
@@ -35,7 +35,7 @@ fn expected_rows(expected_file: &Path) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Compares every line and returns how many there were.
+/// Compares every line. Returns the number of lines.
 fn compare<Q: Queue>(operations: &Path) -> usize {
     let expected_file = operations.with_extension("expected");
     let expected = expected_rows(&expected_file);
@@ -90,9 +90,9 @@ fn rows(lines: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn numbers_that_no_field_can_hold_are_refused_operations() {
+fn numbers_out_of_range_are_rejected_operations() {
     let fresh = "0 0 0 0 0 0 4294967295 0 0 0 0";
-    let refused = [
+    let rejected = [
         "init 18446744073710",
         "set limit 4294967296",
         "set limit 1879048193",
@@ -103,7 +103,7 @@ fn numbers_that_no_field_can_hold_are_refused_operations() {
         "q 4294967296",
         "c 4294967296",
     ];
-    for line in refused {
+    for line in rejected {
         assert_eq!(
             rows(&["init 1000", line, "set limit 0"]),
             [fresh, "error", fresh],
@@ -113,7 +113,7 @@ fn numbers_that_no_field_can_hold_are_refused_operations() {
 }
 
 #[test]
-fn crossing_bounds_are_refused_both_ways() {
+fn crossing_bounds_are_rejected_in_both_directions() {
     let lines = [
         "init 1",
         "set max_limit 10",
@@ -128,7 +128,7 @@ fn crossing_bounds_are_refused_both_ways() {
 }
 
 #[test]
-fn malformed_lines_say_what_is_allowed() {
+fn malformed_line_error_lists_allowed_values() {
     let malformed = [
         "q",
         "q x",

@@ -9,7 +9,7 @@ use taut_dql::stall::{DEFAULT_THRESHOLD_NS, FifoStallDetector};
 
 const MS: u64 = 1_000_000;
 
-/// The detector and its input, with a clock that it does not have: when each object was queued.
+/// The detector, its input and the time at which each object was queued.
 struct Watched {
     detector: FifoStallDetector,
     objects: VecDeque<(u32, u64)>,
@@ -111,7 +111,7 @@ fn empty_queue_is_never_stalled() {
 }
 
 #[test]
-fn burst_after_an_idle_time_begins_young() {
+fn burst_after_an_idle_time_has_age_zero() {
     let mut watched = Watched::new(100 * MS, 0);
     watched.queue(10, 0);
     watched.complete(10, MS);
@@ -242,7 +242,7 @@ fn default_threshold_is_one_second() {
 
 /// A deep queue with a completion for each unit.
 #[test]
-fn deep_queue_below_the_threshold_is_no_stall() {
+fn deep_queue_is_not_a_stall() {
     for (depth, threshold_ns) in [(500_u64, 1300), (500, 10_000), (40, 100), (7800, 9000)] {
         let mut watched = Watched::new(threshold_ns, 0);
         for now_ns in 1..20_000 {

@@ -1,4 +1,4 @@
-//! What is particular to the two-thread variant: how it is held, split, and reset.
+//! The two-thread variant: how it is held, split and reset.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,18 +8,18 @@ use taut_dql::{Config, Error, Shared, reset, split};
 static IN_A_STATIC: Shared = Shared::new();
 
 #[test]
-fn a_static_can_be_split_once() {
+fn static_can_be_split_once() {
     let (mut sender, mut completer) =
         split(&IN_A_STATIC, Config::default(), 0).expect("the first split");
     let again = split(&IN_A_STATIC, Config::default(), 0);
     assert_eq!(again.err(), Some(Error::AlreadySplit));
     sender.queued(10).expect("an object");
-    completer.completed(10, 1).expect("what was in flight");
+    completer.completed(10, 1).expect("units in flight");
     assert_eq!(IN_A_STATIC.snapshot(), completer.snapshot());
 }
 
 #[test]
-fn a_refused_configuration_does_not_use_up_the_split() {
+fn rejected_configuration_does_not_use_up_the_split() {
     let shared = Shared::default();
     let crossed = Config {
         min_limit: 2,
@@ -49,14 +49,14 @@ fn halves_of_two_queues_cannot_be_reset_together() {
     let before = (one.snapshot(), other.snapshot());
     assert_eq!(
         reset(&mut sender, &mut other_completer, 5),
-        Err(Error::NotTheSameQueue)
+        Err(Error::DifferentQueues)
     );
     assert_eq!((one.snapshot(), other.snapshot()), before);
     assert_eq!((completer.in_flight(), other_sender.in_flight()), (7, 0));
 }
 
 #[test]
-fn each_reset_starts_an_epoch_for_everybody() {
+fn each_reset_starts_an_epoch_for_both_halves() {
     let shared = Arc::new(Shared::new());
     let (mut sender, mut completer) =
         split(shared.clone(), Config::default(), 0).expect("the first split");
@@ -75,7 +75,7 @@ fn each_reset_starts_an_epoch_for_everybody() {
     }
 }
 
-/// How many objects go through a queue, and whether each completion found them in flight.
+/// Sends objects through a queue and checks that each completion finds its units in flight.
 fn pump<S>(shared: S, observer: &Shared, objects: u32)
 where
     S: core::ops::Deref<Target = Shared> + Clone + Send,
@@ -102,15 +102,13 @@ where
             let (mut done, mut now_ns) = (0_u64, 0);
             while done < total {
                 let in_flight = completer.in_flight();
-                // Part of it, so that samples of all kinds come about.
+                // A part of the units, so that all kinds of samples occur.
                 let units = if now_ns % 3 == 0 {
                     in_flight
                 } else {
                     in_flight / 2
                 };
-                completer
-                    .completed(units, now_ns)
-                    .expect("what was in flight");
+                completer.completed(units, now_ns).expect("units in flight");
                 done += u64::from(units);
                 now_ns += 1;
                 thread::yield_now();
@@ -121,7 +119,7 @@ where
             let mut last = 0;
             while last != total as u32 {
                 let seen = observer.snapshot();
-                // Less than 2^31 goes through in all, so a total that goes back would show.
+                // Less than 2^31 units in total, so a total that decreases is detected.
                 assert!(seen.num_completed >= last && seen.num_queued >= seen.num_completed);
                 assert!(seen.in_flight <= total as u32);
                 last = seen.num_completed;

@@ -1,4 +1,4 @@
-//! Permits for tasks: fair, bounded, and nothing leaks, whatever is dropped.
+//! Permits for tasks: fair, bounded, and without leaks when futures are dropped.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,7 +21,7 @@ impl Wake for Woken {
     }
 }
 
-/// One that waits.
+/// A waiting task.
 struct Task {
     woken: Arc<Woken>,
     seen: usize,
@@ -75,13 +75,13 @@ fn first_come_first_served() {
     }
     assert!(
         limiter.try_acquire(1).expect("countable").is_none(),
-        "nobody overtakes"
+        "tasks are served in order"
     );
     drop(held);
     for at in 0..5 {
         let woken: Vec<_> = tasks.iter_mut().map(Task::was_woken).collect();
         assert_eq!(woken.iter().position(|&it| it), Some(at), "{woken:?}");
-        // One that is not next asks in vain.
+        // A request that is not the first must keep waiting.
         if at < 4 {
             assert!(tasks[4].poll().is_pending());
         }
@@ -110,7 +110,7 @@ fn room_for_several_wakes_several() {
 }
 
 #[test]
-fn a_waiter_that_goes_passes_its_wake_up_on() {
+fn dropped_waiter_passes_its_wake_up_on() {
     let limiter = fixed(10, 100);
     let held = ready(Task::new(&limiter, 11).poll());
     let (mut first, mut second) = (Task::new(&limiter, 1), Task::new(&limiter, 1));
@@ -123,13 +123,13 @@ fn a_waiter_that_goes_passes_its_wake_up_on() {
 }
 
 #[test]
-fn who_waits_is_bounded_and_what_is_asked_for_is_checked() {
+fn waiters_are_bounded_and_units_are_checked() {
     let limiter = fixed(0, 1);
     let _held = ready(Task::new(&limiter, 1).poll());
     let mut waits = Task::new(&limiter, 1);
     assert!(waits.poll().is_pending());
     match Task::new(&limiter, 1).poll() {
-        Poll::Ready(Err(AcquireError::TooManyWaiters(error))) => assert_eq!(error.most, 1),
+        Poll::Ready(Err(AcquireError::TooManyWaiters(error))) => assert_eq!(error.max, 1),
         other => panic!("{other:?}"),
     }
     let limiter = Limiter::new();
@@ -150,14 +150,14 @@ fn who_waits_is_bounded_and_what_is_asked_for_is_checked() {
     assert!(Limiter::with_config(crossed, 1).is_err());
 }
 
-/// A service that works on one object at a time, each for as long as it is large.
+/// A service that processes one object at a time, in a time proportional to its size.
 #[test]
-fn the_limit_is_what_keeps_a_service_busy_and_little_more() {
+fn limit_keeps_a_service_busy_with_little_queueing() {
     let limiter = Limiter::new();
     let mut work: VecDeque<Permit> = VecDeque::new();
     let mut waiting: VecDeque<Task> = (0..64).map(|_| Task::new(&limiter, 1000)).collect();
     let (mut most, mut idle) = (0, 0);
-    for round in 0..10_000 {
+    for batch in 0..10_000 {
         for _ in 0..waiting.len() {
             let Some(mut task) = waiting.pop_front() else {
                 break;
@@ -173,13 +173,13 @@ fn the_limit_is_what_keeps_a_service_busy_and_little_more() {
                 }
             }
         }
-        if round > 1000 {
+        if batch > 1000 {
             most = most.max(work.len());
             idle += usize::from(work.is_empty());
         }
         work.pop_front();
     }
-    assert!(most <= 3, "{most} objects stand");
+    assert!(most <= 3, "{most} objects wait");
     assert_eq!(idle, 0);
 }
 
@@ -222,10 +222,10 @@ fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
 }
 
 proptest! {
-    /// Whatever is asked for, polled, dropped half-way or finished: who waits is woken when there
-    /// is room, and at the end nothing is in flight.
+    /// Requests, polls, drops and completions in any order: a waiting task is woken if there is
+    /// room, and nothing stays in flight at the end.
     #[test]
-    fn nothing_leaks_and_nobody_is_forgotten(
+        fn nothing_leaks_and_every_waiter_is_woken(
         steps in prop::collection::vec((0_u8..4, any::<usize>(), 0_u32..5_000), 1..200),
     ) {
         let limiter = Limiter::new();
@@ -244,7 +244,7 @@ proptest! {
                 2 if !held.is_empty() => drop(held.swap_remove(nth % held.len())),
                 _ => {}
             }
-            // A runtime polls what was woken.
+            // A runtime polls woken tasks.
             while let Some(at) = waiting.iter_mut().position(Task::was_woken) {
                 if let Poll::Ready(permit) = waiting[at].poll() {
                     held.push(permit.expect("permit"));

@@ -1,5 +1,5 @@
-//! The specification in plain integers: totals that never wrap, plain comparisons, no tricks.
-//! Shares nothing with the product but the types that both hand out.
+//! The specification in plain integers: totals that never wrap and plain comparisons. It shares
+//! only the public types with the product.
 
 use taut_dql::{Config, Error, Snapshot};
 
@@ -89,7 +89,7 @@ impl Model {
         let starved_before = self.prev_over_limit > 0 && all_prev_done;
         if starved_now || starved_before {
             let growth = (done - self.prev_total_queued).max(0) + self.prev_over_limit;
-            // A u32: only a limit set by hand between two completions can take it past the end.
+            // A u32: only an explicitly set limit between two completions can make it wrap.
             self.limit = (self.limit + growth) % TWO_TO_32;
             self.restart_window(now);
         } else if left > 0 && prev_left > 0 && !all_prev_done {
@@ -130,7 +130,7 @@ impl Model {
     pub fn observe_in_flight(&mut self, observed: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.in_flight() - i128::from(observed);
         if done < 0 {
-            return Err(Error::ObservedTooMuch {
+            return Err(Error::ObservedAboveInFlight {
                 observed,
                 in_flight: self.in_flight() as u32,
             });
@@ -144,7 +144,7 @@ impl Model {
     pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
         let real = i128::from(in_flight);
         if real >= TWO_TO_31 {
-            return Err(Error::InFlightTooLarge { in_flight });
+            return Err(Error::RepairTooLarge { in_flight });
         }
         let too_much = self.in_flight() - real;
         if too_much < 0 {
@@ -252,8 +252,8 @@ fn wrapped(total: i128) -> u32 {
     total.rem_euclid(TWO_TO_32) as u32
 }
 
-/// The difference when it is positive once read as an `i32`, else 0: what the specification's
-/// `pos` says, which is also defined for amounts further apart than 2^31.
+/// Returns the difference if it is positive as an `i32`, else 0: the specification's `pos`, which
+/// is also defined for amounts further apart than 2^31.
 fn positive_as_i32(difference: i128) -> i128 {
     let read = (difference + TWO_TO_31).rem_euclid(TWO_TO_32) - TWO_TO_31;
     read.max(0)

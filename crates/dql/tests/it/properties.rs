@@ -3,26 +3,26 @@
 use proptest::prelude::*;
 use taut_dql::{Config, Dql, Error, MAX_LIMIT, MAX_OBJECT, Snapshot};
 
-use crate::mend::Mend;
 use crate::model::Model;
 use crate::queue::{Halves, Setting};
+use crate::repair::Repair;
 
 #[derive(Clone, Debug)]
 enum Operation {
     Queue(u32),
     /// Queues until there is no room.
     Saturate(u32),
-    /// Completes this share of what is in flight, in 256ths.
+    /// Completes this fraction of the units in flight, in 256ths.
     CompleteShare(u32),
     Complete(u32),
-    /// Takes the totals a long way, so that they wrap again and again.
+    /// Advances the totals far, so that they wrap repeatedly.
     Turn(u32),
-    /// Queues so many of the largest objects, room or not.
+    /// Queues this many of the largest objects, with or without room.
     Flood(u32),
-    /// Takes back what was queued last.
+    /// Removes the object queued last.
     Unqueue,
     UnqueueSize(u32),
-    /// The device says that this share of what is in flight is outstanding, in 256ths.
+    /// Observes this fraction of the units in flight as outstanding, in 256ths.
     ObserveShare(u32),
     Observe(u32),
     Repair(u32),
@@ -79,14 +79,14 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// One variant beside the model.
+/// One variant and the model.
 struct Pair<Q> {
     queue: Q,
     model: Model,
     now_ns: u64,
 }
 
-impl<Q: Mend> Pair<Q> {
+impl<Q: Repair> Pair<Q> {
     fn new(config: Config) -> Self {
         let queue = Q::fresh(config, 5).expect("a valid configuration");
         Pair {
@@ -191,7 +191,7 @@ impl<Q: Mend> Pair<Q> {
         Ok(())
     }
 
-    /// Both answer the same, and are in the same state after it; a refusal changes nothing.
+    /// Both return the same and have the same state afterwards; an error changes nothing.
     fn agree<F, T>(&mut self, operate: F) -> Result<(), TestCaseError>
     where
         F: FnOnce(&mut Self) -> (Result<T, Error>, Result<T, Error>),
@@ -225,10 +225,14 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
-    fn owned_variant_is_the_model(
+        fn owned_variant_equals_the_model(
         config in any_config(),
         operations in prop::collection::vec(operation(), 1..200),
     ) {
@@ -241,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn two_thread_variant_is_the_model_from_every_side(
+        fn two_thread_variant_equals_the_model(
         config in any_config(),
         operations in prop::collection::vec(operation(), 1..200),
     ) {

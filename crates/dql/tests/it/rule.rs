@@ -1,4 +1,4 @@
-//! The rule and the ledger, each without the other half of `Dql`.
+//! The rule and the ledger, each without the other part of `Dql`.
 
 use proptest::prelude::*;
 use taut_dql::control::Control;
@@ -8,7 +8,7 @@ use taut_dql::sharing::{Local, Sharing, Threads};
 use taut_dql::{Config, Dql, Dynamic, Error, MAX_IN_FLIGHT, MAX_OBJECT, check_object};
 
 #[test]
-fn a_bad_configuration_is_refused() {
+fn invalid_configuration_is_rejected() {
     let config = Config {
         min_limit: 2,
         max_limit: 1,
@@ -38,13 +38,13 @@ fn ledger_below_zero_is_rejected_until_repaired<M: Sharing>() {
 }
 
 #[test]
-fn ledger_below_zero_is_rejected_until_repaired_in_both_variants() {
+fn ledger_below_zero_needs_a_repair() {
     ledger_below_zero_is_rejected_until_repaired::<Local>();
     ledger_below_zero_is_rejected_until_repaired::<Threads>();
 }
 
 #[test]
-fn check_object_adds_or_says_why_not() {
+fn check_object_adds_or_returns_the_reason() {
     assert_eq!(check_object(5, 0), Ok(5));
     assert_eq!(check_object(0, MAX_OBJECT), Ok(MAX_OBJECT));
     assert_eq!(check_object(MAX_IN_FLIGHT - 7, 7), Ok(MAX_IN_FLIGHT));
@@ -59,7 +59,7 @@ fn check_object_adds_or_says_why_not() {
     }
 }
 
-/// A rule with nothing but what every rule has.
+/// A rule with only the required methods.
 #[derive(Debug)]
 struct Half(u32);
 
@@ -79,7 +79,7 @@ impl Limit for Half {
 }
 
 #[test]
-fn a_rule_needs_three_methods() {
+fn rule_needs_three_methods() {
     let ledger = Ledger::<Local>::new(0);
     let mut control = Control::new(Half(0), 0);
     assert_eq!(
@@ -89,16 +89,16 @@ fn a_rule_needs_three_methods() {
     ledger.queued(1_000).expect("an object");
     ledger.note_blocked(1);
     let batch = ledger.batch(1_000, false, 1).expect("in flight");
-    let told =
+    let record_batch =
         |batch: &CompletionBatch| assert_eq!((batch.times_blocked, batch.rate_per_s), (0, 0));
-    assert_eq!(control.completed(&ledger, batch, false, told), 500);
+    assert_eq!(control.completed(&ledger, batch, false, record_batch), 500);
     assert_eq!((ledger.room(), control.rule().config().limit), (500, 500));
     control.reset(&ledger, 0, 2);
     assert_eq!((ledger.room(), ledger.in_flight()), (0, 0));
 }
 
 #[test]
-fn a_disabled_limit_still_learns() {
+fn disabled_limit_still_learns() {
     let ledger = Ledger::<Local>::new(0);
     let mut control = Control::new(Half(0), 0);
     control.set_disabled(&ledger, true);
@@ -111,10 +111,14 @@ fn a_disabled_limit_still_learns() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 500,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
-    fn under_a_control_it_decides_as_in_dql(
+        fn control_decides_as_dql(
         hold_time_ns in 0..1000_u64,
         rounds in prop::collection::vec((0..4_u32, 0..3000_u32, 0..=16_u64, 0..200_u64), 1..200),
     ) {
@@ -132,8 +136,8 @@ proptest! {
             now_ns += wait_ns;
             let units = (u64::from(ledger.in_flight()) * share / 16) as u32;
             if units > 0 {
-                dql.completed(units, now_ns).expect("what was in flight");
-                let batch = ledger.batch(units, false, now_ns).expect("what was in flight");
+                dql.completed(units, now_ns).expect("units in flight");
+                let batch = ledger.batch(units, false, now_ns).expect("units in flight");
                 control.completed(&ledger, batch, true, |_| ());
             }
             prop_assert_eq!(ledger.allowed(), dql.snapshot().adj_limit);

@@ -1,7 +1,7 @@
 //! Every state that small numbers can reach, in lockstep with the model.
 //!
 //! One unit here is 2^24, so that the 32-bit totals wrap after 256 units, the largest object is 15
-//! units, and 128 units in flight are refused: the code runs as if its counters had 8 bits.
+//! units, and 128 units in flight are rejected. The code runs as if its counters had 8 bits.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -37,7 +37,7 @@ struct Lockstep {
 }
 
 impl Lockstep {
-    /// A queue that has already moved `turned_units` through, so that its totals are on the way.
+    /// A queue that has already completed `turned_units`, so that its totals are not 0.
     fn new(turned_units: u32) -> Lockstep {
         let config = Config {
             max_limit: MAX_LIMIT_UNITS * UNIT,
@@ -77,7 +77,7 @@ impl Lockstep {
                 let in_flight = units * UNIT;
                 let got = self.dql.repair(in_flight, self.now_ns);
                 let expected = self.model.repair(in_flight, self.now_ns);
-                assert_eq!(got, expected, "by how much");
+                assert_eq!(got, expected, "the excess");
                 (got.map(|_| ()), expected.map(|_| ()))
             }
             Operation::Tick => {
@@ -110,7 +110,7 @@ impl Lockstep {
             "{operation:?} after {before:?}"
         );
         if got.is_err() {
-            assert_eq!(after, before, "{operation:?} was refused");
+            assert_eq!(after, before, "{operation:?} was rejected");
         }
         assert_eq!(self.dql.has_room(), self.model.room() >= 0);
     }
@@ -126,7 +126,7 @@ impl Lockstep {
         )
     }
 
-    /// What decides the future: everything but where the totals and the clock stand.
+    /// The state that determines the future: everything except the totals and the clock.
     fn relative(&self) -> Snapshot {
         let s = self.dql.snapshot();
         Snapshot {
@@ -140,7 +140,7 @@ impl Lockstep {
         }
     }
 
-    /// The same, but with the totals, so that each place before and after a wrap counts.
+    /// The state with the totals, so that each position before and after a wrap counts.
     fn absolute(&self) -> Snapshot {
         let s = self.dql.snapshot();
         let window_start_ns = (self.now_ns - s.window_start_ns).min(HOLD_NS + 1);
@@ -168,7 +168,7 @@ fn key(s: &Snapshot) -> u128 {
         s.min_limit,
         s.max_limit,
     ];
-    // The sample that is not there is u32::MAX: 255, which no slack reaches.
+    // A missing sample is u32::MAX: 255, which no slack reaches.
     let bytes = totals
         .into_iter()
         .chain(amounts)
@@ -188,10 +188,10 @@ struct Visited {
     closed: bool,
 }
 
-/// Breadth first, until nothing new is found or `most_states` are.
+/// Breadth first, until no new state is found or `max_states` are.
 fn explore(
     start: Lockstep,
-    most_states: usize,
+    max_states: usize,
     state: impl Fn(&Lockstep) -> Snapshot,
     operations: impl Fn(&Lockstep) -> Vec<Operation>,
 ) -> Visited {
@@ -205,7 +205,7 @@ fn explore(
             let mut to = from.clone();
             to.apply(operation);
             transitions += 1;
-            if seen.len() < most_states && seen.insert(key(&state(&to))) {
+            if seen.len() < max_states && seen.insert(key(&state(&to))) {
                 frontier.push_back(to);
             }
         }
@@ -214,11 +214,11 @@ fn explore(
         states: seen.len(),
         transitions,
         across_the_wrap,
-        closed: seen.len() < most_states,
+        closed: seen.len() < max_states,
     }
 }
 
-/// A sender that stops when there is no room, as it should; some sends fail.
+/// A sender that stops if there is no room, and some of whose sends fail.
 fn polite(lockstep: &Lockstep) -> Vec<Operation> {
     let mut operations = vec![
         Operation::Complete(0),
@@ -236,7 +236,7 @@ fn polite(lockstep: &Lockstep) -> Vec<Operation> {
     operations
 }
 
-/// Anything goes: over the limit up to 127 units in flight, and settings at any time.
+/// Any operation: above the limit up to 127 units in flight, and settings at any time.
 fn rude(_: &Lockstep) -> Vec<Operation> {
     vec![
         Operation::Queue(0),
@@ -266,7 +266,7 @@ fn rude(_: &Lockstep) -> Vec<Operation> {
 
 #[test]
 fn every_state_of_a_polite_sender() {
-    // The counts are part of the test: fewer states would mean that less is checked.
+    // The counts are part of the test: fewer states would mean less coverage.
     let visited = explore(Lockstep::new(0), 1_000_000, Lockstep::relative, polite);
     let all = Visited {
         states: 269_604,
@@ -278,7 +278,7 @@ fn every_state_of_a_polite_sender() {
 }
 
 #[test]
-fn every_state_of_a_polite_sender_around_the_wrap() {
+fn polite_sender_states_around_the_wrap() {
     let visited = explore(Lockstep::new(250), 1_000_000, Lockstep::relative, polite);
     let all = Visited {
         states: 269_604,
@@ -301,10 +301,10 @@ fn states_of_a_rude_sender_around_the_wrap() {
     assert_eq!(visited, first);
 }
 
-/// As above, but from 120 units in flight: where the next object may be one too many, and where a
-/// wrapped difference would first be read with the wrong sign.
+/// The same from 120 units in flight, where the next object can be too much, and where a wrapped
+/// difference would first have the wrong sign.
 #[test]
-fn states_of_a_rude_sender_near_the_most_in_flight() {
+fn states_near_the_maximum_in_flight() {
     let mut start = Lockstep::new(250);
     for _ in 0..8 {
         start.apply(Operation::Queue(15));

@@ -1,14 +1,14 @@
-//! A saturated sender on a link of 1 Gbit/s with 1,514-byte packets: where the limit settles when
-//! completions are reported at certain times only. The figures are those of the specification.
+//! A saturated sender on a link of 1 Gbit/s with 1,514-byte packets: the steady limit for given
+//! completion times. The values are those of the specification.
 
 use taut_dql::Dql;
 
 const PACKET_BYTES: u32 = 1514;
-/// 125 bytes each microsecond.
+/// 125 bytes per microsecond.
 const NS_PER_BYTE: u64 = 8;
 const US: u64 = 1000;
 
-/// A device that sends one packet after the other, and reports only when asked.
+/// A device that sends one packet after another and reports when polled.
 #[derive(Default)]
 struct Wire {
     finish_ns: std::collections::VecDeque<u64>,
@@ -57,7 +57,7 @@ fn saturate(gaps: u64, gap_ns: impl Fn(u64) -> u64) -> Outcome {
         now_ns += gap_ns(gap);
         let bytes = wire.reap(now_ns);
         if bytes > 0 {
-            dql.completed(bytes, now_ns).expect("what was in flight");
+            dql.completed(bytes, now_ns).expect("units in flight");
         }
     }
     Outcome {
@@ -67,14 +67,14 @@ fn saturate(gaps: u64, gap_ns: impl Fn(u64) -> u64) -> Outcome {
 }
 
 #[test]
-fn even_completions_settle_at_twice_an_interval() {
+fn even_completions_converge_to_two_intervals() {
     let outcome = saturate(100_000, |_| 100 * US);
     assert_eq!(outcome.limit, 25_738);
     assert_eq!(outcome.idle_ns_in_last_half, 0);
 }
 
 #[test]
-fn every_interval_settles_between_twice_and_two_packets_more() {
+fn limit_is_two_intervals_plus_two_packets() {
     for interval_us in [13, 20, 50, 100, 150, 250, 700, 1000] {
         let outcome = saturate(60_000, |_| interval_us * US);
         let twice = (2 * interval_us * US / NS_PER_BYTE) as u32;
@@ -88,7 +88,7 @@ fn every_interval_settles_between_twice_and_two_packets_more() {
     }
 }
 
-/// One gap in a hundred, by chance: splitmix64, a generator small enough to repeat anywhere.
+/// A random gap in a hundred: splitmix64, a small reproducible generator.
 fn stretched_by_chance(seed: u64) -> impl Fn(u64) -> u64 {
     move |gap| {
         let mut x = seed.wrapping_add(gap.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -103,12 +103,12 @@ fn stretched_by_chance(seed: u64) -> impl Fn(u64) -> u64 {
 }
 
 #[test]
-fn one_gap_in_a_hundred_stretched_by_chance_sets_the_limit_and_it_stays() {
+fn rare_long_gaps_set_the_limit_for_good() {
     for seed in 1..=5 {
         let limit_after = |gaps| saturate(gaps, stretched_by_chance(seed)).limit;
         assert_eq!(limit_after(100_000), 249_810, "seed {seed}");
         assert_eq!(limit_after(400_000), 249_810, "seed {seed}");
-        // Two long gaps in a row hold 165 or 166 packets, as it falls.
+        // Two consecutive long gaps contain 165 or 166 packets.
         assert!(
             [249_810, 251_324].contains(&limit_after(200_000)),
             "seed {seed}"
@@ -116,9 +116,9 @@ fn one_gap_in_a_hundred_stretched_by_chance_sets_the_limit_and_it_stays() {
     }
 }
 
-/// The same share of long gaps, but never two in a row: the limit need not hold two of them.
+/// The same fraction of long gaps, but never two in a row: the limit need not cover two of them.
 #[test]
-fn long_gaps_that_never_meet_need_less() {
+fn separate_long_gaps_need_a_smaller_limit() {
     let outcome = saturate(
         400_000,
         |gap| if gap % 100 == 99 { 1000 * US } else { 100 * US },

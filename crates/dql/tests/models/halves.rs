@@ -7,10 +7,10 @@ use taut_dql::{Completer, Config, Error, Sender, Shared, repair, split};
 
 use crate::check;
 
-/// Sizes that say their order: a total tells which object is the last it includes.
+/// Sizes that encode their order: a total identifies the last object that it includes.
 const OBJECTS: [u32; 3] = [1, 10, 100];
 
-/// `std`'s `Arc` is `Deref + Clone`, and so is loom's.
+/// Both the `Arc` of `std` and that of loom are `Deref + Clone`.
 type Halves = (Sender<Arc<Shared>>, Completer<Arc<Shared>>);
 
 fn halves() -> (Arc<Shared>, Halves) {
@@ -20,7 +20,7 @@ fn halves() -> (Arc<Shared>, Halves) {
 }
 
 #[test]
-fn a_total_is_never_seen_without_its_object() {
+fn total_is_never_seen_without_its_object() {
     check(|| {
         let (_, (mut sender, completer)) = halves();
         let thread_of_sender = thread::spawn(move || {
@@ -48,7 +48,7 @@ fn a_total_is_never_seen_without_its_object() {
 }
 
 #[test]
-fn completions_never_overtake_and_the_room_is_right_in_the_end() {
+fn completions_never_overtake_queued_units() {
     check(|| {
         let (shared, (mut sender, mut completer)) = halves();
         let thread_of_sender = thread::spawn(move || {
@@ -61,9 +61,7 @@ fn completions_never_overtake_and_the_room_is_right_in_the_end() {
         for now_ns in 0..2 {
             let units = completer.in_flight();
             assert!(units <= 11, "negative in flight");
-            completer
-                .completed(units, now_ns)
-                .expect("what was in flight");
+            completer.completed(units, now_ns).expect("units in flight");
         }
         let sender = thread_of_sender.join().unwrap();
         completer
@@ -80,13 +78,13 @@ fn completions_never_overtake_and_the_room_is_right_in_the_end() {
 }
 
 #[test]
-fn an_observer_never_sees_more_completed_than_queued() {
+fn observer_never_sees_more_completed_than_queued() {
     check(|| {
         let (shared, (mut sender, mut completer)) = halves();
         let thread_of_sender = thread::spawn(move || sender.queued(5).expect("an object"));
         let reaper = thread::spawn(move || {
             let units = completer.in_flight();
-            completer.completed(units, 0).expect("what was in flight");
+            completer.completed(units, 0).expect("units in flight");
         });
         let seen = shared.snapshot();
         assert!(seen.num_completed <= seen.num_queued, "{seen:?}");
@@ -96,9 +94,9 @@ fn an_observer_never_sees_more_completed_than_queued() {
     });
 }
 
-/// A send that fails between two that do not. The device has an object only after it was sent.
+/// A failed send between two successful ones. The device has an object only after it was sent.
 #[test]
-fn a_failed_send_is_taken_back_beside_a_completer() {
+fn failed_send_is_removed_while_a_completer_runs() {
     check(|| {
         let (_, (mut sender, mut completer)) = halves();
         let device = Arc::new(AtomicU32::new(0));
@@ -131,10 +129,10 @@ fn a_failed_send_is_taken_back_beside_a_completer() {
     });
 }
 
-/// What the docs warn of: a level that is taken while a send is under way, and then fails. Whatever
-/// comes of it is refused until a repair, and right after it.
+/// The case that the documentation warns of: a level is read during a send that fails later. The
+/// result is rejected until a repair, and correct after it.
 #[test]
-fn a_ledger_below_zero_is_refused_until_it_is_repaired() {
+fn ledger_below_zero_is_rejected_until_repaired() {
     check(|| {
         let (_, (mut sender, mut completer)) = halves();
         let thread_of_sender = thread::spawn(move || {
@@ -145,11 +143,11 @@ fn a_ledger_below_zero_is_refused_until_it_is_repaired() {
         completer.observe_in_flight(0, 1).expect("an empty device");
         let (mut sender, taken_back) = thread_of_sender.join().unwrap();
         let below_zero = taken_back.is_ok() && completer.num_completed() == 5;
-        let refused = Error::OverCompletion {
+        let rejected = Error::OverCompletion {
             units: 0,
             in_flight: 0,
         };
-        let expected = if below_zero { Err(refused) } else { Ok(()) };
+        let expected = if below_zero { Err(rejected) } else { Ok(()) };
         assert_eq!((sender.in_flight(), completer.in_flight()), (0, 0));
         assert_eq!(completer.completed(0, 2), expected);
         let too_much = if below_zero { -5 } else { 0 };

@@ -1,6 +1,5 @@
-//! The model checks, on loom's atomics: every interleaving and every reordering that the memory
-//! model allows, with at most three switches away from a thread that could go on (all of them would
-//! take hours).
+//! The model checks, on loom's atomics: every interleaving and every reordering of the memory
+//! model, with at most three preemptions of a runnable thread (all of them would take hours).
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-dql --test models`
 #![cfg(loom)]

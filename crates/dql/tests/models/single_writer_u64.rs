@@ -1,4 +1,5 @@
-//! The `u64` of targets without 64-bit atomics: one writer, readers that never see half a store.
+//! The `u64` of targets without 64-bit atomics: one writer, and readers that never see half a
+//! store.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,7 +7,7 @@ use taut_dql::sync::{AtomicU32, Ordering, TwoSlots as SingleWriterU64};
 
 use crate::check;
 
-/// Both halves say which store they are of.
+/// Both halves identify their store.
 const fn value(store: u64) -> u64 {
     store << 32 | store
 }
@@ -15,7 +16,7 @@ fn is_whole(value: u64) -> bool {
     value >> 32 == value & u64::from(u32::MAX)
 }
 
-/// A reader during three stores: both slots are filled again while it may be reading them.
+/// A reader during three stores: both slots are written again while it might read them.
 fn read_while_written(load: fn(&SingleWriterU64) -> u64) {
     check(move || {
         let written = Arc::new(SingleWriterU64::new(value(7)));
@@ -34,18 +35,18 @@ fn read_while_written(load: fn(&SingleWriterU64) -> u64) {
 }
 
 #[test]
-fn a_load_is_one_of_the_stores_and_never_goes_back() {
+fn load_returns_whole_stores_in_order() {
     read_while_written(SingleWriterU64::load);
 }
 
 #[test]
 #[should_panic(expected = "half a store")]
-fn without_a_second_look_half_a_store_is_read() {
-    read_while_written(SingleWriterU64::load_with_one_look);
+fn load_without_recheck_reads_half_a_store() {
+    read_while_written(SingleWriterU64::load_without_recheck);
 }
 
 #[test]
-fn whoever_sees_a_value_sees_what_was_written_before_it() {
+fn reader_of_a_value_sees_earlier_writes() {
     check(|| {
         let shared = Arc::new((AtomicU32::new(0), SingleWriterU64::new(0)));
         let writer = {

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use taut_linux::link::{Condition, LinkWatch, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::{AnyLimit, AnyQdisc, Packet, TxRing};
 
@@ -38,7 +38,7 @@ pub struct RingRun {
     pub completion_p99_ns: u64,
     /// In its own units; nothing where there is none.
     pub limit_p50: Option<(u64, bool)>,
-    pub truth: Truth,
+    pub truth: CompletionStatus,
     pub mode: &'static str,
     pub unaccounted_packets: u64,
 }

@@ -8,7 +8,7 @@ use taut_linux::segment::Cut;
 use taut_linux::{FrameSource, Tap, TapRefusal, VirtioNetHeader, Written};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
-use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Piece};
+use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
 
 /// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
 /// discipline); then the TAP's packets are dropped here, and counted.
@@ -63,7 +63,7 @@ impl Frames {
     /// super-packet copies its header, and a checksum of TCP that is still open does not cover
     /// these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
-        if let Some(piece) = packet.piece() {
+        if let Some(piece) = packet.chunk() {
             return self.write_piece(packet, piece, tap);
         }
         self.with(packet, |bytes| {
@@ -77,7 +77,7 @@ impl Frames {
 
     /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame
     /// stays as it is.
-    fn write_piece(&self, packet: &Packet, piece: Piece, tap: &Tap) -> io::Result<Written> {
+    fn write_piece(&self, packet: &Packet, piece: Chunk, tap: &Tap) -> io::Result<Written> {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
             let mut headers = [0; HEADERS_BYTES];
@@ -143,7 +143,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
         .filter(|cut| usize::from(cut.header_bytes) <= HEADERS_BYTES);
     move |frame| {
         let memory_bytes = wire_bytes + BOOKKEEPING_BYTES;
-        let mut packet = Packet::new(frame, wire_bytes).with_memory(memory_bytes);
+        let mut packet = Packet::new(frame, wire_bytes).with_charge(memory_bytes);
         packet.segmentation = segmentation;
         packet.priority = class.priority;
         packet.flow = class.flow;

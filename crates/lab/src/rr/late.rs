@@ -43,7 +43,7 @@ mod tests {
             limit: taut_path::AnyLimit::dql(),
             bql: true,
             tso: false,
-            split: taut_path::Split::Off,
+            split: taut_path::LateSegmentation::Off,
             inflight_bytes: Quantiles::default(),
             waiting_packets: Quantiles::default(),
             limit_bytes_p50: None,

@@ -1,7 +1,7 @@
 //! The document of a live run.
 
 use serde_json::{Value, json};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures};
 use taut_scenarios::stated::Stated;
@@ -12,7 +12,11 @@ use super::late;
 fn parameters(config: &Config) -> Value {
     let settings = &config.settings;
     let limits: Vec<String> = settings.limits.iter().map(AnyLimit::to_string).collect();
-    let splits: Vec<String> = settings.splits.iter().map(Split::to_string).collect();
+    let splits: Vec<String> = settings
+        .splits
+        .iter()
+        .map(LateSegmentation::to_string)
+        .collect();
     json!({
         "driver": config.driver.name(),
         "rate_bits_per_s": settings.rate.0,

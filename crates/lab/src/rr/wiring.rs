@@ -9,7 +9,7 @@ use taut_linux::{NetNs, Tap, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Tape;
 use taut_path::limit::Unit;
-use taut_path::{AnyLimit, Limit, Queue, QueueConfig, Split};
+use taut_path::{AnyLimit, LateSegmentation, Limit, Queue, QueueConfig};
 use taut_relay::Direction;
 use taut_relay::parts::DirectionConfig;
 use taut_relay::published::Published;
@@ -28,7 +28,7 @@ pub struct Wiring<'a> {
     pub config: &'a Config,
     pub control: &'a Arc<Control>,
     pub limit: &'a AnyLimit,
-    pub split: Split,
+    pub split: LateSegmentation,
     pub max_events: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Wiring<'_> {
         })?;
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
-            split: self.split,
+            late_segmentation: self.split,
             ..QueueConfig::default()
         };
         let queue = Queue::builder_for(nic)

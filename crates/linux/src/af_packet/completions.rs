@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, InRing, Packet};
 
 use super::doorbell::By;
@@ -94,14 +94,14 @@ impl AfPacketCompletions {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
-                    packet.give_up();
+                    packet.mark_stale();
                 }
                 self.given_up.push_back(packet);
             }
         }
     }
 
-    pub(super) fn truth(&self) -> Truth {
+    pub(super) fn truth(&self) -> CompletionStatus {
         self.shared.doorbell.truth()
     }
 
@@ -199,7 +199,7 @@ impl Completions for AfPacketCompletions {
         Ok(!self.given_up.is_empty() || self.next_is_done())
     }
 
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         !self.shared.doorbell.is_doubted()
     }
 }

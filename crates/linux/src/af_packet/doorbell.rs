@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use taut_path::driver::{Truth, TruthJudge};
+use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 
 use super::state::RingState;
 use crate::error::failed;
@@ -67,12 +67,17 @@ struct Taken {
     /// Rings in a row at which nothing of ours was in the discipline and it refused.
     refusals: u32,
     /// Finds out what a completion means, from what the kernel still has when a ring returns.
-    judge: TruthJudge,
+    judge: EarlyCompletionDetector,
 }
 
 impl Doorbell {
-    pub(super) fn new(fd: OwnedFd, device: &str, reader: SlotReader, judge: TruthJudge) -> Self {
-        let doubted = AtomicBool::new(!judge.truth().holds());
+    pub(super) fn new(
+        fd: OwnedFd,
+        device: &str,
+        reader: SlotReader,
+        judge: EarlyCompletionDetector,
+    ) -> Self {
+        let doubted = AtomicBool::new(!judge.status().limit_applies());
         let taken = Taken {
             judge,
             ..Taken::default()
@@ -137,8 +142,8 @@ impl Doorbell {
     }
 
     /// What completions mean, as far as is known.
-    pub(super) fn truth(&self) -> Truth {
-        self.lock().judge.truth()
+    pub(super) fn truth(&self) -> CompletionStatus {
+        self.lock().judge.status()
     }
 
     /// Whether they mean something, without a lock.
@@ -147,7 +152,7 @@ impl Doorbell {
     }
 
     /// What was found out so far, for a ring that follows on the same device.
-    pub(super) fn truth_judge(&self) -> TruthJudge {
+    pub(super) fn truth_judge(&self) -> EarlyCompletionDetector {
         self.lock().judge.clone()
     }
 
@@ -158,7 +163,8 @@ impl Doorbell {
         let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
         let held = u32::from(newly > 0 && self.on_their_way(taken, state));
         let truth = taken.judge.after_doorbell(newly, held);
-        self.doubted.store(!truth.holds(), Ordering::Relaxed);
+        self.doubted
+            .store(!truth.limit_applies(), Ordering::Relaxed);
     }
 
     fn count_taken(&self, taken: &mut Taken, state: &RingState) {

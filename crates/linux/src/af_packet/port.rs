@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_path::TxRing;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 
 use super::{AfPacketCompletions, AfPacketTx};
 use crate::frame_source::FrameSource;
@@ -23,7 +23,7 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         "ring"
     }
 
-    fn truth(&self) -> Truth {
+    fn truth(&self) -> CompletionStatus {
         self.1.truth()
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use taut_path::driver::TruthJudge;
+use taut_path::driver::EarlyCompletionDetector;
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
@@ -51,7 +51,7 @@ impl AfPacket {
         config: &PacketConfig,
     ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
         let place = RingTarget::new(ns, device, config.slots);
-        let opened = place.open(TruthJudge::new())?;
+        let opened = place.open(EarlyCompletionDetector::new())?;
         let frame_bytes = opened.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
         let (tx, completions) = halves(place, opened, frames.clone());
@@ -71,7 +71,7 @@ impl AfPacket {
         source: F,
     ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
         let place = RingTarget::new(ns, device, ring_slots);
-        let opened = place.open(TruthJudge::new())?;
+        let opened = place.open(EarlyCompletionDetector::new())?;
         Ok(halves(place, opened, source))
     }
 }

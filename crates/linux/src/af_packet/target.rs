@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::net::SocketFlags;
 use rustix::param::page_size;
-use taut_path::driver::TruthJudge;
+use taut_path::driver::EarlyCompletionDetector;
 
 use super::doorbell::Doorbell;
 use super::state::RingState;
@@ -58,7 +58,7 @@ impl RingTarget {
     }
 
     /// Opens a ring on the device that has the name now; `judge` goes on from what it knows.
-    pub(super) fn open(&self, judge: TruthJudge) -> io::Result<OpenedRing> {
+    pub(super) fn open(&self, judge: EarlyCompletionDetector) -> io::Result<OpenedRing> {
         let device = self.device.as_str();
         let at = link::read_link(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use taut_path::classify::mark_congestion;
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
@@ -114,11 +114,11 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     }
 
     /// A segment is finished in its slot. With a source that cuts none, a super-packet is refused.
-    fn pieces(&self) -> Pieces {
+    fn chunk_support(&self) -> ChunkSupport {
         if self.source.cuts() {
-            Pieces::OneSegment
+            ChunkSupport::SingleSegment
         } else {
-            Pieces::None
+            ChunkSupport::None
         }
     }
 
@@ -133,7 +133,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let number = ring.shared.state.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
         let filled = ring.writer.fill(ring.shared.state.slot(number), |bytes| {
-            let length = match packet.piece() {
+            let length = match packet.chunk() {
                 None => source.copy_to(&packet, bytes),
                 Some(_) => source.write_segment(&packet, bytes)?,
             };

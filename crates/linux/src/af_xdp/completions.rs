@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
@@ -103,7 +103,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> Truth {
+    pub fn truth(&self) -> CompletionStatus {
         self.common.truth()
     }
 
@@ -222,7 +222,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 }
                 Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
             }
-            packet.give_up();
+            packet.mark_stale();
             found.push_back(packet);
         });
         let given_up = (found.len() - seen) as u64;
@@ -301,8 +301,8 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         Some(self.in_flight.in_ring())
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.common.truth().holds()
+    fn completions_valid(&self) -> bool {
+        self.common.truth().limit_applies()
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 
 use crate::error::failed;
 use crate::handover::{Giver, Taker};
@@ -155,20 +155,20 @@ impl Common {
         }
     }
 
-    pub(crate) fn truth(&self) -> Truth {
+    pub(crate) fn truth(&self) -> CompletionStatus {
         match self.truth.load(Ordering::Relaxed) {
-            1 => Truth::True,
-            2 => Truth::False,
-            _ => Truth::Unknown,
+            1 => CompletionStatus::Valid,
+            2 => CompletionStatus::Early,
+            _ => CompletionStatus::Unknown,
         }
     }
 
     #[inline]
-    pub(crate) fn set_truth(&self, truth: Truth) {
+    pub(crate) fn set_truth(&self, truth: CompletionStatus) {
         let code = match truth {
-            Truth::Unknown => 0,
-            Truth::True => 1,
-            Truth::False => 2,
+            CompletionStatus::Unknown => 0,
+            CompletionStatus::Valid => 1,
+            CompletionStatus::Early => 2,
         };
         // Looked at first: it rarely changes, and a store would take the other half's line away.
         if self.truth.load(Ordering::Relaxed) != code {

@@ -6,8 +6,8 @@
 //!   port of a bridge, or on a macvlan, when the shaper of the device behind sends it; on a veth
 //!   whose peer polls in a thread of its own when the peer took it. On a plain veth, and on a
 //!   bridge itself, it comes within the send call, wherever the packet is then:
-//!   [`Truth`](taut_path::driver::Truth) finds that out from the packets, and the queue holds to no
-//!   limit while it is so.
+//!   [`CompletionStatus`](taut_path::driver::CompletionStatus) finds that out from the packets, and
+//!   the queue holds to no limit while it is so.
 //! - One send moves 32 frames, or what [`XdpConfig::budget_packets`] says; the rest is `EAGAIN`,
 //!   stays in the ring, and the doorbell is rung again, by the completion half if need be.
 //! - A queue stays busy for some 10 ms after its socket is closed, and a socket is closed when

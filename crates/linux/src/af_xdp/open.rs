@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{TxRing, in_flight};
 
 use super::completions::AfXdpCompletions;
@@ -193,7 +193,7 @@ impl Port for Halves {
         self.1.mode()
     }
 
-    fn truth(&self) -> Truth {
+    fn truth(&self) -> CompletionStatus {
         self.0.truth()
     }
 

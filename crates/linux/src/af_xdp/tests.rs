@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing, in_flight};
 
 use super::completions::{AfXdpCompletions, Opener};
@@ -493,8 +493,8 @@ fn a_device_that_finishes_at_once_is_found_out() {
         assert_eq!(reap(&mut done, &frames), 8);
     }
     // The mock finishes after the doorbell: it held something each time.
-    assert_eq!(tx.truth(), Truth::True);
-    assert!(done.completions_are_true());
+    assert_eq!(tx.truth(), CompletionStatus::Valid);
+    assert!(done.completions_valid());
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use taut_path::classify::mark_congestion;
-use taut_path::driver::{Truth, TruthJudge};
+use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
@@ -27,7 +27,7 @@ pub struct AfXdpTx<K: Kernel = XdpSocket> {
     in_flight: InFlightSender,
     capacity_slots: u32,
     ends: RefCell<RenewableEnd<K>>,
-    judge: TruthJudge,
+    judge: EarlyCompletionDetector,
 }
 
 /// The end of the socket's ring, and where the next one comes from.
@@ -76,7 +76,7 @@ impl<K: Kernel> AfXdpTx<K> {
                 end: Some(end),
                 next,
             }),
-            judge: TruthJudge::new(),
+            judge: EarlyCompletionDetector::new(),
         }
     }
 
@@ -104,7 +104,7 @@ impl<K: Kernel> AfXdpTx<K> {
     }
 
     /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> Truth {
+    pub fn truth(&self) -> CompletionStatus {
         self.common.truth()
     }
 

@@ -294,7 +294,7 @@ impl PacketSink for UmemFrames {
         self.put_back(packet);
     }
 
-    fn stray(&mut self, packet: Packet) {
+    fn unknown_completion(&mut self, packet: Packet) {
         self.0.stray_packets.fetch_add(1, Ordering::Relaxed);
         drop(packet);
     }

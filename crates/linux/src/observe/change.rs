@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-use taut_path::knobs::{Knob, Setting};
+use taut_path::tunables::{Setting, Tunable};
 
 use super::number;
 use super::sysfs::{Sysfs, explained};
@@ -13,7 +13,7 @@ use super::sysfs::{Sysfs, explained};
 /// # Errors
 /// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` for what is no
 /// number.
-pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Result<u64> {
+pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Tunable) -> io::Result<u64> {
     let path = sysfs.limits_of(device, queue)?.join(knob.name());
     let file = File::open(&path).map_err(|cause| explained("open", &path, cause))?;
     number::of_file(&file).map_err(|cause| explained("read", &path, cause))
@@ -24,7 +24,9 @@ pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Res
 /// # Errors
 /// As [`read_knob`]; `PermissionDenied` without CAP_NET_ADMIN; what the kernel refuses.
 pub fn write_knob(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
-    let path = sysfs.limits_of(device, queue)?.join(setting.knob().name());
+    let path = sysfs
+        .limits_of(device, queue)?
+        .join(setting.tunable().name());
     let file = OpenOptions::new().write(true).truncate(true).open(&path);
     let mut file = file.map_err(|cause| explained("open", &path, cause))?;
     // In one write: the kernel takes each for a whole number.

@@ -143,7 +143,7 @@ fn a_frame_that_the_device_cannot_carry_comes_back_at_once() {
     for length in [0, 13, 1515, 2048] {
         let packet = Packet::new(ring.pool.take().expect("frame"), length);
         let packet = ring.tx.submit(packet, 0).expect_err("given back");
-        ring.pool.give_back(packet.into_frame()).expect("its own");
+        ring.pool.release(packet.into_frame()).expect("its own");
     }
     assert_eq!(ring.completions.in_ring(), Some(InRing::default()));
     let (mut next, mut completed, mut received) = (0, 0, Vec::new());

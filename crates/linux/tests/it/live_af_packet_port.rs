@@ -4,7 +4,7 @@ use crate::common::packets::{Ring, numbered, shaper};
 use crate::common::{allowed, until};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, Port, errno};
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
@@ -27,10 +27,10 @@ fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -
 }
 
 /// Sends in bursts until the ring's judge has seen enough; gives the verdict.
-fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
+fn verdict(qdisc: RootQdisc) -> (CompletionStatus, bool) {
     let ring = Ring::new(128, qdisc);
     let (mut port, pool) = ((ring.tx, ring.completions), ring.pool);
-    assert_eq!(port.truth(), Truth::Unknown);
+    assert_eq!(port.truth(), CompletionStatus::Unknown);
     until("it is known", || {
         let free = port.slots_free_now().min(32);
         for number in 0..free {
@@ -38,9 +38,9 @@ fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
         }
         port.kick(0).expect("kicks");
         reap(&mut port, &pool);
-        port.truth() != Truth::Unknown
+        port.truth() != CompletionStatus::Unknown
     });
-    (port.truth(), port.completions_are_true())
+    (port.truth(), port.completions_valid())
 }
 
 /// Both halves have a method of that name.
@@ -57,14 +57,17 @@ impl<P: TxRing> SlotsFree for P {
 #[test]
 fn behind_a_shaper_completions_are_found_true() {
     if allowed() {
-        assert_eq!(verdict(shaper(3_000)), (Truth::True, true));
+        assert_eq!(verdict(shaper(3_000)), (CompletionStatus::Valid, true));
     }
 }
 
 #[test]
 fn on_a_plain_veth_completions_are_found_false() {
     if allowed() {
-        assert_eq!(verdict(RootQdisc::NoQueue), (Truth::False, false));
+        assert_eq!(
+            verdict(RootQdisc::NoQueue),
+            (CompletionStatus::Early, false)
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use taut_linux::af_xdp::{
 };
 use taut_linux::link::{self};
 use taut_linux::{Frames, NetNs, Port, sched};
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{AnyLimit, Queue};
 
 use crate::common::{allowed, until};
@@ -108,7 +108,7 @@ fn a_plain_veth_is_found_out() {
     let (mut queue, mut frames) = open(&wire, "dql", &XdpConfig::default());
     let frame = numbered(0, 1514);
     let mut sent = 0;
-    while queue.device().truth() == Truth::Unknown && sent < 100_000 {
+    while queue.device().truth() == CompletionStatus::Unknown && sent < 100_000 {
         let now_ns = sched::monotonic_ns();
         for _ in 0..32 {
             if let Ok(packet) = frames.packet(&frame) {
@@ -120,7 +120,7 @@ fn a_plain_veth_is_found_out() {
         let _ = queue.complete(now_ns, &mut frames).expect("completes");
     }
     eprintln!("{sent} sent: {:?}", queue.device().truth());
-    assert_eq!(queue.device().truth(), Truth::False);
+    assert_eq!(queue.device().truth(), CompletionStatus::Early);
     let _ = queue
         .complete(sched::monotonic_ns(), &mut frames)
         .expect("completes");

@@ -158,7 +158,7 @@ fn cut_by_packet_ring(
     }
     let counters = queue.sender_counters();
     assert_eq!(
-        (counters.cut_packets, counters.pieces),
+        (counters.segmented_packets, counters.chunks),
         (1, segments as u64)
     );
     assert_eq!(counters.drops.total(), 0);

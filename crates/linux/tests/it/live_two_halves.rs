@@ -17,7 +17,7 @@ use taut_linux::sched::monotonic_ns;
 use taut_path::limit::AnyLimit;
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many::{self, Intake, Refused, Submitter};
+use taut_path::queue::many::{self, Intake, SubmitError, Submitter};
 use taut_path::queue::{Completer, Monitor, QueueConfig, Sender};
 use taut_path::{Completed, Queue, Stop};
 
@@ -238,7 +238,7 @@ fn submit(submitter: &Submitter, pool: &FramePool, frames: impl Iterator<Item = 
             }
         };
         while let Err(refused) = submitter.offer(packet) {
-            assert!(matches!(refused, Refused::NoRoom(_)), "{refused}");
+            assert!(matches!(refused, SubmitError::NoRoom(_)), "{refused}");
             packet = refused.into_packet();
             if waiter.must_wait() {
                 sleeps += 1;

@@ -3,7 +3,7 @@
 use std::io;
 
 use taut_linux::observe::{Sysfs, read_knob, write_knob};
-use taut_path::knobs::{Knob, Setting};
+use taut_path::tunables::{Setting, Tunable};
 
 /// One setting of one queue.
 #[derive(Debug, Clone)]
@@ -42,21 +42,21 @@ impl Change {
             queue,
             setting,
             bounds: [
-                read(Knob::Limit)?,
-                read(Knob::LimitMin)?,
-                read(Knob::LimitMax)?,
+                read(Tunable::Limit)?,
+                read(Tunable::LimitMin)?,
+                read(Tunable::LimitMax)?,
             ],
-            old: read(setting.knob())?,
+            old: read(setting.tunable())?,
             new: setting.value().into(),
         })
     }
 
     /// Returns the limit, or a bound of it, before the change.
-    pub(super) fn current(&self, knob: Knob) -> u64 {
+    pub(super) fn current(&self, knob: Tunable) -> u64 {
         let [limit, min, max] = self.bounds;
         match knob {
-            Knob::LimitMin => min,
-            Knob::LimitMax => max,
+            Tunable::LimitMin => min,
+            Tunable::LimitMax => max,
             _ => limit,
         }
     }
@@ -84,7 +84,7 @@ pub fn apply(sysfs: &Sysfs, changes: &[Change]) -> Result<Vec<Change>, ApplyErro
         let written = write_knob(sysfs, device, queue, change.setting);
         // A failed write may have changed the value, so it is undone as well.
         made.push(change.clone());
-        let now = written.and_then(|()| read_knob(sysfs, device, queue, change.setting.knob()));
+        let now = written.and_then(|()| read_knob(sysfs, device, queue, change.setting.tunable()));
         match now {
             Ok(now) => {
                 if let Some(last) = made.last_mut() {
@@ -104,7 +104,7 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
         not_undone: Vec::new(),
     };
     for change in made.into_iter().rev() {
-        let knob = change.setting.knob();
+        let knob = change.setting.tunable();
         let now = read_knob(sysfs, &change.device, change.queue, knob);
         if now.as_ref().is_ok_and(|&now| now == change.old) {
             continue;

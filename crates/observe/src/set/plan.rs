@@ -1,6 +1,6 @@
 //! The changes to make, and whether they are consistent.
 
-use taut_path::knobs::{Knob, Setting};
+use taut_path::tunables::{Setting, Tunable};
 
 use super::change::Change;
 use crate::gather::{Host, Missing, Selection, gather};
@@ -39,18 +39,20 @@ pub fn check(changes: &[Change]) -> Result<(), String> {
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let Some(first) = queue.first() else { continue };
         let value = |knob| {
-            let changed = queue.iter().find(|it| it.setting.knob() == knob);
+            let changed = queue.iter().find(|it| it.setting.tunable() == knob);
             changed.map_or(first.current(knob), |it| u64::from(it.setting.value()))
         };
-        let (min, max) = (value(Knob::LimitMin), value(Knob::LimitMax));
+        let (min, max) = (value(Tunable::LimitMin), value(Tunable::LimitMax));
         let place = format!("{} queue {}", first.device, first.queue);
         if min > max {
             return Err(format!(
                 "{place}: limit_min {min} would be above limit_max {max}"
             ));
         }
-        let sets_limit = queue.iter().any(|it| it.setting.knob() == Knob::Limit);
-        let limit = value(Knob::Limit);
+        let sets_limit = queue
+            .iter()
+            .any(|it| it.setting.tunable() == Tunable::Limit);
+        let limit = value(Tunable::Limit);
         if sets_limit && !(min..=max).contains(&limit) {
             return Err(format!(
                 "{place}: limit {limit} is outside of {min} to {max}"

@@ -1,6 +1,6 @@
 //! Names and values of settings as text.
 
-use taut_path::knobs::{Knob, KnobError, Setting};
+use taut_path::tunables::{Setting, Tunable, TunableError};
 use taut_path::units;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -16,7 +16,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
             return Err(format!("{} has no value", pair.concat()));
         };
         let setting = setting(name, value)?;
-        if settings.iter().any(|it| it.knob() == setting.knob()) {
+        if settings.iter().any(|it| it.tunable() == setting.tunable()) {
             return Err(format!("{name} is said twice"));
         }
         settings.push(setting);
@@ -25,32 +25,32 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
 }
 
 fn setting(name: &str, value: &str) -> Result<Setting, String> {
-    let knob = Knob::by_name(name).map_err(|_| {
+    let knob = Tunable::by_name(name).map_err(|_| {
         format!(
             "{name:?} cannot be set; allowed: limit_max, limit_min, limit, hold_time, stall_thrs"
         )
     })?;
     let explained = |error: String| format!("{name} {value}: {error}");
     let number = match (knob, value) {
-        (Knob::LimitMax, "max") => return knob.parse(value).map_err(|error| error.to_string()),
-        (Knob::StallThrs, "off") => 0,
-        (Knob::Limit | Knob::LimitMin | Knob::LimitMax, _) => {
+        (Tunable::LimitMax, "max") => return knob.parse(value).map_err(|error| error.to_string()),
+        (Tunable::StallThrs, "off") => 0,
+        (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, _) => {
             units::parse_size_bytes(value).map_err(|error| explained(error.to_string()))?
         }
-        (Knob::HoldTime | Knob::StallThrs, _) => {
+        (Tunable::HoldTime | Tunable::StallThrs, _) => {
             let ns = units::parse_time_ns(value).map_err(|error| explained(error.to_string()))?;
             if ns % NS_PER_MS != 0 {
                 return Err(explained("allowed: whole milliseconds".to_owned()));
             }
             ns / NS_PER_MS
         }
-        _ => return Err(KnobError::ReadOnly(knob).to_string()),
+        _ => return Err(TunableError::ReadOnly(knob).to_string()),
     };
     let setting = knob.parse(&number.to_string());
     let setting = setting.map_err(|error| explained(error.to_string()))?;
     match setting.value() {
         value if is_bytes(knob) && value > max_bytes() => {
-            Err(explained(KnobError::BadValue(knob).to_string()))
+            Err(explained(TunableError::BadValue(knob).to_string()))
         }
         _ => Ok(setting),
     }
@@ -61,16 +61,16 @@ fn max_bytes() -> u32 {
     taut_linux::observe::LIMIT_MAX_UNSET as u32
 }
 
-fn is_bytes(knob: Knob) -> bool {
-    matches!(knob, Knob::Limit | Knob::LimitMin | Knob::LimitMax)
+fn is_bytes(knob: Tunable) -> bool {
+    matches!(knob, Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax)
 }
 
 /// Formats a value as [`parse`] reads it.
-pub fn to_text(knob: Knob, value: u64) -> String {
+pub fn to_text(knob: Tunable, value: u64) -> String {
     match (knob, value) {
-        (Knob::LimitMax, value) if value >= max_bytes().into() => "max".to_owned(),
-        (Knob::StallThrs, 0) => "off".to_owned(),
-        (Knob::HoldTime | Knob::StallThrs, ms) => format!("{ms}ms"),
+        (Tunable::LimitMax, value) if value >= max_bytes().into() => "max".to_owned(),
+        (Tunable::StallThrs, 0) => "off".to_owned(),
+        (Tunable::HoldTime | Tunable::StallThrs, ms) => format!("{ms}ms"),
         (_, bytes) => bytes.to_string(),
     }
 }
@@ -123,11 +123,11 @@ mod tests {
     proptest! {
         #[test]
         fn text_of_a_value_parses_to_it(value in 0u32..=1_879_048_192, kind in 0usize..5) {
-            use Knob::{HoldTime, Limit, LimitMax, LimitMin, StallThrs};
+            use Tunable::{HoldTime, Limit, LimitMax, LimitMin, StallThrs};
             let knob = [Limit, LimitMin, LimitMax, HoldTime, StallThrs][kind];
             let text = format!("{} {}", knob.name(), to_text(knob, value.into()));
             let read = parsed(&text).unwrap();
-            prop_assert_eq!((read[0].knob(), read[0].value()), (knob, value));
+            prop_assert_eq!((read[0].tunable(), read[0].value()), (knob, value));
         }
 
         #[test]

@@ -17,7 +17,7 @@ pub fn undo(changes: &[Change]) -> Vec<Undo> {
     let mut found: Vec<(String, Vec<u32>)> = Vec::new();
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let old = queue.iter().filter(|it| it.old != it.new).map(|it| {
-            let knob = it.setting.knob();
+            let knob = it.setting.tunable();
             format!("{} {}", knob.name(), to_text(knob, it.old))
         });
         let old = old.collect::<Vec<_>>().join(" ");

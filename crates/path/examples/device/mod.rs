@@ -1,18 +1,18 @@
-//! A ring that costs next to nothing, so that what is counted is the queue's.
+//! A ring with almost no cost, so that the cost of the queue is measured.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, Packet, TxRing};
 
-/// Places in it.
+/// Slots of the ring.
 pub const SLOTS: u32 = 1024;
 
-/// Between two rounds, in ns: the time of a packet at 1 Gbit/s.
+/// Time between two batches, in ns: a packet at 1 Gbit/s.
 pub const STEP_NS: u64 = 12_304;
 
-/// A device that finishes a packet as soon as it is submitted, and takes pieces of one where it `CUTS`.
+/// A device that completes a packet when it is submitted, and takes chunks if `CUTS`.
 pub struct Instant<const CUTS: bool>(VecDeque<Packet>);
 
 impl<const CUTS: bool> Instant<CUTS> {
@@ -36,8 +36,12 @@ impl<const CUTS: bool> TxRing for Instant<CUTS> {
         self.free()
     }
 
-    fn pieces(&self) -> Pieces {
-        if CUTS { Pieces::Any } else { Pieces::None }
+    fn chunk_support(&self) -> ChunkSupport {
+        if CUTS {
+            ChunkSupport::Any
+        } else {
+            ChunkSupport::None
+        }
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

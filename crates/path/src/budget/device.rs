@@ -1,4 +1,4 @@
-//! What the queues of a device share.
+//! State shared by the queues of a device.
 
 use super::rule::SharedRule;
 use super::waiters::Waiters;

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use super::device::Device;
 use crate::queue::Admission;
 
-/// One half of a queue that has a budget. When the completer's is dropped, the bytes in flight of
-/// the queue become room for others.
+/// One half of a queue under a budget. When the completer's half is dropped, the queue's bytes in
+/// flight become room for other queues.
 pub struct Member {
     device: Arc<Device>,
     queue: usize,
@@ -35,7 +35,7 @@ impl Admission for Member {
     fn admits(&self, limit_has_room: bool) -> bool {
         let waiters = &self.device.waiters;
         if !limit_has_room {
-            // It waits for its own limit, and uses no room of the others'.
+            // The queue waits for its own limit, so it gives up its place for the shared room.
             waiters.leave(self.queue);
             return false;
         }
@@ -64,13 +64,13 @@ impl Admission for Member {
     }
 
     fn share_room(&self) {
-        self.device.waiters.start_next();
+        self.device.waiters.wake_next();
     }
 
     fn release(&self, bytes: u32, now_ns: u64) {
         let Device { waiters, rule } = &*self.device;
         // Packets sent before a reset are not released twice.
-        waiters.give_back(self.queue, bytes.min(self.in_flight_bytes()));
+        waiters.complete(self.queue, bytes.min(self.in_flight_bytes()));
         rule.update(waiters, now_ns);
     }
 
@@ -81,7 +81,7 @@ impl Admission for Member {
             Some(lost) => self.release(lost, now_ns),
             None => waiters.charge(self.queue, in_flight_bytes - counted, now_ns),
         }
-        waiters.start_next();
+        waiters.wake_next();
     }
 
     fn may_start(&self) -> bool {
@@ -89,7 +89,7 @@ impl Admission for Member {
     }
 
     fn starts_itself(&self) -> bool {
-        self.device.waiters.start_next() == Some(self.queue)
+        self.device.waiters.wake_next() == Some(self.queue)
     }
 }
 
@@ -97,8 +97,8 @@ impl Drop for Member {
     fn drop(&mut self) {
         if self.is_completers {
             let waiters = &self.device.waiters;
-            waiters.give_back(self.queue, self.in_flight_bytes());
-            waiters.start_next();
+            waiters.complete(self.queue, self.in_flight_bytes());
+            waiters.wake_next();
         }
     }
 }

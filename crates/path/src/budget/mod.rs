@@ -1,27 +1,31 @@
 //! A budget that the queues of one device share: a second gate above their limits.
 //!
-//! Each queue sizes its own limit as if it had the link alone. When all send at once, the limits
-//! add up, and so does what waits in the device. A budget holds the sum: a queue sends while its
-//! own limit **and** the budget have room. How much that is says a rule like any other
-//! ([`AnyLimit`]), which hears what all queues send and complete: a fixed number of bytes, or
-//! Linux's rule over the whole device. The link is one, so its need is one.
+//! Each queue sizes its own limit as if it had the link alone. When all queues send at the same
+//! time, the limits add up, and so do the bytes in the device. A budget bounds the sum: a queue
+//! sends while its own limit **and** the budget have room. The size of the budget is set by a rule
+//! ([`AnyLimit`]) that receives the totals of all queues: a fixed number of bytes, or Linux's rule
+//! over the whole device.
 //!
-//! The protocol is that of every gate here. A queue that finds no room draws a ticket, closes its
-//! gate, fences, and looks again. Whoever gives back does so, fences, and starts the queue that has
-//! waited longest; that one, when it takes no more, starts the next if there is still room.
+//! The protocol is that of every gate of this crate. A queue that finds no room draws a ticket,
+//! closes its gate, issues a fence and checks again. A thread that releases room publishes it,
+//! issues a fence, and wakes the queue that has waited longest. When that queue sends no more, it
+//! wakes the next one if there is still room.
 //!
-//! What holds, whatever the threads do:
-//! - In flight together is at most the budget and **one object for each queue**.
-//! - **A queue with nothing in flight may always send one object.** So no queue starves, a device
-//!   queue that is paused cannot hold back the others for ever, and every queue that waits has a
-//!   completion of its own to come: there is no deadlock, also if one that was started never runs.
-//! - A queue that is started and finds that another took the room keeps its ticket.
+//! Invariants, for any schedule of the threads:
+//! - The bytes in flight together are at most the budget plus **one object per queue**.
+//! - **A queue with nothing in flight may always send one object.** So no queue starves, and a
+//!   paused device queue cannot block the others for ever. Every waiting queue has a completion of
+//!   its own pending, so there is no deadlock even if a woken queue never runs.
+//! - A queue that is woken and finds the room taken keeps its ticket.
 //!
-//! A queue that is started by another's completion is told through its waker, so ask
+//! A queue that another queue's completion wakes is notified through its waker. Call
 //! [`must_wait`](crate::queue::Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
-//! also where one thread has all halves.
+//! even if one thread has all halves.
 //!
-//! What comes back is room at once, but the rule hears of it once in an *interval*, which must hold
+//! Completed bytes are room immediately, but the rule receives them once per *interval*, which must
+//! cover an interrupt of every queue. With a shorter interval, a dynamic rule would treat bytes
+//! that one queue completed and did not report yet as still in the device, and the limit would stay
+//! too low.
 //! an interrupt of every queue. Told more often, a dynamic rule would take what finished on one
 //! queue and was not reported yet for a device that is busy, and would stay too low.
 
@@ -45,42 +49,43 @@ pub use member::Member;
 use rule::SharedRule;
 use waiters::{BudgetQueue, Waiters};
 
-/// A budget, for whoever watches it; any thread may.
+/// A budget, for observers; any thread can use it.
 #[derive(Clone)]
 pub struct Budget(Arc<Device>);
 
 impl Budget {
-    /// What may be in flight together now, in bytes.
+    /// Returns the current limit of the bytes in flight together.
     pub fn limit_bytes(&self) -> u32 {
         self.0.waiters.limit_bytes()
     }
 
-    /// What is in flight together, in bytes.
+    /// Returns the bytes in flight together.
     pub fn in_flight_bytes(&self) -> u32 {
         self.0.waiters.in_flight_bytes()
     }
 
-    /// Times that a queue found no room in the budget while its own limit had some, wrapping.
-    pub fn waits(&self) -> u32 {
-        self.0.waiters.waits()
+    /// Returns how often a queue found no room in the budget while its own limit had room,
+    /// wrapping.
+    pub fn times_blocked(&self) -> u32 {
+        self.0.waiters.waits_begun()
     }
 
-    /// Times that a queue was started by what another gave back or left, wrapping.
-    pub fn starts(&self) -> u32 {
-        self.0.waiters.starts()
+    /// Returns how often another queue woke a queue, wrapping.
+    pub fn times_woken(&self) -> u32 {
+        self.0.waiters.queues_woken()
     }
 }
 
-/// The halves of a queue that has a budget.
+/// The halves of a queue under a budget.
 pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, Member>;
 
-/// Puts new queues under a budget that `rule`, which counts bytes, moves once in `interval_ns`. The
-/// completer of one queue can start another.
+/// Puts new queues under a budget. `rule` counts bytes and updates the budget once per
+/// `interval_ns`. The completer of one queue can wake another.
 ///
 /// # Errors
-/// If the rule counts packets, or a queue has sent already.
+/// If the rule counts packets, or a queue has already sent.
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
-pub fn join<R, C, L, Q, P>(
+pub fn attach<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
     halves: Vec<Halves<R, C, L, Q, P>>,

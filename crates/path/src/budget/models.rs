@@ -1,5 +1,5 @@
-//! Model checks of the second look at a budget. A sender that does not look again after it closed
-//! its gate loses a wake-up, and a check that does not find that is worth nothing.
+//! Model checks of the recheck of a budget. A sender that does not check the room again after it
+//! closed its gate loses a wake-up; the check must detect that.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib budget::models`
 
@@ -8,7 +8,7 @@ use alloc::vec;
 
 use loom::thread;
 
-use super::{Member, join};
+use super::{Member, attach};
 use crate::limit::{AnyLimit, Fixed};
 use crate::models_support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use crate::packet::{Frame, Packet};
@@ -17,7 +17,7 @@ use crate::queue::shared::Shared;
 use crate::queue::{Admission, Completer, Halves, Queue, Sender};
 use crate::sharing::Threads;
 
-/// A member that does not look at the budget once its gate is closed.
+/// A member that does not recheck the budget after its gate was closed.
 struct Hasty {
     member: Member,
     shared: Arc<Shared<Threads>>,
@@ -67,7 +67,7 @@ fn queue(packets: u32) -> (PlainHalves, loom::sync::Arc<Counts>) {
 }
 
 /// The first queue fills the budget and completes, while the second waits for room. `admission`
-/// makes that of the second queue's sender.
+/// builds the admission of the second queue's sender.
 fn one_waits_while_the_other_completes<A: Admission>(
     admission: fn(Member, Arc<Shared<Threads>>) -> A,
 ) where
@@ -78,16 +78,16 @@ fn one_waits_while_the_other_completes<A: Admission>(
     model.check(move || {
         let ((first, _), (second, counts)) = (queue(2), queue(3));
         let rule = AnyLimit::bytes(PACKET_BYTES);
-        let (_, halves) = join(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
+        let (_, halves) = attach(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
         let mut halves = halves.into_iter();
         let (Some(first), Some(second)) = (halves.next(), halves.next()) else {
-            unreachable!("two were joined");
+            unreachable!("two queues were attached");
         };
         let (mut sender, mut completer, _) = first;
         assert!(send_until_asleep(&mut sender));
         let completing = thread::spawn(move || {
             let completed = completer.complete(1, &mut Nothing);
-            // It is first in line, and has nothing left to send.
+            // It is the first in line, and has nothing left to send.
             if completed.expect("no error").schedule {
                 send_until_asleep(&mut sender);
             }
@@ -114,6 +114,6 @@ fn completion_of_another_queue_starts_one_that_waits() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_sender_without_a_second_look_loses_a_wake_up() {
+fn sender_without_recheck_loses_a_wakeup() {
     one_waits_while_the_other_completes(|member, shared| Hasty { member, shared });
 }

@@ -9,18 +9,17 @@ use super::waiters::{BudgetTotals, Waiters};
 use crate::limit::AnyLimit;
 use crate::sharing::Local;
 
-/// Stores the rule, and lends it to one completer at a time. A completer that finds it lent
-/// continues without it: its bytes are room already, and the rule receives them with the next
-/// batch.
+/// Stores the rule and lends it to one completer at a time. A completer that finds it lent
+/// continues without it: its bytes are room already, and the next batch includes them.
 pub(super) struct SharedRule {
-    /// A place for one value that one thread at a time can take, without unsafe code of our own.
+    /// A slot for one value that one thread at a time can take, without unsafe code.
     rule: ConcurrentQueue<BudgetRule>,
     interval_ns: u64,
-    /// When the rule receives its next batch. Written by the thread that has the rule.
+    /// Time of the rule's next batch, in ns. Written by the thread that has the rule.
     due_ns: SingleWriterU64,
 }
 
-/// The rule, over a ledger of all queues together.
+/// The rule and a ledger of all queues together.
 struct BudgetRule {
     control: Control<AnyLimit>,
     ledger: Ledger<Local>,
@@ -32,7 +31,7 @@ struct BudgetRule {
 }
 
 impl SharedRule {
-    /// A rule that receives one batch in `interval_ns`. Returns also its first limit.
+    /// Stores a rule that receives one batch per `interval_ns`. Returns also its first limit.
     pub(super) fn new(limit: AnyLimit, interval_ns: u64, now_ns: u64) -> (Self, u32) {
         let control = Control::new(limit, now_ns);
         let limit_bytes = control.limit();
@@ -41,7 +40,7 @@ impl SharedRule {
             interval_ns,
             due_ns: SingleWriterU64::new(now_ns),
         };
-        // There is room for one.
+        // Cannot fail: the slot is empty.
         let _ = rule.rule.push(BudgetRule {
             control,
             ledger: Ledger::new(limit_bytes),
@@ -53,7 +52,7 @@ impl SharedRule {
         (rule, limit_bytes)
     }
 
-    /// Passes the totals to the rule, if it is time or nothing is in flight any more, and publishes
+    /// Passes the totals to the rule if its interval is over or nothing is in flight, and publishes
     /// the limit.
     pub(super) fn update(&self, waiters: &Waiters, now_ns: u64) {
         let early = now_ns < self.due_ns.load();
@@ -69,7 +68,7 @@ impl SharedRule {
     }
 }
 
-/// The rule while it is lent, if it was in its place. It is returned there also after a panic.
+/// The rule while it is lent. `Drop` returns it to its slot, even after a panic.
 struct LentRule<'a> {
     place: &'a ConcurrentQueue<BudgetRule>,
     rule: Option<BudgetRule>,
@@ -85,17 +84,17 @@ impl<'a> LentRule<'a> {
 impl Drop for LentRule<'_> {
     fn drop(&mut self) {
         if let Some(rule) = self.rule.take() {
-            // There is room: only the thread that took the rule puts one there.
+            // Cannot fail: only the thread that took the rule stores one.
             let _ = self.place.push(rule);
         }
     }
 }
 
 impl BudgetRule {
-    /// Makes a batch of the difference to the last totals. Returns the limit.
+    /// Passes the difference to the previous totals as a batch. Returns the limit.
     fn update(&mut self, totals: &BudgetTotals, now_ns: u64) -> u32 {
         let before_ns = self.now_ns;
-        // Of two completers on two threads, the one that read the clock first might come last.
+        // With completers on two threads, the one that read the clock first might run last.
         self.now_ns = before_ns.max(now_ns);
         if totals.queued_bytes != self.queued_bytes {
             // An object without a time was sent during the last batch.

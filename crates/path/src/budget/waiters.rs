@@ -9,44 +9,44 @@ use taut_dql::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
 use crate::queue::shared::Shared;
 use crate::sharing::Threads;
 
-/// The most that a budget counts in flight, in bytes: half of what a rule can count, which hears of
-/// completions late.
+/// The maximum of bytes in flight of a budget: half of the range of a rule, because the rule
+/// receives completions with a delay.
 const MAX_IN_FLIGHT_BYTES: u32 = 1 << 30;
 
-/// Does not wait.
+/// The queue does not wait.
 const NO_TICKET: u32 = 0;
 /// Tickets are odd, so that none is [`NO_TICKET`] when they wrap.
 const TICKET_STEP: u32 = 2;
 
-/// The room of all, and who waits for it. Totals wrap at 2^32.
+/// The room of a budget and its waiting queues. Totals wrap at 2^32.
 pub(super) struct Waiters {
-    /// All that was ever sent, in bytes.
+    /// Total bytes sent.
     queued_bytes: AtomicU32,
-    /// All that ever came back.
+    /// Total bytes completed.
     completed_bytes: AtomicU32,
-    /// What may be in flight together.
+    /// The limit of the bytes in flight together.
     limit_bytes: AtomicU32,
-    /// Size of the object that was sent last: what a rule takes for its slack.
+    /// Size of the object that was sent last, which a rule uses for its slack.
     last_object_bytes: AtomicU32,
-    /// Times that the rule was told.
-    told: AtomicU32,
-    /// Times that something waited for the budget.
+    /// Batches that the rule received, wrapping.
+    batches: AtomicU32,
+    /// Times that a sender was blocked by the budget, wrapping.
     times_blocked: AtomicU32,
-    /// Queues that wait, so that nobody looks through an empty list.
+    /// Queues that wait. While it is 0, a completer does not search the list.
     waiting: AtomicU32,
     last_ticket: AtomicU32,
-    starts: AtomicU32,
+    woken: AtomicU32,
     pub(super) queues: Box<[BudgetQueue]>,
 }
 
-/// One queue.
+/// The share of one queue.
 pub(super) struct BudgetQueue {
     gates: Arc<Shared<Threads>>,
-    /// Since when it waits, or [`NO_TICKET`]. Written by its sender.
+    /// Ticket of a waiting queue, or [`NO_TICKET`]. Written by its sender.
     ticket: AtomicU32,
     /// Written by its sender.
     queued_bytes: AtomicU32,
-    /// When it sent first since the rule was told so often. Written by its sender.
+    /// Time of the first object sent since batch `first_sent_after`. Written by its sender.
     first_sent_ns: SingleWriterU64,
     first_sent_after: AtomicU32,
     /// Written by its completer.
@@ -66,26 +66,26 @@ impl BudgetQueue {
     }
 
     pub(super) fn in_flight_bytes(&self) -> u32 {
-        // Completed first: it never overtakes what was queued.
+        // Completed first: it never overtakes the total queued.
         let completed = self.completed_bytes.load(Ordering::Acquire);
         difference(self.queued_bytes.load(Ordering::Acquire), completed)
     }
 
-    /// The ticket of a queue that is stopped and waits.
+    /// Returns the ticket of a queue that is stopped and waits.
     fn waits_since(&self) -> Option<u32> {
-        // The gate was closed after the ticket was drawn.
+        // The ticket is drawn before the gate is closed, so a closed gate implies a ticket.
         let stopped = self.gates.is_stopped_by_stack();
         let ticket = self.ticket.load(Ordering::Acquire);
         (stopped && ticket != NO_TICKET).then_some(ticket)
     }
 }
 
-/// What a rule is told.
+/// The input of a batch of the rule.
 pub(super) struct BudgetTotals {
     pub(super) completed_bytes: u32,
     pub(super) queued_bytes: u32,
     pub(super) last_object_bytes: u32,
-    /// When something was sent first since the rule was last told, as far as that was noted.
+    /// Time of the first object since the last batch, if it was recorded.
     pub(super) first_sent_ns: Option<u64>,
     pub(super) times_blocked: u32,
 }
@@ -97,28 +97,28 @@ impl Waiters {
             completed_bytes: AtomicU32::new(0),
             limit_bytes: AtomicU32::new(limit_bytes),
             last_object_bytes: AtomicU32::new(0),
-            told: AtomicU32::new(0),
+            batches: AtomicU32::new(0),
             times_blocked: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             last_ticket: AtomicU32::new(TICKET_STEP - 1),
-            starts: AtomicU32::new(0),
+            woken: AtomicU32::new(0),
             queues,
         }
     }
 
-    /// Whether the budget has room for one more object. Sequentially consistent, as is what it
-    /// reads: with a stale value, a queue could send more than one object too many.
+    /// Returns `true` if the budget has room for one more object. All loads are sequentially
+    /// consistent: with a stale value, a queue could send more than one object too many.
     fn has_room(&self) -> bool {
         self.in_flight_bytes() <= self.limit_bytes()
     }
 
-    /// For the sender of `queue`: whether it may send one more object.
+    /// For the sender of `queue`: returns `true` if it may send one more object.
     pub(super) fn may_send(&self, queue: usize) -> bool {
         self.queues[queue].in_flight_bytes() == 0 || self.has_room()
     }
 
-    /// For the completer of `queue`, whose own limit has room: whether its queue can be started, it
-    /// being its turn or it having nothing in flight.
+    /// For the completer of `queue`, whose own limit has room: returns `true` if the queue can be
+    /// woken, because it is the first in line or has nothing in flight.
     pub(super) fn may_start(&self, queue: usize) -> bool {
         let own = &self.queues[queue];
         match own.ticket.load(Ordering::Acquire) {
@@ -128,50 +128,51 @@ impl Waiters {
         }
     }
 
-    /// For the sender of `queue`: accounts for an object.
+    /// For the sender of `queue`: counts an object.
     pub(super) fn charge(&self, queue: usize, bytes: u32, now_ns: u64) {
         let own = &self.queues[queue];
-        // The one object that a queue may always send does not cost it its place.
+        // The one object that a queue may always send does not use up its place in line.
         if own.in_flight_bytes() > 0 {
             self.leave(queue);
         }
         add(&own.queued_bytes, bytes);
         self.last_object_bytes.store(bytes, Ordering::Relaxed);
-        let told = self.told.load(Ordering::Relaxed);
-        if own.first_sent_after.load(Ordering::Relaxed) != told {
+        let batch = self.batches.load(Ordering::Relaxed);
+        if own.first_sent_after.load(Ordering::Relaxed) != batch {
             own.first_sent_ns.store(now_ns);
-            // Release: whoever sees the number sees the time that belongs to it.
-            own.first_sent_after.store(told, Ordering::Release);
+            // Release: a thread that reads the batch number sees the time that belongs to it.
+            own.first_sent_after.store(batch, Ordering::Release);
         }
         self.queued_bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// For the sender of `queue`: the object that it sent last goes nowhere.
+    /// For the sender of `queue`: uncounts the object that it sent last, which the device rejected.
     pub(super) fn uncharge(&self, queue: usize, bytes: u32) {
+        // The totals wrap, so adding the negative subtracts.
         add(&self.queues[queue].queued_bytes, bytes.wrapping_neg());
         self.queued_bytes.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Whether an object of `bytes` can be counted.
+    /// Returns `true` if an object of `bytes` can be counted.
     pub(super) fn can_count(&self, bytes: u32) -> bool {
         let in_flight_bytes = self.in_flight_bytes();
         bytes <= MAX_OBJECT && in_flight_bytes.saturating_add(bytes) < MAX_IN_FLIGHT_BYTES
     }
 
-    /// For the completer of `queue`: bytes came back, at most what it has in flight.
-    pub(super) fn give_back(&self, queue: usize, bytes: u32) {
+    /// For the completer of `queue`: counts completed bytes, at most those that it has in flight.
+    pub(super) fn complete(&self, queue: usize, bytes: u32) {
         add(&self.queues[queue].completed_bytes, bytes);
         self.completed_bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
     pub(super) fn in_flight_bytes(&self) -> u32 {
-        // Completed first: it never overtakes what was queued, and too much is seen, not too
-        // little.
+        // Completed first: it never overtakes the total queued, so the result is too large rather
+        // than too small.
         let completed = self.completed_bytes.load(Ordering::SeqCst);
         difference(self.queued_bytes.load(Ordering::SeqCst), completed)
     }
 
-    /// For the sender of `queue`, which found no room: waits, unless it does.
+    /// For the sender of `queue`, which found no room: draws a ticket, unless it has one.
     pub(super) fn enter(&self, queue: usize) {
         let own = &self.queues[queue].ticket;
         if own.load(Ordering::Relaxed) == NO_TICKET {
@@ -181,7 +182,7 @@ impl Waiters {
         }
     }
 
-    /// For the sender of `queue`, which waits for the budget no more.
+    /// For the sender of `queue`: gives up its place in line.
     pub(super) fn leave(&self, queue: usize) {
         let own = &self.queues[queue].ticket;
         if own.load(Ordering::Relaxed) != NO_TICKET {
@@ -190,50 +191,53 @@ impl Waiters {
         }
     }
 
-    /// The queue that has waited longest.
+    /// Returns the queue that has waited longest.
     fn first_waiting(&self) -> Option<usize> {
         let last = self.last_ticket.load(Ordering::Relaxed);
         let age = |waiter: &BudgetQueue| Some(last.wrapping_sub(waiter.waits_since()?) as i32);
         let waiting = self.queues.iter().enumerate();
         let waiting = waiting.filter_map(|(queue, waiter)| Some((age(waiter)?, queue)));
-        // Of equal ages, which there are none, the first.
+        // Ages are unique; of equal ones, the first would be taken.
         waiting
             .max_by_key(|&(age, queue)| (age, core::cmp::Reverse(queue)))
             .map(|(_, queue)| queue)
     }
 
-    /// For whoever gave back, or takes no more: starts the queue that has waited longest, if there
-    /// is room. That one calls this when it is through. Returns which queue now runs.
-    pub(super) fn start_next(&self) -> Option<usize> {
+    /// For a thread that released room or sends no more: wakes the queue that has waited longest,
+    /// if there is room. The woken queue calls this when it sends no more. Returns the woken queue.
+    pub(super) fn wake_next(&self) -> Option<usize> {
+        // Pairs with the fence of a sender that closes its gate after it drew a ticket: either this
+        // thread sees the ticket, or the sender sees the room.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return None;
         }
-        // Each round opens a gate, or somebody else did.
+        // Each iteration opens a gate, or finds that another thread opened it.
         while self.has_room() {
             let queue = self.first_waiting()?;
-            // A queue whose ring is full cannot use the room: on to the next.
+            // A queue whose ring is full cannot use the room: continue with the next one.
             if self.queues[queue].gates.start_stack() {
-                self.starts.fetch_add(1, Ordering::Relaxed);
+                self.woken.fetch_add(1, Ordering::Relaxed);
                 return Some(queue);
             }
         }
         None
     }
 
-    /// Something waits for the budget.
+    /// Counts a sender that the budget blocked.
     pub(super) fn note_blocked(&self) {
         self.times_blocked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the rule is told now.
+    /// Returns the input of the rule's next batch.
     pub(super) fn totals(&self) -> BudgetTotals {
         let completed_bytes = self.completed_bytes.load(Ordering::SeqCst);
         let queued_bytes = self.queued_bytes.load(Ordering::SeqCst);
-        let told = self.told.fetch_add(1, Ordering::AcqRel);
+        // Objects that are sent from here on belong to the next batch.
+        let batch = self.batches.fetch_add(1, Ordering::AcqRel);
         let sent = self.queues.iter().filter_map(|queue| {
             let since = queue.first_sent_after.load(Ordering::Acquire);
-            (since == told).then(|| queue.first_sent_ns.load())
+            (since == batch).then(|| queue.first_sent_ns.load())
         });
         BudgetTotals {
             completed_bytes,
@@ -252,19 +256,19 @@ impl Waiters {
         self.limit_bytes.store(bytes, Ordering::SeqCst);
     }
 
-    /// Times that a queue began to wait, wrapping.
-    pub(super) fn waits(&self) -> u32 {
+    /// Returns how often a queue began to wait, wrapping.
+    pub(super) fn waits_begun(&self) -> u32 {
         self.last_ticket.load(Ordering::Relaxed) / TICKET_STEP
     }
 
-    /// Times that a queue was started by another, wrapping.
-    pub(super) fn starts(&self) -> u32 {
-        self.starts.load(Ordering::Relaxed)
+    /// Returns how often a queue was woken by another, wrapping.
+    pub(super) fn queues_woken(&self) -> u32 {
+        self.woken.load(Ordering::Relaxed)
     }
 }
 
-/// What is between two totals that wrap. Less than nothing, which can be seen while something is
-/// taken back, is nothing.
+/// Returns the difference of two wrapping totals. It saturates at 0, because it can be negative
+/// while an object is uncounted.
 fn difference(more_bytes: u32, fewer_bytes: u32) -> u32 {
     (more_bytes.wrapping_sub(fewer_bytes) as i32).max(0) as u32
 }

@@ -1,58 +1,59 @@
-//! The seam to a device: two halves, so that two threads can own them; and drivers that wrap any
-//! driver.
+//! The interface to a device: two halves, so that two threads can own them, and drivers that wrap
+//! any driver.
 //!
-//! Whoever writes a driver finds the rest here too: [`in_flight`](crate::in_flight) keeps packets
-//! between `submit` and `reap` (with a whole driver as its example), [`pool`](crate::pool) keeps
-//! frames and is the sink; `testing` (feature `testing`) has a device
-//! that a test plays itself, and drivers that make mistakes by plan, take the device down and show
-//! every call.
+//! Related modules: [`in_flight`](crate::in_flight) stores packets between `submit` and `reap`
+//! (with a complete driver as its example). [`pool`](crate::pool) stores frames and is a sink.
+//! `testing` (feature `testing`) has a device that a test controls, and wrappers that inject
+//! faults, take the device down and trace every call.
 
+mod early_completion;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod truth;
 
 use alloc::boxed::Box;
 
 use crate::packet::Packet;
 
-pub use truth::{Truth, TruthJudge};
+pub use early_completion::{CompletionStatus, EarlyCompletionDetector};
 
-/// Which pieces of super-packets a driver sends.
+/// The chunks of a GSO packet that a driver can send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pieces {
-    /// None: super-packets go whole.
+pub enum ChunkSupport {
+    /// None: GSO packets are sent whole.
     #[default]
     None,
-    /// Each segment alone: what the device carries is one finished frame. Super-packets cannot go whole.
-    OneSegment,
+    /// Single segments only: the device sends finished frames, so GSO packets cannot be sent whole.
+    SingleSegment,
     /// Any number of segments.
     Any,
 }
 
 /// The sending half of a device's ring.
 pub trait TxRing {
-    /// What the doorbell can fail with; names the system call, the device and the reason. Whoever
-    /// shows it wants it to be `Debug` and `Display`.
+    /// The error of a doorbell, which should name the system call, the device and the reason. Users
+    /// that display it require `Debug` and `Display`.
     type Error;
 
-    /// All slots of the ring, at least [`slots_of_largest`](Self::slots_of_largest) and no more than
-    /// the device itself takes. It does not change.
+    /// Returns the number of slots of the ring: at least
+    /// [`slots_of_largest`](Self::slots_of_largest), at most the capacity of the device. It never
+    /// changes.
     fn capacity_slots(&self) -> u32;
 
-    /// Slots that can be filled now. The completion half may raise it at any time.
+    /// Returns the free slots. The completion half can raise the number at any time.
     fn slots_free(&self) -> u32;
 
-    /// Slots that the largest packet can take. The queue stops while fewer are free, so nobody is
-    /// left with a packet in hand. It does not change.
+    /// Returns the maximum number of slots of a packet. The queue stops while fewer are free, so
+    /// `submit` always has room. It never changes.
     fn slots_of_largest(&self) -> u32 {
         1
     }
 
-    /// Which [pieces](crate::Piece) of a super-packet it can send: some of its segments, with headers of
-    /// their own, written anywhere but into the frame. It is never given others. It does not change.
+    /// Returns the [chunks](crate::Chunk) of a GSO packet that it can send. A chunk has headers of
+    /// its own, which the driver must not write into the frame. The driver receives no other
+    /// chunks. It never changes.
     #[inline]
-    fn pieces(&self) -> Pieces {
-        Pieces::None
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::None
     }
 
     /// Puts one packet into the ring. Called only while at least
@@ -60,22 +61,22 @@ pub trait TxRing {
     /// packet before the next [`kick`](Self::kick).
     ///
     /// # Errors
-    /// Gives back a packet that this device can never send, which is then dropped
-    /// ([`DeviceRefused`](crate::DropReason::DeviceRefused)). What it cannot send just now it keeps,
-    /// and sends at a later [`kick`](Self::kick).
+    /// Returns a packet that this device can never send. The queue drops it
+    /// ([`DeviceRefused`](crate::DropReason::DeviceRefused)). A packet that it cannot send at the
+    /// moment is stored and sent at a later [`kick`](Self::kick).
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet>;
 
-    /// Rings the doorbell: everything submitted so far may go.
+    /// Rings the doorbell for all packets submitted so far.
     ///
     /// # Errors
-    /// What was submitted stays in the ring; the next kick tries again.
+    /// Submitted packets stay in the ring; the next kick tries again.
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error>;
 }
 
-/// What a ring holds.
+/// The contents of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InRing {
-    /// Packets submitted and not handed back.
+    /// Packets submitted and not yet reaped.
     pub packets: u32,
     /// Their bytes, as [`Packet::wire_bytes`].
     pub bytes: u32,
@@ -83,21 +84,20 @@ pub struct InRing {
 
 /// The completion half of a device's ring.
 pub trait Completions {
-    /// What reaping can fail with; names the system call, the device and the reason.
+    /// The error of a reap, which should name the system call, the device and the reason.
     type Error;
 
-    /// Slots that can be filled now, as far as this half knows.
+    /// Returns the free slots, as seen by this half.
     fn slots_free(&self) -> u32;
 
-    /// Takes up to `budget_packets` packets that the device is done with, oldest first, and hands
-    /// each to `freed`; its slots are free at once. Returns whether the budget ended the round
-    /// while more packets were finished.
+    /// Passes up to `budget_packets` completed packets to `freed`, oldest first. Their slots are
+    /// free immediately. Returns `true` if the budget ended the reap with completions pending.
     ///
-    /// Hand back the [`Packet`] that `submit` was given: one that is made anew was never sent, and
-    /// is refused.
+    /// Return the same [`Packet`] that was submitted. A recreated one was never sent and is an
+    /// unknown completion.
     ///
     /// # Errors
-    /// Packets handed out before the error stay handed out.
+    /// Packets that were passed to `freed` before the error stay freed.
     fn reap(
         &mut self,
         now_ns: u64,
@@ -105,21 +105,21 @@ pub trait Completions {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Self::Error>;
 
-    /// What the ring holds now, if the driver knows. A queue whose ledger went wrong is
-    /// [repaired](crate::Queue::repair) from this.
+    /// Returns the current contents of the ring, if the driver has them. A queue uses them to
+    /// [repair](crate::Queue::repair) its ledger.
     fn in_ring(&self) -> Option<InRing> {
         None
     }
 
-    /// Whether a completion means that the packet left the device. Asked in each round, after the
-    /// reap: the answer may change ([`TruthJudge`] finds it out). While it is no, a limit on what is in
-    /// flight means nothing: the queue holds to none, and whoever shows it must say so.
-    fn completions_are_true(&self) -> bool {
+    /// Returns `true` if a completion means that the packet left the device. Called after every
+    /// reap; the value can change (see [`EarlyCompletionDetector`]). While it is `false`, the queue
+    /// applies no limit, and user interfaces must show that.
+    fn completions_valid(&self) -> bool {
         true
     }
 }
 
-/// The methods of a ring, each handed on to the ring that `$ring` is.
+/// Implements the methods of a ring by those of `$ring`.
 macro_rules! forward_tx_ring {
     ($this:ident => $ring:expr) => {
         fn capacity_slots(&self) -> u32 {
@@ -140,9 +140,9 @@ macro_rules! forward_tx_ring {
         }
 
         #[inline]
-        fn pieces(&self) -> Pieces {
+        fn chunk_support(&self) -> ChunkSupport {
             let $this = self;
-            $ring.pieces()
+            $ring.chunk_support()
         }
 
         #[inline]
@@ -159,7 +159,7 @@ macro_rules! forward_tx_ring {
     };
 }
 
-/// The methods of a completion half, each handed on to the one that `$completions` is.
+/// Implements the methods of a completion half by those of `$completions`.
 macro_rules! forward_completions {
     ($this:ident => $completions:expr) => {
         #[inline]
@@ -184,14 +184,14 @@ macro_rules! forward_completions {
             $completions.in_ring()
         }
 
-        fn completions_are_true(&self) -> bool {
+        fn completions_valid(&self) -> bool {
             let $this = self;
-            $completions.completions_are_true()
+            $completions.completions_valid()
         }
     };
 }
 
-/// Two halves that live on one thread are a device.
+/// A pair of halves on one thread is a device.
 impl<R: TxRing, C> TxRing for (R, C) {
     type Error = R::Error;
 

@@ -1,4 +1,4 @@
-//! Model checks of the store between `submit` and `reap`: one thread puts, the other takes.
+//! Model checks of the store between `submit` and `reap`: one thread stores, the other takes.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib in_flight::models`
 
@@ -15,7 +15,7 @@ const PACKET_BYTES: u32 = 100;
 
 type Put = fn(&mut InFlightSender, u32, Packet) -> Result<(), Packet>;
 
-/// Broken: the completer sees the packet before it is written.
+/// Broken on purpose: the completer sees the packet before it is written.
 fn put_early(sender: &mut InFlightSender, key: u32, packet: Packet) -> Result<(), Packet> {
     let place = &sender.store.places[key as usize];
     sender.put.packets = sender.put.packets.wrapping_add(1);
@@ -31,8 +31,8 @@ fn packet(frame: u32) -> Packet {
     Packet::new(Frame::new(frame), PACKET_BYTES)
 }
 
-/// The sender uses keys in turn while it knows of a free one, as the device of an in-order ring
-/// does; the completer takes what it finds.
+/// The sender uses keys round-robin while it sees a free one, as an in-order ring does; the
+/// completer takes all packets that it finds.
 fn put_and_take(put_one: Put, keys: u32, packets: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -56,9 +56,9 @@ fn put_and_take(put_one: Put, keys: u32, packets: u32) {
             taken.extend(packet.map(|packet| packet.into_frame().index()));
             held.push(completer.in_ring().packets);
         }
-        // A panic before this would hide behind what the other thread still does.
+        // Join first: a panic here would be hidden by the other thread.
         let (put, refused) = putting.join().expect("it does not panic");
-        assert_eq!(refused, 0, "the key was said to be free");
+        assert_eq!(refused, 0, "the key was reported free");
         assert!(
             held.iter().all(|&packets| packets <= keys),
             "{held:?} in the ring"
@@ -79,7 +79,7 @@ fn put_and_take(put_one: Put, keys: u32, packets: u32) {
 }
 
 #[test]
-fn a_key_said_to_be_free_takes_a_packet_and_none_is_lost() {
+fn free_key_stores_a_packet_and_loses_none() {
     put_and_take(InFlightSender::put, 1, 2);
 }
 
@@ -90,12 +90,12 @@ fn two_keys_in_turn_lose_nothing() {
 
 #[test]
 #[should_panic(expected = "not the packet put there")]
-fn a_store_that_shows_a_packet_before_it_is_written_is_caught() {
+fn early_publication_of_a_packet_is_detected() {
     put_and_take(put_early, 1, 2);
 }
 
 #[test]
-fn a_put_under_a_key_in_use_keeps_one_packet_and_gives_the_other_back() {
+fn put_under_a_used_key_returns_the_packet() {
     loom::model(|| {
         let (mut sender, mut completer) = split(1);
         let putting = thread::spawn(move || {

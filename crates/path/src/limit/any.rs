@@ -13,7 +13,7 @@ use super::named::NamedLimit;
 use super::utilisation::Utilisation;
 use super::{Dynamic, Limit, Unit};
 
-/// Any rule: one type for a limit chosen at run time.
+/// Any rule: the type of a limit that is chosen at run time.
 ///
 /// ```
 /// use taut_path::AnyLimit;
@@ -23,18 +23,19 @@ use super::{Dynamic, Limit, Unit};
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
 /// [`LIMITS`](super::LIMITS) lists the names. Limits that learn can count packets, as in
-/// `dql:packets`, see [`InPackets`](super::InPackets). Each can have a cap in time at the end, as in
-/// `dql:2ms`, see [`InTime`](super::InTime). [`new`](Self::new) holds a limit of another crate.
+/// `dql:packets`, see [`PacketUnits`](super::PacketUnits). Each can have a time cap at the end, as
+/// in `dql:2ms`, see [`TimeCapped`](super::TimeCapped). [`new`](Self::new) wraps a limit of another
+/// crate.
 #[derive(Debug)]
 pub struct AnyLimit(Box<dyn NamedLimit>);
 
 impl AnyLimit {
-    /// Holds `rule`, which may be of another crate.
+    /// Wraps `rule`, which can be of another crate.
     pub fn new(rule: impl NamedLimit + Clone + 'static) -> Self {
         Self(Box::new(rule))
     }
 
-    /// No limit: only the ring.
+    /// No limit except the ring.
     pub fn off() -> Self {
         Self::new(Fixed::off())
     }
@@ -59,13 +60,13 @@ impl AnyLimit {
         Self::new(LossBudget::default())
     }
 
-    /// Whether it holds nothing back.
+    /// Returns `true` for no limit.
     pub fn is_off(&self) -> bool {
         *self == Self::off()
     }
 }
 
-/// Any rule may stand under a cap in time.
+/// Any rule can have a time cap.
 impl NamedLimit for AnyLimit {
     fn set_default_target(&mut self, utilisation: Utilisation) {
         self.0.set_default_target(utilisation);
@@ -73,7 +74,7 @@ impl NamedLimit for AnyLimit {
 }
 
 impl Default for AnyLimit {
-    /// Linux's rule, which everybody knows.
+    /// Linux's rule, the best-known default.
     fn default() -> Self {
         Self::dql()
     }
@@ -85,7 +86,7 @@ impl Clone for AnyLimit {
     }
 }
 
-/// Two rules that are spelled alike are the same.
+/// Two rules with the same text are equal.
 impl PartialEq for AnyLimit {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -108,7 +109,7 @@ impl Limit for AnyLimit {
     forward_limit!(self => self.0);
 }
 
-/// Puts a limit on the heap.
+/// Moves a limit to the heap.
 pub(crate) struct Boxed;
 
 impl LimitVisitor for Boxed {

@@ -1,4 +1,4 @@
-//! Limits that do not move: none, so many bytes, so many packets.
+//! Fixed limits: none, a number of bytes, a number of packets.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit}
 use super::{CompletionBatch, Limit, Unit};
 use crate::units;
 
-/// A limit that stays where it was put.
+/// A limit that never changes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fixed {
     unit: Unit,
@@ -16,37 +16,36 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// No limit: only the ring holds the queue back. In flight is counted in bytes.
+    /// No limit except the ring. Units are bytes.
     pub const fn off() -> Self {
         Self::bytes(MAX_LIMIT)
     }
 
-    /// At most `limit_bytes` in flight, exceeded by one packet at most. More than
-    /// [`MAX_LIMIT`] is [`off`](Self::off).
+    /// At most `limit_bytes` in flight, exceeded by at most one packet. More than [`MAX_LIMIT`] is
+    /// [`off`](Self::off).
     pub const fn bytes(limit_bytes: u32) -> Self {
         Self {
             unit: Unit::Bytes,
-            units: least(limit_bytes, MAX_LIMIT),
+            units: min(limit_bytes, MAX_LIMIT),
         }
     }
 
-    /// At most `depth_packets` packets in flight, 1 to [`MAX_LIMIT`]; what is outside counts as
-    /// the nearest.
+    /// At most `depth_packets` packets in flight, clamped to 1 to [`MAX_LIMIT`].
     pub const fn packets(depth_packets: u32) -> Self {
         let depth_packets = if depth_packets == 0 { 1 } else { depth_packets };
         Self {
             unit: Unit::Packets,
-            units: least(depth_packets, MAX_LIMIT),
+            units: min(depth_packets, MAX_LIMIT),
         }
     }
 
-    /// Whether it holds nothing back.
+    /// Returns `true` for no limit.
     pub const fn is_off(&self) -> bool {
         matches!(self.unit, Unit::Bytes) && self.units == MAX_LIMIT
     }
 }
 
-const fn least(a: u32, b: u32) -> u32 {
+const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
@@ -83,10 +82,10 @@ impl Limit for Fixed {
         }
     }
 
-    /// Whichever of the three numbers changes moves the one that this limit has.
+    /// The limit is the one of the three numbers that changed.
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        let wanted = [config.limit, config.min_limit, config.max_limit];
-        let moved = wanted.into_iter().find(|&units| units != self.units);
+        let numbers = [config.limit, config.min_limit, config.max_limit];
+        let moved = numbers.into_iter().find(|&units| units != self.units);
         let Some(units) = moved else {
             return Ok(());
         };
@@ -117,7 +116,7 @@ impl BuiltinLimit for Fixed {
     const INFO: LimitInfo = LimitInfo {
         name: "off",
         usage: "off",
-        help: "no limit: only the ring holds the queue back",
+        help: "no limit except the size of the ring",
         learns: false,
     };
 

@@ -1,17 +1,17 @@
-//! The rules that decide how much may be in flight, and their names.
+//! The rules that set the limit, and their names.
 //!
-//! The seam is [`Limit`]: a rule receives a record of each completion batch and returns the limit
-//! from then on. The queue counts for it.
+//! A rule implements [`Limit`]: it receives a record of each completion batch and returns the new
+//! limit. The queue counts the units for it.
 
 mod any;
 mod builtin;
 mod fixed;
-mod in_packets;
-mod in_time;
 mod loss_budget;
 mod named;
+mod packet_units;
 mod parse;
 mod standalone;
+mod time_capped;
 mod utilisation;
 
 pub use crate::registry::limits_help;
@@ -19,21 +19,21 @@ pub use any::AnyLimit;
 pub(crate) use any::Boxed;
 pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
-pub use in_packets::InPackets;
-pub use in_time::{CAP_NS, InTime};
 pub use loss_budget::LossBudget;
 pub use named::{LimitInfo, NamedLimit};
+pub use packet_units::PacketUnits;
 pub use parse::{ParseLimitError, visit_limit};
 pub(crate) use parse::{Spec, builtin_limits_help};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
+pub use time_capped::{TIME_CAP_NS, TimeCapped};
 pub use utilisation::{ParseUtilisationError, Utilisation};
 
-/// What a completion batch completed.
+/// The completions of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompletedCounts {
-    /// Packets finished.
+    /// Packets completed.
     pub packets: u32,
     /// Their bytes, as they were queued.
     pub bytes: u32,

@@ -1,4 +1,4 @@
-//! What a limit with a name implements.
+//! The trait of limits with a name.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -63,7 +63,7 @@ impl Argument<'_> {
     }
 }
 
-/// An argument is wrong.
+/// The argument is invalid.
 pub(super) enum ArgumentError {
     /// The limit has no argument.
     NoArgument,

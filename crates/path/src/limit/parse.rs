@@ -8,9 +8,9 @@ use taut_dql::MAX_LIMIT;
 
 use super::builtin::{LIMITS, LimitVisitor, visit_named};
 use super::fixed::Fixed;
-use super::in_packets::{InPackets, SUFFIX};
-use super::in_time::{CAP_NS, InTime};
 use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
+use super::packet_units::{PacketUnits, SUFFIX};
+use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::utilisation::ParseUtilisationError;
 use crate::units::{self, ParseUnitError};
 
@@ -23,7 +23,7 @@ pub(crate) struct Spec<'a> {
     pub argument: Argument<'a>,
     in_packets: bool,
     cap_ns: Option<u64>,
-    /// The cap stands in front of what is counted.
+    /// The cap precedes the unit.
     cap_is_first: bool,
 }
 
@@ -71,21 +71,24 @@ impl<'a> Spec<'a> {
         if self.in_packets && !learns {
             return Err(ParseLimitError::NotInPackets);
         }
-        if self.cap_ns.is_some_and(|cap_ns| !CAP_NS.contains(&cap_ns)) {
+        if self
+            .cap_ns
+            .is_some_and(|cap_ns| !TIME_CAP_NS.contains(&cap_ns))
+        {
             return Err(ParseLimitError::CapOutOfRange);
         }
         Ok(match (self.in_packets, self.cap_ns) {
             (false, None) => visitor.visit(limit),
-            (true, None) => visitor.visit(InPackets::new(limit)),
-            (false, Some(cap_ns)) => visitor.visit(InTime::new(limit, cap_ns)),
-            (true, Some(cap_ns)) => visitor.visit(InTime::new(InPackets::new(limit), cap_ns)),
+            (true, None) => visitor.visit(PacketUnits::new(limit)),
+            (false, Some(cap_ns)) => visitor.visit(TimeCapped::new(limit, cap_ns)),
+            (true, Some(cap_ns)) => visitor.visit(TimeCapped::new(PacketUnits::new(limit), cap_ns)),
         })
     }
 }
 
 /// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
-/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor; another
-/// places the limit in memory of a caller.
+/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor;
+/// another places the limit in memory of a caller.
 ///
 /// # Errors
 /// If `spec` is not a limit of this crate.
@@ -140,11 +143,11 @@ impl<V: LimitVisitor> LimitVisitor for InForm<'_, V> {
     }
 }
 
-/// Takes a time off the end. A trailing time is always a cap: no limit has a time as its argument.
+/// Removes a trailing time. It is always a cap: no limit has a time as its argument.
 fn split_cap(text: &str) -> (&str, Option<u64>) {
     match text.rsplit_once(':') {
-        Some((rest, cap)) => match units::parse_time_ns(cap) {
-            Ok(cap_ns) => (rest, Some(cap_ns)),
+        Some((remainder, cap)) => match units::parse_time_ns(cap) {
+            Ok(cap_ns) => (remainder, Some(cap_ns)),
             Err(_) => (text, None),
         },
         None => (text, None),
@@ -157,7 +160,7 @@ fn parse_number(text: &str) -> Result<Fixed, ParseLimitError> {
         && !digits.is_empty()
         && digits.bytes().all(|byte| byte.is_ascii_digit())
     {
-        // Digits that do not fit are out of range like those that do.
+        // A number that overflows is out of range too.
         let depth_packets = in_range(digits.parse().unwrap_or(u64::MAX))?;
         return Ok(Fixed::packets(depth_packets));
     }
@@ -191,13 +194,13 @@ pub enum ParseLimitError {
     OutOfRange,
     /// The limit has no argument, but one follows its name.
     NoArgument,
-    /// A limit that does not learn was to count packets.
+    /// The limit does not learn, so it cannot count packets.
     NotInPackets,
-    /// What is counted stands behind the cap in time.
+    /// The unit follows the time cap.
     AfterCap,
-    /// The target utilisation is not a share, or out of range.
+    /// The target utilisation is invalid or out of range.
     Utilisation(ParseUtilisationError),
-    /// The time of a cap is outside of [`CAP_NS`].
+    /// The time of a cap is outside of [`TIME_CAP_NS`].
     CapOutOfRange,
     /// The message of a [registered](crate::Registry) limit, or of a registry.
     Registered(String),
@@ -212,22 +215,23 @@ impl fmt::Display for ParseLimitError {
             Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str(
-                "this rule takes nothing after its name but :packets and a cap in time (1us to 10s, \
-                 such as in dql:2ms); ",
+                "this rule takes nothing after its name except :packets and a time cap \
+                 (1us to 10s, such as in dql:2ms); ",
             )?,
             Self::NotInPackets => {
                 return write!(
                     f,
-                    "only {} can count packets; a fixed number of them is spelled 32p",
+                    "only {} can count packets; for a fixed number, use 32p",
                     Learning(", ", " and ")
                 );
             }
             Self::AfterCap => {
-                return f.write_str("a cap in time stands last, such as in dql:packets:2ms");
+                return f.write_str("time cap must come last, such as in dql:packets:2ms");
             }
             Self::OutOfRange => f.write_str("out of range; ")?,
             Self::CapOutOfRange => {
-                return f.write_str("a cap in time is 1us to 10s, such as in dql:2ms");
+                return f
+                    .write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
             }
             Self::Utilisation(error) => return error.fmt(f),
             Self::Registered(message) => return f.write_str(message),

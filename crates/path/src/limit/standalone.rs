@@ -1,4 +1,4 @@
-//! A rule with a ledger, for anything that has no packets and no ring of this crate.
+//! A rule with a ledger, for users without packets or a ring of this crate.
 
 use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
@@ -8,8 +8,8 @@ use taut_dql::{Config, Error};
 use super::Limit;
 use crate::rate::RateMeter;
 
-/// A rule and its ledger, owned by one thread (or one lock): a limit for anything that is queued and
-/// completes. It is what [`Queue`](crate::Queue) applies to packets, without packets; it allocates
+/// A rule and its ledger, owned by one thread (or one lock): a limit for anything that is queued
+/// and completes. It works as the limit of [`Queue`](crate::Queue), without packets, and allocates
 /// nothing.
 ///
 /// ```
@@ -45,7 +45,8 @@ impl<L: Limit> StandaloneLimit<L> {
     ///
     /// # Errors
     /// [`Error::ObjectTooLarge`] above [`MAX_OBJECT`](taut_dql::MAX_OBJECT);
-    /// [`Error::TooMuchInFlight`] when 2^31 units or more would be in flight. Nothing is counted then.
+    /// [`Error::TooMuchInFlight`] if 2^31 units or more would be in flight. Nothing is counted
+    /// then.
     #[inline]
     pub fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.ledger.queued(units)?;
@@ -53,16 +54,16 @@ impl<L: Limit> StandaloneLimit<L> {
         Ok(())
     }
 
-    /// Removes the object queued last, which the device has not seen: a send that failed.
+    /// Removes the object queued last, because the send failed and the device never saw it.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] when `units` is not its size, and the second time for one object;
-    /// [`Error::AlreadyCompleted`] when less is in flight.
+    /// [`Error::NotQueuedLast`] if `units` is not its size, and the second time for one object;
+    /// [`Error::AlreadyCompleted`] if less is in flight.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.ledger.unqueue_last(units)
     }
 
-    /// Reports that something was to be sent and there was no room. Some rules learn from it.
+    /// Counts that an object was to be sent and there was no room. Some rules use it.
     pub fn blocked(&mut self) {
         self.ledger.note_blocked(1);
     }
@@ -71,15 +72,15 @@ impl<L: Limit> StandaloneLimit<L> {
     /// completed; 0 changes nothing.
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight; nothing is counted then.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight; nothing is counted then.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.ledger.completed_by_level(units)?;
         self.completed(done, false, now_ns)?;
         Ok(done)
     }
 
-    /// Counts the units completed since the last call, and moves the limit. Must be called once for
-    /// each completion batch. `more_pending` means that the reap stopped at a budget and will be
+    /// Counts the units completed since the last call, and updates the limit. Must be called once
+    /// per completion batch. `more_pending` means that the reap stopped at its budget and will be
     /// continued; a batch of 0 units without it closes such a reap. Any other batch of 0 units
     /// changes nothing.
     ///
@@ -95,14 +96,15 @@ impl<L: Limit> StandaloneLimit<L> {
         Ok(())
     }
 
-    /// Forgets the units in flight and everything that the rule learned, except its settings and the
-    /// rate. For when the device was flushed.
+    /// Forgets the units in flight and the state of the rule, except its settings and the rate.
+    /// Call it after the device was flushed.
     pub fn reset(&mut self, now_ns: u64) {
         self.ledger.set_last_object(0);
         self.control.reset(&self.ledger, 0, now_ns);
     }
 
-    /// Units left below the limit; one more object may be queued while it is at least 0.
+    /// Returns the units left below the limit; one more object may be queued while it is at least
+    /// 0.
     #[inline]
     pub fn room(&self) -> i64 {
         self.ledger.room().into()
@@ -114,29 +116,30 @@ impl<L: Limit> StandaloneLimit<L> {
         self.ledger.has_room()
     }
 
-    /// Units queued and not yet completed, below 2^31.
+    /// Returns the units queued and not yet completed, below 2^31.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.ledger.in_flight()
     }
 
-    /// The limit that the ledger applies, in units.
+    /// Returns the limit that the ledger applies, in units.
     #[inline]
     pub fn limit(&self) -> u32 {
         self.control.limit()
     }
 
-    /// The rate of the device, in units per second, if the rule needs it; 0 while it is unknown.
+    /// Returns the rate of the device, in units per second, if the rule needs it; 0 while it is
+    /// unknown.
     pub fn rate_per_s(&self) -> u64 {
         self.control.rate().map_or(0, RateMeter::units_per_s)
     }
 
-    /// The rule: for its unit and its settings.
+    /// Returns the rule, for its unit and its settings.
     pub fn rule(&self) -> &L {
         self.control.rule()
     }
 
-    /// Changes settings of the rule.
+    /// Changes the settings of the rule.
     ///
     /// # Errors
     /// Those of [`Limit::set_config`].

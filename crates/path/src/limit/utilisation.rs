@@ -3,22 +3,22 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// The share of the time in which the link is busy while a sender has something to send, in
+/// The fraction of the time in which the link is busy while a sender has something to send, in
 /// millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Utilisation(u32);
 
 impl Utilisation {
-    /// 99.9 %: a thousandth of the link buys a queue that is a fraction of what no loss takes.
+    /// 99.9 %: losing a thousandth of the link needs a fraction of the queue that no loss needs.
     pub const DEFAULT: Self = Self(999_000);
 
     /// The lowest target: below half, hardly any limit is too low.
     pub const MIN_PPM: u32 = 500_000;
 
-    /// The highest target: a limit that may lose nothing could never fall.
+    /// The highest target: without a loss budget, a limit could never decrease.
     pub const MAX_PPM: u32 = 999_990;
 
-    /// From millionths; `None` outside of [`MIN_PPM`](Self::MIN_PPM) to
+    /// Creates a target from millionths; `None` outside of [`MIN_PPM`](Self::MIN_PPM) to
     /// [`MAX_PPM`](Self::MAX_PPM).
     pub const fn from_ppm(ppm: u32) -> Option<Self> {
         if ppm < Self::MIN_PPM || ppm > Self::MAX_PPM {
@@ -27,12 +27,12 @@ impl Utilisation {
         Some(Self(ppm))
     }
 
-    /// In millionths.
+    /// Returns the target in millionths.
     pub const fn ppm(self) -> u32 {
         self.0
     }
 
-    /// What may be lost of each byte that moves, in bytes with `fraction_bits`.
+    /// Returns the loss budget of each byte that is sent, in bytes with `fraction_bits`.
     pub(super) const fn allowance(self, fraction_bits: u32) -> u64 {
         let allowed_ppm = (1_000_000 - self.0) as u64;
         ((allowed_ppm << fraction_bits) + 500_000) / 1_000_000
@@ -45,7 +45,7 @@ impl Default for Utilisation {
     }
 }
 
-/// A text is not a target utilisation.
+/// The text is not a target utilisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseUtilisationError;
 
@@ -62,7 +62,7 @@ impl fmt::Display for ParseUtilisationError {
 
 impl core::error::Error for ParseUtilisationError {}
 
-/// Decimals of a share in per cent that millionths can hold.
+/// Decimals of a percentage that millionths can represent.
 const DECIMALS: usize = 4;
 
 impl FromStr for Utilisation {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_read_and_written_in_per_cent() {
+    fn utilisation_is_written_in_per_cent() {
         for (text, ppm) in [
             ("99.9%", 999_000),
             ("50%", 500_000),

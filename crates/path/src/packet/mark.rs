@@ -1,52 +1,50 @@
-//! The mark of a packet in a device: by which queue it was sent, after how many resets, and in which
-//! age.
+//! The mark of a packet in a device: the queue, the epoch and the age in which it was sent.
 
-/// Bits that count ages, which tell for how long a packet is in flight.
+/// Bits of the age counter, which gives the time in flight.
 const AGE_BITS: u32 = 3;
-/// Bits that count resets. After 128 of them, an old packet is taken for one of the current epoch.
+/// Bits of the reset counter. After 128 resets, an old packet looks like one of the current epoch.
 const EPOCH_BITS: u32 = 7;
-/// Bits that tell queues apart: the next 62 that are built have other numbers.
+/// Bits of the queue number, unique among 63 queues that are built consecutively.
 const QUEUE_BITS: u32 = 16 - QUEUE_SHIFT;
 const QUEUE_SHIFT: u32 = AGE_BITS + EPOCH_BITS;
 const AGE: u16 = (1 << AGE_BITS) - 1;
 const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << AGE_BITS;
 
-/// By which queue a packet was sent, in which epoch, and in which age of it. Private to the queue, so
-/// that a packet that was never in flight is not taken for complete.
+/// The queue, the epoch and the age in which a packet was sent. Only the queue can set it, so a
+/// packet that was never in flight cannot complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(u16);
 
 impl Mark {
-    /// The packet was in no queue yet.
+    /// The packet was never sent.
     pub(crate) const NEVER: Self = Self(0);
 
-    /// Ages that can be told apart.
+    /// Number of distinct ages.
     pub(crate) const AGES: u32 = 1 << AGE_BITS;
 
-    /// Remainders of super-packets that can be told apart.
-    pub(crate) const RESTS: u32 = (1 << 9) - 1;
+    /// Number of distinct remainders of GSO packets.
+    pub(crate) const REMAINDERS: u32 = (1 << 9) - 1;
 
-    /// The mark of a queue in its first epoch; no two of 63 that are built one after the other are
-    /// the same.
+    /// Returns the mark of a new queue in its first epoch, unique among 63 consecutive calls.
     pub(crate) fn of_new_queue() -> Self {
-        // Not one of loom's: it orders nothing, and must work in a static.
+        // Not an atomic of loom: it orders nothing, and must work in a static.
         use core::sync::atomic::{AtomicU16, Ordering};
         static QUEUES: AtomicU16 = AtomicU16::new(0);
         let number = QUEUES.fetch_add(1, Ordering::Relaxed) % ((1 << QUEUE_BITS) - 1);
         Self((number + 1) << QUEUE_SHIFT)
     }
 
-    /// The mark of the same queue after so many resets.
+    /// Returns the mark of the same queue after `resets` resets.
     pub(crate) const fn in_epoch(self, resets: u32) -> Self {
         Self(self.0 & !EPOCH | (resets as u16) << AGE_BITS & EPOCH)
     }
 
-    /// The mark of the same queue and epoch in another age.
+    /// Returns the mark of the same queue and epoch in another age.
     pub(crate) const fn in_age(self, age: u32) -> Self {
         Self(self.0 & !AGE | age as u16 & AGE)
     }
 
-    /// The number of the age, below [`AGES`](Self::AGES).
+    /// Returns the number of the age, below [`AGES`](Self::AGES).
     pub(crate) const fn age(self) -> u32 {
         (self.0 & AGE) as u32
     }
@@ -61,25 +59,25 @@ impl Mark {
         (self.0 ^ other.0) & !(AGE | EPOCH) == 0
     }
 
-    /// Moves it to the epoch that is farthest away, before and after.
+    /// Moves the mark to the most distant epoch.
     pub(crate) const fn leave_epoch(&mut self) {
         if self.0 != Self::NEVER.0 {
             self.0 ^= 1 << (QUEUE_SHIFT - 1);
         }
     }
 
-    /// The mark of remainder `number` of a super-packet, which no queue sent. It is smaller than those
-    /// of queues.
-    pub(crate) const fn of_rest(number: u32) -> Self {
+    /// Returns the mark of remainder `number` of a GSO packet, which no queue sent. It is smaller
+    /// than those of queues.
+    pub(crate) const fn of_remainder(number: u32) -> Self {
         Self(number as u16 + 1)
     }
 
-    /// The number of a remainder; `None` for any other mark.
+    /// Returns the number of a remainder; `None` for any other mark.
     #[inline]
-    pub(crate) const fn rest_number(self) -> Option<u32> {
+    pub(crate) const fn remainder_number(self) -> Option<u32> {
         match self.0 {
             0 => None,
-            mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
+            mark if mark as u32 <= Self::REMAINDERS => Some(mark as u32 - 1),
             _ => None,
         }
     }
@@ -95,7 +93,7 @@ impl Mark {
     }
 }
 
-const _: () = assert!(Mark::RESTS < 1 << QUEUE_SHIFT);
+const _: () = assert!(Mark::REMAINDERS < 1 << QUEUE_SHIFT);
 
 #[cfg(test)]
 mod tests {
@@ -111,7 +109,7 @@ mod tests {
                 assert!(mark.is_of_epoch(queue.in_epoch(resets)) && mark.is_of_queue(queue));
                 assert!(!mark.is_of_epoch(queue.in_epoch(resets + 1)));
                 assert_eq!(
-                    (mark.rest_number(), Mark::from_bits(mark.bits())),
+                    (mark.remainder_number(), Mark::from_bits(mark.bits())),
                     (None, mark)
                 );
             }
@@ -131,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_remainder_is_of_no_queue() {
-        for number in [0, Mark::RESTS - 1] {
-            assert_eq!(Mark::of_rest(number).rest_number(), Some(number));
+        for number in [0, Mark::REMAINDERS - 1] {
+            assert_eq!(Mark::of_remainder(number).remainder_number(), Some(number));
         }
-        assert_eq!(Mark::NEVER.rest_number(), None);
+        assert_eq!(Mark::NEVER.remainder_number(), None);
     }
 }

@@ -9,15 +9,15 @@ use crate::packet::Frame;
 use crate::sharing::Word;
 use taut_dql::sync::Ordering;
 
-type GiveBack = fn(&FramePool, Frame) -> Result<(), PoolError>;
+type Release = fn(&FramePool, Frame) -> Result<(), PoolError>;
 
-/// Broken: looks whether the frame is taken, and then writes that it is not.
-fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
+/// Broken on purpose: checks the flag and then clears it, in two steps.
+fn check_then_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     let state = pool.state(&frame)?;
     let was_taken = state.is_taken.load(Ordering::Acquire);
     state.is_taken.store(false, Ordering::Release);
     if !was_taken {
-        pool.shared.counts.refused.add(1);
+        pool.shared.counts.rejected.add(1);
         let index = frame.index();
         return Err(PoolError::NotTaken { index });
     }
@@ -25,33 +25,36 @@ fn look_before_write(pool: &FramePool, frame: Frame) -> Result<(), PoolError> {
     Ok(())
 }
 
-/// Two handles of one frame are given back at once.
-fn give_back_twice(give_back: GiveBack) {
+/// Two handles of one frame are released at the same time.
+fn release_twice(release: Release) {
     loom::model(move || {
         let pool = FramePool::new(1, 4);
         let frame = pool.take().expect("free");
         let other = pool.clone();
-        let giving = thread::spawn(move || give_back(&other, Frame::new(0)).is_ok());
-        let gave = give_back(&pool, frame).is_ok();
+        let giving = thread::spawn(move || release(&other, Frame::new(0)).is_ok());
+        let gave = release(&pool, frame).is_ok();
         let other_gave = giving.join().expect("it does not panic");
-        assert!(gave != other_gave, "one frame came back twice");
-        assert_eq!((pool.free_frames(), pool.counters().refused_frames), (1, 1));
+        assert!(gave != other_gave, "one frame was released twice");
+        assert_eq!(
+            (pool.free_frames(), pool.counters().rejected_frames),
+            (1, 1)
+        );
     });
 }
 
 #[test]
-fn of_two_who_give_a_frame_back_one_is_refused() {
-    give_back_twice(FramePool::give_back);
+fn concurrent_double_release_is_rejected() {
+    release_twice(FramePool::release);
 }
 
 #[test]
-#[should_panic(expected = "one frame came back twice")]
-fn a_pool_that_looks_before_it_writes_is_caught() {
-    give_back_twice(look_before_write);
+#[should_panic(expected = "one frame was released twice")]
+fn check_then_write_pool_is_detected() {
+    release_twice(check_then_write);
 }
 
 #[test]
-fn two_who_work_on_one_frame_never_see_half_of_it() {
+fn concurrent_borrows_never_see_partial_bytes() {
     loom::model(|| {
         let pool = FramePool::new(1, 2);
         let frame = pool.take().expect("free");
@@ -74,25 +77,25 @@ fn two_who_work_on_one_frame_never_see_half_of_it() {
                 Ok(true) | Err(PoolError::InUse { index: 0 })
             ));
         }
-        // Whoever was refused left the bytes where they are.
+        // The thread that was rejected left the bytes in place.
         assert!(work(&pool, &frame, 3).is_ok());
-        let _ = pool.give_back(frame);
+        let _ = pool.release(frame);
     });
 }
 
 #[test]
-fn a_frame_given_back_by_one_thread_is_whole_for_the_other() {
+fn released_frame_is_complete_for_its_next_owner() {
     loom::model(|| {
         let pool = FramePool::new(1, 1);
         let frame = pool.take().expect("free");
         let other = pool.clone();
         let giving = thread::spawn(move || {
             other.with(&frame, |bytes| bytes[0] = 7).expect("ours");
-            other.give_back(frame).expect("it is out");
+            other.release(frame).expect("it is out");
         });
         if let Some(frame) = pool.take() {
             assert_eq!(pool.with(&frame, |bytes| bytes[0]), Ok(7));
-            let _ = pool.give_back(frame);
+            let _ = pool.release(frame);
         }
         giving.join().expect("it does not panic");
         assert_eq!(pool.free_frames(), 1);

@@ -9,7 +9,7 @@ use super::parameters::DEFAULT_LIMIT_PACKETS;
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport, forward_qdisc};
 use crate::packet::{Packet, PacketSink};
 
-/// Any discipline: one type for one that is chosen at run time.
+/// Any discipline: the type of one that is chosen at run time.
 ///
 /// ```
 /// use taut_path::qdisc::AnyQdisc;
@@ -17,15 +17,15 @@ use crate::packet::{Packet, PacketSink};
 /// assert_eq!(qdisc.to_string(), "codel limit 100 target 5ms interval 100ms ecn");
 /// # Ok::<(), taut_path::qdisc::ParseQdiscError>(())
 /// ```
-/// [`DISCIPLINES`](super::DISCIPLINES) lists the names. A discipline of another crate goes in through
-/// [`new`](Self::new).
+/// [`DISCIPLINES`](super::DISCIPLINES) lists the names. [`new`](Self::new) wraps a discipline of
+/// another crate.
 pub struct AnyQdisc {
     qdisc: Box<dyn Qdisc + Send>,
     spelled: String,
 }
 
 impl AnyQdisc {
-    /// Holds `qdisc`, which may be of another crate, under a name of its own.
+    /// Wraps `qdisc`, which can be of another crate, under a name of its own.
     pub fn new(name: &str, qdisc: impl Qdisc + Send + 'static) -> Self {
         Self {
             qdisc: Box::new(qdisc),
@@ -47,13 +47,13 @@ impl AnyQdisc {
 }
 
 impl Default for AnyQdisc {
-    /// `pfifo` for as many packets as an Ethernet device queues.
+    /// `pfifo` with the default queue length of an Ethernet device.
     fn default() -> Self {
         Self::new("pfifo", Fifo::new(DEFAULT_LIMIT_PACKETS))
     }
 }
 
-/// With every parameter written out, as `tc` would show it.
+/// Writes every parameter, as `tc` shows it.
 impl fmt::Display for AnyQdisc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.spelled)

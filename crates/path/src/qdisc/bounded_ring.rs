@@ -1,10 +1,10 @@
-//! A bounded queue of things that are moved in and out with as few instructions as can be.
+//! A bounded queue whose elements move in and out with few instructions.
 
 use alloc::vec::Vec;
 
 use crate::packet::Packet;
 
-/// The most packets that a discipline can hold. Their frames must exist.
+/// The maximum number of packets in a discipline. Their frames must exist.
 pub(crate) const MAX_LIMIT_PACKETS: u32 = 1_000_000;
 
 /// Returns the capacity of a ring for `limit_packets` packets, so that nothing is allocated later.
@@ -12,22 +12,21 @@ pub(crate) fn capacity(limit_packets: u32) -> usize {
     limit_packets.min(MAX_LIMIT_PACKETS) as usize
 }
 
-/// A ring for a number of things that is known from the start. What is free holds `T::VACANT`, so
-/// that a thing is moved out by one exchange: asking each slot whether there is something in it
-/// costs more than the move.
+/// A ring of fixed capacity. Free slots hold `T::VACANT`, so that one exchange moves an element
+/// out: a check of each slot costs more than the move.
 #[derive(Debug)]
 pub(crate) struct BoundedRing<T> {
-    /// Grows to the capacity, which is a power of two, as slots are used for the first time: memory
-    /// that is never needed is never touched. Nothing is allocated after the start.
+    /// Grows to the capacity, a power of two, as slots are used for the first time: unused memory
+    /// is never touched. Nothing is allocated after creation.
     slots: Vec<T>,
     mask: usize,
     head: usize,
     len: usize,
 }
 
-/// Something that a free slot can hold, and that needs no care when it is overwritten.
+/// An element with a vacant value, and without a destructor that matters.
 pub(crate) trait Vacant {
-    /// It.
+    /// The value of a free slot.
     const VACANT: Self;
 }
 
@@ -40,7 +39,7 @@ impl Vacant for u64 {
 }
 
 impl<T: Vacant> BoundedRing<T> {
-    /// Room for `capacity` things.
+    /// A ring for `capacity` elements.
     pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1).next_power_of_two();
         Self {
@@ -61,7 +60,7 @@ impl<T: Vacant> BoundedRing<T> {
         self.len == 0
     }
 
-    /// Puts one at the end. The caller knows that there is room.
+    /// Appends an element. The caller ensures that there is room.
     #[inline]
     pub(crate) fn push(&mut self, thing: T) {
         debug_assert!(
@@ -73,19 +72,19 @@ impl<T: Vacant> BoundedRing<T> {
             self.grow();
         }
         self.len += 1;
-        // What is vacant needs no drop.
+        // Vacant values need no drop.
         core::mem::forget(core::mem::replace(&mut self.slots[index], thing));
     }
 
-    /// Makes the slot behind all others, the next that was never used.
-    // Without the thing that goes there: it would have to be written to the stack for this call.
+    /// Appends a slot that was never used. It does not take the element as an argument: that would
+    /// be written to the stack for this call.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         self.slots.push(T::VACANT);
     }
 
-    /// The first, where it is.
+    /// Returns the first element in place.
     #[inline]
     pub(crate) fn first_mut(&mut self) -> Option<&mut T> {
         if self.len == 0 {
@@ -94,7 +93,7 @@ impl<T: Vacant> BoundedRing<T> {
         self.slots.get_mut(self.head)
     }
 
-    /// Takes the first.
+    /// Removes the first element.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -103,18 +102,19 @@ impl<T: Vacant> BoundedRing<T> {
         Some(self.take_first())
     }
 
-    /// Puts back the one that was taken last, or what is left of it.
+    /// Puts back the element that was removed last, or its remainder.
     pub(crate) fn put_back(&mut self, thing: T) {
         let before = self.head.wrapping_sub(1) & self.mask;
         if let Some(slot) = self.slots.get_mut(before) {
-            // What is vacant needs no drop.
+            // Vacant values need no drop.
             core::mem::forget(core::mem::replace(slot, thing));
             self.head = before;
             self.len += 1;
         }
     }
 
-    /// Takes the first of a ring that is not empty; of an empty one, what is vacant.
+    /// Removes the first element of a ring that is not empty; of an empty one, returns the vacant
+    /// value.
     #[inline]
     pub(crate) fn take_first(&mut self) -> T {
         match self.slots.get_mut(self.head) {

@@ -1,4 +1,4 @@
-//! One queue whose packets do not wait for long.
+//! CoDel on a single queue.
 
 use alloc::boxed::Box;
 
@@ -9,19 +9,19 @@ use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSe
 use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
-/// `codel`: one queue, first in, first out, that drops or marks what waits too long.
+/// `codel`: one queue, first in, first out, that drops or marks packets that waited too long.
 #[derive(Debug)]
 pub struct Codel {
     queue: TimedRing,
     state: CodelState,
     rule: CodelRule,
     limit_packets: usize,
-    /// The first was judged already: it is the rest of one of which a piece was sent.
-    first_is_rest: bool,
+    /// CoDel has already decided about the first packet: it is a remainder.
+    first_is_remainder: bool,
 }
 
-/// Packets, and since when each waits, in rings of their own: together they are no longer as
-/// aligned as what moves them.
+/// Packets and their enqueue times, in separate rings: together they would be less aligned than the
+/// instructions that move them need.
 #[derive(Debug)]
 struct TimedRing {
     packets: BoundedRing<Packet>,
@@ -41,7 +41,7 @@ impl Codel {
             state: CodelState::default(),
             rule: CodelRule::new(config),
             limit_packets: capacity(limit_packets),
-            first_is_rest: false,
+            first_is_remainder: false,
         }
     }
 }
@@ -52,7 +52,7 @@ impl Waiting for TimedRing {
     }
 
     fn pop(&mut self) -> Option<Packet> {
-        // Looked at where it is: what is moved whole is moved in two steps.
+        // Read in place, because a value that is moved as a whole is moved in two steps.
         self.bytes -= u64::from(self.packets.first_mut()?.wire_bytes());
         self.since_ns.take_first();
         Some(self.packets.take_first())
@@ -74,7 +74,7 @@ impl Qdisc for Codel {
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        if !core::mem::take(&mut self.first_is_rest) {
+        if !core::mem::take(&mut self.first_is_remainder) {
             self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
         }
         self.queue.pop()
@@ -90,7 +90,7 @@ impl Qdisc for Codel {
         _unsent_bytes: u32,
         now_ns: u64,
     ) -> Result<(), Packet> {
-        self.first_is_rest = true;
+        self.first_is_remainder = true;
         self.queue.bytes += u64::from(remainder.wire_bytes());
         // This time is never read: CoDel does not decide about a remainder again.
         self.queue.since_ns.put_back(now_ns);
@@ -100,7 +100,7 @@ impl Qdisc for Codel {
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.state.forget();
-        self.first_is_rest = false;
+        self.first_is_remainder = false;
         while let Some(packet) = self.queue.pop() {
             gone(packet);
         }
@@ -149,7 +149,7 @@ impl CodelParameters for CodelSettings {
 
 impl QdiscSettings for CodelSettings {
     const NAME: &'static str = "codel";
-    const HELP: &'static str = "one queue whose packets do not wait for long (RFC 8289)";
+    const HELP: &'static str = "one queue with CoDel (RFC 8289)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
         Parameter::value(
             "limit",

@@ -1,4 +1,4 @@
-//! The parameters that every discipline with CoDel in it has.
+//! The parameters of every discipline with CoDel.
 
 use super::codel_state::CodelConfig;
 use super::parameters::{Parameter, QdiscSettings, Range};
@@ -6,7 +6,7 @@ use super::parameters::{Parameter, QdiscSettings, Range};
 /// The allowed times of CoDel.
 const WAITING_TIME: Range = Range::time_ns(1, CodelConfig::MAX_INTERVAL_NS);
 
-/// QdiscSettings with CoDel's among them.
+/// Settings of a discipline with CoDel.
 pub(super) trait CodelParameters: QdiscSettings {
     fn codel(&mut self) -> &mut CodelConfig;
     fn codel_ref(&self) -> &CodelConfig;

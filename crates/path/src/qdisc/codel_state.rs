@@ -1,27 +1,27 @@
-//! CoDel for one queue of packets (RFC 8289): when the packets have waited longer than a target
-//! for a whole interval, one of them is dropped or marked, and the next ones ever sooner.
+//! CoDel for one queue of packets (RFC 8289): if packets have waited longer than a target for a
+//! whole interval, it drops or marks one of them, and further ones at decreasing intervals.
 
 use crate::packet::{DropReason, Ecn, Packet, PacketSink};
 
-/// A queue that holds no more than this is never too long: it only keeps the link busy. One full
+/// A queue of at most this many bytes is never too long: it only keeps the link busy. One full
 /// Ethernet frame without its check sequence.
 const MTU_BYTES: u64 = 1514;
 
-/// Returning to dropping within so many intervals starts near the rate that worked last.
+/// If dropping resumes within this many intervals, it starts near the last rate.
 const RECENT_INTERVALS: u64 = 16;
 
-/// What CoDel is told.
+/// The parameters of CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// How long packets may wait for good, in ns.
+    /// Acceptable standing sojourn time, in ns.
     pub target_ns: u64,
-    /// For how long they may wait longer, in ns: about the longest round trip. 0 counts as 1, and
-    /// [`MAX_INTERVAL_NS`](Self::MAX_INTERVAL_NS) is the most for the control law.
+    /// Time for which packets may wait longer, in ns: about the longest round trip. 0 counts as 1;
+    /// [`MAX_INTERVAL_NS`](Self::MAX_INTERVAL_NS) is the maximum for the control law.
     pub interval_ns: u64,
-    /// Packets that allow it are marked, not dropped.
+    /// Marks packets that support ECN instead of dropping them.
     pub ecn: bool,
-    /// Every packet that waited longer than this, in ns, is marked if it allows it, whatever
-    /// `ecn` says.
+    /// Every packet with ECN support that waited longer than this, in ns, is marked, regardless of
+    /// `ecn`.
     pub ce_threshold_ns: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl CodelConfig {
 }
 
 impl Default for CodelConfig {
-    /// What RFC 8289 and `tc` choose: 5 ms and 100 ms, dropping.
+    /// The defaults of RFC 8289 and `tc`: 5 ms and 100 ms, dropping.
     fn default() -> Self {
         Self {
             target_ns: 5_000_000,
@@ -42,11 +42,11 @@ impl Default for CodelConfig {
     }
 }
 
-/// What CoDel is told, and what follows from it.
+/// The parameters of CoDel and derived values.
 #[derive(Debug)]
 pub(super) struct CodelRule {
     config: CodelConfig,
-    /// A packet that waited for less is sent as it is, whatever came before.
+    /// A packet with a shorter sojourn time is sent without a decision.
     short_wait_ns: u64,
 }
 
@@ -60,41 +60,41 @@ impl CodelRule {
         }
     }
 
-    /// Whether a packet that waits since `since_ns` is sent as it is, whatever came before. False
-    /// also where time went back: judging knows what that means.
+    /// Returns `true` if a packet enqueued at `since_ns` is sent without a decision. `false` also
+    /// if time went backwards, which the decision handles.
     #[inline(always)]
     pub(crate) fn is_short(&self, since_ns: u64, now_ns: u64) -> bool {
         now_ns.wrapping_sub(since_ns) < self.short_wait_ns
     }
 }
 
-/// The packets that a [`CodelState`] judges, oldest first. They are judged where they are: moving
-/// them is what costs.
+/// The packets under a [`CodelState`], oldest first. CoDel decides about them in place, because
+/// moving them is expensive.
 pub(super) trait Waiting {
-    /// The oldest, and since when it waits, in ns.
+    /// Returns the oldest packet and its enqueue time, in ns.
     fn oldest(&mut self) -> Option<(&mut Packet, u64)>;
-    /// Takes the oldest.
+    /// Removes the oldest packet.
     fn pop(&mut self) -> Option<Packet>;
-    /// The bytes of all.
+    /// Returns the bytes of all packets.
     fn bytes(&self) -> u64;
 }
 
-/// What CoDel remembers of one queue.
+/// The CoDel state of one queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CodelState {
-    /// When packets will have waited too long for a whole interval; 0 if they do not, since every
-    /// such time lies after an interval of at least 1 ns.
+    /// Time at which packets will have waited too long for a whole interval; 0 if they do not,
+    /// because every such time is at least 1 ns.
     drop_after_ns: u64,
     drop_next_ns: u64,
-    /// Signals since dropping began, and what that was at its beginning.
+    /// Signals since dropping began, and their number at its beginning.
     count: u32,
     first_count: u32,
     dropping: bool,
 }
 
 impl CodelState {
-    /// Drops or marks what waited too long, oldest first: the oldest of what is left then is the
-    /// packet to send next.
+    /// Drops or marks packets that waited too long, oldest first. The oldest remaining packet is
+    /// sent next.
     #[inline]
     pub(crate) fn judge(
         &mut self,
@@ -105,14 +105,14 @@ impl CodelState {
     ) {
         match queue.oldest() {
             Some((_, since_ns)) if !rule.is_short(since_ns, now_ns) => {
-                self.judge_long_wait(&rule.config, now_ns, queue, sink);
+                self.decide_long_wait(&rule.config, now_ns, queue, sink);
             }
             _ => self.forget(),
         }
     }
 
     #[inline(never)]
-    fn judge_long_wait(
+    fn decide_long_wait(
         &mut self,
         config: &CodelConfig,
         now_ns: u64,
@@ -132,14 +132,14 @@ impl CodelState {
         }
     }
 
-    /// What was learnt of packets that wait is void once none does, or none for long.
+    // No packet waits, or none for long, so the state is void.
     #[inline]
     pub(crate) fn forget(&mut self) {
         self.drop_after_ns = 0;
         self.dropping = false;
     }
 
-    /// Whether packets have waited too long for a whole interval, the oldest among them.
+    /// Returns `true` if packets have waited too long for a whole interval, including the oldest.
     #[inline]
     fn is_too_long(&mut self, config: &CodelConfig, now_ns: u64, queue: &mut impl Waiting) -> bool {
         let all_bytes = queue.bytes();
@@ -158,7 +158,7 @@ impl CodelState {
         false
     }
 
-    /// Drops or marks what is due.
+    /// Drops or marks the packets that are due.
     fn act(
         &mut self,
         config: &CodelConfig,
@@ -173,7 +173,7 @@ impl CodelState {
             }
             return;
         }
-        // A long backlog may owe several drops at once, but a marked packet goes on.
+        // A long backlog can have several drops due at once, but a marked packet ends the loop.
         while self.dropping && now_ns >= self.drop_next_ns {
             self.count = self.count.saturating_add(1);
             let marked = signal(config, queue, sink);
@@ -187,8 +187,8 @@ impl CodelState {
         }
     }
 
-    /// Begins to drop. Shortly after the last time, the rate that held the queue then is about
-    /// right.
+    /// Begins to drop. Shortly after the last drop, it starts near the rate that controlled the
+    /// queue then.
     fn begin(&mut self, config: &CodelConfig, now_ns: u64) {
         let risen = self.count - self.first_count;
         let recent = now_ns.saturating_sub(self.drop_next_ns)
@@ -200,8 +200,8 @@ impl CodelState {
     }
 }
 
-/// Tells a sender of congestion, by the oldest packet. Returns whether a mark did, and the packet is
-/// still there.
+/// Signals congestion by the oldest packet. Returns `true` if it was marked, and so is still
+/// queued.
 fn signal(config: &CodelConfig, queue: &mut impl Waiting, sink: &mut dyn PacketSink) -> bool {
     if config.ecn
         && let Some((packet, _)) = queue.oldest()
@@ -215,7 +215,7 @@ fn signal(config: &CodelConfig, queue: &mut impl Waiting, sink: &mut dyn PacketS
     false
 }
 
-/// Marks a packet if it allows that. A mark that it came with is as good.
+/// Marks a packet if it supports ECN. An existing mark counts too.
 fn mark(packet: &mut Packet, sink: &mut dyn PacketSink) -> bool {
     if packet.ecn() == Ecn::Capable {
         packet.set_ecn(Ecn::Marked);

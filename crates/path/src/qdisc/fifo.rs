@@ -7,7 +7,7 @@ use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSe
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
-/// `pfifo`: one queue; a packet over the limit is dropped at the tail.
+/// `pfifo`: one queue; a packet above the limit is dropped at the tail.
 #[derive(Debug)]
 pub struct Fifo {
     packets: BoundedRing<Packet>,
@@ -30,7 +30,7 @@ impl Fifo {
         self.packets.is_empty()
     }
 
-    /// Takes the first of those that wait, of which there is one.
+    /// Removes the first packet of a queue that is not empty.
     #[inline(always)]
     pub(super) fn take_first(&mut self) -> Packet {
         let packet = self.packets.take_first();
@@ -51,7 +51,7 @@ impl Qdisc for Fifo {
 
     #[inline]
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
-        // Looked at where it is: what is moved whole is moved in two steps.
+        // Read in place, because a value that is moved as a whole is moved in two steps.
         self.bytes -= u64::from(self.packets.first_mut()?.wire_bytes());
         Some(self.packets.take_first())
     }

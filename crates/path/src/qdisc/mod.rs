@@ -1,6 +1,6 @@
-//! Disciplines, in which packets wait, and their names.
+//! Queueing disciplines and their names.
 //!
-//! The seam is [`Qdisc`]. [`DISCIPLINES`] is the table of those with a name.
+//! The trait is [`Qdisc`]. [`DISCIPLINES`] is the table of those with a name.
 
 mod any;
 mod bounded_ring;

@@ -17,14 +17,14 @@ pub(super) const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PA
 
 /// One parameter of a discipline with the settings `S`.
 pub(super) struct Parameter<S: 'static> {
-    /// How `tc` spells it.
+    /// The keyword of `tc`.
     pub keyword: &'static str,
     pub kind: Kind<S>,
 }
 
 /// The text after the keyword.
 pub(super) enum Kind<S: 'static> {
-    /// Nothing: the keyword alone.
+    /// No value: the keyword alone.
     Flag {
         is_set: fn(&S) -> bool,
         set: fn(&mut S),
@@ -32,7 +32,7 @@ pub(super) enum Kind<S: 'static> {
     /// A value.
     Value {
         range: Range,
-        /// `None` if it may be left out and was.
+        /// Returns `None` if the parameter is optional and unset.
         get: fn(&S) -> Option<u64>,
         set: fn(&mut S, u64),
     },
@@ -63,13 +63,13 @@ impl<S> Parameter<S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     unit: Unit,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// A number of the things named here.
+    /// A number, with the name of its unit.
     Number(&'static str),
     /// A size in bytes.
     Size,
@@ -78,19 +78,19 @@ enum Unit {
 }
 
 impl Range {
-    pub(crate) const fn number(things: &'static str, least: u64, most: u64) -> Self {
+    pub(crate) const fn number(things: &'static str, min: u64, max: u64) -> Self {
         let unit = Unit::Number(things);
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
-    pub(crate) const fn size_bytes(least: u64, most: u64) -> Self {
+    pub(crate) const fn size_bytes(min: u64, max: u64) -> Self {
         let unit = Unit::Size;
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
-    pub(crate) const fn time_ns(least: u64, most: u64) -> Self {
+    pub(crate) const fn time_ns(min: u64, max: u64) -> Self {
         let unit = Unit::Time;
-        Self { unit, least, most }
+        Self { unit, min, max }
     }
 
     fn parse(self, token: &str) -> Option<u64> {
@@ -102,7 +102,7 @@ impl Range {
             Unit::Size => units::parse_size_bytes(token).ok(),
             Unit::Time => units::parse_time_ns(token).ok(),
         };
-        value.filter(|value| (self.least..=self.most).contains(value))
+        value.filter(|value| (self.min..=self.max).contains(value))
     }
 
     fn placeholder(self) -> &'static str {
@@ -117,7 +117,7 @@ impl Range {
     fn write(self, f: &mut impl Write, value: u64) -> fmt::Result {
         let scales: &[(u64, &str)] = match self.unit {
             Unit::Number(_) => &[],
-            // In sizes, `tc` reads and writes `Mb` for what others call MiB.
+            // In sizes, `tc` reads and writes `Mb` for MiB.
             Unit::Size => &[(1 << 20, "Mb"), (1 << 10, "Kb")],
             Unit::Time => &[
                 (1_000_000_000, "s"),
@@ -139,11 +139,11 @@ impl Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
-            Unit::Number(things) => write!(f, "{} to {} {things}", self.least, self.most),
+            Unit::Number(things) => write!(f, "{} to {} {things}", self.min, self.max),
             Unit::Size | Unit::Time => {
-                self.write(f, self.least)?;
+                self.write(f, self.min)?;
                 f.write_str(" to ")?;
-                self.write(f, self.most)
+                self.write(f, self.max)
             }
         }
     }
@@ -162,7 +162,7 @@ pub(super) trait QdiscSettings: Default + 'static {
     fn build(self) -> Box<dyn Qdisc + Send>;
 }
 
-/// A text is not a discipline.
+/// The text is not a discipline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseQdiscError {
     /// Position of the first character of the offending token, from 1.
@@ -172,7 +172,7 @@ pub struct ParseQdiscError {
 }
 
 impl ParseQdiscError {
-    /// At `position`, something is wrong; `allowed` is what may stand there.
+    /// A syntax error at `position`; `allowed` lists the allowed tokens.
     pub(super) fn new(wrong: &str, position: usize, allowed: impl fmt::Display) -> Self {
         let message = format!("{wrong} at position {position}; allowed:{allowed}");
         Self {
@@ -182,7 +182,7 @@ impl ParseQdiscError {
         }
     }
 
-    /// No discipline has the name at `position`; `allowed` are their names and parameters.
+    /// The name at `position` is unknown; `allowed` lists the names and parameters.
     pub(super) fn unknown_name(position: usize, allowed: &str) -> Self {
         Self {
             is_unknown_name: true,
@@ -240,7 +240,7 @@ pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, Parse
     Ok(settings)
 }
 
-/// Writes every parameter that has a value, so that reading gives the same settings.
+/// Writes every parameter that has a value, so that parsing returns the same settings.
 pub(super) fn write<S: QdiscSettings>(settings: &S) -> String {
     let mut text = String::from(S::NAME);
     for Parameter { keyword, kind } in S::PARAMETERS {
@@ -276,7 +276,7 @@ pub(super) fn usage<S: QdiscSettings>() -> String {
 /// The tokens of a text, separated by white space, with their positions, in characters from 1.
 pub(super) struct Tokens<'a> {
     text: &'a str,
-    /// Bytes of `text` that were read.
+    /// Bytes of `text` that were consumed.
     used: usize,
 }
 
@@ -300,8 +300,8 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<(usize, &'a str)> {
-        let rest = &self.text[self.used..];
-        let start = self.used + rest.find(|c: char| !c.is_whitespace())?;
+        let remainder = &self.text[self.used..];
+        let start = self.used + remainder.find(|c: char| !c.is_whitespace())?;
         let length = self.text[start..]
             .find(char::is_whitespace)
             .unwrap_or(self.text.len() - start);

@@ -10,13 +10,13 @@ use crate::packet::{DropReason, Packet, PacketSink};
 /// Band of each priority, 0 served first: the map that `tc qdisc show` prints.
 const BAND_OF_PRIORITY: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-/// What the packet limit of [`PfifoFast`] bounds.
+/// The scope of the packet limit of [`PfifoFast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BandLimit {
-    /// Each band on its own, as the kernel does since 2018.
+    /// Each band separately, as in the kernel since 2018.
     #[default]
     Each,
-    /// The three together, as it did before.
+    /// All three together, as in earlier kernels.
     Total,
 }
 
@@ -30,7 +30,7 @@ pub struct PfifoFast {
 }
 
 impl PfifoFast {
-    /// Bands for `limit_packets` packets, each or together as `scope` says.
+    /// Bands for `limit_packets` packets, each or together depending on `scope`.
     pub fn new(limit_packets: u32, scope: BandLimit) -> Self {
         let bands = core::array::from_fn(|_| Fifo::new(limit_packets));
         Self {
@@ -47,7 +47,7 @@ impl PfifoFast {
 }
 
 impl Qdisc for PfifoFast {
-    // Always: a packet that was just made is written where it waits, and not twice.
+    // Always inlined, so that a new packet is written directly to its slot and not twice.
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
         if self.scope == BandLimit::Total && !self.accepts(&packet) {
@@ -63,8 +63,8 @@ impl Qdisc for PfifoFast {
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        // The search is repeated for each packet: a burst is often one packet, and a loop for each
-        // band needs more registers than there are.
+        // The search is repeated for each packet: a burst often has one packet, and a loop for each
+        // band needs more registers than available.
         while let Some(band) = self.bands.iter_mut().find(|band| !band.is_empty()) {
             if !burst.push(band.take_first()) {
                 break;
@@ -72,7 +72,8 @@ impl Qdisc for PfifoFast {
         }
     }
 
-    /// The band of the remainder is the first that is not empty, because nothing was enqueued since.
+    /// The band of the remainder is the first that is not empty, because nothing was enqueued
+    /// since.
     #[inline]
     fn requeue_support(&self) -> RequeueSupport {
         RequeueSupport::Next

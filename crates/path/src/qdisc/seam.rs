@@ -1,13 +1,13 @@
-//! The seam to the disciplines: the only place where packets wait.
+//! The trait of disciplines: the only place where packets wait.
 
 use alloc::boxed::Box;
 
 use crate::packet::{Packet, PacketSink};
 
-/// The packets that wait in a discipline.
+/// The backlog of a discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
-    /// Packets waiting.
+    /// Packets queued.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -19,15 +19,15 @@ pub trait Burst: PacketSink {
     fn push(&mut self, packet: Packet) -> bool;
 }
 
-/// Whether a discipline takes back the remainder of a super-packet of which a part was sent.
+/// Support of a discipline for requeueing the remainder of a GSO packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequeueSupport {
-    /// It does not.
+    /// None.
     None,
-    /// It does; another packet can be dequeued before the remainder.
+    /// Supported; another packet can be dequeued before the remainder.
     InTurn,
-    /// It does, and the remainder is dequeued next. While more of the remainder can be sent, the
-    /// queue keeps it.
+    /// Supported, and the remainder is dequeued next. The queue keeps the remainder while more of
+    /// it can be sent.
     Next,
 }
 
@@ -43,8 +43,8 @@ pub trait Qdisc {
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet>;
 
     /// Moves packets that are ready to `burst`, in order and at least one if there is one, until
-    /// `burst` has no more room. Equivalent to calls of [`dequeue`](Self::dequeue), with fewer moves
-    /// of packets.
+    /// `burst` has no more room. Equivalent to calls of [`dequeue`](Self::dequeue), with fewer
+    /// moves of packets.
     fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
         while let Some(packet) = self.dequeue(now_ns, burst) {
             if !burst.push(packet) {
@@ -53,41 +53,41 @@ pub trait Qdisc {
         }
     }
 
-    /// Whether [`requeue`](Self::requeue) takes back the remainder of a super-packet. Late
-    /// segmentation (see [`split`](crate::split)) needs that; without it super-packets are sent whole.
+    /// Returns the support for [`requeue`](Self::requeue), which [late
+    /// segmentation](crate::late_segmentation) requires; without it GSO packets are sent whole.
     #[inline]
     fn requeue_support(&self) -> RequeueSupport {
         RequeueSupport::None
     }
 
-    /// Takes back the remainder of the packet that was dequeued last, to the place of that packet:
-    /// first in its class. Nothing was enqueued in the meantime. `unsent_bytes` of the packet were
-    /// not sent, without headers. The discipline decided about the packet when it was dequeued, and
-    /// does not decide again, but it can drop the remainder to make room.
+    /// Requeues the remainder of the packet that was dequeued last, at the place of that packet:
+    /// the head of its class. Nothing was enqueued in the meantime. `unsent_bytes` of the packet
+    /// were not sent, without headers. The discipline decided about the packet when it was
+    /// dequeued, and does not decide again, but it can drop the remainder to make room.
     ///
     /// # Errors
-    /// Returns the remainder if the discipline does not take it; the queue then drops it.
+    /// Returns the remainder if the discipline rejects it; the queue then drops it.
     fn requeue(&mut self, remainder: Packet, unsent_bytes: u32, now_ns: u64) -> Result<(), Packet> {
         let _ = (unsent_bytes, now_ns);
         Err(remainder)
     }
 
-    /// Passes every packet to `gone`, ready or not, for a queue that is closed.
+    /// Passes every packet to `on_packet`, ready or not, for a queue that is closed.
     fn drain(&mut self, gone: &mut dyn FnMut(Packet));
 
     /// Returns `true` if `packet` could be enqueued now without a drop.
     fn accepts(&self, packet: &Packet) -> bool;
 
-    /// Returns the packets that wait.
+    /// Returns the backlog.
     fn backlog(&self) -> Backlog;
 
-    /// Returns the most packets that the discipline holds, if it has a bound. A caller allocates
-    /// that many frames.
+    /// Returns the maximum number of packets in the discipline, if bounded. A caller allocates that
+    /// many frames.
     fn max_packets(&self) -> Option<u32> {
         None
     }
 
-    /// Returns the time at which a packet will be ready, if packets wait and none is ready now.
+    /// Returns the time at which the first packet will be ready, if packets wait and none is ready.
     fn next_ready(&self, _now_ns: u64) -> Option<u64> {
         None
     }

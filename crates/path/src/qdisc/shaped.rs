@@ -1,4 +1,4 @@
-//! A rate above whatever is below: bytes leave a discipline no faster than they are let.
+//! A software shaper: a discipline that releases bytes at a limited rate.
 
 use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{Packet, PacketSink};
@@ -6,11 +6,12 @@ use crate::packet::{Packet, PacketSink};
 const NS_PER_S: u64 = 1_000_000_000;
 const BITS_PER_BYTE: u64 = 8;
 
-/// Any discipline behind a software shaper, for a link whose slowest part is further away than the
-/// device (a modem): set a little below its rate, what waits is here and can be sorted.
+/// Any discipline behind a software shaper, for a path whose bottleneck is beyond the device (a
+/// modem). With a rate slightly below the bottleneck, packets wait here, where the discipline can
+/// reorder them.
 ///
 /// Counts a packet's own bytes ([`Packet::wire_bytes`]), as `tbf` does: an Ethernet frame without
-/// preamble, check sum and gap.
+/// preamble, check sequence and gap.
 ///
 /// ```
 /// use taut_path::qdisc::{AnyQdisc, Shaped};
@@ -24,19 +25,18 @@ pub struct Shaped<Q> {
     inner: Q,
     rate_bits_per_s: u64,
     burst_ns: u64,
-    /// When the next packet may leave, in ns.
+    /// Time at which the next packet may leave, in ns.
     ready_ns: u64,
-    /// What is left of the last division, in parts of a rate: nothing is rounded away.
+    /// Remainder of the last division, in parts of a rate, so that no rounding error accumulates.
     remainder: u64,
-    /// What these two were before the last packet, and its bytes.
+    /// The previous values of these two, and the bytes of the last packet.
     before: (u64, u64),
     last_bytes: u32,
 }
 
 impl<Q: Qdisc> Shaped<Q> {
-    /// Lets `inner` go at `rate_bits_per_s` (0 counts as 1). Whoever comes late to a packet that was
-    /// ready may catch up with `burst_ns` of link time, and no more: 1 ms is what a busy machine
-    /// needs.
+    /// Wraps `inner` with a rate of `rate_bits_per_s` (0 counts as 1). A caller that is late for a
+    /// packet may catch up by `burst_ns` of link time, at most: 1 ms suits a busy machine.
     pub fn new(inner: Q, rate_bits_per_s: u64, burst_ns: u64) -> Self {
         Self {
             inner,
@@ -49,12 +49,12 @@ impl<Q: Qdisc> Shaped<Q> {
         }
     }
 
-    /// The discipline behind it.
+    /// Returns the inner discipline.
     pub fn inner(&self) -> &Q {
         &self.inner
     }
 
-    /// Takes the time of `bytes` from the link.
+    /// Uses the link time of `bytes`.
     fn spend(&mut self, bytes: u32, now_ns: u64) {
         let from_ns = self.ready_ns.max(now_ns.saturating_sub(self.burst_ns));
         if from_ns > self.ready_ns {

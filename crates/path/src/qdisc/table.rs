@@ -22,9 +22,9 @@ pub const DISCIPLINES: &[Discipline] = &[
 
 /// A discipline that has a name.
 pub struct Discipline {
-    /// The name that `tc` uses.
+    /// The name in `tc`.
     pub name: &'static str,
-    /// The discipline, in one line.
+    /// A description in one line.
     pub help: &'static str,
     usage: fn() -> String,
     build: fn(&mut Tokens<'_>) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError>,
@@ -68,7 +68,7 @@ pub(crate) fn builtin_canonical(text: &str) -> Result<String, ParseQdiscError> {
     (discipline.canonical)(&mut tokens)
 }
 
-/// The discipline that `text` begins with, and the tokens after its name.
+/// Returns the discipline at the start of `text`, and the tokens after its name.
 fn find(text: &str) -> Result<(&'static Discipline, Tokens<'_>), ParseQdiscError> {
     let mut tokens = Tokens::of(text);
     let (position, name) = tokens.next().unwrap_or((1, ""));

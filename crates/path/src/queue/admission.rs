@@ -1,12 +1,12 @@
-//! The seam to a second gate above the limit of a queue.
+//! The interface of a second gate above the limit of a queue.
 
 /// A second gate above the limit of a queue, such as a [budget](crate::budget) that several queues
 /// share: a packet is sent while the limit and the gate have room.
 ///
-/// Each half of a queue has a value of this type and calls the methods that name it. A method that
-/// is not implemented admits everything, so `()` is no gate and costs nothing.
+/// Each half of a queue has a value of this type and calls the methods for that half. A method
+/// without an implementation admits everything, so `()` is not a gate and has no cost.
 pub trait Admission {
-    /// Whether other queues share the gate.
+    /// `true` if other queues share the gate.
     const SHARED: bool = false;
 
     /// For the sender: returns `true` if one more object may be sent. `limit_has_room`: its own
@@ -31,10 +31,10 @@ pub trait Admission {
         let _ = bytes;
     }
 
-    /// For the sender: something was to be sent, and only the gate had no room.
+    /// For the sender: counts that only the gate had no room for a packet.
     fn note_blocked(&self) {}
 
-    /// For the sender, which sends nothing more for now: starts another queue with the room left.
+    /// For the sender, which sends no more for now: wakes another queue if there is room.
     fn share_room(&self) {}
 
     /// For the completer: bytes completed.
@@ -47,13 +47,13 @@ pub trait Admission {
         let _ = (in_flight_bytes, now_ns);
     }
 
-    /// For the completer, whose own limit has room: returns `true` if its queue may be started.
+    /// For the completer, whose own limit has room: returns `true` if its queue may be woken.
     fn may_start(&self) -> bool {
         true
     }
 
-    /// For the completer: starts the queue that has waited longest, if there is room. Returns
-    /// `true` if that is its own queue.
+    /// For the completer: wakes the queue that has waited longest, if there is room. Returns `true`
+    /// if that is its own queue.
     fn starts_itself(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! How a queue is made.
+//! The builder of a queue.
 
 use alloc::sync::Arc;
 use core::task::Waker;
@@ -16,29 +16,29 @@ use super::send::SendHalf;
 use super::sender::Sender;
 use super::shared::Shared;
 use crate::driver::{Completions, TxRing};
+use crate::late_segmentation::{LateSegmentation, table};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::Mark;
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc, RequeueSupport};
 use crate::sharing::{Local, Sharing, Threads, Word};
-use crate::split::{Split, table};
 
 impl<R: TxRing, C: Completions> Queue<(R, C)> {
-    /// Starts to build a queue in front of the two halves of a ring, which reports its own size.
+    /// Creates a builder for a queue in front of the two halves of a ring, which reports its own
+    /// size.
     pub fn builder(ring: R, completions: C) -> Builder<(R, C)> {
         Builder::new((ring, completions))
     }
 }
 
 impl<D: TxRing + Completions> Queue<D> {
-    /// Starts to build a queue in front of a device that is one piece, for one thread.
+    /// Creates a builder for a queue in front of a device that is one value, for one thread.
     pub fn builder_for(device: D) -> Builder<D> {
         Builder::new(device)
     }
 }
 
-/// A queue in the making. What is not said: `pfifo`, Linux's rule, no probe, [`QueueConfig`]'s
-/// defaults.
+/// Builds a queue. Defaults: `pfifo`, Linux's rule, no probe, and the defaults of [`QueueConfig`].
 #[must_use = "nothing is made before `build`"]
 pub struct Builder<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
     device: D,
@@ -61,12 +61,12 @@ impl<D> Builder<D> {
 }
 
 impl<D, L, Q, P> Builder<D, L, Q, P> {
-    /// The discipline, chosen by name: `.qdisc("fq_codel ecn".parse()?)`.
+    /// Sets the discipline, by name: `.qdisc("fq_codel ecn".parse()?)`.
     pub fn qdisc(self, qdisc: AnyQdisc) -> Builder<D, L, AnyQdisc, P> {
         self.with_qdisc(qdisc)
     }
 
-    /// A discipline of any type, which the compiler then knows.
+    /// Sets a discipline of a static type.
     pub fn with_qdisc<R: Qdisc>(self, qdisc: R) -> Builder<D, L, R, P> {
         Builder {
             device: self.device,
@@ -77,12 +77,12 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         }
     }
 
-    /// The limit, chosen by name: `.limit("taut:99.5%".parse()?)`.
+    /// Sets the limit, by name: `.limit("taut:99.5%".parse()?)`.
     pub fn limit(self, limit: AnyLimit) -> Builder<D, AnyLimit, Q, P> {
         self.with_limit(limit)
     }
 
-    /// A limit of any type, which the compiler then knows.
+    /// Sets a limit of a static type.
     pub fn with_limit<M: Limit>(self, limit: M) -> Builder<D, M, Q, P> {
         Builder {
             device: self.device,
@@ -93,7 +93,7 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         }
     }
 
-    /// Who watches the queue.
+    /// Sets the observer of the queue.
     pub fn probe<R: Probe>(self, probe: R) -> Builder<D, L, Q, R> {
         Builder {
             device: self.device,
@@ -104,26 +104,26 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         }
     }
 
-    /// All other settings.
+    /// Sets all other settings.
     pub fn config(mut self, config: QueueConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// How super-packets go to the device; see [`QueueConfig::split`].
-    pub fn split(mut self, split: Split) -> Self {
-        self.config.split = split;
+    /// Sets how GSO packets are sent; see [`QueueConfig::late_segmentation`].
+    pub fn late_segmentation(mut self, value: LateSegmentation) -> Self {
+        self.config.late_segmentation = value;
         self
     }
 
-    /// Wakes a sender that waits for room.
+    /// Sets the waker of a sender that waits for room.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.config.waker = waker;
         self
     }
 }
 
-/// The parts of a queue, whichever way its halves share it.
+/// The parts of a queue, for either way of sharing.
 struct Parts<D, L, Q, P, M: Sharing> {
     send: SendHalf<Q, ()>,
     complete: CompleteHalf<L, ()>,
@@ -139,7 +139,7 @@ where
     Q: Qdisc,
     P: Probe,
 {
-    /// Builds a queue for one thread, whose clock begins at `now_ns`.
+    /// Builds a queue for one thread, whose clock starts at `now_ns`.
     ///
     /// # Errors
     /// If a setting is 0 or does not fit the ring.
@@ -166,21 +166,26 @@ where
         let (unit, mark) = (limit.unit(), Mark::of_new_queue());
         let control = Control::new(limit, now_ns);
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
-        config.split = match qdisc.requeue_support() {
-            RequeueSupport::None => Split::Off,
-            RequeueSupport::InTurn | RequeueSupport::Next => config.split.with(device.pieces()),
+        config.late_segmentation = match qdisc.requeue_support() {
+            RequeueSupport::None => LateSegmentation::Off,
+            RequeueSupport::InTurn | RequeueSupport::Next => {
+                config.late_segmentation.with(device.chunk_support())
+            }
         };
-        let cuts = config.split != Split::Off;
-        let (pieces_in_limit, piece_bytes) = config.split.at_first(unit);
-        let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();
+        let cuts = config.late_segmentation != LateSegmentation::Off;
+        let (chunks_in_limit, chunk_bytes) = config.late_segmentation.at_first(unit);
+        let (segmenter, tracker) = cuts.then(|| table(chunks_in_limit)).unzip();
         let threshold_ns = config.stall_threshold_ns;
         let wakers = (config.waker.clone(), config.completer_waker.clone());
         let shared = Shared::<M>::new(control.limit(), threshold_ns, wakers.0, wakers.1);
-        shared.piece_bytes.store(piece_bytes);
+        shared.chunk_bytes.store(chunk_bytes);
         shared.settings.set_config(&control.rule().config());
         Ok(Parts {
-            send: SendHalf::new(qdisc, Outlet::new(unit, mark, config.burst_packets, cutter)),
-            complete: CompleteHalf::new(control, mark, restart_slots, &config, joiner, now_ns),
+            send: SendHalf::new(
+                qdisc,
+                Outlet::new(unit, mark, config.burst_packets, segmenter),
+            ),
+            complete: CompleteHalf::new(control, mark, restart_slots, &config, tracker, now_ns),
             shared,
             device,
             probe,
@@ -188,7 +193,7 @@ where
     }
 }
 
-/// The halves of a queue with their probe (`P`) and [admission](super::Admission) (`G`), and its
+/// The halves of a queue with their probe (`P`) and [admission](super::Admission) (`G`), and the
 /// monitor.
 pub type Halves<R, C, L, Q, P, G = ()> = (Sender<R, Q, P, G>, Completer<C, L, P, G>, Monitor);
 
@@ -200,7 +205,7 @@ where
     Q: Qdisc,
     P: Probe,
 {
-    /// Builds the two halves of a queue for two threads, whose clock begins at `now_ns`. Each half
+    /// Builds the two halves of a queue for two threads, whose clock starts at `now_ns`. Each half
     /// has a clone of the probe.
     ///
     /// # Errors

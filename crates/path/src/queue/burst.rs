@@ -1,4 +1,4 @@
-//! A burst on its way from the discipline into the ring.
+//! A burst of packets from the discipline into the ring.
 
 use super::admission::Admission;
 use super::context::Context;
@@ -7,13 +7,13 @@ use super::outlet::Outlet;
 use super::shared::Shared;
 use super::sink::{dropped, marked};
 use crate::driver::TxRing;
+use crate::late_segmentation::Unsegmented;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Burst;
 use crate::sharing::Sharing;
-use crate::split::Uncut;
 
-/// Why a burst ended.
+/// The reason why a burst ended.
 #[derive(Clone, Copy)]
 pub(super) enum BurstEnd {
     Full,
@@ -21,7 +21,7 @@ pub(super) enum BurstEnd {
     NoSlots,
     Empty,
     /// The next packet is a GSO packet that is not sent whole: it is stashed.
-    Super,
+    Gso,
 }
 
 /// A burst that is being sent.
@@ -30,7 +30,7 @@ pub(super) struct Sending<'a, 'b, M: Sharing, A, R, S: ?Sized, P> {
     pub ring: &'a mut R,
     pub at: &'a mut Context<'b, S, P>,
     pub outlet: &'a mut Outlet<A>,
-    /// Packets of a full burst, without those that the device rejected.
+    /// Packets of a full burst, not counting those that the device rejected.
     pub burst_packets: u32,
     pub left_packets: u32,
     pub end: BurstEnd,
@@ -39,7 +39,7 @@ pub(super) struct Sending<'a, 'b, M: Sharing, A, R, S: ?Sized, P> {
 impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
     Sending<'_, '_, M, A, R, S, P>
 {
-    /// Returns `true` if one more packet may come; if not, notes why.
+    /// Returns `true` if one more packet may be sent; otherwise records the reason.
     #[inline]
     pub(super) fn continues(&mut self) -> bool {
         self.end = if !self.outlet.has_room(self.shared) {
@@ -54,7 +54,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
         false
     }
 
-    /// The device rejected the packet: as if it had never been sent.
+    /// Undoes the accounting of a packet that the device rejected.
     #[cold]
     fn reject(&mut self, packet: Packet, units: u32) {
         self.outlet.uncount(self.shared, units, packet.wire_bytes());
@@ -71,12 +71,12 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
     fn push(&mut self, mut packet: Packet) -> bool {
         let now_ns = self.at.now_ns;
         self.at.probe.event(now_ns, Event::Dequeued(&packet));
-        // A cold path: GSO packets need more than the burst loop has at hand.
+        // A cold path: GSO packets need state that the burst loop does not keep in registers.
         if let Some(segmentation) = packet.segmentation {
-            let uncut = Uncut::of(&packet, segmentation);
-            if let Some(plan) = self.outlet.supers.plan(self.shared, uncut) {
-                self.outlet.supers.stash = Some((packet, plan));
-                self.end = BurstEnd::Super;
+            let uncut = Unsegmented::of(&packet, segmentation);
+            if let Some(plan) = self.outlet.gso.plan(self.shared, uncut) {
+                self.outlet.gso.stash = Some((packet, plan));
+                self.end = BurstEnd::Gso;
                 return false;
             }
         }
@@ -89,7 +89,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
         packet.mark = self.outlet.ages.mark;
         add(&self.shared.sender.sent_bytes, bytes.into());
         self.at.probe.event(now_ns, Event::Sent(&packet));
-        // Before the sink can panic.
+        // Count before the sink runs: a sink that panics must not leave the packet counted as sent.
         self.left_packets -= 1;
         if let Err(packet) = self.ring.submit(packet, now_ns) {
             self.reject(packet, units);
@@ -106,8 +106,8 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let (cells, cutter) = (&self.shared.sender, &mut self.outlet.supers.cutter);
-        dropped(packet, reason, cells, cutter, &mut self.at.again());
+        let (cells, segmenter) = (&self.shared.sender, &mut self.outlet.gso.segmenter);
+        dropped(packet, reason, cells, segmenter, &mut self.at.again());
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -115,7 +115,7 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 }
 
-/// Also when a sink panics in the middle of a burst.
+/// Also runs if a sink panics in the middle of a burst, so that no sent packet is uncounted.
 impl<M: Sharing, A, R, S: ?Sized, P> Drop for Sending<'_, '_, M, A, R, S, P> {
     #[inline]
     fn drop(&mut self) {

@@ -1,39 +1,39 @@
-//! The completing half, whichever way it shares the queue with the sending half.
+//! The completing half, generic over the way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
-use taut_dql::{Cadence, Error, Stall};
+use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
 use super::ages::StallDetector;
+use super::chunks::ChunkReassembler;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
 use super::error::CompleteError;
 use super::outcome::Completed;
-use super::pieces::PieceJoiner;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
+use crate::late_segmentation::ChunkTracker;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
-use crate::split::Joiner;
 
-/// The completer's own part of a queue.
+/// The completer's own state of a queue.
 pub(super) struct CompleteHalf<L, A> {
     /// The rule, and the completer's side of the ledger.
     pub control: Control<L>,
     pub unit: Unit,
     pub sorter: Sorter,
     pub stalls: StallDetector,
-    pub coalescer: Option<Cadence>,
+    pub coalescer: Option<Coalescer>,
     pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
-    /// Joins the pieces of super-packets, if they go in pieces.
-    pub pieces: Option<PieceJoiner>,
+    /// Collects the chunks of GSO packets, if they are sent in chunks.
+    pub chunks: Option<ChunkReassembler>,
     pub admission: A,
 }
 
@@ -43,7 +43,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
         mark: Mark,
         restart_slots: u32,
         config: &QueueConfig,
-        joiner: Option<Joiner>,
+        tracker: Option<ChunkTracker>,
         now_ns: u64,
     ) -> Self {
         Self {
@@ -51,11 +51,11 @@ impl<L: Limit> CompleteHalf<L, ()> {
             control,
             sorter: Sorter::new(mark),
             stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
-            coalescer: (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns)),
+            coalescer: (config.coalesce_ns > 0).then(|| Coalescer::new(config.coalesce_ns)),
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            pieces: joiner.map(|joiner| PieceJoiner::new(joiner, config.split)),
+            chunks: tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
             admission: (),
         }
     }
@@ -76,7 +76,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             deferred: self.deferred,
             restart_slots: self.restart_slots,
             reap_budget_packets: self.reap_budget_packets,
-            pieces: self.pieces,
+            chunks: self.chunks,
             admission: map(self.admission),
         }
     }
@@ -94,20 +94,21 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             probe,
         } = at;
         if M::SHARED {
+            // Before the reap, so that returned packets are sorted by the new epoch.
             self.end_reset(shared, now_ns, probe);
         }
         if self.stalls.is_behind(&shared.ages) {
             self.follow_age(shared);
         }
         let reaped = completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
-            // Before the sink, which can panic.
+            // Count before the sink runs, because the sink might panic.
             if self.sorter.count_current(&packet) {
                 sink.freed(packet);
             } else {
                 self.end_other(shared, packet, sink);
             }
         });
-        if completions.completions_are_true() == self.control.is_disabled() {
+        if completions.completions_valid() == self.control.is_disabled() {
             self.switch_limit(shared, now_ns, probe);
         }
         // Packets that were returned before an error are complete even if the reap failed.
@@ -141,7 +142,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.deferred.settle(completed, error)
     }
 
-    /// Ends a packet that is not a whole one of the newest age.
+    /// Ends a packet that is not a whole packet of the newest age.
     #[cold]
     #[inline(never)]
     fn end_other<M: Sharing, S: PacketSink + ?Sized>(
@@ -155,7 +156,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             self.follow_age(shared);
         }
         match self.sorter.count_other(&packet) {
-            SentIn::OtherQueue => return sink.stray(packet),
+            SentIn::OtherQueue => return sink.unknown_completion(packet),
             SentIn::OlderAge => {
                 let units = match self.unit {
                     Unit::Bytes => packet.wire_bytes(),
@@ -165,10 +166,10 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             }
             SentIn::CurrentAge | SentIn::OlderEpoch => {}
         }
-        match &mut self.pieces {
-            Some(pieces) if packet.is_piece() => {
+        match &mut self.chunks {
+            Some(chunks) if packet.is_chunk() => {
                 self.sorter.has_other = true;
-                pieces.back(&packet, sink);
+                chunks.complete(&packet, sink);
             }
             _ => sink.freed(packet),
         }
@@ -182,7 +183,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.sorter.begin_age(self.stalls.newest());
     }
 
-    /// Takes the packets that count for the limit and returned since the last call.
+    /// Takes the packets returned since the last call that count for the limit.
     #[inline]
     fn take_current<M: Sharing>(&mut self, shared: &Shared<M>) -> CompletedCounts {
         let count = core::mem::take(&mut self.sorter.current);
@@ -212,13 +213,13 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             );
             probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
         }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.join(sink);
+        if let Some(chunks) = &mut self.chunks {
+            chunks.flush(sink);
         }
         (other.stale_packets, unknown_packets)
     }
 
-    /// Counts what completed, or what the coalescer passes on of it.
+    /// Counts the completed units, or the part that the coalescer releases.
     #[inline]
     fn count<M: Sharing, P: Probe>(
         &mut self,
@@ -249,7 +250,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
     }
 
-    /// Passes a batch to the rule, and publishes the room that it leaves.
+    /// Passes a batch to the rule and publishes the room below the new limit.
     #[inline]
     fn pass_on<M: Sharing, P: Probe>(
         &mut self,
@@ -264,14 +265,14 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let Ok(batch) = batch else {
             return;
         };
-        let (unit, pieces) = (self.unit, &mut self.pieces);
+        let (unit, chunks) = (self.unit, &mut self.chunks);
         let rate_is_known = self.control.rule().needs().rate && unit == Unit::Bytes;
         let is_observed = probe.is_enabled();
         let limit = self
             .control
             .completed(&shared.ledger, batch, is_observed, |batch| {
-                if let Some(pieces) = pieces {
-                    pieces.record(shared, batch, unit, rate_is_known);
+                if let Some(chunks) = chunks {
+                    chunks.record(shared, batch, unit, rate_is_known);
                 }
                 probe.event(now_ns, Event::Batch(batch));
             });
@@ -293,13 +294,15 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         now_ns: u64,
         probe: &mut P,
     ) -> bool {
+        // One fence for both gates and the reset: room and slots are published, and the flags of
+        // the sender are read after it.
         M::full_fence();
         let is_requested = M::SHARED && shared.reset.is_requested();
         if shared.is_open() && !is_requested {
             return self.admission.starts_itself();
         }
         // Also with a coalescer: a device that ran dry while the queue was stopped completed more
-        // than the limit, which is passed on at once.
+        // than the limit, which the coalescer releases immediately.
         if has_completed && shared.stack.is_closed() && shared.ledger.completer_in_flight() == 0 {
             add(&shared.completer.starved, 1);
             probe.event(now_ns, Event::Starved);
@@ -318,7 +321,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         schedule || self.admission.starts_itself()
     }
 
-    /// Checks for a stall without waiting for a completion that might never come.
+    /// Checks for a stall without a completion, which might never come.
     #[inline]
     pub(super) fn check_stall<M: Sharing, P: Probe>(
         &mut self,
@@ -355,9 +358,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         Some(stall)
     }
 
-    /// When to complete even if the device reports nothing, in ns.
+    /// Returns when to call `complete` even if the device reports nothing, in ns.
     pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
-        let coalescer_ns = self.coalescer.as_ref().and_then(Cadence::next_wakeup);
+        let coalescer_ns = self.coalescer.as_ref().and_then(Coalescer::next_wakeup);
         let num_queued = shared.ledger.num_queued();
         let is_full = shared.driver.is_closed();
         let stall_ns = self.stalls.next_wakeup(&shared.ages, num_queued, is_full);
@@ -365,8 +368,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     }
 }
 
-/// The batch of the units that are in flight, if more completed: what a repair took for lost might
-/// return after all, and is complete already.
+/// Limits the batch to the units in flight: units that a repair wrote off can return later, and are
+/// complete already.
 #[cold]
 fn possible_batch<M: Sharing>(
     shared: &Shared<M>,
@@ -381,12 +384,12 @@ fn possible_batch<M: Sharing>(
     shared.ledger.batch(in_flight, more_pending, now_ns)
 }
 
-/// Units that the coalescer passes on now.
-fn coalesce(coalescer: &mut Cadence, units: u32, limit: u32, now_ns: u64) -> u32 {
+/// Returns the units that the coalescer releases now.
+fn coalesce(coalescer: &mut Coalescer, units: u32, limit: u32, now_ns: u64) -> u32 {
     let passed_on = if units > 0 {
         coalescer.add(units, limit, now_ns)
     } else {
-        coalescer.due(now_ns)
+        coalescer.poll(now_ns)
     };
     passed_on.unwrap_or_default()
 }

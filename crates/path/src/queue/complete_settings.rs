@@ -1,17 +1,17 @@
 //! The settings of the completing half, and the queue as it sees it.
 
-use taut_dql::{Cadence, Config, MAX_LIMIT};
+use taut_dql::{Coalescer, Config, MAX_LIMIT};
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
 use super::outcome::Snapshot;
 use super::shared::Shared;
-use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
 use crate::limit::Limit;
 use crate::sharing::Sharing;
+use crate::tunables::{NS_PER_MS, Setting, Tunable, TunableError};
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    /// The limit as an operator reads it.
+    /// Returns the limit as an operator reads it.
     pub(super) fn shown_limit(&self) -> u32 {
         if self.control.is_disabled() {
             MAX_LIMIT
@@ -61,11 +61,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         for setting in settings.clone() {
             setting.change(&mut config);
         }
-        // Together, because each might contradict what another one replaces.
+        // All at once, because each setting might contradict one that another replaces.
         let _ = self.control.set_config(config);
         shared.settings.set_config(&self.config());
         for setting in settings {
-            // They were checked when they were requested. One that contradicts another is dropped.
+            // They were checked when they were requested. A setting that contradicts another is
+            // dropped.
             let _ = self.set(shared, setting);
         }
     }
@@ -74,7 +75,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         &mut self,
         shared: &Shared<M>,
         setting: Setting,
-    ) -> Result<(), KnobError> {
+    ) -> Result<(), TunableError> {
         if let Setting::StallThresholdMs(ms) = setting {
             let threshold_ns = u64::from(ms) * NS_PER_MS;
             self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
@@ -84,29 +85,29 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         setting.change(&mut config);
         self.control
             .set_config(config)
-            .map_err(|error| KnobError::Refused(setting.knob(), error))?;
+            .map_err(|error| TunableError::Rejected(setting.tunable(), error))?;
         shared.settings.set_config(&self.config());
         Ok(())
     }
 
-    pub(super) fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
+    pub(super) fn read<M: Sharing>(&self, tunable: Tunable, shared: &Shared<M>) -> u64 {
         let limit = self.snapshot(shared);
-        match knob {
-            Knob::Limit => limit.limit.into(),
-            Knob::LimitMin => limit.min_limit.into(),
-            Knob::LimitMax => limit.max_limit.into(),
-            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
-            Knob::Inflight => limit.in_flight.into(),
-            Knob::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
-            Knob::StallCnt => self.stalls.count(),
-            Knob::StallMax => self.stalls.longest_ns() / NS_PER_MS,
+        match tunable {
+            Tunable::Limit => limit.limit.into(),
+            Tunable::LimitMin => limit.min_limit.into(),
+            Tunable::LimitMax => limit.max_limit.into(),
+            Tunable::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Tunable::Inflight => limit.in_flight.into(),
+            Tunable::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
+            Tunable::StallCnt => self.stalls.count(),
+            Tunable::StallMax => self.stalls.longest_ns() / NS_PER_MS,
         }
     }
 
-    pub(super) fn set_cadence_ns(&mut self, cadence_ns: u64) {
+    pub(super) fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
         match &mut self.coalescer {
-            Some(coalescer) => coalescer.set_period_ns(cadence_ns),
-            None if cadence_ns > 0 => self.coalescer = Some(Cadence::new(cadence_ns)),
+            Some(coalescer) => coalescer.set_period_ns(coalesce_ns),
+            None if coalesce_ns > 0 => self.coalescer = Some(Coalescer::new(coalesce_ns)),
             None => {}
         }
     }

@@ -13,12 +13,12 @@ use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
 use super::shared::{HalfHandle, Shared};
 use crate::driver::{Completions, InRing};
-use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::PacketSink;
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::sharing::Threads;
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
@@ -60,23 +60,23 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         }
     }
 
-    /// Looks for a stall; [`complete`](Self::complete) does so too.
+    /// Checks for a stall, as [`complete`](Self::complete) does.
     pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
         self.half.check_stall(&self.shared, now_ns, &mut self.probe)
     }
 
-    /// When to call [`complete`](Self::complete) even if the device says nothing, in ns.
+    /// Returns when to call [`complete`](Self::complete) even if the device reports nothing, in ns.
     pub fn next_wakeup(&self) -> Option<u64> {
         self.half.next_wakeup(&self.shared)
     }
 
-    /// Whether the sending half is gone: what is in flight is the last.
+    /// Returns `true` if the sending half was dropped: no packets follow those in flight.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
     }
 
-    /// As [`Queue::repair_to`](super::Queue::repair_to); needs both halves, so that nobody sends
-    /// meanwhile.
+    /// As [`Queue::repair_to`](super::Queue::repair_to). Needs both halves, so that nothing is sent
+    /// at the same time.
     ///
     /// # Errors
     /// If the halves belong to different queues, or `in_ring` is more than can be counted; nothing
@@ -94,22 +94,22 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
             .repair(&self.shared, in_ring, now_ns, &mut self.probe)
     }
 
-    /// The limit and the ledger, in the limit's units.
+    /// Returns the limit and the ledger, in the limit's units.
     pub fn snapshot(&self) -> Snapshot {
         self.half.snapshot(&self.shared)
     }
 
-    /// What this half did so far.
+    /// Returns the counters of this half.
     pub fn counters(&self) -> CompleterCounters {
         self.shared.completer.read()
     }
 
-    /// Times that a waiting sender was woken, wrapping.
+    /// Returns how often a waiting sender was woken, wrapping.
     pub fn wakeups(&self) -> u32 {
         self.shared.room.wakeups()
     }
 
-    /// The settings of the limit.
+    /// Returns the settings of the limit.
     pub fn config(&self) -> Config {
         self.half.config()
     }
@@ -117,40 +117,40 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// Changes a setting; a limit takes effect at the next completion.
     ///
     /// # Errors
-    /// Says what is allowed; nothing changes.
-    pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+    /// If the value is not allowed; nothing changes.
+    pub fn set(&mut self, setting: Setting) -> Result<(), TunableError> {
         self.half.set(&self.shared, setting)
     }
 
-    /// Reads a knob, in the unit that its variant states.
-    pub fn read(&self, knob: Knob) -> u64 {
-        self.half.read(knob, &self.shared)
+    /// Reads a tunable, in the unit that its variant states.
+    pub fn read(&self, tunable: Tunable) -> u64 {
+        self.half.read(tunable, &self.shared)
     }
 
-    /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        self.half.set_cadence_ns(cadence_ns);
+    /// Sets the coalescing interval of completions, in ns; 0 passes on each batch immediately.
+    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
+        self.half.set_coalesce_ns(coalesce_ns);
     }
 
-    /// The completion half of the ring.
+    /// Returns the completion half of the ring.
     pub fn completions(&self) -> &C {
         &self.completions
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe(&self) -> &P {
         &self.probe
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
     }
 }
 
 impl<C: Completions, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
-    /// Takes what the device finished: each packet goes to `sink` at once, the sum to the limit.
-    /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
+    /// Reaps completed packets: each goes to `sink` immediately, their sum to the limit. Call it
+    /// when the device interrupts, and at [`next_wakeup`](Self::next_wakeup).
     ///
     /// # Errors
     /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an

@@ -5,34 +5,35 @@ use core::task::Waker;
 use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 
 use super::error::QueueConfigError;
-use crate::split::Split;
+use crate::late_segmentation::LateSegmentation;
 
-/// How a queue is set up, besides its parts.
+/// The settings of a queue, in addition to its parts.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
-    /// Free slots at which a queue that stopped for a full ring starts again: the low watermark.
-    /// 1 to the ring; best between 1/2 and 3/4 of it, since it must be refilled before it drains.
-    /// Half of the ring if `None`.
+    /// Free slots at which a queue stopped by a full ring restarts: the low watermark, from 1 to
+    /// the size of the ring. Best between 1/2 and 3/4 of it, because it must be refilled before it
+    /// drains. Half of the ring if `None`.
     pub restart_slots: Option<u32>,
-    /// Most packets for one doorbell, at least 1. Default 64, the most that the kernel's bulk
-    /// dequeue puts behind one.
+    /// Maximum number of packets per doorbell, at least 1. Default 64, as in the kernel's bulk
+    /// dequeue.
     pub burst_packets: u32,
-    /// Most packets reaped in one round, at least 1. Default the whole ring at once: the limit
-    /// wants whole rounds, not slices of them.
+    /// Maximum number of packets per reap, at least 1. Default: the whole ring, because a limit
+    /// needs complete batches.
     pub reap_budget_packets: u32,
-    /// How far apart completions are handed to the limit, in ns; 0, the default, hands on each
-    /// round at once. Packets and slots come back at once in any case.
-    pub cadence_ns: u64,
-    /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
-    /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
+    /// Coalescing interval of completions, in ns; 0, the default, passes each batch to the limit
+    /// immediately. Packets and slots are returned immediately in any case.
+    pub coalesce_ns: u64,
+    /// Age of the oldest unit in flight that counts as a stall, in ns; 0 turns detection off.
+    /// Default [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
-    /// How super-packets go to a driver that takes pieces; one that sends single segments is given
-    /// those unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time; another then
-    /// goes whole. With pieces, about 50 KB more are allocated.
-    pub split: Split,
+    /// How GSO packets are sent to a driver that takes chunks. A driver for single segments
+    /// receives those, unless it is off. Default [`LateSegmentation::Auto`]. At most 511 packets
+    /// are segmented at the same time; further ones are sent whole. With chunks, about 50 KB more
+    /// are allocated.
+    pub late_segmentation: LateSegmentation,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,
-    /// Wakes whoever completes when somebody else asks for a reset or changes a setting.
+    /// Wakes the completing thread when another thread requests a reset or a setting.
     pub completer_waker: Waker,
 }
 
@@ -42,9 +43,9 @@ impl Default for QueueConfig {
             restart_slots: None,
             burst_packets: 64,
             reap_budget_packets: u32::MAX,
-            cadence_ns: 0,
+            coalesce_ns: 0,
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
-            split: Split::Auto,
+            late_segmentation: LateSegmentation::Auto,
             waker: Waker::noop().clone(),
             completer_waker: Waker::noop().clone(),
         }
@@ -52,7 +53,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Checks it against a ring of `slots`; returns the low watermark.
+    /// Checks the settings against a ring of `slots` slots. Returns the low watermark.
     pub(super) fn validate(
         &self,
         slots: u32,
@@ -73,7 +74,7 @@ impl QueueConfig {
             });
         }
         let restart_slots = self.restart_slots.unwrap_or((slots / 2).max(1));
-        // A queue that waits for more slots than there are never starts again.
+        // A queue that waits for more slots than the ring has would never restart.
         if restart_slots > slots {
             return Err(QueueConfigError::RestartAboveRing {
                 restart_slots,

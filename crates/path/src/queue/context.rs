@@ -1,6 +1,6 @@
-//! What a call of a half needs besides the queue.
+//! The arguments of a call of a half.
 
-/// The time, and where packets and events go.
+/// The time, the sink and the probe of a call.
 pub(super) struct Context<'a, S: ?Sized, P> {
     pub now_ns: u64,
     pub sink: &'a mut S,
@@ -17,7 +17,8 @@ impl<'a, S: ?Sized, P> Context<'a, S, P> {
         }
     }
 
-    /// The same for another call. Rare calls get their own, so that this one can stay in registers.
+    /// Copies the context for another call. Rare calls get a copy, so that this one stays in
+    /// registers.
     #[inline(always)]
     pub(super) fn again(&mut self) -> Context<'_, S, P> {
         Context::new(self.now_ns, self.sink, self.probe)

@@ -1,4 +1,4 @@
-//! What each half did: counters with one writer that other threads can read.
+//! The counters of each half, with one writer each, which other threads can read.
 
 use crate::packet::DropReason;
 use crate::sharing::{Sharing, Wide};
@@ -10,7 +10,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// So many for each reason, in the order of [`DropReason::ALL`].
+    /// Drops for each reason, in the order of [`DropReason::ALL`].
     pub(crate) const fn by_reason(by_reason: [u64; DropReason::ALL.len()]) -> Self {
         Self { by_reason }
     }
@@ -22,7 +22,7 @@ impl Drops {
         }
     }
 
-    /// Drops for `reason`.
+    /// Returns the drops for `reason`.
     pub fn of(&self, reason: DropReason) -> u64 {
         DropReason::ALL
             .iter()
@@ -31,13 +31,13 @@ impl Drops {
             .unwrap_or(0)
     }
 
-    /// All drops.
+    /// Returns all drops.
     pub fn total(&self) -> u64 {
         self.by_reason.iter().sum()
     }
 }
 
-/// A counter, or several, and the cells that they are read from.
+/// A counter, or a set of counters, and its cells.
 pub(super) trait Counter: Copy {
     type Cell<M: Sharing>;
 
@@ -69,7 +69,7 @@ impl Counter for Drops {
     }
 }
 
-/// Makes the counters of a half and their cells from one table.
+/// Defines the counters of a half and their cells in one table.
 macro_rules! counters {
     (
         $(#[$doc:meta])* $counters:ident in $cells:ident {
@@ -99,7 +99,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What the sender did so far.
+    /// Counters of the sender.
     SenderCounters in SenderCells {
         /// Packets offered to the discipline.
         enqueued_packets: u64,
@@ -109,12 +109,12 @@ counters! {
         sent_bytes: u64,
         /// Packets dropped, by reason.
         drops: Drops,
-        /// Segments of packets dropped after pieces of them were sent: those that were not.
+        /// Segments dropped after other chunks of their packets were sent.
         dropped_segments: u64,
-        /// Super-packets that did not go whole.
-        cut_packets: u64,
-        /// Their pieces; each is one of the packets sent too.
-        pieces: u64,
+        /// GSO packets that were sent in chunks.
+        segmented_packets: u64,
+        /// Their chunks; each also counts as a sent packet.
+        chunks: u64,
         /// Packets marked by the discipline.
         marked_packets: u64,
         /// Times that the limit stopped the queue.
@@ -127,7 +127,7 @@ counters! {
 }
 
 counters! {
-    /// What the completer did so far.
+    /// Counters of the completer.
     CompleterCounters in CompleterCells {
         /// Packets completed that count for the limit.
         completed_packets: u64,
@@ -137,7 +137,7 @@ counters! {
         stale_packets: u64,
         /// Packets returned by the driver that this queue never sent (driver bug).
         unknown_completions: u64,
-        /// Batches in which something was completed.
+        /// Batches with at least one completion.
         batches: u64,
         /// Batches after which the device had nothing left while the limit stopped the sender.
         starved: u64,

@@ -2,10 +2,10 @@
 
 use super::outcome::Completed;
 
-/// Results that an error kept from the caller.
+/// Results that an error hid from the caller.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
-    /// There are any.
+    /// `true` if there are any.
     pending: bool,
     completed: Completed,
 }

@@ -1,4 +1,4 @@
-//! What a queue refuses, and why.
+//! The errors of a queue.
 
 use core::fmt;
 
@@ -16,16 +16,17 @@ impl fmt::Display for NoRoom {
 
 impl core::error::Error for NoRoom {}
 
-/// Why a completion round failed. Packets and room came back all the same.
+/// The error of a completion batch. Packets and room were returned in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompleteError<E> {
-    /// The device could not be asked.
+    /// The device could not be reaped.
     Driver(E),
-    /// The driver returned packets that this queue never sent: invented, completed twice, or of
-    /// another queue. They are not counted. Marks tell a queue from the 62 that were built before
-    /// and after it in this process. A packet of a queue farther away can pass for its own.
+    /// The driver returned packets that this queue never sent: forged, duplicated, or of another
+    /// queue. They are not counted. A mark distinguishes a queue from the 62 that were built before
+    /// and after it in this process. A packet of a more distant queue can pass as one of this
+    /// queue.
     UnknownCompletions {
-        /// How many of them in this round.
+        /// Their number in this batch.
         packets: u32,
     },
 }
@@ -53,14 +54,14 @@ impl<E: fmt::Display> fmt::Display for CompleteError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for CompleteError<E> {}
 
-/// Why a ledger could not be repaired; nothing changed.
+/// The reason why a ledger could not be repaired; nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairError {
-    /// The driver does not know what its ring holds; a reset is what is left.
+    /// The driver does not report the contents of its ring. Only a reset is possible.
     Unsupported,
-    /// More than a ledger can count.
+    /// More units than a ledger can count.
     TooMuch {
-        /// Units that the ring is said to hold.
+        /// Units in the ring, as reported.
         units: u32,
     },
     /// The halves belong to different queues.
@@ -71,11 +72,11 @@ impl fmt::Display for RepairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsupported => {
-                f.write_str("the driver does not say what its ring holds; reset the queue instead")
+                f.write_str("the driver does not report the contents of its ring; reset the queue")
             }
             Self::TooMuch { units } => write!(
                 f,
-                "the ring is said to hold {units} units; at most {} can be in flight",
+                "{units} units in the ring; at most {} can be in flight",
                 i32::MAX
             ),
             Self::DifferentQueues => f.write_str("the halves belong to different queues"),
@@ -85,40 +86,40 @@ impl fmt::Display for RepairError {
 
 impl core::error::Error for RepairError {}
 
-/// Why a queue could not be set up.
+/// The reason why a queue could not be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueConfigError {
     /// The named value must be at least 1.
     Zero(&'static str),
-    /// The named value is outside of what is allowed.
+    /// The named value is out of range.
     OutOfRange {
-        /// What was set.
+        /// Its name.
         name: &'static str,
-        /// What it was set to.
+        /// The rejected value.
         value: u64,
-        /// The least that is allowed.
+        /// The minimum.
         least: u64,
-        /// The most that is allowed.
+        /// The maximum.
         most: u64,
     },
     /// The low watermark lies outside of the ring.
     RestartAboveRing {
-        /// The watermark asked for.
+        /// The requested watermark.
         restart_slots: u32,
         /// Slots of the ring.
         slots: u32,
     },
-    /// The ring is smaller than its largest packet, so nothing could ever be sent.
+    /// The ring is smaller than its largest packet, so that packet could never be sent.
     LargestAboveRing {
-        /// Slots that the largest packet can take.
+        /// Slots of the largest packet.
         slots_of_largest: u32,
         /// Slots of the ring.
         slots: u32,
     },
-    /// The rule of a budget counts packets. Queues share bytes: a packet of one may be forty times
-    /// one of another.
+    /// The rule of a budget counts packets. Queues share bytes, because a packet of one queue can
+    /// be forty times as long as one of another.
     BudgetNotInBytes,
-    /// A queue that has sent already cannot join a budget, which would not know of what is in
+    /// A queue that has already sent cannot join a budget, which would not include its units in
     /// flight.
     NotNew,
 }

@@ -1,4 +1,4 @@
-//! Both halves of a queue and its device, on one thread.
+//! A queue whose halves and device are on one thread.
 
 use taut_dql::{Config, Stall};
 
@@ -10,12 +10,12 @@ use super::outcome::{Completed, Repair, Snapshot, Stop};
 use super::send::SendHalf;
 use super::shared::Shared;
 use crate::driver::{Completions, InRing, TxRing};
-use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
 use crate::sharing::Local;
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// A transmit queue whose two halves, device and probe are on one thread. It can move to another
 /// one. For two threads, see [`Builder::build_halves`](super::Builder::build_halves).
@@ -44,18 +44,18 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         }
     }
 
-    /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with
-    /// [`run`](Self::run), once for a batch.
+    /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,
+    /// once per batch.
     #[inline(always)]
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
         let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.enqueue(&self.shared, packet, at);
     }
 
-    /// Hands `packet` to the discipline only if it can be kept.
+    /// Passes `packet` to the discipline if that has room.
     ///
     /// # Errors
-    /// [`NoRoom`] gives the packet back.
+    /// [`NoRoom`] returns the packet.
     #[inline]
     pub fn offer<S: PacketSink + ?Sized>(
         &mut self,
@@ -67,24 +67,24 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.send.offer(&self.shared, packet, at)
     }
 
-    /// Drops everything that waits in the discipline, ready or not.
+    /// Drops all packets in the discipline, ready or not.
     pub fn flush<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) {
         let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.flush(&self.shared, at);
     }
 
-    /// Takes the queue down: drops what waits, and gives the device and the probe back. What is in
-    /// the device stays there.
+    /// Closes the queue: drops the packets in the discipline, and returns the device and the probe.
+    /// Packets in the device stay there.
     pub fn close<S: PacketSink + ?Sized>(mut self, now_ns: u64, sink: &mut S) -> (D, P) {
         self.flush(now_ns, sink);
         (self.device, self.probe)
     }
 
-    /// **The way back**, whatever went wrong: forgets everything in flight, begins a new epoch and
-    /// starts the queue again, after the driver flushed or recreated its ring. Packets sent before
-    /// that return later still end in the sink, are counted as stale and never reach the limit. The
-    /// exception is a packet that returns after exactly 128 resets, or a multiple: epochs are told
-    /// apart by seven bits.
+    /// Recovers from any error: forgets all packets in flight, begins a new epoch and restarts the
+    /// queue, after the driver flushed or recreated its ring. Packets sent before the reset that
+    /// return later still end in the sink. They are counted as stale and never reach the limit. The
+    /// exception is a packet that returns after exactly 128 resets, or a multiple, because marks
+    /// store seven bits of the epoch.
     pub fn reset(&mut self, now_ns: u64) {
         let Self {
             send,
@@ -99,60 +99,60 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         send.take_part_in_reset(shared);
     }
 
-    /// Whether a sender that found no room should sleep until the waker of the queue wakes it;
-    /// false if the queue was started again meanwhile.
+    /// Returns `true` if a sender that found no room must sleep until the waker of the queue wakes
+    /// it; `false` if the queue was restarted in the meantime.
     pub fn must_wait(&self) -> bool {
         self.shared.room.must_wait(|| self.shared.is_open())
     }
 
-    /// Looks for a stall; [`complete`](Self::complete) does so too.
+    /// Checks for a stall, as [`complete`](Self::complete) does.
     pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
         self.complete
             .check_stall(&self.shared, now_ns, &mut self.probe)
     }
 
-    /// When to call [`complete`](Self::complete) even if the device says nothing, in ns.
+    /// Returns when to call [`complete`](Self::complete) even if the device reports nothing, in ns.
     pub fn next_wakeup(&self) -> Option<u64> {
         self.complete.next_wakeup(&self.shared)
     }
 
-    /// The limit and the ledger, in the limit's units.
+    /// Returns the limit and the ledger, in the limit's units.
     pub fn snapshot(&self) -> Snapshot {
         self.complete.snapshot(&self.shared)
     }
 
-    /// What waits in the discipline.
+    /// Returns the number of packets in the discipline.
     pub fn backlog(&self) -> Backlog {
         self.send.qdisc.backlog()
     }
 
-    /// Units in flight, as the limit counts them.
+    /// Returns the units in flight, as the limit counts them.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.shared.ledger.completer_in_flight()
     }
 
-    /// Whether the limit stopped the queue.
+    /// Returns `true` if the limit stopped the queue.
     pub fn stopped_by_stack(&self) -> bool {
         self.shared.stack.is_closed()
     }
 
-    /// Whether a full ring stopped the queue.
+    /// Returns `true` if a full ring stopped the queue.
     pub fn stopped_by_driver(&self) -> bool {
         self.shared.driver.is_closed()
     }
 
-    /// What was sent so far.
+    /// Returns the counters of the sender.
     pub fn sender_counters(&self) -> SenderCounters {
         self.shared.sender.read()
     }
 
-    /// What came back so far.
+    /// Returns the counters of the completer.
     pub fn completer_counters(&self) -> CompleterCounters {
         self.shared.completer.read()
     }
 
-    /// The settings of the limit.
+    /// Returns the settings of the limit.
     pub fn config(&self) -> Config {
         self.complete.config()
     }
@@ -160,49 +160,49 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// Changes a setting; a limit takes effect at the next completion.
     ///
     /// # Errors
-    /// Says what is allowed; nothing changes.
-    pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+    /// If the value is not allowed; nothing changes.
+    pub fn set(&mut self, setting: Setting) -> Result<(), TunableError> {
         self.complete.set(&self.shared, setting)
     }
 
-    /// Reads a knob, in the unit that its variant states.
-    pub fn read(&self, knob: Knob) -> u64 {
-        self.complete.read(knob, &self.shared)
+    /// Reads a tunable, in the unit that its variant states.
+    pub fn read(&self, tunable: Tunable) -> u64 {
+        self.complete.read(tunable, &self.shared)
     }
 
-    /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        self.complete.set_cadence_ns(cadence_ns);
+    /// Sets the coalescing interval of completions, in ns; 0 passes on each batch immediately.
+    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
+        self.complete.set_coalesce_ns(coalesce_ns);
     }
 
-    /// The rule.
+    /// Returns the rule.
     pub fn limit(&self) -> &L {
         self.complete.rule()
     }
 
-    /// The discipline.
+    /// Returns the discipline.
     pub fn qdisc(&self) -> &Q {
         &self.send.qdisc
     }
 
-    /// The device.
+    /// Returns the device.
     #[inline]
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The device.
+    /// Returns the device.
     #[inline]
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe(&self) -> &P {
         &self.probe
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
     }
@@ -222,9 +222,9 @@ impl<D: TxRing, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 }
 
 impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
-    /// Takes what the device finished: each packet goes to `sink` at once, the sum to the limit.
-    /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
-    /// Follow with [`run`](Self::run) if it says `schedule`.
+    /// Reaps completed packets: each goes to `sink` immediately, their sum to the limit. Call it
+    /// when the device interrupts, and at [`next_wakeup`](Self::next_wakeup). Call
+    /// [`run`](Self::run) afterwards if `schedule` is set.
     ///
     /// # Errors
     /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an
@@ -240,20 +240,21 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.complete.complete(&self.shared, &mut self.device, at)
     }
 
-    /// Puts the ledger right from what the device says that it holds, and starts the queue again:
-    /// what was lost on the way counts as complete. The limit stays.
+    /// Corrects the ledger to the contents of the ring that the driver reports, and restarts the
+    /// queue: lost packets count as complete. The limit stays.
     ///
     /// # Errors
-    /// [`RepairError::Unsupported`] if the driver does not say; [`reset`](Self::reset) always works.
+    /// [`RepairError::Unsupported`] if the driver does not report them; [`reset`](Self::reset)
+    /// always works.
     pub fn repair(&mut self, now_ns: u64) -> Result<Repair, RepairError> {
         let in_ring = self.device.in_ring().ok_or(RepairError::Unsupported)?;
         self.repair_to(in_ring, now_ns)
     }
 
-    /// As [`repair`](Self::repair), for an owner who knows what the device holds.
+    /// As [`repair`](Self::repair), for a caller that has the contents of the ring.
     ///
     /// # Errors
-    /// If that is more than can be counted; nothing changes.
+    /// If `in_ring` is more than can be counted; nothing changes.
     pub fn repair_to(&mut self, in_ring: InRing, now_ns: u64) -> Result<Repair, RepairError> {
         self.complete
             .repair(&self.shared, in_ring, now_ns, &mut self.probe)

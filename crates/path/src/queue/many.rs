@@ -1,13 +1,13 @@
 //! Several sending threads in front of one transmit queue.
 //!
 //! A bounded ring takes packets from any number of [`Submitter`]s, each on a thread of its own. The
-//! thread that owns the queue has the [`Intake`], which moves them on into the discipline: the only
-//! place where packets should wait, so the ring can be short. What one submitter hands in stays in
+//! thread that owns the queue has the [`Intake`], which moves the packets into the discipline.
+//! Packets should wait only there, so the ring can be short. The packets of one submitter stay in
 //! order.
 //!
-//! Both sides can sleep, and neither misses the other: each submitter that may sleep has a
-//! [`Waiter`] with a gate of its own, and the intake has one for work. Back-pressure goes up: a
-//! discipline that is full leaves the packets in the ring, and a ring that is full gives a packet
+//! Both sides can sleep without losing a wake-up: each submitter that can sleep has a [`Waiter`]
+//! with a gate of its own, and the intake has a gate for work. Backpressure propagates: if the
+//! discipline is full, packets stay in the ring. If the ring is full, the submitter gets its packet
 //! back as [`NoRoom`].
 
 use alloc::sync::Arc;
@@ -28,17 +28,17 @@ use crate::room::RoomWaker;
 #[cfg(all(test, loom))]
 mod models;
 
-/// Why a packet was not taken; it comes back.
+/// The reason why a packet was not accepted; it contains the packet.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// The ring is full; [`Waiter::must_wait`] tells when to try again.
+pub enum SubmitError {
+    /// The ring is full; use [`Waiter::must_wait`] to wait.
     NoRoom(NoRoom),
-    /// The owner of the queue takes no more.
+    /// The queue is closed.
     Closed(Packet),
 }
 
-impl Refused {
-    /// The packet.
+impl SubmitError {
+    /// Returns the packet.
     pub fn into_packet(self) -> Packet {
         match self {
             Self::NoRoom(NoRoom(packet)) | Self::Closed(packet) => packet,
@@ -46,7 +46,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom(_) => f.write_str("no buffer space: the ring of the submitters is full"),
@@ -55,28 +55,28 @@ impl fmt::Display for Refused {
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for SubmitError {}
 
-/// What all submitters and the intake see.
+/// State shared by all submitters and the intake.
 struct ManyShared {
     ring: ConcurrentQueue<Packet>,
-    /// Wakes the owner, which waits for work.
+    /// Wakes the owner of the queue, which waits for work.
     work: RoomWaker,
-    /// Submitters that may be asleep, the one that has waited longest first.
+    /// Submitters that might be asleep, the one that has waited longest first.
     sleepers: ConcurrentQueue<Arc<Sleeper>>,
-    /// Sleepers that are gone and still have a place.
-    gone: AtomicU32,
+    /// Dropped sleepers that still have a place.
+    dropped: AtomicU32,
     wakeups: AtomicU32,
 }
 
-/// Not among the sleepers.
+/// Not in the list of sleepers.
 const UNLISTED: u32 = 0;
-/// Among the sleepers; there at most once.
+/// In the list of sleepers, at most once.
 const LISTED: u32 = 1;
-/// Among the sleepers, and its [`Waiter`] is gone.
-const GONE: u32 = 2;
+/// In the list of sleepers, and its [`Waiter`] was dropped.
+const DROPPED: u32 = 2;
 
-/// One submitter that may sleep.
+/// A submitter that can sleep.
 struct Sleeper {
     gate: Gate,
     place: AtomicU32,
@@ -85,12 +85,12 @@ struct Sleeper {
 
 impl ManyShared {
     fn has_room(&self) -> bool {
-        // A closed ring is no reason to sleep either.
+        // On a closed ring nothing must sleep either.
         !self.ring.is_full() || self.ring.is_closed()
     }
 
-    /// After room was made for so many: wakes as many that sleep, all if the ring is empty now or
-    /// closed. Those who are left are woken when the rest is taken.
+    /// After room for `packets` was made: wakes that many sleepers, or all if the ring is empty or
+    /// closed. The others are woken when more packets leave the ring.
     fn wake(&self, freed: usize) {
         fence(Ordering::SeqCst);
         let mut left = if self.ring.is_empty() || self.ring.is_closed() {
@@ -101,17 +101,18 @@ impl ManyShared {
         while left > 0
             && let Ok(sleeper) = self.sleepers.pop()
         {
-            // Sees the gate closed by whoever found itself listed still.
+            // A sleeper that finds itself listed has closed its gate before, and the exchange in
+            // `unlist` makes that visible here.
             if self.unlist(&sleeper) {
                 left -= 1;
             }
         }
     }
 
-    /// For whoever took `sleeper` from its place. Returns whether that woke somebody.
+    /// For the thread that took `sleeper` from the list. Returns `true` if it was woken.
     fn unlist(&self, sleeper: &Sleeper) -> bool {
-        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == GONE {
-            self.gone.fetch_sub(1, Ordering::Relaxed);
+        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == DROPPED {
+            self.dropped.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         let opened = sleeper.gate.open_if(|| true);
@@ -122,8 +123,8 @@ impl ManyShared {
         opened
     }
 
-    /// Wakes one that sleeps if there is room: somebody who was to be woken for it may have missed
-    /// that, or not use it.
+    /// Wakes one sleeper if there is room, because a sleeper that was to be woken for the room
+    /// might have missed it or not use it.
     fn pass_on(&self) {
         fence(Ordering::SeqCst);
         if self.has_room() {
@@ -131,33 +132,33 @@ impl ManyShared {
         }
     }
 
-    /// Frees the places of those who are gone; the others keep their order.
-    fn clear_gone(&self) {
+    /// Frees the places of dropped waiters; the others keep their order.
+    fn clear_dropped(&self) {
         for _ in 0..self.sleepers.len() {
             let Ok(sleeper) = self.sleepers.pop() else {
                 break;
             };
-            if sleeper.place.load(Ordering::Acquire) == GONE {
+            if sleeper.place.load(Ordering::Acquire) == DROPPED {
                 self.unlist(&sleeper);
             } else if let Err(error) = self.sleepers.push(sleeper) {
-                // Another took its place meanwhile, so it comes back for a new one.
+                // Another thread took its place in the meantime, so it needs a new one.
                 self.unlist(&error.into_inner());
             }
         }
-        // The owner did not see those who were out of their places.
+        // The owner did not see the sleepers that were out of their places.
         self.pass_on();
     }
 }
 
-/// Makes a ring for `capacity_packets` packets (at least 1) in front of a queue, for at most
-/// `sleepers` waiters at a time. `waker` wakes the owner when it waits for work; the queue's own
-/// waker, for room, may be the same.
+/// Creates a ring for `capacity_packets` packets (at least 1) in front of a queue, for at most
+/// `sleepers` waiters at the same time. `waker` wakes the owner when it waits for work. It can be
+/// the same as the queue's own waker for room.
 pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, Intake) {
     let shared = Arc::new(ManyShared {
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
         sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
-        gone: AtomicU32::new(0),
+        dropped: AtomicU32::new(0),
         wakeups: AtomicU32::new(0),
     });
     let intake = Intake {
@@ -167,7 +168,7 @@ pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, 
     (Submitter { shared }, intake)
 }
 
-/// Hands packets in. Each thread has a clone of its own, or all share one.
+/// Submits packets. Each thread has a clone, or all share one.
 pub struct Submitter {
     shared: Arc<ManyShared>,
 }
@@ -181,20 +182,20 @@ impl Clone for Submitter {
 }
 
 impl Submitter {
-    /// Hands in `packet`, and wakes the owner if it waits for work. Any thread may.
+    /// Submits `packet`, and wakes the owner if it waits for work. Any thread can call it.
     ///
     /// # Errors
-    /// [`Refused`] gives the packet back.
-    pub fn offer(&self, packet: Packet) -> Result<(), Refused> {
+    /// [`SubmitError`] returns the packet.
+    pub fn offer(&self, packet: Packet) -> Result<(), SubmitError> {
         self.shared.ring.push(packet).map_err(|error| match error {
-            PushError::Full(packet) => Refused::NoRoom(NoRoom(packet)),
-            PushError::Closed(packet) => Refused::Closed(packet),
+            PushError::Full(packet) => SubmitError::NoRoom(NoRoom(packet)),
+            PushError::Closed(packet) => SubmitError::Closed(packet),
         })?;
         self.shared.work.notify(|| true);
         Ok(())
     }
 
-    /// A place to wait for room, woken through `waker`. One for each thread that may sleep.
+    /// Creates a place to wait for room, with a waker: one for each thread that can sleep.
     pub fn waiter(&self, waker: Waker) -> Waiter {
         let sleeper = Arc::new(Sleeper {
             gate: Gate::new(),
@@ -207,46 +208,46 @@ impl Submitter {
         }
     }
 
-    /// Packets that were handed in and not taken out yet, for whoever watches.
+    /// Returns the number of packets in the ring, for observers.
     pub fn waiting_packets(&self) -> usize {
         self.shared.ring.len()
     }
 
-    /// Whether the owner takes no more.
+    /// Returns `true` if the queue is closed.
     pub fn is_closed(&self) -> bool {
         self.shared.ring.is_closed()
     }
 }
 
-/// One thread's place to wait for room. Dropping it frees the place, and a wake-up that it does not
-/// use goes to another.
+/// One thread's place to wait for room. Dropping it frees the place, and passes an unused wake-up
+/// to another waiter.
 pub struct Waiter {
     shared: Arc<ManyShared>,
     sleeper: Arc<Sleeper>,
 }
 
 impl Waiter {
-    /// For a submitter that found no room: asks for a wake-up. Returns whether to sleep; false if
-    /// there is room after all, the queue is closed, or more wait already than were announced. One
-    /// wake-up may come for nothing.
+    /// For a submitter that found no room: arms its waker, then checks the room again. Returns
+    /// `true` if it must sleep; `false` if there is room, the queue is closed, or more waiters
+    /// exist than announced. One spurious wake-up might follow.
     pub fn must_wait(&mut self) -> bool {
         self.sleeper.gate.close_unless(|| {
             let listed = self.list();
-            // Between the list and the look, as between the gate and the look.
+            // Orders the listing before the recheck of the room, as at any gate.
             fence(Ordering::SeqCst);
             !listed || self.shared.has_room()
         })
     }
 
-    /// Gets among the sleepers, with the gate closed already.
+    /// Adds the sleeper to the list, with its gate already closed.
     fn list(&self) -> bool {
         if self.sleeper.place.swap(LISTED, Ordering::AcqRel) == LISTED {
             return true;
         }
         let listed = self.push() || {
-            let some_gone = self.shared.gone.load(Ordering::Acquire) > 0;
-            some_gone && {
-                self.shared.clear_gone();
+            let some_dropped = self.shared.dropped.load(Ordering::Acquire) > 0;
+            some_dropped && {
+                self.shared.clear_dropped();
                 self.push()
             }
         };
@@ -264,26 +265,27 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let place = &self.sleeper.place;
-        let left = place.compare_exchange(LISTED, GONE, Ordering::AcqRel, Ordering::Acquire);
+        let left = place.compare_exchange(LISTED, DROPPED, Ordering::AcqRel, Ordering::Acquire);
         if left.is_ok() {
-            self.shared.gone.fetch_add(1, Ordering::Release);
+            self.shared.dropped.fetch_add(1, Ordering::Release);
         }
-        // It may have been woken for room that it does not use now.
+        // It might have been woken for room that it does not use now.
         self.shared.pass_on();
     }
 }
 
-/// The owner's end: takes packets out. Dropping it closes the ring and drops the packets that are
-/// still in it, and their frames with them: [`flush`](Self::flush) passes them to a sink.
+/// The owner's end: takes packets from the ring. Dropping it closes the ring and drops the packets
+/// in it, with their frames; [`flush`](Self::flush) passes them to a sink.
 pub struct Intake {
     shared: Arc<ManyShared>,
-    /// Taken out, and the discipline had no room for it.
+    /// A packet that left the ring, and for which the discipline had no room.
     held: Option<Packet>,
 }
 
 impl Intake {
-    /// Moves packets into the discipline while it has room. A packet that does not even fit into an
-    /// empty discipline is dropped there, with the reason. Returns how many left the ring for good.
+    /// Moves packets into the discipline while it has room. A packet that does not fit even into an
+    /// empty discipline is dropped there, with the reason. Returns the number of packets that left
+    /// the ring.
     pub fn drain<R, S: PacketSink + ?Sized>(
         &mut self,
         sender: &mut Sender<R, impl Qdisc, impl Probe, impl Admission>,
@@ -308,7 +310,7 @@ impl Intake {
                     self.held = Some(packet);
                     break;
                 }
-                // Nothing goes that could make room for it.
+                // The discipline is empty, so no departure can make room for it.
                 sender.enqueue(packet, now_ns, sink);
             }
             moved += 1;
@@ -319,7 +321,7 @@ impl Intake {
         moved
     }
 
-    /// Takes in and sends until nothing is left to do.
+    /// Moves packets and runs the queue until neither makes progress.
     pub fn run<R: TxRing, S: PacketSink + ?Sized>(
         &mut self,
         sender: &mut Sender<R, impl Qdisc, impl Probe, impl Admission>,
@@ -329,15 +331,16 @@ impl Intake {
         loop {
             self.drain(sender, now_ns, sink);
             let stop = sender.run(now_ns, sink);
-            // Whoever runs out of packets looks once more; a queue that is stopped makes no room.
+            // A sender that ran out of packets checks the ring once more; a stopped queue makes no
+            // room.
             if !matches!(stop, Stop::Idle) || self.is_empty() {
                 return stop;
             }
         }
     }
 
-    /// For an owner that has nothing to do: asks to be woken when a packet is handed in. Returns
-    /// false if one was meanwhile, or the queue is closed.
+    /// For an owner without work: arms its waker, then checks the ring again. Returns `true` if it
+    /// must sleep; `false` if a packet was submitted in the meantime or the queue is closed.
     pub fn must_wait(&self) -> bool {
         let ring = &self.shared.ring;
         self.shared
@@ -345,20 +348,20 @@ impl Intake {
             .must_wait(|| !ring.is_empty() || ring.is_closed())
     }
 
-    /// Whether nothing waits to be taken in.
+    /// Returns `true` if no packet waits in the ring.
     pub fn is_empty(&self) -> bool {
         self.held.is_none() && self.shared.ring.is_empty()
     }
 
-    /// Takes no more packets from now on: every submitter gets its packet back. What was handed in
-    /// before is still here.
+    /// Closes the ring: every submitter gets its packet back from now on. Packets submitted before
+    /// stay in the ring.
     pub fn close(&mut self) {
         if self.shared.ring.close() {
             self.shared.wake(usize::MAX);
         }
     }
 
-    /// Closes the ring and drops what was handed in and not moved on.
+    /// Closes the ring and drops the packets in it.
     pub fn flush(&mut self, sink: &mut dyn PacketSink) {
         self.close();
         let held = self.held.take().into_iter();
@@ -367,12 +370,12 @@ impl Intake {
         }
     }
 
-    /// Times that a submitter was woken, wrapping.
+    /// Returns how often a submitter was woken, wrapping.
     pub fn wakeups(&self) -> u32 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
 
-    /// Times that the owner was woken for work, wrapping.
+    /// Returns how often the owner was woken for work, wrapping.
     pub fn work_wakeups(&self) -> u32 {
         self.shared.work.wakeups()
     }

@@ -1,5 +1,5 @@
-//! Model checks of the two halves with a broken way of sharing: without fences they lose a wake-up,
-//! and a check that does not find that is worth nothing. With fences the same story passes.
+//! Model checks of the two halves with broken sharing: without fences they lose a wake-up, and the
+//! check must detect that. With fences the same model passes.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib models::`
 
@@ -38,7 +38,7 @@ impl Sharing for Unfenced {
     fn full_fence() {}
 }
 
-/// Sends until the sender would sleep. Returns whether it sleeps.
+/// Sends until the sender would sleep. Returns `true` if it sleeps.
 fn send_until_asleep<M: Sharing>(
     half: &mut SendHalf<Fifo, ()>,
     shared: &Shared<M>,
@@ -87,7 +87,10 @@ where
                     let (mut sink, mut probe) = (Nothing, ());
                     let at = Context::new(1, &mut sink, &mut probe);
                     let completed = complete.complete(&*shared, &mut completions, at);
-                    assert!(completed.is_ok(), "the driver reports what it was given");
+                    assert!(
+                        completed.is_ok(),
+                        "the driver returns submitted packets only"
+                    );
                 }
                 completions.reaped
             })
@@ -115,6 +118,6 @@ fn a_limit_without_fences_loses_a_wake_up() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_full_ring_without_fences_loses_a_wake_up() {
+fn full_ring_without_fences_loses_a_wakeup() {
     check::<Unfenced>(Fixed::off(), 1);
 }

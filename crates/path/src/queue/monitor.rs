@@ -1,4 +1,4 @@
-//! A queue as any other thread sees it.
+//! A queue, as any other thread sees it.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -7,24 +7,24 @@ use super::counters::{CompleterCounters, SenderCounters};
 use super::outcome::Snapshot;
 use super::requests::check;
 use super::shared::Shared;
-use crate::knobs::{KnobError, Setting};
 use crate::sharing::Threads;
+use crate::tunables::{Setting, TunableError};
 
-/// The state of a queue. Each field is true, the set is not atomic: both halves
-/// continue while it is taken.
+/// The state of a queue. Each field is valid, but the set is not atomic, because both halves
+/// continue to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MonitorSnapshot {
-    /// The limit and what is in flight; its totals stay 0.
+    /// The limit and the units in flight; the totals stay 0.
     pub queue: Snapshot,
-    /// What the sender did.
+    /// Counters of the sender.
     pub sender: SenderCounters,
-    /// What the completer did.
+    /// Counters of the completer.
     pub completer: CompleterCounters,
     /// Times that a waiting sender was woken, wrapping.
     pub wakeups: u32,
 }
 
-/// Looks at a queue from any thread, changes its settings, and asks for a reset.
+/// Reads a queue from any thread, changes its settings, and requests resets.
 #[derive(Clone)]
 pub struct Monitor {
     shared: Arc<Shared<Threads>>,
@@ -35,7 +35,7 @@ impl Monitor {
         Self { shared }
     }
 
-    /// What can be seen now.
+    /// Returns the current state.
     pub fn snapshot(&self) -> MonitorSnapshot {
         let in_flight = self.shared.ledger.in_flight();
         MonitorSnapshot {
@@ -46,17 +46,17 @@ impl Monitor {
         }
     }
 
-    /// Whether one half is gone: nothing new will be seen but what the other drains.
+    /// Returns `true` if one half was dropped: the state changes only while the other half drains.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
     }
 
-    /// Asks the completer to change a setting; it does so at its next round.
+    /// Requests a setting from the completer, which applies it at its next batch.
     ///
     /// # Errors
-    /// If the value is out of range, or contradicts a setting in force. One that contradicts what
-    /// another thread asked for meanwhile is dropped.
-    pub fn set(&self, setting: Setting) -> Result<(), KnobError> {
+    /// If the value is out of range, or contradicts a current setting. A setting that contradicts a
+    /// concurrent request is dropped.
+    pub fn set(&self, setting: Setting) -> Result<(), TunableError> {
         let requests = &self.shared.others.requests;
         check(self.shared.settings.config(), requests, setting)?;
         requests.request(setting);

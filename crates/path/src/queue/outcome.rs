@@ -1,10 +1,10 @@
-//! What the calls of a queue return.
+//! The results of the calls of a queue.
 
 use taut_dql::Stall;
 
 use crate::limit::CompletedCounts;
 
-/// Why a queue is stopped; only the owner of a reason clears it.
+/// The reason why a queue is stopped; only the owner of a reason clears it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The limit has no room: the stack stop.
@@ -13,66 +13,66 @@ pub enum StopReason {
     RingFull,
 }
 
-/// Why a run of the sender returned.
+/// The reason why a run of the sender returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[must_use = "it says when to run again, and whether the doorbell failed"]
+#[must_use = "it contains the time of the next run and a failed doorbell"]
 pub enum Stop<E> {
-    /// Nothing waits in the discipline, or it gives nothing and names no time.
+    /// No packet is ready, and the discipline gives no time.
     Idle,
     /// The limit has no room; the completer will schedule the queue.
     Limit,
     /// The ring is full; the completer will schedule the queue.
     RingFull,
-    /// Packets wait in the discipline, and the first is ready at this time, in ns: run again then.
+    /// The first packet in the discipline is ready at this time, in ns: run again then.
     NotReady(u64),
-    /// The other half is gone: nothing will ever come back.
+    /// The other half was dropped: no completion will follow.
     Closed,
-    /// The doorbell failed. What was submitted stays in the ring; run again to retry, after a
-    /// moment of your choice: nothing else will ring it.
+    /// The doorbell failed. Submitted packets stay in the ring. Run again later to retry: nothing
+    /// else rings the doorbell.
     Failed(E),
 }
 
 /// The results of a completion batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[must_use = "it says whether to run the sender, whether to complete again, and whether the device stalled"]
+#[must_use = "see `schedule`, `more_pending` and `stalled`"]
 pub struct Completed {
-    /// What counts for the limit.
+    /// Packets and bytes that count for the limit.
     pub counts: CompletedCounts,
     /// Packets sent before a reset: returned, but not counted.
     pub stale_packets: u32,
-    /// The queue was stopped and is not any more: run the sender.
+    /// The queue was stopped and is restarted: run the sender.
     pub schedule: bool,
     /// The reap stopped at its budget with completions pending: complete again.
     pub more_pending: bool,
-    /// The oldest unit in flight is older than the threshold: something is lost, or the device
+    /// The oldest unit in flight is older than the threshold: a packet was lost, or the device
     /// stopped. Reported by every batch while it lasts, counted once. The age is at most an eighth
     /// of the threshold too high. Reset or repair the queue, see
     /// [`Queue::reset`](super::Queue::reset).
     pub stalled: Option<Stall>,
 }
 
-/// How a ledger was put right, in the limit's units.
+/// A correction of the ledger, in the limit's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair {
-    /// What the ledger said was in flight.
+    /// Units in flight in the ledger, before.
     pub was_in_flight: u32,
-    /// What the ring really holds, and the ledger says now.
+    /// Units in the ring, which the ledger has now.
     pub in_flight: u32,
 }
 
-/// A queue at one moment, in the limit's units. Totals count from the last reset and wrap at 2^32.
+/// The state of a queue, in the limit's units. Totals count from the last reset and wrap at 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    /// How much may be in flight; [`MAX_LIMIT`](taut_dql::MAX_LIMIT) while completions are early.
+    /// The limit; [`MAX_LIMIT`](taut_dql::MAX_LIMIT) while completions are early.
     pub limit: u32,
-    /// The least that the rule may set.
+    /// The lower bound of the limit.
     pub min_limit: u32,
-    /// The most that the rule may set.
+    /// The upper bound of the limit.
     pub max_limit: u32,
-    /// How long slack is observed before the limit is cut, in ns.
+    /// Time over which slack is observed before the limit decreases, in ns.
     pub hold_time_ns: u64,
-    /// Queued and not yet reported complete.
+    /// Units queued and not yet completed.
     pub in_flight: u32,
     /// Total queued.
     pub num_queued: u32,

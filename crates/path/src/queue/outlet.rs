@@ -1,36 +1,41 @@
-//! What the sender needs for packets on their way into the ring, besides the discipline.
+//! The sender's state for packets on their way into the ring, except the discipline.
 
 use super::admission::Admission;
 use super::ages::AgeMarker;
 use super::counters::add;
+use super::gso_packets::GsoPackets;
 use super::shared::Shared;
-use super::super_packets::SuperPackets;
 use crate::driver::TxRing;
+use crate::late_segmentation::LateSegmenter;
 use crate::limit::Unit;
 use crate::packet::Mark;
 use crate::sharing::Sharing;
-use crate::split::Cutter;
 
-/// The way of a packet into the ring.
+/// The path of a packet into the ring.
 pub(super) struct Outlet<A> {
-    /// The mark of packets, and when it changes.
+    /// The mark of packets, and the time of its next change.
     pub ages: AgeMarker,
     pub unit: UnitMask,
     /// The second gate above the limit.
     pub admission: A,
-    pub supers: SuperPackets,
+    pub gso: GsoPackets,
     /// The device has not seen all packets in the ring.
     pub kick_pending: bool,
     pub burst_packets: u32,
 }
 
 impl Outlet<()> {
-    pub(super) fn new(unit: Unit, mark: Mark, burst_packets: u32, cutter: Option<Cutter>) -> Self {
+    pub(super) fn new(
+        unit: Unit,
+        mark: Mark,
+        burst_packets: u32,
+        segmenter: Option<LateSegmenter>,
+    ) -> Self {
         Self {
             ages: AgeMarker::new(mark),
             unit: UnitMask::new(unit),
             admission: (),
-            supers: SuperPackets::new(cutter),
+            gso: GsoPackets::new(segmenter),
             kick_pending: false,
             burst_packets,
         }
@@ -44,13 +49,13 @@ impl<A: Admission> Outlet<A> {
             ages: self.ages,
             unit: self.unit,
             admission: map(self.admission),
-            supers: self.supers,
+            gso: self.gso,
             kick_pending: self.kick_pending,
             burst_packets: self.burst_packets,
         }
     }
 
-    /// Returns `true` if the limit and the second gate let one more packet go.
+    /// Returns `true` if the limit and the second gate admit one more packet.
     #[inline]
     pub(super) fn has_room<M: Sharing>(&self, shared: &Shared<M>) -> bool {
         self.admission.admits(shared.ledger.has_room())
@@ -118,13 +123,13 @@ impl UnitMask {
         }
     }
 
-    /// Units of a packet of `bytes`.
+    /// Returns the units of a packet of `bytes`.
     #[inline]
     pub(super) const fn of(self, bytes: u32) -> u32 {
         bytes & self.kept_bits | self.set_bits
     }
 
-    /// Units of `packets` that have `bytes` together.
+    /// Returns the units of `packets` with `bytes` in total.
     pub(super) const fn of_many(self, packets: u32, bytes: u32) -> u32 {
         if self.set_bits == 0 { bytes } else { packets }
     }

@@ -12,7 +12,7 @@ use crate::probe::{Event, Probe};
 use crate::sharing::Sharing;
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    /// Ends a reset that the sender began, and for which it waits.
+    /// Ends a reset that the sender began and waits for.
     #[inline]
     pub(super) fn end_reset<M: Sharing, P: Probe>(
         &mut self,
@@ -49,19 +49,19 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
     }
 
-    /// What was learned about the ring before a reset or a repair is void.
+    /// Discards measurements of the ring from before a reset or a repair.
     fn forget_past(&mut self) {
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.reset();
         }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.reset();
+        if let Some(chunks) = &mut self.chunks {
+            chunks.reset();
         }
     }
 
     /// Clears every stop, and wakes a sender that waits for room.
     fn open_again<M: Sharing>(&mut self, shared: &Shared<M>) {
-        // Against a sender that closes its gate and checks again.
+        // Pairs with the fence of a sender that closes its gate and checks again.
         M::full_fence();
         shared.stack.open();
         shared.driver.open();
@@ -69,7 +69,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         shared.room.notify(|| true);
     }
 
-    /// Corrects the ledger while the sender does nothing. The limit stays.
+    /// Corrects the ledger while the sender is idle. The limit stays.
     pub(super) fn repair<M: Sharing, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -84,7 +84,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         if i32::try_from(in_flight).is_err() {
             return Err(RepairError::TooMuch { units: in_flight });
         }
-        // Or its end would undo the correction.
+        // First, because the end of a reset would overwrite the correction.
         self.end_reset(shared, now_ns, probe);
         if self.stalls.is_behind(&shared.ages) {
             self.follow_age(shared);

@@ -1,10 +1,10 @@
-//! Settings that other threads request, and those that they can read.
+//! Settings that other threads request, and those that they read.
 
 use taut_dql::{Config, MAX_LIMIT};
 
 use super::outcome::Snapshot;
-use crate::knobs::{KnobError, Setting};
 use crate::sharing::{Sharing, Wide, Word};
+use crate::tunables::{Setting, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
@@ -22,7 +22,7 @@ impl<M: Sharing> Requests<M> {
         }
     }
 
-    /// Requests a setting. Of two requests of one kind at the same time, one wins.
+    /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
         let kind = setting.kind();
         self.values[kind].store(setting.value());
@@ -34,7 +34,7 @@ impl<M: Sharing> Requests<M> {
         requested.map(|kind| Setting::of_kind(kind, self.values[kind].load()))
     }
 
-    /// The settings as they will be once all requests are applied.
+    /// Returns the settings after all requests are applied.
     pub(super) fn requested(&self, mut config: Config) -> Config {
         for setting in self.settings(self.pending.load_acquire()) {
             setting.change(&mut config);
@@ -42,7 +42,7 @@ impl<M: Sharing> Requests<M> {
         config
     }
 
-    /// For the completer: takes the settings that were requested since the last call.
+    /// For the completer: takes the settings requested since the last call.
     #[inline]
     pub(super) fn take(&self) -> Option<impl Iterator<Item = Setting> + Clone> {
         (self.pending.load() != 0).then(|| self.settings(self.pending.take()))
@@ -122,14 +122,14 @@ pub(super) fn check<M: Sharing>(
     current: Config,
     requests: &Requests<M>,
     setting: Setting,
-) -> Result<(), KnobError> {
+) -> Result<(), TunableError> {
     let check = |mut config: Config| {
         setting.change(&mut config);
         config.validate()
     };
     check(requests.requested(current))
         .or_else(|_| check(current))
-        .map_err(|error| KnobError::Refused(setting.knob(), error))
+        .map_err(|error| TunableError::Rejected(setting.tunable(), error))
 }
 
 #[cfg(test)]
@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_taken_once_with_its_last_value() {
+    fn request_is_taken_once_with_its_last_value() {
         requests_are_taken_once::<Local>();
         requests_are_taken_once::<Threads>();
     }
 
     #[test]
-    fn a_request_may_agree_with_another_that_is_not_applied_yet() {
+    fn request_is_checked_against_pending_ones() {
         let requests = Requests::<Threads>::new();
         let current = Config {
             max_limit: 10,

@@ -1,13 +1,13 @@
-//! A reset as a rendezvous of the two halves.
+//! A reset, as a rendezvous of the two halves.
 
 use crate::sharing::{Sharing, Word};
 
 /// The steps of resets, which are counted: any thread requests one, the sender begins it, the
 /// completer ends it.
 ///
-/// From the begin to the end the sender sends nothing. So nothing is in flight of an epoch that the
-/// completer does not know, and the completer may write off everything that the ledger holds. If
-/// the completer never runs, the sender stays stopped; it waits for nothing else.
+/// From the begin to the end the sender sends nothing. So no packet of a newer epoch is in flight,
+/// and the completer can write off all units in the ledger. If the completer never runs, the sender
+/// stays stopped; it waits for nothing else.
 ///
 /// A mark counts the resets with seven bits. A packet that returns after exactly 128 resets (or a
 /// multiple) counts as one of the current epoch.
@@ -30,8 +30,8 @@ impl<M: Sharing> Reset<M> {
         }
     }
 
-    /// Requests a reset, unless one is requested that has not begun. Two requests at the same time
-    /// are one reset or two.
+    /// Requests a reset, unless a requested one has not begun. Two concurrent requests give one
+    /// reset or two.
     pub(super) fn request(&self) {
         if !self.is_requested() {
             self.requested.add(1);
@@ -54,18 +54,18 @@ impl<M: Sharing> Reset<M> {
     pub(super) fn begin(&self) -> bool {
         let requested = self.requested.load_acquire();
         let is_new = requested != self.begun.load();
-        // Release: a completer that sees the begin sees everything that was sent before it.
+        // Release: a completer that sees the begin sees all packets sent before it.
         self.begun.store_release(requested);
         is_new
     }
 
-    /// For the sender: the epoch to send in, if the reset that it began has ended.
+    /// For the sender: returns the new epoch, if the reset that it began has ended.
     pub(super) fn epoch(&self) -> Option<u32> {
         let begun = self.begun.load();
         (self.ended.load_acquire() == begun).then_some(begun)
     }
 
-    /// For the completer: the reset that it must end.
+    /// For the completer: returns the reset that it must end.
     #[inline]
     pub(super) fn to_end(&self) -> Option<u32> {
         let begun = self.begun.load_acquire();
@@ -84,7 +84,7 @@ mod tests {
     use crate::sharing::Threads;
 
     #[test]
-    fn a_reset_goes_from_request_to_begin_to_end() {
+    fn reset_has_request_begin_and_end() {
         let reset = Reset::<Threads>::new();
         assert!(!reset.is_requested() && !reset.concerns(0));
         reset.request();

@@ -1,4 +1,4 @@
-//! The sending half, whichever way it shares the queue with the completing half.
+//! The sending half, generic over the way it shares the queue with the completing half.
 
 use super::admission::Admission;
 use super::burst::{BurstEnd, Sending};
@@ -15,7 +15,7 @@ use crate::probe::{Event, Probe};
 use crate::qdisc::Qdisc;
 use crate::sharing::Sharing;
 
-/// The sender's own part of a queue.
+/// The sender's own state of a queue.
 pub(super) struct SendHalf<Q, A> {
     pub qdisc: Q,
     pub outlet: Outlet<A>,
@@ -56,7 +56,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            cutter: &mut self.outlet.supers.cutter,
+            segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc.enqueue(packet, now_ns, &mut sink);
     }
@@ -82,7 +82,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         ring: &mut R,
         mut at: Context<'_, S, P>,
     ) -> Stop<R::Error> {
-        // On one thread a reset is over when the sender runs next.
+        // On one thread, a reset has ended before the sender runs again.
         if M::SHARED && shared.reset.concerns(self.epoch) && !self.take_part_in_reset(shared) {
             return Stop::Limit;
         }
@@ -105,7 +105,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         // the gate.
         let has_ended = || shared.reset.epoch().is_some();
         if !has_ended() && shared.stack.close_unless(has_ended) {
-            // It does not wait for the admission: a start by another queue would be without effect.
+            // Not blocked by the admission: a wake-up by another queue would have no effect.
             self.outlet.admission.admits(false);
             self.outlet.admission.share_room();
             return false;
@@ -117,7 +117,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         true
     }
 
-    // A function of its own: its registers are worth more than the call.
+    // Kept out of line: inlined, it would need registers of the burst loop.
     #[inline(never)]
     fn run_until_stopped<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
@@ -139,15 +139,15 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 return Stop::RingFull;
             }
             let end = self.send_burst(shared, ring, at);
-            if let BurstEnd::Super = end
-                && self.send_super(shared, ring, at)
+            if let BurstEnd::Gso = end
+                && self.send_gso(shared, ring, at)
             {
                 continue;
             }
             if let Err(error) = self.outlet.kick(shared, ring, at.now_ns) {
                 return Stop::Failed(error);
             }
-            // First of all, because it is the most frequent.
+            // Checked first, because it is the most frequent case.
             if let BurstEnd::Empty = end {
                 let ready_ns = self.qdisc.next_ready(at.now_ns);
                 return ready_ns.map_or(Stop::Idle, Stop::NotReady);
@@ -155,7 +155,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             match end {
                 BurstEnd::NoRoom => self.stop_stack(shared, ring, at),
                 BurstEnd::NoSlots => stop_driver(shared, ring, at),
-                BurstEnd::Full | BurstEnd::Super | BurstEnd::Empty => {}
+                BurstEnd::Full | BurstEnd::Gso | BurstEnd::Empty => {}
             }
         }
     }
@@ -178,7 +178,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             left_packets: burst_packets,
             end: BurstEnd::Empty,
         };
-        // A discipline cannot take back what it gave, so the room comes first.
+        // A discipline cannot take a packet back, so check the room first.
         if sending.continues() {
             let now_ns = sending.at.now_ns;
             self.qdisc.dequeue_burst(now_ns, &mut sending);
@@ -193,7 +193,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         at: &mut Context<'_, S, P>,
     ) {
         if shared.stack.close_unless(|| self.outlet.has_room(shared)) {
-            // A quarter, so that the two stops do not take turns.
+            // A quarter as hysteresis, so that the two stops do not alternate.
             if shared.ledger.is_ring_full_first() && ring.slots_free() > ring.capacity_slots() / 4 {
                 shared.ledger.note_ring_free();
             }
@@ -208,7 +208,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         at: &mut Context<'_, S, P>,
     ) {
         let waits = self.qdisc.backlog().packets > 0 && self.qdisc.next_ready(at.now_ns).is_none();
-        // The completer might have made room since it was found missing.
+        // Recheck: the completer might have made room after the first check.
         if !waits || self.outlet.has_room(shared) {
             return;
         }
@@ -229,7 +229,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            cutter: &mut self.outlet.supers.cutter,
+            segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc
             .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));

@@ -53,22 +53,22 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         }
     }
 
-    /// What the halves share, for a gate that starts this queue.
+    /// Returns the shared state, for a gate that wakes this queue.
     pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
         self.shared.share()
     }
 
-    /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with
-    /// [`run`](Self::run), once for a batch.
+    /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,
+    /// once per batch.
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
         let at = Context::new(now_ns, sink, &mut self.probe);
         self.half.enqueue(&self.shared, packet, at);
     }
 
-    /// Hands `packet` to the discipline only if it can be kept.
+    /// Passes `packet` to the discipline if that has room.
     ///
     /// # Errors
-    /// [`NoRoom`] gives the packet back; [`must_wait`](Self::must_wait) tells when to try again.
+    /// [`NoRoom`] returns the packet; use [`must_wait`](Self::must_wait) to wait.
     pub fn offer<S: PacketSink + ?Sized>(
         &mut self,
         packet: Packet,
@@ -79,9 +79,9 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         self.half.offer(&self.shared, packet, at)
     }
 
-    /// For a sender that found no room after [`run`](Self::run): asks for a wake-up through the
-    /// waker of the queue. Returns false if the queue was started again meanwhile, or a reset waits
-    /// for this half, so that there is no need to sleep.
+    /// For a sender that found no room in [`run`](Self::run): arms the waker of the queue, then
+    /// checks the room again. Returns `true` if the sender must sleep; `false` if the queue was
+    /// restarted in the meantime, or a reset waits for this half.
     pub fn must_wait(&self) -> bool {
         let shared = &*self.shared;
         shared
@@ -89,7 +89,7 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
             .must_wait(|| shared.is_open() || shared.is_closed() || shared.reset.is_requested())
     }
 
-    /// Drops everything that waits in the discipline, ready or not.
+    /// Drops all packets in the discipline, ready or not.
     pub fn flush<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) {
         let at = Context::new(now_ns, sink, &mut self.probe);
         self.half.flush(&self.shared, at);
@@ -102,47 +102,48 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         self.shared.request_reset();
     }
 
-    /// Whether the limit stopped the queue. The completer may clear it at any time.
+    /// Returns `true` if the limit stopped the queue. The completer can clear it at any time.
     pub fn stopped_by_stack(&self) -> bool {
         self.shared.stack.is_closed()
     }
 
-    /// Whether a full ring stopped the queue. The completer may clear it at any time.
+    /// Returns `true` if a full ring stopped the queue. The completer can clear it at any time.
     pub fn stopped_by_driver(&self) -> bool {
         self.shared.driver.is_closed()
     }
 
-    /// What waits in the discipline.
+    /// Returns the number of packets in the discipline.
     pub fn backlog(&self) -> Backlog {
         self.half.qdisc.backlog()
     }
 
-    /// Units in flight, as the limit counts them. The completer may lower it at any time.
+    /// Returns the units in flight, as the limit counts them. The completer can lower it at any
+    /// time.
     pub fn in_flight(&self) -> u32 {
         self.shared.ledger.in_flight()
     }
 
-    /// What this half did so far.
+    /// Returns the counters of this half.
     pub fn counters(&self) -> SenderCounters {
         self.shared.sender.read()
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn ring(&self) -> &R {
         &self.ring
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn ring_mut(&mut self) -> &mut R {
         &mut self.ring
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe(&self) -> &P {
         &self.probe
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
     }

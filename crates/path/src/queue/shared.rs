@@ -1,4 +1,4 @@
-//! What both halves of a queue see.
+//! The state that both halves of a queue share.
 
 use alloc::sync::Arc;
 use core::ops::Deref;
@@ -13,7 +13,7 @@ use crate::room::RoomWaker;
 use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
 
-/// The gates between the halves, the ledger, and what observers see and request.
+/// The gates between the halves, the ledger, and the values that observers read and request.
 pub(crate) struct Shared<M: Sharing> {
     pub(super) stack: Gate<M>,
     pub(super) driver: Gate<M>,
@@ -27,13 +27,13 @@ pub(crate) struct Shared<M: Sharing> {
     pub(super) completer: M::Line<CompleterCells<M>>,
     pub(super) settings: M::Line<PublishedSettings<M>>,
     pub(super) others: M::Line<Others<M>>,
-    /// Maximum length of a piece of a super-packet, in bytes. Written by the completer only.
-    pub(super) piece_bytes: M::Word,
+    /// Maximum length of a chunk of a GSO packet, in bytes. Written by the completer only.
+    pub(super) chunk_bytes: M::Word,
 }
 
 /// Written by any thread.
 pub(super) struct Others<M: Sharing> {
-    /// One half was dropped.
+    /// `true` after one half was dropped.
     closed: M::Flag,
     pub requests: Requests<M>,
 }
@@ -61,7 +61,7 @@ impl<M: Sharing> Shared<M> {
                 requests: Requests::new(),
             }
             .into(),
-            piece_bytes: M::Word::new(u32::MAX),
+            chunk_bytes: M::Word::new(u32::MAX),
         }
     }
 
@@ -83,7 +83,7 @@ impl<M: Sharing> Shared<M> {
     /// Returns `true` if neither the limit nor a full ring stopped the queue.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        // Without a branch between the two.
+        // Non-short-circuit `|`, which needs no branch between the two loads.
         !(self.stack.is_closed() | self.driver.is_closed())
     }
 
@@ -107,11 +107,11 @@ impl<M: Sharing> Shared<M> {
     }
 }
 
-/// The shared part as one half holds it: once the half is dropped, the other does not wait for it.
+/// A half's handle of the shared state. Dropping it releases the other half from waiting.
 pub(super) struct HalfHandle(Arc<Shared<Threads>>);
 
 impl HalfHandle {
-    /// A handle that is not a half's.
+    /// A handle that does not belong to a half.
     pub(super) fn share(&self) -> Arc<Shared<Threads>> {
         self.0.clone()
     }

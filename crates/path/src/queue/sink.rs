@@ -2,16 +2,16 @@
 
 use super::context::Context;
 use super::counters::{SenderCells, add, count_drop};
+use crate::late_segmentation::LateSegmenter;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::Sharing;
-use crate::split::Cutter;
 
 /// Counts drops and marks, and ends GSO packets with their remainder.
 pub(super) struct CountingSink<'a, 'b, M: Sharing, S: ?Sized, P> {
     pub at: Context<'b, S, P>,
     pub cells: &'a SenderCells<M>,
-    pub cutter: &'a mut Option<Cutter>,
+    pub segmenter: &'a mut Option<LateSegmenter>,
 }
 
 impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'_, '_, M, S, P> {
@@ -20,8 +20,8 @@ impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let (cells, cutter) = (self.cells, &mut *self.cutter);
-        dropped(packet, reason, cells, cutter, &mut self.at.again());
+        let (cells, segmenter) = (self.cells, &mut *self.segmenter);
+        dropped(packet, reason, cells, segmenter, &mut self.at.again());
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -34,20 +34,20 @@ pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: Packet,
     reason: DropReason,
     cells: &SenderCells<M>,
-    cutter: &mut Option<Cutter>,
+    segmenter: &mut Option<LateSegmenter>,
     at: &mut Context<'_, S, P>,
 ) {
     count_drop(cells, reason);
     at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
-    if !packet.is_rest() {
+    if !packet.is_remainder() {
         return at.sink.dropped(packet, reason);
     }
     add(&cells.dropped_segments, packet.segments().into());
     at.sink.segments_dropped(&packet, reason);
-    // With the remainder the whole packet ends, unless a piece of it is in the device.
-    let ended = cutter
+    // With the remainder the whole packet ends, unless a chunk of it is in the device.
+    let ended = segmenter
         .as_mut()
-        .and_then(|cutter| cutter.dropped(packet, reason));
+        .and_then(|segmenter| segmenter.dropped(packet, reason));
     if let Some(ended) = ended {
         at.sink.dropped(ended.whole, reason);
     }

@@ -1,10 +1,10 @@
-//! Returned packets, sorted by when they were sent: in this epoch and age, in an older age, before
-//! a reset (stale), or never by this queue (unknown).
+//! Sorts returned packets by the time at which they were sent: in this epoch and age, in an older
+//! age, before a reset (stale), or never by this queue (unknown).
 
 use crate::limit::{CompletedCounts, Unit};
 use crate::packet::{Mark, Packet};
 
-/// Packets and their bytes, of which a batch can have more than fit into the counts of a limit.
+/// Packets and their bytes. A batch can exceed the range of [`CompletedCounts`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Count {
     pub packets: u32,
@@ -44,7 +44,7 @@ impl Count {
     }
 }
 
-/// When a packet was sent.
+/// The period in which a packet was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentIn {
     /// The epoch and age of the sorter.
@@ -57,8 +57,8 @@ pub(super) enum SentIn {
     OtherQueue,
 }
 
-/// Packets that returned and are not accounted for yet. Kept with the queue, so that a sink that
-/// panics loses none of them.
+/// Packets that returned and are not counted yet. Stored with the queue, so that a sink that panics
+/// loses none of them.
 #[derive(Debug)]
 pub(super) struct Sorter {
     /// The mark of packets of the newest age.
@@ -86,7 +86,7 @@ impl Sorter {
     /// Counts a whole packet of the newest age. Returns `false` for any other packet.
     #[inline]
     pub(super) fn count_current(&mut self, packet: &Packet) -> bool {
-        let is_current = packet.mark == self.mark && !packet.is_piece();
+        let is_current = packet.mark == self.mark && !packet.is_chunk();
         if is_current {
             self.current.add(packet.wire_bytes());
         }
@@ -119,7 +119,7 @@ impl Sorter {
         }
     }
 
-    /// Packets that are not accounted for yet.
+    /// Returns the packets that are not counted yet.
     pub(super) fn packets(&self) -> u32 {
         let counted = self.current.packets + self.older.packets;
         counted + self.stale_packets + self.unknown_packets
@@ -134,7 +134,7 @@ impl Sorter {
         current
     }
 
-    /// Continues with a new epoch: all packets that are not accounted for are stale.
+    /// Continues with a new epoch: all packets that are not counted yet are stale.
     pub(super) fn begin_epoch(&mut self, reset: u32, age: u32) {
         let current = core::mem::take(&mut self.current);
         let forgotten = core::mem::take(&mut self.older).and(current);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_before_a_new_age_are_older_and_before_a_reset_stale() {
+    fn packets_are_sorted_by_age_and_epoch() {
         let mark = Mark::of_new_queue();
         let mut sorter = Sorter::new(mark);
         assert!(sorter.count_current(&packet(mark)));

@@ -11,20 +11,20 @@ use super::settings::{LastRequest, OwnLimit, Settings};
 use super::shared_state::SharedState;
 use crate::gate::Gate;
 
-/// Marks in [`FlowAccount::state`]; the packets below the socket are counted in the bits under them.
-/// There are never 2^29 packets: each is a descriptor of 24 bytes in memory.
+/// Flags in [`FlowAccount::state`]; the lower bits count the packets below the socket. There are
+/// never 2^29 packets, because each is a descriptor of 24 bytes.
 const OPEN: u32 = 1 << 31;
 /// On a deferred list.
 const LISTED: u32 = 1 << 30;
-/// A runner is at work on it.
+/// A runner processes it.
 const RUNNING: u32 = 1 << 29;
 const PACKETS: u32 = RUNNING - 1;
 
-/// A packet may always go while there is no more than one below it: else the wire goes quiet
-/// between two super-packets when completions are slow.
+/// A packet may always be sent while at most one is below the socket: otherwise the link would go
+/// idle between two GSO packets when completions are slow.
 const ALWAYS_PACKETS: u32 = 1;
 
-/// The owner of a flow, to a runner.
+/// The owner of a flow, as a runner sees it.
 #[derive(Debug)]
 pub(super) struct Owner {
     /// The number that is passed to `send` when the flow is run.
@@ -33,10 +33,10 @@ pub(super) struct Owner {
     list: AtomicU32,
 }
 
-/// One slot of the table. While `state` is 0 it belongs to nobody; packets of a flow that has ended
-/// keep it until the last of them is freed.
+/// A slot of the table. While `state` is 0 it is free. Packets of a flow that has ended keep it
+/// until the last of them is freed.
 pub(crate) struct FlowAccount {
-    /// What it shares with all others.
+    /// State shared with all other flows.
     pub(super) common: Arc<SharedState>,
     /// Its number in the table.
     pub(super) slot: u32,
@@ -47,7 +47,7 @@ pub(crate) struct FlowAccount {
     throttle: Gate,
     pub(super) lock: OwnerLock,
     pub(super) owner: Owner,
-    /// The next slot of the list that this one is on.
+    /// The next slot in its list.
     pub(super) next: AtomicU32,
     pub(super) throttled: AtomicUsize,
     pub(super) deferred: AtomicUsize,
@@ -80,9 +80,10 @@ impl FlowAccount {
         }
     }
 
-    /// Takes the slot for a new flow if it is nobody's.
+    /// Takes a free slot for a new flow.
     pub(crate) fn try_open(&self, tag: u32, list: u32) -> bool {
-        // Marked as listed until it is ready, so that a last look at its former flow cannot list it.
+        // Marked as listed until it is ready, so that a final release of its former flow cannot
+        // list it.
         let taken = self
             .state
             .compare_exchange(0, LISTED, Ordering::AcqRel, Ordering::Relaxed);
@@ -97,6 +98,7 @@ impl FlowAccount {
         self.owner.list.store(list, Ordering::Relaxed);
         self.throttled.store(0, Ordering::Relaxed);
         self.deferred.store(0, Ordering::Relaxed);
+        // Release: a thread that sees the flow open sees its fields.
         self.state.store(OPEN, Ordering::Release);
         true
     }
@@ -128,7 +130,7 @@ impl FlowAccount {
     /// Releases the charge of a packet that ended. Its flow might have room then.
     pub(super) fn end_packet(&self, bytes: u32) {
         if self.release(bytes) {
-            self.look();
+            self.list_if_room();
         }
     }
 
@@ -136,12 +138,12 @@ impl FlowAccount {
     fn release(&self, bytes: u32) -> bool {
         self.charged_bytes
             .fetch_sub(bytes as usize, Ordering::Release);
-        // Last, since it may give the slot to another flow.
+        // Last, because this can free the slot for another flow.
         self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0
     }
 
     /// Puts the flow on its list if it is throttled and has room.
-    pub(super) fn look(&self) {
+    pub(super) fn list_if_room(&self) {
         if self.is_open() && self.must_defer(|| self.common.settings()) {
             self.common.deferred.fetch_add(1, Ordering::Relaxed);
             let list = self.owner.list.load(Ordering::Relaxed) as usize;
@@ -159,7 +161,7 @@ impl FlowAccount {
         self.request.set(packet_bytes, rate_bytes_per_s);
     }
 
-    /// Returns the limit by which a rate can only make it smaller.
+    /// Returns the limit that a pacing rate can only lower.
     pub(crate) fn max_bytes(&self, settings: Settings) -> u32 {
         self.own_limit.get().unwrap_or(settings.limit_bytes)
     }
@@ -178,7 +180,8 @@ impl FlowAccount {
         self.packets() <= ALWAYS_PACKETS || self.charged_bytes() <= self.limit_bytes(settings)
     }
 
-    /// For the owner: whether one more packet may go; if not, the flow is throttled.
+    /// For the owner: returns `true` if one more packet may be sent; otherwise the flow is
+    /// throttled.
     pub(crate) fn may_send(&self, settings: impl Fn() -> Settings) -> bool {
         let was_throttled = self.throttle.is_closed();
         if self.has_room(settings()) {
@@ -198,7 +201,7 @@ impl FlowAccount {
         self.throttle.is_closed()
     }
 
-    /// For whoever made room: whether the flow was throttled and must be put on its list.
+    /// For the thread that made room: returns `true` if the flow was throttled and must be listed.
     pub(crate) fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
         self.throttle.open_if(|| self.has_room(settings())) && {
             self.deferred.fetch_add(1, Ordering::Relaxed);
@@ -206,14 +209,15 @@ impl FlowAccount {
         }
     }
 
-    /// Returns whether the caller must put it on its list.
+    /// Returns `true` if the caller must list the flow.
     pub(crate) fn mark_listed(&self) -> bool {
         self.state.fetch_or(LISTED, Ordering::AcqRel) & LISTED == 0
     }
 
-    /// For the runner: takes the listed mark away. Returns whether there is a flow to run; if so,
-    /// [`run_ends`](Self::run_ends) must follow, until when the slot stays taken.
+    /// For the runner: clears the listed flag. Returns `true` if the flow must be run; then
+    /// [`run_ends`](Self::run_ends) must follow, and the slot stays taken until then.
     pub(crate) fn run_begins(&self) -> bool {
+        // Set RUNNING before LISTED is cleared: a state of 0 in between would free the slot.
         self.state.fetch_or(RUNNING, Ordering::AcqRel);
         let open = self.state.fetch_and(!LISTED, Ordering::AcqRel) & OPEN != 0;
         if !open {

@@ -14,35 +14,34 @@ use super::run::Taken;
 use super::settings::{Settings, Sizing, Totals};
 use super::shared_state::SharedState;
 
-/// The most flows that a table can have.
+/// The maximum number of flows of a table.
 pub const MAX_FLOWS: u32 = 1 << 20;
 
-/// The budgets of many flows, made once for so many as there may ever be. Clones are the same
-/// table.
+/// The budgets of many flows, allocated once for their maximum number. A clone is the same table.
 #[derive(Debug, Clone)]
 pub struct Budgets {
     accounts: Arc<[Arc<FlowAccount>]>,
     common: Arc<SharedState>,
 }
 
-/// Why a table or a flow could not be made.
+/// The reason why a table or a flow could not be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetsError {
-    /// The number of flows asked for is 0 or above [`MAX_FLOWS`].
+    /// The number of flows is 0 or above [`MAX_FLOWS`].
     Flows(u32),
-    /// There is no deferred list, or none of this number.
+    /// The deferred list does not exist.
     List {
-        /// The list asked for.
+        /// Its number.
         list: u32,
-        /// How many there are.
+        /// Number of lists.
         lists: u32,
     },
-    /// Every slot of the table is taken, by flows or by packets of flows that ended.
+    /// Every slot of the table is taken, by flows or by packets of ended flows.
     Full {
         /// Slots of the table.
         flows: u32,
     },
-    /// The rate-based rule was given no time.
+    /// The time of the rate-based sizing is 0.
     RateTimeZero,
 }
 
@@ -64,11 +63,11 @@ impl fmt::Display for BudgetsError {
 impl core::error::Error for BudgetsError {}
 
 impl Budgets {
-    /// A table for `flows` flows, with a deferred list for each of `wakers`, which wakes the thread
-    /// that runs it.
+    /// Creates a table for `flows` flows, with a deferred list for each of `wakers`, which wakes
+    /// the thread that runs it.
     ///
     /// # Errors
-    /// If the number of flows or of lists cannot be, or the settings contradict themselves.
+    /// If the number of flows or of lists is out of range, or the settings are invalid.
     pub fn new(flows: u32, settings: Settings, wakers: &[Waker]) -> Result<Self, BudgetsError> {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(BudgetsError::Flows(flows));
@@ -85,10 +84,10 @@ impl Budgets {
         })
     }
 
-    /// A budget for a new flow, which is called `tag` where deferred list `list` is run.
+    /// Creates a budget for a new flow. `tag` identifies it when deferred list `list` is run.
     ///
     /// # Errors
-    /// If there is no such list, or no slot left.
+    /// If there is no such list, or no free slot.
     pub fn open(&self, tag: u32, list: u32) -> Result<Flow, BudgetsError> {
         let lists = self.common.lists.len() as u32;
         if list >= lists {
@@ -104,33 +103,33 @@ impl Budgets {
         Ok(Flow::new(self.accounts[slot as usize].clone()))
     }
 
-    /// Charges of packets in frames with a number below `frames`. Packets of one pool belong into one
-    /// such store.
+    /// Creates a store for the charges of packets in frames with a number below `frames`. All
+    /// packets of a pool must use the same store.
     pub fn charges(&self, frames: u32) -> Charges {
         Charges::new(self.accounts.clone(), frames)
     }
 
-    /// Changes the global setting; flows that have room by it are put on their lists.
+    /// Changes the global settings; flows that have room with it are listed.
     ///
     /// # Errors
-    /// If it contradicts itself; nothing changes.
+    /// If the settings are invalid; nothing changes.
     pub fn set(&self, settings: Settings) -> Result<(), BudgetsError> {
         validate(settings)?;
         self.common.set(settings);
         for account in self.accounts.iter() {
-            account.look();
+            account.list_if_room();
         }
         Ok(())
     }
 
-    /// The global setting.
+    /// Returns the global settings.
     pub fn settings(&self) -> Settings {
         self.common.settings()
     }
 
     /// For the thread of `list`: calls `send` with the tag of each flow that has room again. A flow
-    /// that its owner has locked is left to the owner. Returns the number of flows on the list.
-    /// If `send` panics, its flow stands on the list again, behind those that were not run yet.
+    /// that its owner has locked is left to the owner. Returns the number of flows on the list. If
+    /// `send` panics, its flow is listed again, behind those that were not run yet.
     pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
         let Some(list) = self.common.lists.get(list as usize) else {
             return 0;
@@ -154,20 +153,21 @@ impl Budgets {
         run
     }
 
-    /// Whether flows stand on `list`.
+    /// Returns `true` if flows are on `list`.
     pub fn has_deferred(&self, list: u32) -> bool {
         let list = self.common.lists.get(list as usize);
         list.is_some_and(|list| !list.is_empty())
     }
 
-    /// For the thread of `list`, before it sleeps: asks for a wake-up through the list's waker.
-    /// Returns false if there is something to run.
+    /// For the thread of `list`, before it sleeps: arms the list's waker. Returns `false` if there
+    /// is something to run.
     pub fn must_wait(&self, list: u32) -> bool {
         let list = self.common.lists.get(list as usize);
         list.is_none_or(List::must_wait)
     }
 
-    /// Memory that all packets below the sockets hold, in bytes; those of flows that ended too.
+    /// Returns the memory of all packets below the sockets, in bytes, including those of ended
+    /// flows.
     pub fn charged_bytes(&self) -> u64 {
         self.accounts
             .iter()
@@ -175,7 +175,7 @@ impl Budgets {
             .sum()
     }
 
-    /// Packets below the sockets.
+    /// Returns the packets below the sockets.
     pub fn packets(&self) -> u64 {
         let accounts = self.accounts.iter();
         accounts.map(|account| u64::from(account.packets())).sum()
@@ -187,7 +187,7 @@ impl Budgets {
     }
 }
 
-/// Rejects settings that contradict themselves.
+/// Rejects invalid settings.
 fn validate(settings: Settings) -> Result<(), BudgetsError> {
     match settings.sizing {
         Sizing::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),

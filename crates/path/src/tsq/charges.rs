@@ -60,8 +60,8 @@ impl Charges {
     }
 
     /// Charges `packet` to `flow`, which must be of the table that these charges are of, by its
-    /// [`charge_bytes`](Packet::charge_bytes). Call it before [`enqueue`](crate::Queue::enqueue). An
-    /// earlier charge of the same frame is released first.
+    /// [`charge_bytes`](Packet::charge_bytes). Call it before [`enqueue`](crate::Queue::enqueue).
+    /// An earlier charge of the same frame is released first.
     ///
     /// Returns `false` if the number of the frame is too large: such a packet is not charged.
     pub fn charge(&self, flow: &Flow, packet: &Packet) -> bool {
@@ -115,7 +115,7 @@ pub struct ReleasingSink<'a, S> {
 }
 
 impl<'a, S: PacketSink> ReleasingSink<'a, S> {
-    /// A sink around `sink`. Without charges it only passes packets on.
+    /// Wraps `sink`. Without charges it only passes packets on.
     #[inline]
     pub fn new(charges: impl Into<Option<&'a Charges>>, sink: S) -> Self {
         Self {
@@ -149,16 +149,16 @@ impl<S: PacketSink> PacketSink for ReleasingSink<'_, S> {
         self.sink.marked(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        self.sink.piece_freed(piece);
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        self.sink.chunk_freed(chunk);
     }
 
     fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
         self.sink.segments_dropped(of, reason);
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.sink.stray(packet);
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.sink.unknown_completion(packet);
     }
 }
 
@@ -166,19 +166,19 @@ impl<S: PacketSink> PacketSink for ReleasingSink<'_, S> {
 const DESCRIPTOR_BYTES: u32 = 256;
 /// The smallest buffer: headers, and a few bytes of payload.
 const MIN_BUFFER_BYTES: u32 = 512;
-/// The payload of a super-packet lies in whole pages.
+/// The payload of a GSO packet is stored in whole pages.
 const PAGE_BYTES: u32 = 4096;
 
-/// Memory of a packet of `wire_bytes` in a host. A plain packet of 1,514 bytes takes 2,304. A
-/// super-packet takes its pages, a buffer for its headers and the descriptor.
+/// Returns the memory of a packet of `wire_bytes` in a host. A plain packet of 1,514 bytes takes
+/// 2,304. A GSO packet takes its pages, a buffer for its headers and the descriptor.
 pub fn memory_bytes(wire_bytes: u32, segmentation: Option<Segmentation>) -> u32 {
     let data_bytes = match segmentation {
-        // Most are: an acknowledgement, or a full frame of Ethernet.
+        // The common cases: an acknowledgement, or a full Ethernet frame.
         None if wire_bytes <= MIN_BUFFER_BYTES => MIN_BUFFER_BYTES,
         None if wire_bytes > 1_024 && wire_bytes <= 2_048 => 2_048,
         None => wire_bytes.checked_next_power_of_two().unwrap_or(wire_bytes),
-        Some(cut) => wire_bytes
-            .saturating_sub(cut.header_bytes.into())
+        Some(segmentation) => wire_bytes
+            .saturating_sub(segmentation.header_bytes.into())
             .div_ceil(PAGE_BYTES)
             .saturating_mul(PAGE_BYTES)
             .saturating_add(MIN_BUFFER_BYTES),

@@ -1,4 +1,4 @@
-//! The flows that may send again and have not been told yet.
+//! The lists of flows that may send again and did not run yet.
 
 use core::task::Waker;
 
@@ -9,10 +9,10 @@ use crate::room::RoomWaker;
 /// The end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// One thread's deferred list: many push, its thread takes all.
+/// One thread's deferred list: many threads push, its thread takes all.
 ///
-/// A chain of slot numbers. Taking all at once is what makes it simple: nothing is ever taken out
-/// of the middle, so a slot number that comes back is as good as it was.
+/// A linked list of slot numbers. All entries are taken at once and none is removed from the
+/// middle, so a slot number that returns causes no ABA problem.
 #[derive(Debug)]
 pub(super) struct List {
     head: AtomicU32,
@@ -47,23 +47,24 @@ impl List {
         self.waiting.notify(|| true);
     }
 
-    /// Takes all slots off the list; `link` returns the link of a slot. Returns the first of them,
-    /// linked in the order in which they were pushed.
+    /// Takes all slots; `link` returns the link of a slot. Returns the first, linked in the order
+    /// in which they were pushed.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
-        let mut youngest = self.head.swap(NONE, Ordering::AcqRel);
+        // The list is LIFO. Reverse its links, so that flows run in the order in which they got
+        // room.
+        let mut newest = self.head.swap(NONE, Ordering::AcqRel);
         let mut first = NONE;
-        while youngest != NONE {
-            let next = link(youngest);
+        while newest != NONE {
+            let next = link(newest);
             let older = next.load(Ordering::Relaxed);
             next.store(first, Ordering::Relaxed);
-            first = youngest;
-            youngest = older;
+            first = newest;
+            newest = older;
         }
         first
     }
 
-    /// For the thread of this list: asks to be woken when there is something on it. Returns false
-    /// if there is.
+    /// For the thread of this list: arms its waker. Returns `false` if the list is not empty.
     pub(crate) fn must_wait(&self) -> bool {
         self.waiting.must_wait(|| !self.is_empty())
     }

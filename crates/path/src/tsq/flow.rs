@@ -11,20 +11,21 @@ use super::account::FlowAccount;
 pub struct SendRequest {
     /// Memory of the next packet, in bytes.
     pub packet_bytes: u32,
-    /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`](super::Sizing::Rate) reads it.
+    /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`](super::Sizing::Rate)
+    /// reads it.
     pub rate_bytes_per_s: u64,
 }
 
-/// What can be seen of a flow. Each field is true, the set is not atomic.
+/// The state of a flow. Each field is valid, but the set is not atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowSnapshot {
     /// Memory below the socket, in bytes.
     pub charged_bytes: u64,
     /// Packets below the socket.
     pub packets: u32,
-    /// The limit now, in bytes.
+    /// The current limit, in bytes.
     pub limit_bytes: u64,
-    /// It found no room and has not been told of any.
+    /// It found no room and was not listed yet.
     pub is_throttled: bool,
     /// Times that it was throttled.
     pub throttled: u64,
@@ -32,8 +33,8 @@ pub struct FlowSnapshot {
     pub deferred: u64,
 }
 
-/// A flow's budget, as its owner holds it. Dropping it ends the flow. Packets below the socket keep
-/// its slot until the last of them ended.
+/// A flow's budget, for its owner. Dropping it ends the flow. Packets below the socket keep its
+/// slot until the last of them ended.
 #[derive(Debug)]
 pub struct Flow {
     account: Arc<FlowAccount>,
@@ -44,9 +45,9 @@ impl Flow {
         Self { account }
     }
 
-    /// Returns `true` if a packet may be sent now. If not, the flow is throttled, and it is put on its
-    /// deferred list when there is room. Call it only when there is something to send. A release on
-    /// another thread might make room at any time.
+    /// Returns `true` if a packet may be sent now. Otherwise the flow is throttled, and is listed
+    /// when there is room. Call it only with something to send. A release on another thread can
+    /// make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
         let account = &self.account;
         account.set_request(request.packet_bytes, request.rate_bytes_per_s);
@@ -58,25 +59,26 @@ impl Flow {
         may
     }
 
-    /// The payload that a super-packet should not exceed: half of the limit, so that two are in
-    /// flight.
+    /// Returns the recommended maximum payload of a GSO packet: half of the limit, so that two are
+    /// in flight.
     pub fn largest_packet_bytes(&self) -> u32 {
         self.account.max_bytes(self.account.common.settings()) / 2
     }
 
-    /// Sets a limit for this flow alone, in place of the global one; `None` takes it away.
+    /// Sets a limit for this flow that replaces the global one; `None` removes it.
     pub fn set_limit(&self, limit_bytes: Option<u32>) {
         self.account.set_own_limit(limit_bytes);
-        self.account.look();
+        self.account.list_if_room();
     }
 
-    /// Locks the flow for its owner: see [`OwnerLock::try_lock_or_mark`](super::OwnerLock::try_lock_or_mark).
+    /// Locks the flow for its owner: see
+    /// [`OwnerLock::try_lock_or_mark`](super::OwnerLock::try_lock_or_mark).
     pub fn try_lock_or_mark(&self) -> bool {
         self.account.lock.try_lock_or_mark()
     }
 
     /// Unlocks the flow: see [`OwnerLock::try_unlock`](super::OwnerLock::try_unlock). If it returns
-    /// `false`, send what can be sent and call it again.
+    /// `false`, send the packets that may be sent and call it again.
     pub fn try_unlock(&self) -> bool {
         self.account.lock.try_unlock()
     }
@@ -85,7 +87,7 @@ impl Flow {
         &self.account
     }
 
-    /// What can be seen of it.
+    /// Returns the current state.
     pub fn snapshot(&self) -> FlowSnapshot {
         let account = &self.account;
         FlowSnapshot {

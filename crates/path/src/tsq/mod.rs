@@ -9,8 +9,8 @@
 //!
 //! Neither the packet nor the queue takes part. [`Charges`] keeps the charge of each packet by its
 //! frame. [`ReleasingSink`] wraps the sink of the caller and releases the charge when the packet
-//! ends: at a reap, on a drop in a discipline, on a flush, on a completion of a packet sent before a
-//! reset. A frame has one charge at a time, so no charge is released twice.
+//! ends: at a reap, on a drop in a discipline, on a flush, on a completion of a packet sent before
+//! a reset. A frame has one charge at a time, so no charge is released twice.
 //!
 //! The completion does not wake the flow: it might run within a call of the sender, and the flow
 //! would then send from within that call. The flow is put on a deferred list, one for each sending
@@ -29,7 +29,7 @@
 //! let charge_bytes = memory_bytes(1_514, None);
 //! let request = SendRequest { packet_bytes: charge_bytes, rate_bytes_per_s: 0 };
 //! assert!(flow.may_send(request));
-//! let packet = pool.packet(&[0; 1_514])?.with_memory(charge_bytes);
+//! let packet = pool.packet(&[0; 1_514])?.with_charge(charge_bytes);
 //! charges.charge(&flow, &packet);
 //! assert_eq!(flow.snapshot().charged_bytes, 2_304);
 //!

@@ -26,12 +26,13 @@ impl OwnerLock {
     }
 
     /// Locks the flow, or marks it for its owner. If this returns `true`, do the work and call
-    /// [`try_unlock`](Self::try_unlock). If not, the owner will do the work.
+    /// [`try_unlock`](Self::try_unlock). Otherwise the owner does the work.
     pub fn try_lock_or_mark(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             let next = if seen == FREE { HELD } else { MARKED };
-            // Written even if it is marked: the owner then reads what this thread wrote before.
+            // Written even if it is marked already: the owner then sees the previous writes of this
+            // thread.
             match self
                 .state
                 .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed)
@@ -49,7 +50,8 @@ impl OwnerLock {
             .state
             .compare_exchange(HELD, FREE, Ordering::AcqRel, Ordering::Acquire);
         if free.is_err() {
-            // Only the owner removes a mark. A swap, to read what the marking thread wrote.
+            // Only the owner clears a mark. A swap, to see the previous writes of the marking
+            // thread.
             self.state.swap(HELD, Ordering::AcqRel);
         }
         free.is_ok()

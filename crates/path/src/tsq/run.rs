@@ -7,18 +7,18 @@ use taut_dql::sync::Ordering;
 use super::account::FlowAccount;
 use super::deferred::{List, NONE};
 
-/// The accounts that were taken off a list, while they are run. Dropping it puts back those that
-/// were not, so that a panic loses none.
+/// The accounts that were taken off a list, while they are run. Dropping it lists the remaining
+/// ones again, so that a panic loses none.
 pub(super) struct Taken<'a> {
     list: &'a List,
     accounts: &'a [Arc<FlowAccount>],
     first: u32,
-    /// The one that is sending.
+    /// The account that is sending.
     sending: Option<&'a FlowAccount>,
 }
 
 impl<'a> Taken<'a> {
-    /// Takes all that stand on `list`.
+    /// Takes all accounts on `list`.
     pub(crate) fn new(list: &'a List, accounts: &'a [Arc<FlowAccount>]) -> Self {
         Self {
             list,
@@ -28,7 +28,7 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The next of them. It may be pushed again as soon as its listed mark is taken away.
+    /// Returns the next account. It can be pushed again as soon as its listed flag is cleared.
     pub(crate) fn next(&mut self) -> Option<&'a FlowAccount> {
         if self.first == NONE {
             return None;
@@ -38,7 +38,8 @@ impl<'a> Taken<'a> {
         Some(account)
     }
 
-    /// Sends for `account`, which is locked, until no thread marked it in the meantime, and unlocks it.
+    /// Sends for `account`, which is locked, until no thread marked it in the meantime, and unlocks
+    /// it.
     pub(crate) fn send(&mut self, account: &'a FlowAccount, mut send: impl FnMut()) {
         self.sending = Some(account);
         send();
@@ -51,14 +52,14 @@ impl<'a> Taken<'a> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        // First, so that a flow that always panics is not always before them.
+        // List the others first, so that a flow that always panics does not always precede them.
         while let Some(account) = self.next() {
             account.push_to(self.list);
         }
         let Some(account) = self.sending else {
             return;
         };
-        // The next run does the work of a mark that is set now.
+        // The next run processes a mark that is set from now on.
         while !account.lock.try_unlock() {}
         if account.mark_listed() {
             account.push_to(self.list);

@@ -9,10 +9,10 @@ pub const LIMIT_2012_BYTES: u32 = 128 << 10;
 /// rate: about two passes of a host's interrupts and schedulers.
 pub const RATE_TIME_NS: u32 = 1_000_000;
 
-/// How the limit of a flow follows from the settings.
+/// How the limit of a flow is computed from the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizing {
-    /// The limit as it is.
+    /// The configured limit.
     Fixed,
     /// The bytes that the flow sends in `time_ns` (1 or more) at its pacing rate: at least two
     /// packets, and never more than the limit.
@@ -22,10 +22,10 @@ pub enum Sizing {
     },
 }
 
-/// The global setting.
+/// The global settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How the limit is used.
+    /// How the limit is computed.
     pub sizing: Sizing,
     /// `tcp_limit_output_bytes`: memory that a flow may have below its socket. It sends while it
     /// is charged no more than this, so one packet may exceed it. [`u32::MAX`] limits nothing.
@@ -54,9 +54,9 @@ impl Settings {
 pub struct Totals {
     /// Times that a flow was throttled.
     pub throttled: u64,
-    /// Times that a flow was put on a deferred list.
+    /// Times that a flow was listed.
     pub deferred: u64,
-    /// Times that the run of a deferred flow was left to its owner, which held the lock.
+    /// Times that a deferred flow was left to its owner, which had locked it.
     pub deferred_to_owner: u64,
 }
 
@@ -79,7 +79,7 @@ impl OwnLimit {
         if let Some(limit_bytes) = limit_bytes {
             self.bytes.store(limit_bytes, Ordering::Relaxed);
         }
-        // Release: a thread that reads that a limit is set reads the limit, too.
+        // Release: a reader of this flag sees the limit, too.
         self.is_set.store(limit_bytes.is_some(), Ordering::Release);
     }
 
@@ -93,7 +93,7 @@ impl OwnLimit {
 #[derive(Debug)]
 pub(super) struct LastRequest {
     packet_bytes: AtomicU32,
-    /// A rate that does not fit is stored as the maximum.
+    /// A rate that is out of range is stored as the maximum.
     rate_bytes_per_s: AtomicUsize,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    /// With a deferred list for each of `wakers`.
+    /// Creates a deferred list for each of `wakers`.
     pub(crate) fn new(settings: Settings, wakers: &[Waker]) -> Self {
         let state = Self {
             lists: wakers.iter().cloned().map(List::new).collect(),

@@ -5,7 +5,7 @@ use core::fmt;
 /// Decimals, trailing zeros not counted: with more, a product below could leave `u128`.
 const MAX_DECIMALS: usize = 18;
 
-/// Why a value was not understood, and where.
+/// A syntax error of a value, and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseUnitError {
     /// Position of the offending character, from 1.
@@ -45,13 +45,13 @@ impl fmt::Display for ParseUnitError {
 impl core::error::Error for ParseUnitError {}
 
 impl ParseUnitError {
-    /// Whether the text does not even begin with a number.
+    /// Returns `true` if the text does not start with a number.
     pub(crate) fn is_no_number(&self) -> bool {
         self.what == What::NoNumber
     }
 }
 
-/// A suffix and what one of it is worth, as a fraction.
+/// A suffix and its value, as a fraction.
 type Suffix = (&'static str, u128, u128);
 
 const KI: u128 = 1 << 10;
@@ -61,7 +61,7 @@ const TI: u128 = 1 << 40;
 
 struct Table {
     suffixes: &'static [Suffix],
-    /// Worth of a number without a suffix; `None` refuses it.
+    /// Value of a number without a suffix; `None` rejects it.
     bare: Option<u128>,
     allowed: &'static str,
 }
@@ -130,26 +130,26 @@ const TIMES: Table = Table {
     allowed: "a time such as 250us, 10ms or 5s",
 };
 
-/// Reads a rate in bit/s.
+/// Parses a rate in bit/s.
 ///
 /// # Errors
-/// Says where the text went wrong and what is allowed.
+/// Contains the position of the error and the allowed values.
 pub fn parse_rate_bits_per_s(text: &str) -> Result<u64, ParseUnitError> {
     RATES.parse(text)
 }
 
-/// Reads a size in bytes.
+/// Parses a size in bytes.
 ///
 /// # Errors
-/// Says where the text went wrong and what is allowed.
+/// Contains the position of the error and the allowed values.
 pub fn parse_size_bytes(text: &str) -> Result<u64, ParseUnitError> {
     SIZES.parse(text)
 }
 
-/// Reads a time in ns.
+/// Parses a time in ns.
 ///
 /// # Errors
-/// Says where the text went wrong and what is allowed.
+/// Contains the position of the error and the allowed values.
 pub fn parse_time_ns(text: &str) -> Result<u64, ParseUnitError> {
     TIMES.parse(text)
 }
@@ -181,8 +181,8 @@ impl Table {
     }
 }
 
-/// Reads `123` or `1.25`: all digits as one integer, how many of them are decimals, and how many
-/// bytes of `text` that took.
+/// Parses `123` or `1.25`. Returns all digits as one integer, the number of decimals, and the
+/// number of bytes consumed.
 fn number(text: &str) -> Result<(u128, u32, usize), (usize, What)> {
     let whole_bytes = digits_at_start(text);
     let mut used = whole_bytes;
@@ -215,7 +215,7 @@ fn digits_at_start(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Writes a size so that [`parse_size_bytes`] reads the same: in the largest unit that is exact.
+/// Writes a size in the largest exact unit, so that [`parse_size_bytes`] returns the same.
 ///
 /// # Errors
 /// Those of the writer.
@@ -228,7 +228,7 @@ pub fn write_size(f: &mut impl fmt::Write, bytes: u64) -> fmt::Result {
     }
 }
 
-/// Writes a time so that [`parse_time_ns`] reads the same: in the largest unit that is exact.
+/// Writes a time in the largest exact unit, so that [`parse_time_ns`] returns the same.
 ///
 /// # Errors
 /// Those of the writer.

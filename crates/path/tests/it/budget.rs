@@ -1,4 +1,4 @@
-//! A budget holds the sum of several queues, lets each of them live, and shares what comes back.
+//! A budget bounds the sum of several queues, starves none, and shares released room.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use taut_path::{AnyLimit, Queue, Stop};
 
 const BYTES: u32 = 1_000;
 
-/// The two halves of a queue in one hand, and its ring.
+/// Both halves of a queue, and its ring.
 struct Joined {
     sender: Sender<SharedRing, Fifo, (), Member>,
     completer: Completer<SharedRing, Fixed, (), Member>,
@@ -36,7 +36,7 @@ impl Device {
         Self::every(0, rule, own_limits, slots)
     }
 
-    /// The rule is told once in `interval_ns`.
+    /// A device whose rule receives a batch once per `interval_ns`.
     fn every(interval_ns: u64, rule: AnyLimit, own_limits: &[Fixed], slots: u32) -> Self {
         let wakes: Vec<Arc<Wakes>> = own_limits.iter().map(|_| Arc::default()).collect();
         let rings: Vec<SharedRing> = own_limits.iter().map(|_| SharedRing::new(slots)).collect();
@@ -49,7 +49,7 @@ impl Device {
                 .build_halves(0)
                 .expect("valid settings")
         });
-        let joined = budget::join(rule, interval_ns, queues.collect(), 0);
+        let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");
         let queues = halves.into_iter().zip(rings);
         let queues = queues.map(|((sender, completer, _), ring)| Joined {
@@ -77,7 +77,7 @@ impl Device {
         }
     }
 
-    /// Runs a queue as an owner does: asks to be woken when it is stopped.
+    /// Runs a queue as an owner does: arms the waker when it is stopped.
     fn run(&mut self, queue: usize) -> Stop<Broken> {
         loop {
             let stop = self.queues[queue].sender.run(self.now_ns, &mut self.books);
@@ -92,7 +92,7 @@ impl Device {
         self.wakes[queue].take() > 0
     }
 
-    /// The device finishes packets of one queue and interrupts; whoever is started runs.
+    /// Completes packets of one queue and interrupts; every woken queue runs.
     fn complete(&mut self, queue: usize, packets: usize) {
         self.now_ns += 1_000;
         self.queues[queue].ring.get().finish(packets);
@@ -118,27 +118,27 @@ impl Device {
     }
 }
 
-/// `count` queues that could have 100 packets in flight each, under a budget of 10.
+/// `count` queues with own limits of 100 packets each, under a budget of 10.
 fn ten_packets_for(count: usize) -> Device {
     let own = vec![Fixed::bytes(100 * BYTES); count];
     Device::new(AnyLimit::bytes(10 * BYTES), &own, 128)
 }
 
 #[test]
-fn queues_together_stay_within_the_budget_and_one_object_each() {
+fn queues_exceed_the_budget_by_one_object_each() {
     let mut device = ten_packets_for(8);
     for queue in 0..8 {
         device.enqueue(queue, 50);
         assert_eq!(device.run(queue), Stop::Limit);
     }
-    // 10 and the one more that a soft limit admits, and one for each that found nothing left.
+    // 10, one more for the soft limit, and one for each queue that found no room.
     assert_eq!(device.in_flight(0), 11 * BYTES);
     assert_eq!(device.sum(), 18 * BYTES);
     assert_eq!(device.budget.in_flight_bytes(), device.sum());
 }
 
 #[test]
-fn one_queue_alone_may_use_the_whole_budget_and_its_own_limit_still_holds() {
+fn single_queue_may_use_the_whole_budget() {
     let own = [Fixed::bytes(3 * BYTES), Fixed::bytes(100 * BYTES)];
     let mut device = Device::new(AnyLimit::bytes(10 * BYTES), &own, 128);
     for queue in 0..2 {
@@ -150,7 +150,7 @@ fn one_queue_alone_may_use_the_whole_budget_and_its_own_limit_still_holds() {
 }
 
 #[test]
-fn a_completion_on_one_queue_starts_another_that_waits() {
+fn completion_wakes_a_waiting_queue() {
     let mut device = ten_packets_for(2);
     device.enqueue(0, 11);
     assert_eq!(device.run(0), Stop::Limit);
@@ -160,11 +160,11 @@ fn a_completion_on_one_queue_starts_another_that_waits() {
     device.complete(0, 5);
     assert_eq!(device.in_flight(1), 5 * BYTES);
     assert_eq!(device.queues[1].sender.backlog().packets, 0);
-    assert!(device.budget.starts() > 0);
+    assert!(device.budget.times_woken() > 0);
 }
 
 #[test]
-fn a_queue_without_packets_passes_the_room_on_to_the_next_in_line() {
+fn idle_queue_passes_the_room_on() {
     let mut device = ten_packets_for(3);
     device.enqueue(0, 11);
     device.run(0);
@@ -173,13 +173,13 @@ fn a_queue_without_packets_passes_the_room_on_to_the_next_in_line() {
     device.run(1);
     device.run(2);
     device.queues[1].sender.flush(0, &mut device.books);
-    // Room for two: queues 0 and 1 are first in line and have nothing left to send.
+    // Room for two: queues 0 and 1 are first in line and have nothing to send.
     device.complete(0, 4);
     assert_eq!(device.in_flight(2), 2 * BYTES);
 }
 
 #[test]
-fn a_queue_whose_ring_is_full_does_not_hold_up_the_line() {
+fn queue_with_a_full_ring_blocks_no_other() {
     let mut device = ten_packets_for(3);
     device.enqueue(0, 50);
     device.run(0);
@@ -188,7 +188,7 @@ fn a_queue_whose_ring_is_full_does_not_hold_up_the_line() {
         device.enqueue(queue, 3);
         device.run(queue);
     }
-    // All three wait for the budget, 0 first. When it had its turn, 1 cannot use its own.
+    // All three wait for the budget, 0 first. After its turn, 1 cannot use its own.
     for _ in 0..4 {
         device.complete(0, 4);
     }
@@ -196,7 +196,7 @@ fn a_queue_whose_ring_is_full_does_not_hold_up_the_line() {
 }
 
 #[test]
-fn a_paused_queue_that_holds_the_budget_does_not_stop_the_others() {
+fn paused_queue_does_not_stop_others() {
     let mut device = ten_packets_for(2);
     device.enqueue(0, 50);
     device.run(0);
@@ -210,13 +210,13 @@ fn a_paused_queue_that_holds_the_budget_does_not_stop_the_others() {
 }
 
 #[test]
-fn saturated_queues_have_equal_turns_whoever_comes_first() {
+fn saturated_queues_share_equally() {
     let mut device = ten_packets_for(4);
     for queue in 0..4 {
         device.enqueue(queue, 5_000);
         device.run(queue);
     }
-    // The device serves whoever has something, in turn, and queue 0 began with the whole budget.
+    // The device serves all queues round-robin, and queue 0 starts with the whole budget.
     for round in 0..4_000 {
         let queue = round % 4;
         device.complete(queue, 2);
@@ -230,7 +230,7 @@ fn saturated_queues_have_equal_turns_whoever_comes_first() {
 }
 
 #[test]
-fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
+fn reset_releases_bytes_in_flight_once() {
     let mut device = ten_packets_for(2);
     device.enqueue(0, 50);
     device.run(0);
@@ -250,12 +250,15 @@ fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
     let round = device.queues[0]
         .completer
         .complete(1_000, &mut device.books);
-    assert_eq!(round.expect("late is no error").stale_packets, late as u32);
+    assert_eq!(
+        round.expect("stale is not an error").stale_packets,
+        late as u32
+    );
     assert_eq!(device.budget.in_flight_bytes(), before);
 }
 
 #[test]
-fn what_the_budget_cannot_count_is_dropped_with_a_reason() {
+fn packet_uncountable_by_the_budget_is_dropped() {
     let own = [Fixed::off()];
     let mut device = Device::new(AnyLimit::off(), &own, 16);
     let large = packet(0, taut_dql::MAX_OBJECT);
@@ -267,13 +270,14 @@ fn what_the_budget_cannot_count_is_dropped_with_a_reason() {
     }
     device.queues[0].sender.enqueue(large, 0, &mut device.books);
     device.run(0);
-    // 2^30 hold three of 2^28 - 1 and what is left is less than a fourth by 3 bytes: four fit.
+    // 2^30 holds three objects of 2^28 - 1; the remainder is 3 bytes short of a fourth, so four
+    // fit.
     assert_eq!(device.queues[0].sender.counters().sent_packets, 4);
     assert_eq!(device.books.dropped.len(), 1);
 }
 
 #[test]
-fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
+fn shared_dql_needs_two_intervals() {
     let own = [Fixed::off(); 4];
     let rule = Dynamic::new(Config {
         hold_time_ns: 1_000_000,
@@ -285,8 +289,8 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
         device.enqueue(queue, 10_000);
         device.run(queue);
     }
-    // The wire takes 5 packets in each us, from the queues in turn, and each queue interrupts once
-    // in 4 us.
+    // The wire sends 5 packets per us, round-robin over the queues, and each queue interrupts once
+    // per 4 us.
     let (mut next, mut idle) = (0, 0);
     for round in 0..8_000 {
         for _ in 0..5 {
@@ -318,18 +322,18 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
 }
 
 #[test]
-fn a_budget_in_packets_is_refused() {
+fn budget_in_packets_is_rejected() {
     let ring = SharedRing::new(8);
     let queue = Queue::builder(ring.clone(), ring).build_halves(0);
     let queue = queue.expect("valid");
-    let refused = budget::join(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
-    let error = refused.expect_err("it would let in four bytes");
+    let rejected = budget::attach(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
+    let error = rejected.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
     assert!(error.to_string().contains("counts bytes"), "{error}");
 }
 
 #[test]
-fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
+fn queue_with_units_in_flight_cannot_join() {
     let ring = SharedRing::new(8);
     let built = Queue::builder(ring.clone(), ring).build_halves(0);
     let mut queue = built.expect("valid settings");
@@ -337,11 +341,11 @@ fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
     queue.0.enqueue(packet(0, BYTES), 0, &mut books);
     queue.0.run(0, &mut books);
     assert_eq!(queue.0.in_flight(), BYTES);
-    let refused = budget::join(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
-    assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
+    let rejected = budget::attach(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
+    assert_eq!(rejected.err(), Some(QueueConfigError::NotNew));
 }
 
-/// A rule that panics in its first round, and then allows more.
+/// A rule that panics in its first batch, and raises its limit afterwards.
 #[derive(Debug, Clone)]
 struct PanicsOnce {
     rounds: u32,
@@ -380,7 +384,7 @@ impl Limit for PanicsOnce {
 }
 
 #[test]
-fn a_rule_that_panics_is_told_again_the_next_time() {
+fn rule_receives_batches_after_a_panic() {
     let rule = AnyLimit::new(PanicsOnce { rounds: 0 });
     let mut device = Device::new(rule, &[Fixed::off()], 16);
     device.enqueue(0, 2);
@@ -393,7 +397,7 @@ fn a_rule_that_panics_is_told_again_the_next_time() {
 }
 
 #[test]
-fn what_the_device_refuses_gives_its_room_in_the_budget_back() {
+fn rejected_packet_releases_its_budget() {
     let mut device = ten_packets_for(2);
     device.queues[0].ring.get().longest_bytes = BYTES - 1;
     device.enqueue(0, 5);

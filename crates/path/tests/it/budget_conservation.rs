@@ -1,5 +1,5 @@
-//! Whatever is done to the queues of a device, in any order: what the budget counts is what they
-//! have in flight, it is never exceeded by more than an object each, and everything gets out.
+//! For any sequence of operations on the queues of a device: the budget counts exactly the bytes in
+//! flight, exceeds its limit by at most an object per queue, and every packet ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use proptest::prelude::*;
 use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::queue::{CompleteError, Completer, Sender};
-use taut_path::{AnyLimit, AnyQdisc, Queue, Segmentation, Split, Stop};
+use taut_path::{AnyLimit, AnyQdisc, LateSegmentation, Queue, Segmentation, Stop};
 
 const QUEUES: usize = 3;
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
-/// The longest object: packets that are longer go in pieces of a segment.
+/// The longest object: longer packets are sent in chunks of a segment.
 const LARGEST_BYTES: u32 = HEADER_BYTES + EACH_BYTES;
 
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ struct World {
     books: Books,
     now_ns: u64,
     frames: u32,
-    /// The budget's limit does not move, so that it can be checked at any time.
+    /// A fixed limit of the budget, so that it can be checked at any time.
     fixed_bytes: Option<u32>,
 }
 
@@ -75,11 +75,11 @@ impl World {
                 .with_limit(Dynamic::default())
                 .qdisc("pfifo limit 20".parse().expect("it is well formed"))
                 .waker(Waker::from(wakes.clone()))
-                .split(Split::All)
+                .late_segmentation(LateSegmentation::EachSegment)
                 .build_halves(0)
                 .expect("valid settings")
         });
-        let joined = budget::join(rule, interval_ns, queues.collect(), 0);
+        let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");
         let queues = halves.into_iter().zip(rings);
         let queues = queues.map(|((sender, completer, _), ring)| Joined {
@@ -115,12 +115,12 @@ impl World {
             Step::Run(queue) => self.run(queue),
             Step::Finish(queue, packets) => self.queues[queue].ring.get().finish(packets),
             Step::Complete(queue) => {
-                let round = self.queues[queue]
+                let batch = self.queues[queue]
                     .completer
                     .complete(now_ns, &mut self.books);
-                // A failed reaping is part of the game; wrong books are not.
+                // A failed reap is allowed here; a wrong ledger is not.
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -132,7 +132,7 @@ impl World {
         self.check();
     }
 
-    /// Runs a queue as an owner does: asks to be woken when it is stopped.
+    /// Runs a queue as an owner does: arms the waker when it is stopped.
     fn run(&mut self, queue: usize) {
         let queue = &mut self.queues[queue].sender;
         while let Stop::Limit | Stop::RingFull = queue.run(self.now_ns, &mut self.books) {
@@ -142,15 +142,15 @@ impl World {
         }
     }
 
-    /// Asked for by one half, begun by the sender and ended by the completer.
+    /// A reset, requested by one half, begun by the sender and ended by the completer.
     fn reset(&mut self, queue: usize) {
         self.queues[queue].sender.request_reset();
         self.run(queue);
-        let round = self.queues[queue]
+        let batch = self.queues[queue]
             .completer
             .complete(self.now_ns, &mut self.books);
-        // The reaping may be one that fails.
-        assert!(!round.is_ok_and(|round| !round.schedule));
+        // The reap might be a failing one.
+        assert!(!batch.is_ok_and(|batch| !batch.schedule));
         self.run(queue);
     }
 
@@ -162,7 +162,7 @@ impl World {
             let most = limit_bytes + QUEUES as u32 * LARGEST_BYTES;
             assert!(sum <= most, "{sum} of {limit_bytes}");
         }
-        // A packet of which pieces are in a ring may wait as well.
+        // A packet with chunks in a ring might be in the backlog as well.
         let mut inside = BTreeSet::new();
         let mut waiting = 0;
         for queue in &self.queues {
@@ -177,22 +177,22 @@ impl World {
         assert!(not_ended >= inside.len() && not_ended <= inside.len() + waiting);
     }
 
-    /// Devices that work again, and queues that run when they were told to and not before:
-    /// everything gets out.
+    /// With working devices, and queues that run only when they are scheduled or woken, every
+    /// packet ends.
     fn drain(mut self) {
         for index in 0..QUEUES {
             self.queues[index].ring.get().failing_kicks = 0;
             self.queues[index].ring.get().failing_reap = false;
             self.run(index);
         }
-        for round in 0..3_000 {
+        for batch in 0..3_000 {
             self.now_ns += 1_000;
-            let queue = round % QUEUES;
+            let queue = batch % QUEUES;
             self.queues[queue].ring.get().finish(2);
-            let round = self.queues[queue]
+            let batch = self.queues[queue]
                 .completer
                 .complete(self.now_ns, &mut self.books);
-            if round.expect("the device works again").schedule {
+            if batch.expect("the device works again").schedule {
                 self.run(queue);
             }
             while let Some(woken) = (0..QUEUES).find(|&queue| self.wakes[queue].take() > 0) {
@@ -209,8 +209,8 @@ impl World {
         assert_eq!(frames, (0..self.frames).collect::<Vec<_>>(), "exactly once");
     }
 
-    /// Drops one queue after another. Each gives back the bytes that it has in flight itself: the
-    /// budget counts them for each queue, besides the sum.
+    /// Drops one queue after another. Each releases its own bytes in flight, which the budget
+    /// counts per queue as well as in total.
     fn drop_queues(mut self) {
         while let Some(queue) = self.queues.pop() {
             let own_bytes = queue.completer.snapshot().in_flight;
@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_is_charged_is_what_is_in_flight_and_everything_gets_out(
+    fn charges_equal_bytes_in_flight(
         steps in prop::collection::vec(step(), 1..200),
         bytes in 0u32..20_000,
         interval_ns in 0u64..10_000,

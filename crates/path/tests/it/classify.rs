@@ -9,7 +9,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-/// An Ethernet header, tagged or not, and what follows.
+/// An Ethernet header, tagged or not, and a packet.
 fn ethernet(tagged: bool, ethertype: u16, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     if tagged {
@@ -70,7 +70,7 @@ impl PacketSink for Nothing {
 }
 
 #[test]
-fn minimum_delay_goes_first() {
+fn minimum_delay_is_served_first() {
     assert_eq!(class4(0x10, TCP, [1, 2]).priority, 6);
     assert_eq!(class6(0x10, [1, 2]).priority, 6);
     let mut discipline = PfifoFast::new(10, BandLimit::Each);
@@ -86,7 +86,7 @@ fn minimum_delay_goes_first() {
 }
 
 #[test]
-fn the_priorities_are_those_of_tc_prio() {
+fn priorities_are_those_of_tc_prio() {
     // Type of service by its documented bits: delay 0x10, throughput 0x08, reliability 0x04.
     let documented = [
         (0x00, 0),
@@ -101,7 +101,7 @@ fn the_priorities_are_those_of_tc_prio() {
     for (tos, priority) in documented {
         assert_eq!(class4(tos, UDP, [1, 2]).priority, priority, "{tos:#x}");
         assert_eq!(class6(tos, [1, 2]).priority, priority, "{tos:#x}");
-        // Precedence is no part of it.
+        // Precedence has no effect.
         assert_eq!(
             class4(tos | 0xe0, UDP, [1, 2]).priority,
             priority,
@@ -111,20 +111,23 @@ fn the_priorities_are_those_of_tc_prio() {
 }
 
 #[test]
-fn a_mark_of_congestion_changes_neither_priority_nor_flow() {
+fn congestion_mark_changes_neither_priority_nor_flow() {
     for tos in 0..=255u8 {
-        let rest = |class: FrameClass| (class.priority, class.flow);
+        let without_ecn = |class: FrameClass| (class.priority, class.flow);
         let without = tos & !3;
         assert_eq!(
-            rest(class4(tos, TCP, [1, 2])),
-            rest(class4(without, TCP, [1, 2]))
+            without_ecn(class4(tos, TCP, [1, 2])),
+            without_ecn(class4(without, TCP, [1, 2]))
         );
-        assert_eq!(rest(class6(tos, [1, 2])), rest(class6(without, [1, 2])));
+        assert_eq!(
+            without_ecn(class6(tos, [1, 2])),
+            without_ecn(class6(without, [1, 2]))
+        );
     }
 }
 
 #[test]
-fn the_lowest_two_bits_are_those_of_rfc_3168() {
+fn ecn_field_is_that_of_rfc_3168() {
     let documented = [
         (0, Ecn::NotCapable),
         (1, Ecn::Capable),
@@ -140,7 +143,7 @@ fn the_lowest_two_bits_are_those_of_rfc_3168() {
     assert_eq!(classify(&[0xff; 64]).ecn, Ecn::NotCapable);
 }
 
-/// RFC 1071 over a whole IPv4 header: 0 if its checksum is right.
+/// Returns the RFC 1071 sum over an IPv4 header: 0 for a valid checksum.
 fn header_error(packet: &[u8]) -> u16 {
     let header = &packet[..usize::from(packet[0] & 0xf) * 4];
     let mut sum: u32 = 0;
@@ -153,7 +156,7 @@ fn header_error(packet: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Puts the right checksum into an IPv4 header.
+/// Sets the valid checksum of an IPv4 header.
 fn with_checksum(mut packet: Vec<u8>) -> Vec<u8> {
     packet[10..12].fill(0);
     let checksum = header_error(&packet);
@@ -161,7 +164,7 @@ fn with_checksum(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// Marks an IPv4 packet in a frame and checks every byte. Each identification makes another
+/// Marks an IPv4 packet in a frame and checks every byte. Each identification gives another
 /// checksum.
 fn mark_and_check(tos: u8, identification: u16, options: u8, tagged: bool) {
     let mut packet = ipv4(tos, TCP, 0, options, [1, 2]);
@@ -177,7 +180,7 @@ fn mark_and_check(tos: u8, identification: u16, options: u8, tagged: bool) {
 }
 
 #[test]
-fn a_mark_is_right_with_every_checksum_there_is() {
+fn mark_updates_every_checksum() {
     for identification in 0..=u16::MAX {
         for tos in [1, 2] {
             mark_and_check(tos, identification, 0, false);
@@ -187,7 +190,7 @@ fn a_mark_is_right_with_every_checksum_there_is() {
 
 proptest! {
     #[test]
-    fn a_mark_is_the_two_bits_and_a_right_checksum_and_nothing_else(
+    fn ipv4_mark_changes_only_ecn_and_checksum(
         tos in any::<u8>(),
         identification in any::<u16>(),
         options in 0u8..=10,
@@ -197,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mark_of_ipv6_is_the_two_bits_and_nothing_else(tos in any::<u8>(), tagged in any::<bool>()) {
+    fn ipv6_mark_changes_only_ecn(tos in any::<u8>(), tagged in any::<bool>()) {
         let mut frame = ethernet(tagged, 0x86dd, &ipv6(tos, UDP, [1, 2]));
         let marked = mark_congestion(&mut frame);
         prop_assert_eq!(marked, tos & 3 != 0);
@@ -206,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mark_of_anything_else_changes_nothing_or_is_read_again(
+    fn mark_of_other_frames_changes_nothing(
         mut frame in prop::collection::vec(any::<u8>(), 0..80),
         ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), any::<u16>()],
     ) {
@@ -224,7 +227,7 @@ proptest! {
 }
 
 #[test]
-fn flows_differ_by_their_ports_and_protocols() {
+fn flows_differ_by_ports_and_protocols() {
     let flows = [
         class4(0, TCP, [1, 2]).flow,
         class4(0, TCP, [2, 1]).flow,
@@ -242,7 +245,7 @@ fn flows_differ_by_their_ports_and_protocols() {
 }
 
 #[test]
-fn a_tag_and_options_change_nothing() {
+fn tag_and_options_change_nothing() {
     let plain = class4(0x10, TCP, [1, 2]);
     let tagged = ethernet(true, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
     assert_eq!(classify(&tagged), plain);
@@ -269,7 +272,7 @@ fn all_fragments_of_two_hosts_are_one_flow() {
 }
 
 #[test]
-fn short_and_strange_frames_are_best_effort() {
+fn short_and_malformed_frames_are_best_effort() {
     let full = ethernet(false, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
     for length in 0..14 + 20 {
         assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
@@ -281,7 +284,7 @@ fn short_and_strange_frames_are_best_effort() {
     for length in 0..14 + 40 {
         assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
     }
-    // Not the version that the Ethernet header promises, or a header that is too short to be one.
+    // A version that contradicts the Ethernet header, or a header that is too short.
     let strange = [
         ethernet(false, 0x0806, &ipv4(0x10, TCP, 0, 0, [1, 2])),
         ethernet(false, 0x0800, &ipv6(0x10, TCP, [1, 2])),
@@ -295,7 +298,7 @@ fn short_and_strange_frames_are_best_effort() {
 
 proptest! {
     #[test]
-    fn no_bytes_panic_and_every_priority_has_a_band(
+    fn any_bytes_have_a_valid_priority(
         head in prop::collection::vec(any::<u8>(), 0..14),
         ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), Just(0x8100), any::<u16>()],
         rest in prop::collection::vec(any::<u8>(), 0..80),
@@ -309,7 +312,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_without_a_link_header_is_what_it_is_with_one() {
+fn link_header_does_not_change_the_class() {
     let packets = [
         (0x0800, ipv4(0xb9, TCP, 0, 0, [4, 5])),
         (0x86dd, ipv6(0xb9, TCP, [4, 5])),

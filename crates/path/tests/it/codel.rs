@@ -7,7 +7,7 @@ use taut_path::{DropReason, Ecn};
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// A queue that a link takes a packet from at regular times.
+/// A queue from which a link takes a packet at regular intervals.
 struct Line {
     codel: Codel,
     books: Books,
@@ -15,9 +15,9 @@ struct Line {
     next_frame: u32,
     bytes: u32,
     ecn: Ecn,
-    /// What left, with the time.
+    /// Sent packets, with their times.
     sent: Vec<(u64, u32, Ecn)>,
-    /// When something was dropped or marked.
+    /// Times of drops and marks.
     signals_ns: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ impl Line {
         }
     }
 
-    /// Keeps `backlog_packets` waiting and takes one each `step_ns` for `length_ns`.
+    /// Keeps `backlog_packets` queued and sends one per `step_ns` for `length_ns`.
     fn hold(&mut self, backlog_packets: u32, step_ns: u64, length_ns: u64) {
         let end_ns = self.now_ns + length_ns;
         while self.now_ns < end_ns {
@@ -71,7 +71,7 @@ impl Line {
         }
     }
 
-    /// Takes one packet each `step_ns` until none is left.
+    /// Sends one packet per `step_ns` until none is left.
     fn drain(&mut self, step_ns: u64) {
         while self.codel.backlog().packets > 0 {
             self.now_ns += step_ns;
@@ -80,8 +80,8 @@ impl Line {
     }
 }
 
-/// The times of the RFC: the first `above` an interval after packets began to wait too long, each
-/// other interval / sqrt(count) after the one before, starting with a count of `count`.
+/// The times of the RFC: the first signal one interval after packets began to wait too long, each
+/// further one interval / sqrt(count) later, starting with `count`.
 fn signal_times(first_ns: f64, interval_ns: f64, count: u32, end_ns: f64) -> Vec<f64> {
     let mut times = vec![first_ns];
     let mut next_ns = first_ns + interval_ns / f64::from(count).sqrt();
@@ -95,7 +95,7 @@ fn signal_times(first_ns: f64, interval_ns: f64, count: u32, end_ns: f64) -> Vec
     times
 }
 
-/// Each signal comes with the first dequeue at or after its time. Each step of the control law may
+/// Each signal comes with the first dequeue at or after its time. Each step of the control law can
 /// be up to 1 ns early.
 fn assert_times(signals_ns: &[u64], expected_ns: &[f64], step_ns: u64) {
     assert_eq!(signals_ns.len(), expected_ns.len());
@@ -109,7 +109,7 @@ fn assert_times(signals_ns: &[u64], expected_ns: &[f64], step_ns: u64) {
 }
 
 #[test]
-fn drops_come_at_the_times_of_the_control_law() {
+fn drops_follow_the_control_law() {
     let step_ns = 50_000;
     for (target_ns, interval_ns) in [(5 * MS, 100 * MS), (MS, 17 * MS), (700_000, 333 * MS)] {
         let mut line = Line::new(CodelConfig {
@@ -117,9 +117,9 @@ fn drops_come_at_the_times_of_the_control_law() {
             interval_ns,
             ..CodelConfig::default()
         });
-        // 400 packets at one in 50 us wait 20 ms, always.
+        // 400 packets at one per 50 us always wait 20 ms.
         line.hold(400, step_ns, 3 * S);
-        // Packets wait for more and more until the first reached its target: that starts it.
+        // Sojourn times rise until a packet reaches the target, which starts the interval.
         let above_ns = 5 * S + target_ns.next_multiple_of(step_ns);
         let first_ns = (above_ns + interval_ns).next_multiple_of(step_ns) as f64;
         let end_ns = (5 * S + 3 * S) as f64;
@@ -136,7 +136,7 @@ fn drops_come_at_the_times_of_the_control_law() {
 }
 
 #[test]
-fn what_a_slow_link_owes_is_dropped_at_once() {
+fn overdue_drops_happen_at_once() {
     let mut line = Line::new(CodelConfig::default());
     line.hold(400, 50_000, 500 * MS);
     let before = line.signals_ns.len() as u32;
@@ -147,22 +147,23 @@ fn what_a_slow_link_owes_is_dropped_at_once() {
     line.dequeue();
     let expected = signal_times(first_ns, law_ns, 1, end_ns).len() as u32 - before;
     assert!(expected > 5);
-    let owed = line.signals_ns.iter().filter(|&&at| at == line.now_ns);
-    assert_eq!(owed.count() as u32, expected);
+    let overdue = line.signals_ns.iter().filter(|&&at| at == line.now_ns);
+    assert_eq!(overdue.count() as u32, expected);
 }
 
 #[test]
-fn a_packet_below_the_target_ends_dropping() {
+fn packet_below_the_target_ends_dropping() {
     let mut line = Line::new(CodelConfig::default());
     line.hold(400, 50_000, 500 * MS);
     line.drain(1);
     let drops = line.books.dropped.len();
-    // 3 ms of waiting: below the target for ever.
+    // 3 ms of sojourn time: below the target permanently.
     line.hold(60, 50_000, 2 * S);
     assert_eq!(line.books.dropped.len(), drops);
 }
 
-/// Overload for `first_ns`, a pause, and overload again: the times of the second round's signals.
+/// Overload for `first_ns`, a pause, and overload again. Returns the times of the second series of
+/// signals.
 fn second_round(pause_ns: u64) -> (usize, Vec<u64>) {
     let mut line = Line::new(CodelConfig::default());
     line.hold(400, 50_000, 900 * MS);
@@ -176,9 +177,9 @@ fn second_round(pause_ns: u64) -> (usize, Vec<u64>) {
 }
 
 #[test]
-fn dropping_resumes_at_its_rate_when_it_ended_shortly_before() {
+fn dropping_resumes_at_its_recent_rate() {
     let (first, again) = second_round(MS);
-    // Not the first of the round, which set the count to 1: only what was added since.
+    // Not the first signal, which set the count to 1: only later increments.
     let count = first as u32 - 1;
     assert!(count > 10);
     let expected = signal_times(105e6, 100e6, count, 400e6);
@@ -186,13 +187,13 @@ fn dropping_resumes_at_its_rate_when_it_ended_shortly_before() {
 }
 
 #[test]
-fn dropping_starts_anew_when_it_ended_long_before() {
+fn dropping_restarts_after_a_long_pause() {
     let (_, again) = second_round(1_700 * MS);
     assert_times(&again, &signal_times(105e6, 100e6, 1, 400e6), 50_000);
 }
 
 #[test]
-fn nothing_is_remembered_across_an_empty_queue() {
+fn empty_queue_clears_the_interval() {
     for pause_ns in [0, MS, 100 * S] {
         let mut line = Line::new(CodelConfig::default());
         line.hold(400, 50_000, 104 * MS);
@@ -200,20 +201,20 @@ fn nothing_is_remembered_across_an_empty_queue() {
         line.drain(1);
         line.now_ns += pause_ns;
         line.hold(400, 50_000, 104 * MS);
-        assert_eq!(line.books.dropped, [], "an interval begins anew");
+        assert_eq!(line.books.dropped, [], "a new interval begins");
         line.hold(400, 50_000, 2 * MS);
         assert_eq!(line.books.dropped.len(), 1);
     }
 }
 
 #[test]
-fn dropping_does_not_outlive_an_empty_queue() {
+fn empty_queue_ends_dropping() {
     let mut line = Line::new(CodelConfig::default());
     line.hold(400, 50_000, 600 * MS);
     line.drain(1);
     let drops = line.books.dropped.len();
     assert!(drops > 5, "it was dropping when the queue ran empty");
-    // The first packets to come waited long each, but nobody knows yet for how long.
+    // The first new packets waited long, but for less than an interval.
     line.now_ns += S;
     line.enqueue(100);
     line.now_ns += 50 * MS;
@@ -223,8 +224,8 @@ fn dropping_does_not_outlive_an_empty_queue() {
 }
 
 #[test]
-fn a_queue_of_one_mtu_is_exempt_however_long_it_waits() {
-    // One full frame is left behind the one that is taken, and each waits 16 ms.
+fn queue_of_one_mtu_is_exempt() {
+    // One full frame remains behind the one that is sent, and each waits 16 ms.
     let exempt = |bytes| {
         let mut line = Line::new(CodelConfig::default());
         line.bytes = bytes;
@@ -236,7 +237,7 @@ fn a_queue_of_one_mtu_is_exempt_however_long_it_waits() {
 }
 
 #[test]
-fn ecn_marks_what_allows_it_and_drops_what_does_not() {
+fn ecn_marks_capable_packets_and_drops_others() {
     let ecn = CodelConfig {
         ecn: true,
         ..CodelConfig::default()
@@ -254,8 +255,8 @@ fn ecn_marks_what_allows_it_and_drops_what_does_not() {
     assert_eq!(marking.signals_ns, dropping.signals_ns, "at the same times");
     let marked = marking.sent.iter().filter(|sent| sent.2 == Ecn::Marked);
     let marked: Vec<u32> = marked.map(|sent| sent.1).collect();
-    assert_eq!(marked, marking.books.marked, "the marked packets go on");
-    // Marked before: nothing to add, and nothing to drop.
+    assert_eq!(marked, marking.books.marked, "marked packets are sent");
+    // Marked before: neither marked again nor dropped.
     let before = run(ecn, Ecn::Marked);
     assert_eq!(before.signals(), 0);
     let off = run(CodelConfig::default(), Ecn::Capable);
@@ -264,7 +265,7 @@ fn ecn_marks_what_allows_it_and_drops_what_does_not() {
 }
 
 #[test]
-fn the_threshold_marks_every_packet_that_waited_longer() {
+fn threshold_marks_every_late_packet() {
     let mut line = Line::new(CodelConfig {
         ce_threshold_ns: Some(MS),
         ..CodelConfig::default()
@@ -285,7 +286,7 @@ fn the_threshold_marks_every_packet_that_waited_longer() {
 }
 
 #[test]
-fn a_full_codel_drops_at_its_tail() {
+fn full_codel_drops_at_its_tail() {
     let mut codel = Codel::new(3, CodelConfig::default());
     let mut books = Books::default();
     for frame in 0..5 {

@@ -1,4 +1,5 @@
-//! Whatever is done to a queue, in any order: every packet ends exactly once, and all books agree.
+//! For any sequence of operations on a queue: every packet ends exactly once, and all counters
+//! agree.
 
 use crate::support::names::small_disciplines_and;
 use crate::support::{Books, FakeRing, packet};
@@ -47,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Settings {
     burst_packets: u32,
     budget_packets: u32,
-    cadence_ns: u64,
+    coalesce_ns: u64,
 }
 
 struct World<L: Limit> {
@@ -55,9 +56,9 @@ struct World<L: Limit> {
     books: Books,
     now_ns: u64,
     frames: u32,
-    refused: u64,
+    rejected: u64,
     resets: u64,
-    /// The largest that was enqueued and can be counted.
+    /// The largest enqueued packet that can be counted.
     largest_bytes: u32,
 }
 
@@ -67,8 +68,8 @@ impl<L: Limit> World<L> {
             restart_slots: Some(7),
             burst_packets: settings.burst_packets,
             reap_budget_packets: settings.budget_packets,
-            cadence_ns: settings.cadence_ns,
-            // What wakes the queue is then the cadence alone.
+            coalesce_ns: settings.coalesce_ns,
+            // Only the coalescer sets the wake-up time then.
             stall_threshold_ns: 0,
             ..QueueConfig::default()
         };
@@ -84,7 +85,7 @@ impl<L: Limit> World<L> {
             books: Books::default(),
             now_ns: 0,
             frames: 0,
-            refused: 0,
+            rejected: 0,
             resets: 0,
             largest_bytes: 0,
         }
@@ -119,20 +120,20 @@ impl<L: Limit> World<L> {
                     Ok(()) => self.frames += 1,
                     Err(no_room) => {
                         assert_eq!(no_room.0.into_frame().index(), self.frames);
-                        self.refused += 1;
+                        self.rejected += 1;
                     }
                 }
             }
             Step::Run => {
-                // Whatever stopped it: it may be run again at any time.
+                // It may be run at any time, whatever stopped it.
                 let _ = self.queue.run(now_ns, &mut self.books);
             }
             Step::Finish(count) => self.queue.device_mut().finish(count),
-            // A failed reaping is part of the game; wrong books are not.
+            // A failed reap is allowed here; a wrong ledger is not.
             Step::Complete => {
-                let round = self.queue.complete(now_ns, &mut self.books);
+                let batch = self.queue.complete(now_ns, &mut self.books);
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -178,10 +179,10 @@ impl<L: Limit> World<L> {
         }
     }
 
-    /// With a device that works again, everything that waits gets out.
+    /// With a working device, every queued packet is sent.
     fn drain(&mut self) {
         self.drain_device();
-        // Bytes that a cadence holds back are told of in the end.
+        // Bytes pending in the coalescer are reported at its wake-up time.
         if let Some(wakeup_ns) = self.queue.next_wakeup() {
             self.now_ns = self.now_ns.max(wakeup_ns);
             self.complete();
@@ -195,8 +196,8 @@ impl<L: Limit> World<L> {
     }
 
     fn complete(&mut self) {
-        let round = self.queue.complete(self.now_ns, &mut self.books);
-        round.expect("the device works again");
+        let batch = self.queue.complete(self.now_ns, &mut self.books);
+        batch.expect("the device works again");
     }
 
     fn drain_device(&mut self) {
@@ -216,7 +217,7 @@ impl<L: Limit> World<L> {
     }
 }
 
-/// Disciplines that fill and lose packets at both ends, besides each with its default settings.
+/// Disciplines that overflow and drop packets at both ends, in addition to the default settings.
 const DISCIPLINES: [&str; 3] = [
     "pfifo_fast limit 5 total",
     "codel limit 9 target 500us interval 1ms ecn",
@@ -235,15 +236,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_packet_ends_exactly_once_and_all_books_agree(
+    fn every_packet_ends_once_and_counters_agree(
         steps in prop::collection::vec(step(), 1..250),
         burst_packets in 1u32..6,
         budget_packets in 1u32..8,
         depth in 1u32..9,
         bytes in 0u32..20_000,
-        cadence_ns in prop_oneof![Just(0u64), 1u64..3_000_000],
+        coalesce_ns in prop_oneof![Just(0u64), 1u64..3_000_000],
     ) {
-        let settings = Settings { burst_packets, budget_packets, cadence_ns };
+        let settings = Settings { burst_packets, budget_packets, coalesce_ns };
         for discipline in &small_disciplines_and(&DISCIPLINES) {
             play(Fixed::off(), discipline, settings, &steps);
             play(Fixed::bytes(bytes), discipline, settings, &steps);

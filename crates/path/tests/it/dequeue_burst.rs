@@ -1,11 +1,11 @@
-//! Packets that leave a discipline together leave it as they would one by one, and those of a
-//! discipline that is taken down leave it unjudged.
+//! A burst of packets leaves a discipline as single packets do, and a closed discipline drops its
+//! packets without a decision.
 
 use proptest::prelude::*;
 use taut_path::qdisc::{Burst, DISCIPLINES, Qdisc, by_name};
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
-/// What happened to a packet, by its frame.
+/// The fate of a packet, by its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Sent(u32, Ecn),
@@ -13,15 +13,15 @@ enum Fate {
     Marked(u32),
 }
 
-/// Everything that a discipline did, in order.
+/// All actions of a discipline, in order.
 #[derive(Debug, Default)]
-struct Diary {
+struct Record {
     fates: Vec<Fate>,
-    /// Packets that may still be pushed.
+    /// Packets that can still be pushed.
     room: usize,
 }
 
-impl Diary {
+impl Record {
     fn send(&mut self, packet: Packet) {
         let ecn = packet.ecn();
         self.fates
@@ -29,7 +29,7 @@ impl Diary {
     }
 }
 
-impl PacketSink for Diary {
+impl PacketSink for Record {
     fn freed(&mut self, _packet: Packet) {
         panic!("a discipline sends nothing by itself");
     }
@@ -44,7 +44,7 @@ impl PacketSink for Diary {
     }
 }
 
-impl Burst for Diary {
+impl Burst for Record {
     fn push(&mut self, packet: Packet) -> bool {
         assert!(self.room > 0, "pushed into a full burst");
         self.room -= 1;
@@ -74,13 +74,13 @@ fn ecn_of(class: u8) -> Ecn {
 }
 
 fn packet(frame: usize, bytes: u32, class: u8) -> Packet {
-    let mut packet = Packet::new(Frame::new(frame as u32), bytes).with_memory(bytes + 700);
+    let mut packet = Packet::new(Frame::new(frame as u32), bytes).with_charge(bytes + 700);
     (packet.priority, packet.flow) = (class, (class % 7).into());
     packet.set_ecn(ecn_of(class));
     packet
 }
 
-/// Every discipline, also with such parameters that packets are dropped and marked in every way.
+/// Every discipline, also with parameters that cause all kinds of drops and marks.
 fn disciplines() -> impl Iterator<Item = &'static str> {
     let plain = DISCIPLINES.iter().map(|discipline| discipline.name);
     plain.chain([
@@ -94,67 +94,67 @@ fn disciplines() -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// The same steps for two of a discipline, which dequeue in ways of their own.
-fn run(text: &str, steps: &[Step], dequeue: fn(&mut dyn Qdisc, u64, &mut Diary)) -> Vec<Fate> {
+/// Runs the same steps with one way to dequeue.
+fn run(text: &str, steps: &[Step], dequeue: fn(&mut dyn Qdisc, u64, &mut Record)) -> Vec<Fate> {
     let mut discipline = by_name(text).expect(text);
-    let mut diary = Diary::default();
+    let mut record = Record::default();
     let mut now_ns = 0;
     for (frame, step) in steps.iter().enumerate() {
         match *step {
             Step::Enqueue { bytes, class } => {
-                discipline.enqueue(packet(frame, bytes, class), now_ns, &mut diary);
+                discipline.enqueue(packet(frame, bytes, class), now_ns, &mut record);
             }
             Step::Dequeue { packets } => {
-                diary.room = packets;
-                dequeue(&mut *discipline, now_ns, &mut diary);
+                record.room = packets;
+                dequeue(&mut *discipline, now_ns, &mut record);
             }
             Step::Wait { ns } => now_ns += ns,
         }
     }
-    diary.room = usize::MAX;
-    dequeue(&mut *discipline, now_ns, &mut diary);
+    record.room = usize::MAX;
+    dequeue(&mut *discipline, now_ns, &mut record);
     assert_eq!(discipline.backlog().packets, 0, "{text}");
-    diary.fates
+    record.fates
 }
 
-fn one_by_one(discipline: &mut dyn Qdisc, now_ns: u64, diary: &mut Diary) {
-    while diary.room > 0 {
-        let Some(packet) = discipline.dequeue(now_ns, diary) else {
+fn one_by_one(discipline: &mut dyn Qdisc, now_ns: u64, record: &mut Record) {
+    while record.room > 0 {
+        let Some(packet) = discipline.dequeue(now_ns, record) else {
             break;
         };
-        diary.room -= 1;
-        diary.send(packet);
+        record.room -= 1;
+        record.send(packet);
     }
 }
 
 proptest! {
     #[test]
-    fn a_burst_is_what_repeated_dequeueing_gives(
+    fn burst_equals_repeated_dequeues(
         steps in prop::collection::vec(step(), 1..400),
     ) {
         for text in disciplines() {
-            let bursts = run(text, &steps, |discipline, now_ns, diary| {
-                discipline.dequeue_burst(now_ns, diary);
+            let bursts = run(text, &steps, |discipline, now_ns, record| {
+                discipline.dequeue_burst(now_ns, record);
             });
             prop_assert_eq!(bursts, run(text, &steps, one_by_one), "{}", text);
         }
     }
 
     #[test]
-    fn draining_hands_over_every_packet_and_judges_none(
+    fn drain_returns_every_packet_without_drops(
         before in prop::collection::vec(step(), 1..200),
         after in prop::collection::vec(step(), 1..100),
     ) {
         for text in disciplines() {
             let mut discipline = by_name(text).expect(text);
-            let mut diary = Diary { room: 3, ..Diary::default() };
+            let mut record = Record { room: 3, ..Record::default() };
             for (frame, step) in before.iter().enumerate() {
                 if let Step::Enqueue { bytes, class } = *step {
-                    discipline.enqueue(packet(frame, bytes, class), 0, &mut diary);
+                    discipline.enqueue(packet(frame, bytes, class), 0, &mut record);
                 }
             }
-            // It is in the middle of a turn, and everything has waited for far too long.
-            discipline.dequeue_burst(1_000_000_000, &mut diary);
+            // In the middle of a turn, with all packets late.
+            discipline.dequeue_burst(1_000_000_000, &mut record);
             let waiting = discipline.backlog();
             let (mut packets, mut bytes) = (0, 0);
             discipline.drain(&mut |packet| {
@@ -165,32 +165,32 @@ proptest! {
                     _ => panic!("never enqueued"),
                 };
                 let marked = Fate::Marked(packet.frame().index());
-                assert!(packet.ecn() == ecn_of(class) || diary.fates.contains(&marked));
+                assert!(packet.ecn() == ecn_of(class) || record.fates.contains(&marked));
                 drop(packet.into_frame());
             });
             prop_assert_eq!((packets, bytes), (waiting.packets, waiting.bytes), "{}", text);
             prop_assert_eq!(discipline.backlog(), Default::default(), "{}", text);
-            // It is as good as new: nothing of what was learnt before decides about the others.
+            // It works as a new one: no earlier state decides about later packets.
             for (frame, step) in after.iter().enumerate() {
                 if let Step::Enqueue { bytes, class } = *step {
-                    discipline.enqueue(packet(frame, bytes, class), 1_000_000_000, &mut diary);
+                    discipline.enqueue(packet(frame, bytes, class), 1_000_000_000, &mut record);
                 }
             }
-            diary.fates.clear();
-            diary.room = usize::MAX;
+            record.fates.clear();
+            record.room = usize::MAX;
             let waiting = discipline.backlog().packets;
-            discipline.dequeue_burst(1_000_000_000, &mut diary);
+            discipline.dequeue_burst(1_000_000_000, &mut record);
             let sent = |fate: &&Fate| matches!(fate, Fate::Sent(..));
-            prop_assert_eq!(diary.fates.iter().filter(sent).count() as u64, waiting, "{}", text);
-            prop_assert_eq!(diary.fates.len() as u64, waiting, "{}", text);
+            prop_assert_eq!(record.fates.iter().filter(sent).count() as u64, waiting, "{}", text);
+            prop_assert_eq!(record.fates.len() as u64, waiting, "{}", text);
         }
     }
 }
 
-/// Pings beside a bulk transfer: each waits longer than the target, but nothing waits behind it.
-/// An interval that outlived the empty queue would be over when the next ones come.
+/// Pings next to a bulk transfer: each waits longer than the target, but nothing waits behind it.
+/// An interval that outlived the empty queue would expire at the next pings.
 #[test]
-fn codel_forgets_above_target_since_when_a_flows_queue_becomes_empty() {
+fn empty_flow_queue_clears_codel_state() {
     const MS: u64 = 1_000_000;
     for (text, ping_packets, ping_bytes) in [
         ("fq_codel", 1, 98),
@@ -199,17 +199,17 @@ fn codel_forgets_above_target_since_when_a_flows_queue_becomes_empty() {
         ("codel", 2, 9_000),
     ] {
         let mut discipline = by_name(text).expect(text);
-        let mut diary = Diary::default();
+        let mut record = Record::default();
         for ping in 0..200 {
             let now_ns = ping * 150 * MS;
             for _ in 0..ping_packets {
-                discipline.enqueue(packet(ping as usize, ping_bytes, 6), now_ns, &mut diary);
+                discipline.enqueue(packet(ping as usize, ping_bytes, 6), now_ns, &mut record);
             }
-            diary.room = usize::MAX;
-            discipline.dequeue_burst(now_ns + 20 * MS, &mut diary);
+            record.room = usize::MAX;
+            discipline.dequeue_burst(now_ns + 20 * MS, &mut record);
         }
-        assert_eq!(diary.fates.len() as u64, 200 * ping_packets, "{text}");
+        assert_eq!(record.fates.len() as u64, 200 * ping_packets, "{text}");
         let sent = |fate: &Fate| matches!(fate, Fate::Sent(_, Ecn::NotCapable));
-        assert!(diary.fates.iter().all(sent), "{text}");
+        assert!(record.fates.iter().all(sent), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The disciplines, and the names under which they are chosen.
+//! The disciplines and their names.
 
 use crate::support::{Books, packet};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use taut_path::qdisc::{
 };
 use taut_path::{DropReason, Ecn, Packet};
 
-/// Priority to band, as the kernel's pfifo_fast is documented to map it.
+/// Priority to band, as documented for the kernel's pfifo_fast.
 const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 fn with_priority(frame: u32, priority: u8) -> Packet {
@@ -26,10 +26,10 @@ fn dequeue_all(discipline: &mut dyn Qdisc) -> Vec<u32> {
 }
 
 #[test]
-fn each_priority_has_its_band_and_higher_bands_go_first() {
+fn priorities_have_bands_and_higher_bands_precede() {
     let mut discipline = PfifoFast::new(100, BandLimit::Each);
     let mut books = Books::default();
-    // Twice around, so that the order within a band shows as well.
+    // Twice, so that the order within a band is tested as well.
     for frame in 0..32 {
         discipline.enqueue(with_priority(frame, (frame % 16) as u8), 0, &mut books);
     }
@@ -39,7 +39,7 @@ fn each_priority_has_its_band_and_higher_bands_go_first() {
 }
 
 #[test]
-fn a_packet_of_a_higher_band_overtakes_at_once() {
+fn packet_of_a_higher_band_overtakes() {
     let mut discipline = PfifoFast::new(100, BandLimit::Each);
     let mut books = Books::default();
     for frame in 0..3 {
@@ -52,7 +52,7 @@ fn a_packet_of_a_higher_band_overtakes_at_once() {
     assert_eq!(dequeue_all(&mut discipline), [4, 3, 1, 2]);
 }
 
-/// Which frames of 3 for each band, of a limit of 2, are dropped.
+/// Returns the dropped frames of 3 per band, with a limit of 2.
 fn dropped(scope: BandLimit) -> Vec<(u32, DropReason)> {
     let mut discipline = PfifoFast::new(2, scope);
     let mut books = Books::default();
@@ -61,17 +61,13 @@ fn dropped(scope: BandLimit) -> Vec<(u32, DropReason)> {
         let accepts = discipline.accepts(&packet);
         let before = books.dropped.len();
         discipline.enqueue(packet, 0, &mut books);
-        assert_eq!(
-            accepts,
-            books.dropped.len() == before,
-            "accepts told the truth"
-        );
+        assert_eq!(accepts, books.dropped.len() == before, "accepts was right");
     }
     books.dropped
 }
 
 #[test]
-fn the_limit_holds_for_each_band_or_for_all_together() {
+fn limit_applies_per_band_or_in_total() {
     let full = |frames: &[u32]| -> Vec<_> {
         let full = |&frame| (frame, DropReason::QueueFull);
         frames.iter().map(full).collect()
@@ -81,7 +77,7 @@ fn the_limit_holds_for_each_band_or_for_all_together() {
 }
 
 #[test]
-fn a_full_fifo_drops_at_its_tail() {
+fn full_fifo_drops_at_its_tail() {
     let mut discipline = Fifo::new(3);
     let mut books = Books::default();
     for frame in 0..5 {
@@ -92,7 +88,7 @@ fn a_full_fifo_drops_at_its_tail() {
     assert_eq!(dequeue_all(&mut discipline), [0, 1, 2]);
 }
 
-/// How many packets of one priority, and of all, a discipline holds.
+/// Returns the capacity for packets of one priority, and of all.
 fn holds(text: &str) -> (u64, u64) {
     let fill = |priorities: &[u8]| {
         let mut discipline = by_name(text).expect(text);
@@ -107,7 +103,7 @@ fn holds(text: &str) -> (u64, u64) {
 }
 
 #[test]
-fn disciplines_are_made_by_the_names_of_tc() {
+fn disciplines_have_the_names_of_tc() {
     assert_eq!(holds("pfifo_fast"), (1_000, 3_000));
     assert_eq!(holds("pfifo_fast total"), (1_000, 1_000));
     assert_eq!(holds("pfifo_fast limit 7"), (7, 21));
@@ -120,7 +116,7 @@ fn disciplines_are_made_by_the_names_of_tc() {
 }
 
 #[test]
-fn each_parameter_is_spelled_out_and_read_again() {
+fn every_parameter_is_written_and_parsed() {
     let cases = [
         ("pfifo", "pfifo limit 1000"),
         ("pfifo_fast", "pfifo_fast limit 1000"),
@@ -149,7 +145,7 @@ fn each_parameter_is_spelled_out_and_read_again() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_at_its_place() {
+fn syntax_error_of_a_discipline_has_a_position() {
     let cases = [
         ("", 1, "unknown discipline"),
         ("   ", 1, "unknown discipline"),
@@ -197,7 +193,7 @@ fn what_is_not_understood_is_refused_at_its_place() {
     assert!(by_name("\u{2003}pfifo\u{3000}limit\u{a0}1").is_ok());
 }
 
-/// Words that disciplines know, values of all kinds, and nonsense.
+/// Keywords of disciplines, values of all kinds, and nonsense.
 fn word() -> impl Strategy<Value = String> {
     const KNOWN: [&str; 11] = [
         "limit",
@@ -221,7 +217,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_discipline_marks_by_ecn_or_by_its_threshold() {
+fn discipline_marks_by_ecn_or_threshold() {
     for text in [
         "fq_codel",
         "codel ecn",
@@ -243,7 +239,7 @@ fn a_discipline_marks_by_ecn_or_by_its_threshold() {
 
 proptest! {
     #[test]
-    fn no_text_panics_and_each_position_is_in_it(
+    fn any_text_parses_or_has_an_error_position(
         name in "(pfifo|pfifo_fast|codel|fq_codel|\\PC{0,3})",
         words in prop::collection::vec(word(), 0..9),
         spaces in "[ \t\n\u{3000}\u{2003}\u{85}]{1,3}",
@@ -263,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn what_went_in_comes_out_or_is_dropped_or_waits(
+    fn packets_are_sent_dropped_or_queued(
         steps in prop::collection::vec(random_step(), 1..300),
         limit in 1u32..20,
     ) {
@@ -271,16 +267,18 @@ proptest! {
             let text = format!("{parameters} limit {limit}");
             let mut discipline = by_name(&text).expect(&text);
             let mut books = Books::default();
-            let (mut went_in, mut came_out, mut now_ns) = (Backlog::default(), Backlog::default(), 0);
+            let (mut went_in, mut came_out) = (Backlog::default(), Backlog::default());
+            let mut now_ns = 0;
             let mut frames = Vec::new();
             for (frame, step) in steps.iter().enumerate() {
                 now_ns += step.wait_ns;
                 let ended = books.dropped.len();
                 if step.enqueue {
                     let packet = packet(frame as u32, step.bytes);
-                    let mut packet = packet.with_memory(step.bytes + 700);
+                    let mut packet = packet.with_charge(step.bytes + 700);
                     (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
-                    packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3]);
+                    let ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked];
+                    packet.set_ecn(ecn[step.class as usize % 3]);
                     count(&mut went_in, step.bytes.max(1));
                     let accepts = discipline.accepts(&packet);
                     discipline.enqueue(packet, now_ns, &mut books);
@@ -308,7 +306,7 @@ proptest! {
     }
 }
 
-/// A discipline, and with such parameters that its packets are lost in every way it has.
+/// A discipline with parameters that cause all kinds of drops.
 fn variants(name: &str) -> Vec<String> {
     let parameters: &[&str] = match name {
         "pfifo_fast" => &["", " total"],

@@ -1,4 +1,4 @@
-//! FQ-CoDel against RFC 8290: whose turn it is, and who loses when there is too much.
+//! FQ-CoDel against RFC 8290: the order of flows, and the drops of an overflow.
 
 use crate::support::{Books, packet};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use taut_path::{DropReason, Ecn, Packet};
 const MS: u64 = 1_000_000;
 const SUPER_PACKET_BYTES: u32 = 65_536;
 
-/// Turns only: nothing waits too long.
+/// Scheduling only: no packet waits too long.
 fn patient() -> FqCodelConfig {
     FqCodelConfig {
         limit_packets: 100_000,
@@ -22,7 +22,7 @@ fn patient() -> FqCodelConfig {
     }
 }
 
-/// Flows that share no queue.
+/// Returns flows that do not share a queue.
 fn flows_apart(fq: &FqCodel, count: usize) -> Vec<u32> {
     let mut taken = std::collections::HashSet::new();
     (0..)
@@ -41,7 +41,7 @@ fn frame_of(packet: Packet) -> u32 {
     packet.into_frame().index()
 }
 
-/// Flows that always have something to send, and what each has sent.
+/// Flows with unlimited data, and the bytes that each has sent.
 struct Backlogged {
     fq: FqCodel,
     flows: Vec<u32>,
@@ -75,7 +75,7 @@ impl Backlogged {
         all
     }
 
-    /// Small and large packets, so that no average hides a difference.
+    /// Small and large packets, so that averages hide no difference.
     fn enqueue(&mut self, at: usize) {
         self.draw = self
             .draw
@@ -107,7 +107,7 @@ impl Backlogged {
         self.enqueue(at);
     }
 
-    /// By how much the flow that sent most is ahead of the one that sent least.
+    /// Returns the difference between the flows that sent most and least.
     fn ahead_bytes(&self) -> u64 {
         let (most, least) = (self.sent_bytes.iter().max(), self.sent_bytes.iter().min());
         most.zip(least).map_or(0, |(most, least)| most - least)
@@ -115,7 +115,7 @@ impl Backlogged {
 }
 
 #[test]
-fn a_thousand_flows_get_the_same_within_a_quantum_and_a_packet() {
+fn flows_are_fair_within_quantum_and_packet() {
     let mut all = Backlogged::new(1514, 1_000, (64, SUPER_PACKET_BYTES), 7);
     for _ in 0..20_000 {
         all.dequeue();
@@ -128,7 +128,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_flow_is_ever_ahead_by_more_than_a_quantum_and_a_packet(
+    fn no_flow_exceeds_quantum_plus_packet(
         quantum in prop_oneof![Just(256u32), Just(1_514), 256u32..70_000],
         flows in 2usize..40,
         least in 1u32..2_000,
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn a_flow_that_begins_to_send_goes_first() {
+fn new_flow_is_served_first() {
     let mut all = Backlogged::new(1514, 200, (1514, 1514), 1);
     for _ in 0..1_000 {
         all.dequeue();
@@ -153,10 +153,13 @@ fn a_flow_that_begins_to_send_goes_first() {
     let mut books = Books::default();
     for _ in 0..50 {
         all.fq.enqueue(of_flow(sparse, 100), 0, &mut books);
-        let next = all.fq.dequeue(0, &mut books).expect("it is there");
+        let next = all
+            .fq
+            .dequeue(0, &mut books)
+            .expect("a packet of the new flow");
         assert_eq!(next.flow, sparse);
         drop(next.into_frame());
-        // It is gone from the lists only after the others had a turn.
+        // It leaves the lists only after the others had a turn.
         for _ in 0..400 {
             all.dequeue();
         }
@@ -164,7 +167,7 @@ fn a_flow_that_begins_to_send_goes_first() {
 }
 
 #[test]
-fn flows_that_keep_beginning_do_not_starve_the_others() {
+fn recurring_new_flows_do_not_starve_others() {
     let mut fq = FqCodel::new(patient());
     let flows = flows_apart(&fq, 3);
     let (bulk, eager) = (flows[0], [flows[1], flows[2]]);
@@ -173,8 +176,8 @@ fn flows_that_keep_beginning_do_not_starve_the_others() {
     for _ in 0..200 {
         fq.enqueue(of_flow(bulk, 1514), 0, &mut books);
     }
-    // Two flows take turns with small packets: when one is found empty, within its first quantum,
-    // the other has just begun.
+    // Two flows alternate with small packets: when one is found empty, within its first quantum,
+    // the other has just become active.
     for step in 0..300 {
         fq.enqueue(of_flow(eager[step % 2], 100), 0, &mut books);
         let packet = fq.dequeue(0, &mut books).expect("there is one");
@@ -185,7 +188,7 @@ fn flows_that_keep_beginning_do_not_starve_the_others() {
     assert!(of_bulk >= 300 / 33, "{of_bulk} of 300");
 }
 
-/// A queue for 100 packets with what each of some flows has in it.
+/// A queue for 100 packets, with the packets of each flow.
 struct Full {
     fq: FqCodel,
     flows: Vec<u32>,
@@ -207,7 +210,7 @@ impl Full {
 
     fn enqueue(&mut self, flow: usize, packets: u32, bytes: u32, charge_bytes: u32) {
         for _ in 0..packets {
-            let mut packet = packet(self.next_frame, bytes).with_memory(charge_bytes);
+            let mut packet = packet(self.next_frame, bytes).with_charge(charge_bytes);
             packet.flow = self.flows[flow];
             self.next_frame += 1;
             let (before, accepts) = (self.books.dropped.len(), self.fq.accepts(&packet));
@@ -215,7 +218,7 @@ impl Full {
             assert_eq!(
                 accepts,
                 self.books.dropped.len() == before,
-                "accepts told the truth"
+                "accepts was right"
             );
         }
     }
@@ -226,7 +229,7 @@ impl Full {
 }
 
 #[test]
-fn a_full_queue_drops_half_of_the_fattest_flow_from_its_head() {
+fn full_queue_drops_half_of_the_longest_flow() {
     let mut full = Full::new(FqCodelConfig {
         limit_packets: 100,
         ..patient()
@@ -237,7 +240,7 @@ fn a_full_queue_drops_half_of_the_fattest_flow_from_its_head() {
     assert_eq!(full.dropped(), []);
     full.enqueue(3, 1, 64, 64);
     assert_eq!(full.dropped(), (60..70).collect::<Vec<_>>());
-    // 10,000 bytes are left of it, so that the third is the fattest now.
+    // 10,000 bytes of it remain, so the third flow is the longest now.
     full.enqueue(3, 9, 64, 64);
     assert_eq!(full.dropped().len(), 10, "there is room again");
     full.enqueue(3, 1, 64, 64);
@@ -252,7 +255,7 @@ fn a_full_queue_drops_half_of_the_fattest_flow_from_its_head() {
 
 proptest! {
     #[test]
-    fn whatever_was_done_before_the_fattest_flow_loses(
+    fn longest_flow_is_always_the_one_dropped(
         steps in prop::collection::vec((any::<bool>(), 0usize..8, 1u32..5_000), 1..400),
     ) {
         let mut fq = FqCodel::new(FqCodelConfig { limit_packets: 12, ..patient() });
@@ -270,11 +273,12 @@ proptest! {
                 let at = flows.iter().position(|&flow| flow == packet.flow).expect("ours");
                 prop_assert_eq!(waiting[at].remove(0).0, frame_of(packet));
             }
-            let fattest = waiting.iter().map(bytes_of).max().unwrap_or(0);
+            let longest = waiting.iter().map(bytes_of).max().unwrap_or(0);
             for (number, (frame, _)) in books.dropped.into_iter().enumerate() {
-                let holds = |queue: &Vec<(u32, u32)>| queue.first().is_some_and(|head| head.0 == frame);
+                let is_first = |head: &(u32, u32)| head.0 == frame;
+                let holds = |queue: &Vec<(u32, u32)>| queue.first().is_some_and(is_first);
                 let at = waiting.iter().position(holds).expect("the oldest of a flow");
-                prop_assert!(number > 0 || bytes_of(&waiting[at]) == fattest);
+                prop_assert!(number > 0 || bytes_of(&waiting[at]) == longest);
                 waiting[at].remove(0);
             }
         }
@@ -298,24 +302,24 @@ fn at_most_64_packets_are_dropped_at_once() {
     assert_eq!(
         full.dropped(),
         [1],
-        "even one that just came, if it is the fattest"
+        "even a new packet, if its flow is the longest"
     );
 }
 
 #[test]
-fn memory_is_limited_by_what_packets_charge() {
+fn memory_limit_counts_charges() {
     let mut full = Full::new(FqCodelConfig {
         memory_limit_bytes: 100_000,
         ..patient()
     });
-    // On the wire it is the smaller flow; in memory the larger.
+    // In bytes on the wire it is the smaller flow; in memory the larger.
     full.enqueue(0, 40, 64, 2_304);
     full.enqueue(1, 3, 1_514, 2_304);
     assert_eq!(full.dropped(), [], "43 packets charge 99,072");
     full.enqueue(1, 1, 1_514, 2_304);
     assert_eq!(full.dropped(), [40, 41], "half of 6,056 bytes");
     full.enqueue(0, 1, 64, 2_304);
-    // One bulk drop may not be enough: a large one comes, and every small one has to go for it.
+    // One bulk drop might not suffice: for a large packet, every small one has to be dropped.
     full.enqueue(2, 1, 60, 99_000);
     let (waiting, dropped) = (full.fq.backlog().packets, full.dropped().len() as u64);
     assert_eq!((waiting, waiting + dropped), (1, 46));
@@ -325,14 +329,14 @@ fn memory_is_limited_by_what_packets_charge() {
             .into_iter()
             .all(|reason| reason == DropReason::MemoryFull)
     );
-    // What charges more than all there may be cannot be kept at all.
+    // A packet with a charge above the limit can never be queued.
     full.enqueue(3, 1, 1_000, 100_001);
     assert_eq!(full.fq.backlog().packets, 1);
     assert_eq!(full.dropped().last(), Some(&46));
 }
 
 #[test]
-fn packets_without_bytes_are_found_when_they_must_go() {
+fn empty_packets_can_be_dropped() {
     let mut full = Full::new(FqCodelConfig {
         limit_packets: 9,
         ..patient()
@@ -345,7 +349,7 @@ fn packets_without_bytes_are_found_when_they_must_go() {
 }
 
 #[test]
-fn nothing_is_remembered_of_a_flow_that_was_dropped_empty() {
+fn flow_emptied_by_drops_has_no_state() {
     let config = FqCodelConfig {
         limit_packets: 3,
         codel: CodelConfig::default(),
@@ -354,17 +358,18 @@ fn nothing_is_remembered_of_a_flow_that_was_dropped_empty() {
     let mut full = Full::new(config);
     full.enqueue(0, 1, 3_000, 1);
     full.enqueue(0, 1, 60_000, 1);
-    // It waited too long, and there is more: an interval begins.
+    // It waited too long, and there are more: an interval begins.
     let first = full.fq.dequeue(10 * MS, &mut full.books);
     assert_eq!(first.map(frame_of), Some(0));
-    // Others push out the rest of it.
+    // Other flows push out its remaining packets.
     full.enqueue(1, 3, 100, 1);
     assert_eq!(full.dropped(), [1]);
     for frame in 2..5 {
         let other = full.fq.dequeue(11 * MS, &mut full.books);
         assert_eq!(other.map(frame_of), Some(frame));
     }
-    // Nothing waits, but its turn has not come since. Long after that interval it sends again, and waits too long for the first time.
+    // It is empty, but had no turn since. Long after that interval it sends again, and waits too
+    // long for the first time.
     full.enqueue(0, 2, 3_000, 1);
     let first = full.fq.dequeue(300 * MS, &mut full.books);
     assert_eq!(first.map(frame_of), Some(5));
@@ -372,7 +377,7 @@ fn nothing_is_remembered_of_a_flow_that_was_dropped_empty() {
 }
 
 #[test]
-fn each_flow_is_held_to_the_target_by_itself() {
+fn each_flow_has_its_own_target() {
     let mut fq = FqCodel::new(FqCodelConfig::default());
     let mut books = Books::default();
     let flows = flows_apart(&fq, 3);
@@ -385,7 +390,7 @@ fn each_flow_is_held_to_the_target_by_itself() {
         fq.enqueue(packet, now_ns, books);
         flow
     };
-    // Two flows keep 100 packets waiting, at one packet in 1 ms; the third sends one in 20 ms.
+    // Two flows keep 100 packets queued, at one packet per ms; the third sends one per 20 ms.
     for _ in 0..100 {
         send(&mut fq, 0, Ecn::Capable, 0, &mut books);
         send(&mut fq, 1, Ecn::NotCapable, 0, &mut books);
@@ -426,7 +431,7 @@ fn each_flow_is_held_to_the_target_by_itself() {
 }
 
 #[test]
-fn flows_spread_over_the_queues_and_the_seed_decides_how() {
+fn seed_changes_the_queues_of_flows() {
     let with_seed = |seed| {
         FqCodel::new(FqCodelConfig {
             seed,
@@ -434,7 +439,7 @@ fn flows_spread_over_the_queues_and_the_seed_decides_how() {
         })
     };
     let (one, other) = (with_seed(1), with_seed(2));
-    // A thousand neighbouring numbers thrown into 1,024 queues fill about 63 % of them.
+    // A thousand consecutive numbers hashed into 1,024 queues fill about 63 % of them.
     let mut queues: Vec<u32> = (0..1024).map(|flow| one.queue_of(flow)).collect();
     queues.sort_unstable();
     queues.dedup();

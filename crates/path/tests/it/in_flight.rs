@@ -1,4 +1,4 @@
-//! The store of what is between `submit` and `reap`.
+//! The storage between `submit` and `reap`.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,12 +15,12 @@ fn frames(completer: &mut InFlightCompleter) -> Vec<u32> {
     frames
 }
 
-fn refused(put: Result<(), Packet>) -> Option<u32> {
+fn rejected(put: Result<(), Packet>) -> Option<u32> {
     put.err().map(|packet| packet.into_frame().index())
 }
 
 #[test]
-fn packets_come_back_under_their_keys_in_any_order() {
+fn packets_return_under_their_keys_in_any_order() {
     let (mut sender, mut completer) = in_flight::split(4);
     for key in 0..4 {
         assert_eq!(sender.put(key, packet(10 + key, 100)), Ok(()));
@@ -31,7 +31,7 @@ fn packets_come_back_under_their_keys_in_any_order() {
 }
 
 #[test]
-fn a_key_that_is_not_in_flight_finds_nothing_and_counts_for_nothing() {
+fn absent_key_returns_nothing() {
     let (mut sender, mut completer) = in_flight::split(2);
     assert_eq!(completer.take(0), None, "never sent");
     sender.put(0, packet(7, 100)).expect("free");
@@ -44,24 +44,28 @@ fn a_key_that_is_not_in_flight_finds_nothing_and_counts_for_nothing() {
 }
 
 #[test]
-fn a_key_in_use_or_out_of_range_gives_the_packet_back() {
+fn invalid_key_returns_the_packet() {
     let (mut sender, mut completer) = in_flight::split(1);
     sender.put(0, packet(7, 100)).expect("free");
-    assert_eq!(refused(sender.put(0, packet(8, 50))), Some(8));
-    assert_eq!(refused(sender.put(1, packet(9, 50))), Some(9));
+    assert_eq!(rejected(sender.put(0, packet(8, 50))), Some(8));
+    assert_eq!(rejected(sender.put(1, packet(9, 50))), Some(9));
     let held = InRing {
         packets: 1,
         bytes: 100,
     };
-    assert_eq!(completer.in_ring(), held, "what was refused is not counted");
+    assert_eq!(
+        completer.in_ring(),
+        held,
+        "rejected packets are not counted"
+    );
     assert_eq!(frames(&mut completer), [7]);
     assert_eq!(sender.put(0, packet(8, 50)), Ok(()));
 }
 
 #[test]
-fn a_store_without_keys_holds_nothing() {
+fn store_without_keys_is_empty() {
     let (mut sender, mut completer) = in_flight::split(0);
-    assert_eq!(refused(sender.put(0, packet(7, 1))), Some(7));
+    assert_eq!(rejected(sender.put(0, packet(7, 1))), Some(7));
     assert_eq!((completer.take(0), sender.free()), (None, 0));
 }
 
@@ -78,7 +82,7 @@ fn taking_all_ends_every_packet_once() {
 }
 
 #[test]
-fn bytes_are_right_also_after_their_totals_wrapped() {
+fn bytes_are_right_after_totals_wrap() {
     let (mut sender, mut completer) = in_flight::split(2);
     for _ in 0..5 {
         sender.put(0, packet(0, 1 << 30)).expect("free");
@@ -90,9 +94,9 @@ fn bytes_are_right_also_after_their_totals_wrapped() {
 }
 
 #[test]
-fn a_packet_comes_back_with_all_that_was_set_of_it() {
+fn packet_returns_with_all_its_fields() {
     let all = |frame| {
-        let mut packet = packet(frame, 65_000).with_memory(70_000);
+        let mut packet = packet(frame, 65_000).with_charge(70_000);
         packet.flow = 0xDEAD_BEEF;
         packet.segmentation = Segmentation::new(66, 1_448);
         packet.priority = 13;
@@ -104,8 +108,8 @@ fn a_packet_comes_back_with_all_that_was_set_of_it() {
     assert_eq!(completer.take(0), Some(all(u32::MAX)));
 }
 
-/// The other thread finishes `packets` in pairs, each pair in reverse, and tells which keys are
-/// free. Returns the sum of their frames.
+/// Completes `packets` packets in pairs, each pair reversed, on the other thread, and sends the
+/// free keys. Returns the sum of the frames.
 fn finish(
     mut completer: InFlightCompleter,
     sent: &mpsc::Receiver<u32>,
@@ -138,7 +142,7 @@ fn send(
 }
 
 #[test]
-fn two_threads_lose_nothing_and_double_nothing() {
+fn two_threads_neither_lose_nor_duplicate() {
     const PACKETS: u32 = 20_000;
     let (sender, completer) = in_flight::split(6);
     let (sent, to_finish) = mpsc::channel();
@@ -155,7 +159,7 @@ fn two_threads_lose_nothing_and_double_nothing() {
 
 proptest! {
     #[test]
-    fn the_store_does_what_a_table_does(steps in prop::collection::vec((any::<bool>(), 0u32..10), 1..200)) {
+    fn store_equals_a_table(steps in prop::collection::vec((any::<bool>(), 0u32..10), 1..200)) {
         let (mut sender, mut completer) = in_flight::split(8);
         let mut table = [None; 8];
         for (number, (puts, key)) in (0..).zip(steps) {
@@ -172,7 +176,10 @@ proptest! {
                 prop_assert_eq!(taken, entry.and_then(Option::take));
             }
             let held = table.iter().flatten();
-            let expected = InRing { packets: held.clone().count() as u32, bytes: held.map(|number| number + 1).sum() };
+            let expected = InRing {
+                packets: held.clone().count() as u32,
+                bytes: held.map(|number| number + 1).sum(),
+            };
             prop_assert_eq!(completer.in_ring(), expected);
             prop_assert_eq!(sender.free(), 8 - expected.packets);
         }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use taut_path::{
-    AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, Split, TxRing,
+    AnyLimit, Completions, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, TxRing,
 };
 
 use crate::support::Random;
@@ -78,7 +78,9 @@ fn busy_percent(limit: &str, jump_ns: i64) -> u64 {
         now_ns: 0,
     };
     let limit: AnyLimit = limit.parse().expect("a limit");
-    let queue = Queue::builder_for(device).limit(limit).split(Split::Off);
+    let queue = Queue::builder_for(device)
+        .limit(limit)
+        .late_segmentation(LateSegmentation::Off);
     let mut queue = queue.build(0).expect("valid");
     let (mut random, mut offset_ns) = (Random(7), 5 * SECOND_NS);
     let mut busy_before_ns = 0;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_path::limit::{
-    Dynamic, Fixed, InPackets, InTime, LIMITS, Limit, LossBudget, NamedLimit, ParseLimitError,
-    Unit, Utilisation,
+    Dynamic, Fixed, LIMITS, Limit, LossBudget, NamedLimit, PacketUnits, ParseLimitError,
+    TimeCapped, Unit, Utilisation,
 };
 
 fn read(text: &str) -> AnyLimit {
@@ -27,12 +27,12 @@ fn limits_are_read_by_their_names() {
         ("taut:99.5%", AnyLimit::new(LossBudget::new(utilisation))),
         (
             "dql:packets",
-            AnyLimit::new(InPackets::new(Dynamic::default())),
+            AnyLimit::new(PacketUnits::new(Dynamic::default())),
         ),
         (
             "taut:99.5%:packets:2ms",
-            AnyLimit::new(InTime::new(
-                InPackets::new(LossBudget::new(utilisation)),
+            AnyLimit::new(TimeCapped::new(
+                PacketUnits::new(LossBudget::new(utilisation)),
                 2_000_000,
             )),
         ),

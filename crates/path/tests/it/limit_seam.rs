@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_dql::{Config, Error};
-use taut_path::knobs::Setting;
 use taut_path::limit::{CompletionBatch, Fixed, Limit, Needs, StandaloneLimit, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
+use taut_path::tunables::Setting;
 use taut_path::{Packet, PacketSink, Queue, Stop};
 
 /// One round, as far as these tests look at it.

@@ -1,8 +1,9 @@
-//! All tests of the crate but the model checks, in one binary: linking is what they wait for.
+//! All tests of the crate except the model checks, in one binary, because linking dominates their
+//! build time.
 #![cfg(not(loom))]
 #![allow(
     unused_must_use,
-    reason = "a test steps a queue often, and looks at what it says where that matters"
+    reason = "a test steps a queue often, and checks its results only where they matter"
 )]
 
 mod budget;
@@ -12,10 +13,11 @@ mod codel;
 mod conservation;
 mod dequeue_burst;
 mod disciplines;
-mod driver_misdeeds;
+mod driver_faults;
+mod early_completion;
 mod fq_codel;
 mod in_flight;
-mod knobs;
+mod late_segmentation;
 mod limit_clock;
 mod limit_counted;
 mod limit_late_thread;
@@ -29,24 +31,23 @@ mod marks;
 mod mock;
 mod no_allocation;
 mod pool;
-mod queue_cadence;
+mod queue_coalescing;
+mod queue_early_completion;
 mod queue_faults;
-mod queue_hasty;
 mod queue_many;
 mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
 mod rate;
 mod registry;
+mod segmentation_conservation;
+mod segmentation_rate;
 mod shaped;
-mod split;
-mod split_conservation;
-mod split_rate;
 mod support;
 mod trace;
-mod truth;
 mod tsq;
 mod tsq_conservation;
+mod tunables;
 mod two_threads;
 mod units;
 mod wrappers;

@@ -1,4 +1,4 @@
-//! A mark of the discipline is counted, told to the probe and the sink, and goes to the driver.
+//! A mark of the discipline is counted, reported to the probe and the sink, and submitted.
 
 use crate::support::{Books, FakeRing, packet};
 use taut_path::{AnyLimit, Ecn, Event, Probe, Queue, Stop};
@@ -15,7 +15,7 @@ impl Probe for Marks {
 }
 
 #[test]
-fn a_mark_is_counted_and_told_and_goes_to_the_driver() {
+fn mark_is_counted_reported_and_submitted() {
     let qdisc = "fq_codel ce_threshold 1ms".parse();
     let mut queue = Queue::builder_for(FakeRing::new(64))
         .qdisc(qdisc.expect("it is well formed"))
@@ -30,7 +30,7 @@ fn a_mark_is_counted_and_told_and_goes_to_the_driver() {
         queue.enqueue(packet, 0, &mut books);
     }
     assert_eq!(queue.run(1_000_001, &mut books), Stop::Idle);
-    // Frames 2 and 5 came with a mark: it stays, and is not ours.
+    // Frames 2 and 5 arrived with a mark, which is kept and not counted.
     assert_eq!(books.marked, [1, 4]);
     assert_eq!(queue.probe().0, [(1_000_001, 1), (1_000_001, 4)]);
     assert_eq!(queue.sender_counters().marked_packets, 2);

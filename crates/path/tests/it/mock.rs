@@ -1,4 +1,4 @@
-//! The device that a program plays itself.
+//! The device that a test controls.
 
 use std::thread;
 
@@ -48,7 +48,7 @@ impl Played {
 }
 
 #[test]
-fn the_device_sees_what_the_doorbell_showed_and_holds_still_until_told() {
+fn device_sees_packets_after_the_doorbell() {
     let (mut tx, completions, device) = mock::ring(4);
     tx.submit(packet(5, 100), 0).expect("room");
     assert!(device.sent().is_empty(), "before the doorbell");
@@ -59,31 +59,31 @@ fn the_device_sees_what_the_doorbell_showed_and_holds_still_until_told() {
 }
 
 #[test]
-fn packets_finish_in_the_order_that_the_device_says() {
+fn packets_complete_in_the_order_of_the_test() {
     let mut played = play(8, 1, 4);
     assert_eq!(played.run(), Stop::Idle);
-    assert!(played.device.finish_at(2));
-    assert!(!played.device.finish_at(3), "three are left");
-    assert_eq!(played.device.finish(2), 2);
+    assert!(played.device.complete_at(2));
+    assert!(!played.device.complete_at(3), "three are left");
+    assert_eq!(played.device.complete(2), 2);
     assert_eq!(played.complete(), Ok(3));
     assert_eq!(played.books.freed, [2, 0, 1]);
     assert_eq!(played.sent(), [3]);
 }
 
 #[test]
-fn packets_of_several_slots_fill_the_ring_sooner() {
+fn packets_of_several_slots_fill_the_ring() {
     let mut played = play(8, 3, 4);
     assert_eq!(played.run(), Stop::RingFull);
     assert_eq!(played.sent(), [0, 1]);
     assert_eq!(played.queue.device().0.slots_free(), 2);
-    played.device.finish(2);
+    played.device.complete(2);
     assert_eq!(played.complete(), Ok(2));
     assert_eq!(played.run(), Stop::RingFull);
     assert_eq!(played.device.submitted_to_full(), 0);
 }
 
 #[test]
-fn a_packet_for_a_full_ring_is_given_back_and_counted() {
+fn packet_for_a_full_ring_is_rejected() {
     let (mut tx, _completions, device) = mock::ring(1);
     tx.submit(packet(0, 1), 0).expect("room");
     let back = tx.submit(packet(1, 1), 0).expect_err("full");
@@ -94,43 +94,46 @@ fn a_packet_for_a_full_ring_is_given_back_and_counted() {
 }
 
 #[test]
-fn what_is_to_fail_fails_once_with_its_text() {
+fn injected_failure_happens_once_with_its_text() {
     let mut played = play(8, 1, 3);
-    played.device.refuse_next_submit();
+    played.device.reject_next_submit();
     played.device.fail_next_kick("no carrier");
     assert_eq!(played.run(), Stop::Failed(MockError("no carrier".into())));
     assert_eq!(played.run(), Stop::Idle);
     assert_eq!((played.books.dropped.len(), played.sent()), (1, vec![1, 2]));
-    played.device.finish(1);
+    played.device.complete(1);
     played.device.fail_next_reap("no interrupt");
     let failed = Err(CompleteError::Driver(MockError("no interrupt".into())));
     assert_eq!(played.complete(), failed);
-    assert_eq!(played.books.freed, [1], "handed out before it failed");
-    assert_eq!(played.complete(), Ok(1), "told by the next round");
+    assert_eq!(played.books.freed, [1], "returned before it failed");
+    assert_eq!(played.complete(), Ok(1), "reported by the next batch");
     assert_eq!(played.complete(), Ok(0));
 }
 
 #[test]
-fn lost_packets_keep_their_slots_until_they_are_found() {
+fn lost_packets_keep_their_slots_until_restored() {
     let mut played = play(4, 1, 4);
     let _ = played.run();
-    assert_eq!((played.device.lose(3), played.device.finish(9)), (3, 1));
+    assert_eq!(
+        (played.device.drop_completions(3), played.device.complete(9)),
+        (3, 1)
+    );
     assert_eq!(played.complete(), Ok(1));
     let held = InRing {
         packets: 3,
         bytes: 300,
     };
     assert_eq!(played.queue.device().1.in_ring(), Some(held));
-    assert_eq!(played.device.find_lost(), 3);
+    assert_eq!(played.device.restore_completions(), 3);
     assert_eq!(played.complete(), Ok(3));
 }
 
 #[test]
-fn a_flushed_ring_hands_out_every_packet_and_the_queue_goes_on_after_a_reset() {
+fn flushed_ring_returns_every_packet() {
     let mut played = play(4, 1, 6);
     assert_eq!(played.run(), Stop::RingFull);
-    played.device.lose(1);
-    played.device.finish(1);
+    played.device.drop_completions(1);
+    played.device.complete(1);
     let flushed = played.device.flush();
     assert_eq!(flushed.len(), 4);
     played.queue.reset(10);
@@ -139,7 +142,7 @@ fn a_flushed_ring_hands_out_every_packet_and_the_queue_goes_on_after_a_reset() {
 }
 
 #[test]
-fn the_device_may_be_played_on_a_thread_of_its_own() {
+fn device_can_run_on_its_own_thread() {
     const PACKETS: u32 = 500;
     let mut played = play(8, 1, PACKETS);
     let device = played.device.clone();
@@ -147,7 +150,7 @@ fn the_device_may_be_played_on_a_thread_of_its_own() {
         scope.spawn(move || {
             let mut finished = 0;
             while finished < PACKETS as usize {
-                finished += device.finish(3);
+                finished += device.complete(3);
                 thread::yield_now();
             }
         });
@@ -161,9 +164,9 @@ fn the_device_may_be_played_on_a_thread_of_its_own() {
 }
 
 #[test]
-fn a_device_that_finishes_at_once_needs_no_hand() {
+fn immediate_completion_needs_no_call() {
     let mut played = play(4, 1, 3);
-    played.device.finish_at_once(true);
+    played.device.complete_immediately(true);
     assert_eq!(played.run(), Stop::Idle);
     assert_eq!(played.complete(), Ok(3));
 }

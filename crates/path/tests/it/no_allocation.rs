@@ -1,4 +1,4 @@
-//! No discipline allocates once it is made, whatever is done to it.
+//! No discipline allocates after its creation.
 
 use taut_path::qdisc::{DISCIPLINES, Qdisc, by_name, marks_ecn};
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
@@ -22,13 +22,14 @@ impl PacketSink for Ends {
     }
 }
 
-/// More than the discipline holds, of many flows and priorities, and back to nothing, three times.
+/// Fills the discipline above its limits, with many flows and priorities, and drains it, three
+/// times.
 fn fill_and_drain(discipline: &mut dyn Qdisc, ends: &mut Ends) -> u64 {
     let (mut sent, mut now_ns) = (0, 0);
-    for round in 0..3 {
+    for repetition in 0..3 {
         for number in 0..4_000u32 {
             let mut packet = Packet::new(Frame::new(number), 64 + number % 1_451);
-            packet.flow = (number % 61).wrapping_mul(2_654_435_761) + round;
+            packet.flow = (number % 61).wrapping_mul(2_654_435_761) + repetition;
             packet.priority = (number % 16) as u8;
             packet.set_ecn([Ecn::NotCapable, Ecn::Capable][number as usize % 2]);
             now_ns += 1_000;
@@ -46,7 +47,7 @@ fn fill_and_drain(discipline: &mut dyn Qdisc, ends: &mut Ends) -> u64 {
 }
 
 #[test]
-fn no_discipline_allocates_once_it_is_made() {
+fn disciplines_do_not_allocate_after_creation() {
     for name in DISCIPLINES.iter().map(|discipline| discipline.name) {
         let mut discipline = by_name(&format!("{name} limit 1000")).expect(name);
         let mut ends = Ends::default();
@@ -59,7 +60,7 @@ fn no_discipline_allocates_once_it_is_made() {
         assert!(ends.dropped > 0, "{name} was full");
         assert_eq!(ends.marked > 0, marks_ecn(name), "{name}");
     }
-    // The counter counts: this one is made while it looks.
+    // Check of the counter: creation allocates.
     let made = allocation_counter::measure(|| drop(by_name("fq_codel")));
     assert!(made.count_total > 3);
 }

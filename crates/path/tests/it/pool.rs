@@ -8,13 +8,13 @@ use taut_path::pool::{FramePool, PoolCounters, PoolError};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
 #[test]
-fn every_frame_is_taken_once_and_then_none_is_left() {
+fn each_frame_is_taken_once() {
     let pool = FramePool::new(5, 8);
     let frames: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
     let indices: HashSet<_> = frames.iter().map(Frame::index).collect();
     assert_eq!((frames.len(), indices.len(), pool.free_frames()), (5, 5, 0));
     for frame in frames {
-        pool.give_back(frame).expect("it is out");
+        pool.release(frame).expect("it is out");
     }
     assert_eq!(pool.free_frames(), 5);
 }
@@ -34,23 +34,23 @@ fn frames_never_share_bytes() {
 }
 
 #[test]
-fn a_frame_given_back_twice_is_refused_and_free_once() {
+fn double_release_is_rejected() {
     let pool = FramePool::new(2, 8);
     let frame = pool.take().expect("free");
     let forged = Frame::new(frame.index());
-    assert_eq!(pool.give_back(frame), Ok(()));
+    assert_eq!(pool.release(frame), Ok(()));
     let index = forged.index();
-    assert_eq!(pool.give_back(forged), Err(PoolError::NotTaken { index }));
+    assert_eq!(pool.release(forged), Err(PoolError::NotTaken { index }));
     assert_eq!(pool.free_frames(), 2);
-    assert_eq!(pool.counters().refused_frames, 1);
+    assert_eq!(pool.counters().rejected_frames, 1);
 }
 
 #[test]
-fn a_frame_of_another_pool_is_refused_by_name() {
+fn frame_of_another_pool_is_rejected() {
     let pool = FramePool::new(2, 8);
-    let refused = pool.give_back(Frame::new(9)).expect_err("it has two");
+    let rejected = pool.release(Frame::new(9)).expect_err("it has two");
     assert_eq!(
-        refused.to_string(),
+        rejected.to_string(),
         "frame 9 is not of this pool, which has 2 frames, counted from 0"
     );
     let strange = Frame::new(9);
@@ -61,18 +61,21 @@ fn a_frame_of_another_pool_is_refused_by_name() {
             frames: 2
         })
     );
-    assert_eq!((pool.counters().refused_frames, pool.free_frames()), (1, 2));
+    assert_eq!(
+        (pool.counters().rejected_frames, pool.free_frames()),
+        (1, 2)
+    );
 }
 
 #[test]
-fn two_handles_of_one_frame_cannot_work_on_it_at_once() {
+fn two_handles_cannot_borrow_one_frame() {
     let pool = FramePool::new(1, 8);
     let frame = pool.take().expect("free");
     let forged = Frame::new(0);
     let inner = pool.with(&frame, |_| pool.with(&forged, |_| ()));
     assert_eq!(inner, Ok(Err(PoolError::InUse { index: 0 })));
     assert_eq!(pool.with(&forged, |bytes| bytes.len()), Ok(8));
-    let _ = pool.give_back(frame);
+    let _ = pool.release(frame);
     assert_eq!(
         pool.with(&forged, |_| ()),
         Err(PoolError::NotTaken { index: 0 })
@@ -80,22 +83,22 @@ fn two_handles_of_one_frame_cannot_work_on_it_at_once() {
 }
 
 #[test]
-fn a_frame_given_back_while_it_is_worked_on_is_free_when_that_ends() {
+fn frame_released_while_lent_is_free_afterwards() {
     let pool = FramePool::new(1, 8);
     let frame = pool.take().expect("free");
     let worked = pool.with(&frame, |_| {
-        pool.give_back(Frame::new(0)).expect("it is out");
+        pool.release(Frame::new(0)).expect("it is out");
         let again = pool.take().expect("it is free");
         let busy = pool.packet(b"x");
-        (again, busy.is_err(), pool.counters().refused_frames)
+        (again, busy.is_err(), pool.counters().rejected_frames)
     });
-    let (again, all_taken, refused) = worked.expect("one handle at first");
-    assert_eq!((all_taken, refused), (true, 0));
+    let (again, all_taken, rejected) = worked.expect("one handle at first");
+    assert_eq!((all_taken, rejected), (true, 0));
     assert_eq!(pool.with(&again, |bytes| bytes.len()), Ok(8));
 }
 
 #[test]
-fn bytes_come_back_from_work_that_panics() {
+fn lent_bytes_return_after_a_panic() {
     let pool = FramePool::new(1, 8);
     let frame = pool.take().expect("free");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -106,7 +109,7 @@ fn bytes_come_back_from_work_that_panics() {
 }
 
 #[test]
-fn a_packet_that_cannot_be_made_says_why_and_keeps_no_frame() {
+fn failed_packet_creation_leaks_no_frame() {
     let pool = FramePool::new(1, 4);
     let too_long = pool.packet(b"hello").expect_err("5 bytes");
     assert_eq!(
@@ -119,24 +122,24 @@ fn a_packet_that_cannot_be_made_says_why_and_keeps_no_frame() {
         pool.packet(b"x").map(|_| ()),
         Err(PoolError::Empty { frames: 1 })
     );
-    let _ = pool.give_back(packet.into_frame());
+    let _ = pool.release(packet.into_frame());
     assert_eq!(pool.free_frames(), 1);
 }
 
 #[test]
-fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
+fn sink_keeps_frames_of_unknown_completions() {
     let mut pool = FramePool::new(4, 8);
     let packet = || pool.packet(b"x").expect("free");
     let packets = [packet(), packet(), packet()];
     let [freed, dropped, kept] = packets;
     let mut sink = pool.clone();
-    // A forged packet while the real one is still somewhere.
-    sink.stray(Packet::new(Frame::new(kept.frame().index()), 1));
+    // A forged packet while the real one still exists.
+    sink.unknown_completion(Packet::new(Frame::new(kept.frame().index()), 1));
     assert_eq!(pool.free_frames(), 1, "a frame would be used twice");
     sink.freed(freed);
     sink.dropped(dropped, DropReason::WaitedTooLong);
     sink.freed(kept);
-    // Completed twice, and believed.
+    // A duplicate completion that is not detected.
     sink.freed(Packet::new(Frame::new(0), 1));
     let counters = pool.counters();
     assert_eq!(counters.drops.of(DropReason::WaitedTooLong), 1);
@@ -144,17 +147,17 @@ fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
         counters,
         PoolCounters {
             freed_packets: 3,
-            stray_packets: 1,
-            refused_frames: 1,
+            unknown_completions: 1,
+            rejected_frames: 1,
             drops: counters.drops,
         }
     );
     assert_eq!((counters.drops.total(), pool.free_frames()), (1, 4));
-    pool.stray(Packet::new(Frame::new(0), 1));
+    pool.unknown_completion(Packet::new(Frame::new(0), 1));
 }
 
 #[test]
-fn threads_never_hold_one_frame_at_once() {
+fn threads_never_share_a_frame() {
     const TURNS: u32 = 5_000;
     let pool = FramePool::new(3, 4);
     thread::scope(|scope| {
@@ -162,13 +165,13 @@ fn threads_never_hold_one_frame_at_once() {
             let pool = pool.clone();
             scope.spawn(move || {
                 for _ in 0..TURNS {
-                    // As many frames as threads: there is one for each.
+                    // There are as many frames as threads.
                     let frame = pool.take().expect("one for each");
                     pool.with(&frame, |bytes| bytes.fill(mark)).expect("ours");
                     thread::yield_now();
                     let ours = pool.with(&frame, |bytes| bytes == [mark; 4]);
                     assert_eq!(ours, Ok(true));
-                    pool.give_back(frame).expect("it is out");
+                    pool.release(frame).expect("it is out");
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! Broken doorbells, failed reaping, resets, and a device that reports too little.
+//! Failing doorbells and reaps, resets, and missing completions.
 
 use crate::support::{Bench, Broken, FakeRing};
 use taut_path::driver::testing::mock;
@@ -8,7 +8,7 @@ use taut_path::queue::{self, CompleteError, QueueConfig};
 use taut_path::{Completions, DropReason, Event, Packet, Probe, Queue, Stop};
 
 #[test]
-fn a_doorbell_that_failed_is_rung_again_also_with_nothing_new_to_send() {
+fn failed_doorbell_is_retried_without_new_packets() {
     let mut bench = Bench::new(Fixed::off(), 64);
     bench.queue.device_mut().failing_kicks = 2;
     bench.enqueue(3, 60);
@@ -18,11 +18,11 @@ fn a_doorbell_that_failed_is_rung_again_also_with_nothing_new_to_send() {
     assert_eq!(bench.queue.device().bursts, [3]);
     assert_eq!(bench.queue.sender_counters().kicks, 1);
     assert_eq!(bench.run(), Stop::Idle);
-    assert_eq!(bench.queue.device().bursts, [3], "rung for nothing");
+    assert_eq!(bench.queue.device().bursts, [3], "needless doorbell");
 }
 
 #[test]
-fn a_doorbell_that_failed_is_rung_again_also_when_the_limit_has_no_room() {
+fn failed_doorbell_is_retried_while_blocked() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.queue.device_mut().failing_kicks = 1;
     bench.enqueue(4, 60);
@@ -35,7 +35,7 @@ fn a_doorbell_that_failed_is_rung_again_also_when_the_limit_has_no_room() {
 }
 
 #[test]
-fn a_failed_reaping_keeps_what_was_handed_out_and_hides_no_start() {
+fn failed_reap_keeps_packets_and_restart() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
@@ -43,14 +43,14 @@ fn a_failed_reaping_keeps_what_was_handed_out_and_hides_no_start() {
     assert_eq!(bench.try_complete(2), Err(CompleteError::Driver(Broken)));
     assert_eq!(bench.books.freed, [0, 1]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);
-    // Nothing is left to complete: this call is the last chance to be told.
+    // Nothing is left to complete: this call is the last chance to report the restart.
     assert!(bench.complete(0).schedule);
-    assert!(!bench.complete(0).schedule, "told twice");
+    assert!(!bench.complete(0).schedule, "reported_packets twice");
     assert_eq!(bench.run(), Stop::Limit);
 }
 
 #[test]
-fn a_reset_starts_the_queue_again_whatever_stopped_it() {
+fn reset_restarts_the_queue_after_any_stop() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
@@ -65,7 +65,7 @@ fn a_reset_starts_the_queue_again_whatever_stopped_it() {
     assert!(bench.queue.stopped_by_driver());
     bench.queue.reset(10);
     assert!(!bench.queue.stopped_by_driver());
-    // The late packets still fill the ring: it stops by itself again.
+    // The stale packets still fill the ring, so the queue stops again.
     assert_eq!(bench.run(), Stop::RingFull);
     let completed = bench.complete(2);
     assert_eq!((completed.stale_packets, completed.schedule), (2, true));
@@ -74,14 +74,14 @@ fn a_reset_starts_the_queue_again_whatever_stopped_it() {
 }
 
 #[test]
-fn late_completions_give_the_packet_back_and_never_reach_the_limit() {
+fn stale_completions_never_reach_the_limit() {
     let mut bench = Bench::new(Dynamic::default(), 64);
     bench.enqueue(3, 1_000);
     bench.run();
     bench.queue.reset(5);
     bench.run();
     let before = bench.queue.snapshot();
-    assert_eq!(before.in_flight, 1_000, "only what was sent since");
+    assert_eq!(before.in_flight, 1_000, "only packets sent after the reset");
 
     let completed = bench.complete(1);
     assert_eq!(
@@ -101,7 +101,7 @@ fn late_completions_give_the_packet_back_and_never_reach_the_limit() {
 }
 
 #[test]
-fn late_and_counted_packets_of_one_round_are_told_apart() {
+fn stale_and_current_packets_are_distinguished() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(6, 60);
     bench.run();
@@ -113,7 +113,7 @@ fn late_and_counted_packets_of_one_round_are_told_apart() {
 }
 
 #[test]
-fn a_device_that_reports_too_little_shows_as_a_stall() {
+fn missing_completion_is_a_stall() {
     #[derive(Default)]
     struct Stalls(Vec<u64>);
     impl Probe for Stalls {
@@ -146,14 +146,14 @@ fn a_device_that_reports_too_little_shows_as_a_stall() {
     // Packet 1 was sent at 5 ms; it is 7.002 ms now.
     assert_eq!(counters.longest_stall_ns, 2_002_000);
     assert_eq!(bench.queue.probe().0, [2_002_000]);
-    // Seen again by the watch alone, it is still the same stall; completions end it.
+    // A check without completions finds the same stall; completions end it.
     bench.complete(3);
     assert_eq!(bench.queue.completer_counters().stalls, 1);
 }
 
 #[test]
-fn more_bytes_in_a_round_than_a_limit_can_say_are_still_counted() {
-    // A depth in packets does not bound bytes.
+fn bytes_above_the_limit_range_are_counted() {
+    // A limit in packets does not bound bytes.
     const BYTES: u32 = 1 << 31;
     let mut bench = Bench::new(Fixed::packets(3), 64);
     bench.enqueue(3, BYTES);
@@ -165,7 +165,7 @@ fn more_bytes_in_a_round_than_a_limit_can_say_are_still_counted() {
 }
 
 #[test]
-fn a_round_that_stops_at_its_budget_says_so_and_loses_nothing() {
+fn budgeted_reap_reports_more_pending() {
     let config = QueueConfig {
         reap_budget_packets: 4,
         ..QueueConfig::default()
@@ -175,14 +175,14 @@ fn a_round_that_stops_at_its_budget_says_so_and_loses_nothing() {
     bench.run();
     let rounds: Vec<_> = [bench.complete(10), bench.complete(0), bench.complete(0)]
         .iter()
-        .map(|round| (round.counts.packets, round.more_pending))
+        .map(|batch| (batch.counts.packets, batch.more_pending))
         .collect();
     assert_eq!(rounds, [(4, true), (4, true), (2, false)]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);
 }
 
 #[test]
-fn the_counters_of_drops_keep_the_reasons_apart() {
+fn drops_are_counted_by_reason() {
     let mut drops = queue::Drops::default();
     drops.count(DropReason::QueueFull);
     drops.count(DropReason::Flushed);
@@ -201,7 +201,7 @@ fn the_counters_of_drops_keep_the_reasons_apart() {
 }
 
 #[test]
-fn a_failed_reaping_tells_what_it_handed_back_in_the_next_round() {
+fn failed_reap_is_reported_by_the_next_batch() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(8, 64);
     let mut queue = Queue::builder(tx, completions)
@@ -212,23 +212,23 @@ fn a_failed_reaping_tells_what_it_handed_back_in_the_next_round() {
         queue.enqueue(pool.packet(b"hello").expect("free"), 0, &mut pool);
     }
     let _ = queue.run(0, &mut pool);
-    let mut told = 0;
+    let mut reported_packets = 0;
     for finished in [3, 2] {
-        device.finish(finished);
+        device.complete(finished);
         device.fail_next_reap("the bus is gone");
         assert!(queue.complete(1, &mut pool).is_err());
     }
-    device.finish(1);
+    device.complete(1);
     let completed = queue.complete(2, &mut pool).expect("completes");
-    told += completed.counts.packets;
-    assert_eq!((told, completed.counts.bytes), (6, 30));
+    reported_packets += completed.counts.packets;
+    assert_eq!((reported_packets, completed.counts.bytes), (6, 30));
     let completed = queue.complete(3, &mut pool).expect("completes");
-    assert_eq!(completed.counts.packets, 0, "told once");
+    assert_eq!(completed.counts.packets, 0, "reported_packets once");
     assert_eq!(queue.completer_counters().completed_packets, 6);
 }
 
 #[test]
-fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
+fn packet_marked_stale_is_stale_without_a_reset() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(8, 64);
     let mut queue = Queue::builder(tx, GivesUp(completions))
@@ -237,7 +237,7 @@ fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
         .expect("builds");
     queue.enqueue(pool.packet(b"hello").expect("free"), 0, &mut pool);
     let _ = queue.run(0, &mut pool);
-    device.finish(1);
+    device.complete(1);
     let completed = queue.complete(1, &mut pool).expect("completes");
     assert_eq!((completed.counts.packets, completed.stale_packets), (0, 1));
     assert_eq!(
@@ -249,7 +249,7 @@ fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
     assert_eq!(queue.in_flight(), 0);
 }
 
-/// A driver that knows of no packet whether it was sent.
+/// A driver that marks every packet stale.
 struct GivesUp(mock::MockCompletions);
 
 impl Completions for GivesUp {
@@ -266,22 +266,22 @@ impl Completions for GivesUp {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, mock::MockError> {
         self.0.reap(now_ns, budget_packets, &mut |mut packet| {
-            packet.give_up();
+            packet.mark_stale();
             freed(packet);
         })
     }
 }
 
-/// Under each limit: the device takes nothing for a minute, and is then as fast as before.
+/// Under each limit: the device is stopped for a minute, and then has its previous rate.
 #[test]
-fn a_ring_that_is_full_for_a_minute_loses_nothing_and_rings_no_bell() {
+fn ring_full_for_a_minute_loses_nothing() {
     const MINUTE_NS: u64 = 60_000_000_000;
     const STEP_NS: u64 = 1_000_000;
     for rule in ["off", "dql", "taut", "32p"] {
         let rule: AnyLimit = rule.parse().expect("a rule");
         let mut bench = Bench::new(rule, 64);
         let mut offered = 0;
-        // Busy first, so that there is a limit to lose.
+        // First busy, so that the limit can adapt.
         for _ in 0..2_000 {
             bench.enqueue(8, 1_000);
             offered += 8;
@@ -301,11 +301,8 @@ fn a_ring_that_is_full_for_a_minute_loses_nothing_and_rings_no_bell() {
         }
         let after = bench.queue.sender_counters();
         assert_eq!((before.kicks, bench.in_ring()), (after.kicks, in_ring));
-        assert_eq!(bench.queue.completer_counters().stalls, 1, "told of once");
-        assert!(
-            stalled > 50_000,
-            "and said for as long as it lasts: {stalled}"
-        );
+        assert_eq!(bench.queue.completer_counters().stalls, 1, "counted once");
+        assert!(stalled > 50_000, "reported while it lasts: {stalled}");
         let mut rounds = 0;
         while bench.queue.backlog().packets > 0 || bench.in_ring() > 0 {
             let _ = bench.complete(8);

@@ -1,5 +1,5 @@
-//! Several sending threads in front of one queue: in order for each, nothing lost, nobody asleep
-//! for ever.
+//! Several sending threads in front of one queue: the order of each is kept, nothing is lost, and
+//! no wake-up is lost.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -9,7 +9,7 @@ use crate::support::{Books, SharedRing, Wakes, packet};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::AnyQdisc;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many::{Intake, Refused, Submitter, Waiter, split as many};
+use taut_path::queue::many::{Intake, SubmitError, Submitter, Waiter, split as many};
 use taut_path::{DropReason, Queue, Stop};
 
 type Sender = taut_path::queue::Sender<SharedRing, Fifo>;
@@ -28,7 +28,7 @@ fn queue(limit: Fixed, waiting: u32, waker: Waker) -> (Sender, Completer, Shared
 }
 
 #[test]
-fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
+fn full_ring_returns_the_packet_and_wakes_later() {
     let work = Arc::new(Wakes::default());
     let room = Arc::new(Wakes::default());
     let (submitter, mut intake) = many(2, 1, Waker::from(work.clone()));
@@ -39,9 +39,9 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
         submitter.offer(packet(frame, 100)).expect("there is room");
     }
     assert_eq!(work.take(), 1, "woken for the first, awake for the second");
-    let refused = submitter.offer(packet(2, 100)).expect_err("it is full");
-    assert!(matches!(refused, Refused::NoRoom(_)));
-    assert_eq!(refused.into_packet().into_frame().index(), 2);
+    let rejected = submitter.offer(packet(2, 100)).expect_err("it is full");
+    assert!(matches!(rejected, SubmitError::NoRoom(_)));
+    assert_eq!(rejected.into_packet().into_frame().index(), 2);
     assert!(waiter.must_wait());
     assert_eq!(room.take(), 0);
     let moved = intake.drain(&mut sender, 0, &mut Books::default());
@@ -50,7 +50,7 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
 }
 
 #[test]
-fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
+fn full_discipline_leaves_packets_in_order() {
     let (submitter, mut intake) = many(8, 1, Waker::noop().clone());
     let (mut sender, mut completer, ring) = queue(Fixed::packets(1), 2, Waker::noop().clone());
     let mut books = Books::default();
@@ -61,8 +61,8 @@ fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
         let stop = intake.run(&mut sender, 0, &mut books);
         assert!(matches!(stop, Stop::Idle | Stop::Limit));
         ring.get().finish(1);
-        let round = completer.complete(1_000, &mut books);
-        assert!(round.expect("nothing is broken").counts.packets <= 1);
+        let batch = completer.complete(1_000, &mut books);
+        assert!(batch.expect("nothing is broken").counts.packets <= 1);
     }
     assert!(intake.is_empty());
     assert_eq!(books.freed, (0..8).collect::<Vec<_>>());
@@ -70,7 +70,7 @@ fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
 }
 
 #[test]
-fn what_a_closed_queue_had_taken_is_dropped_with_a_reason_and_the_rest_comes_back() {
+fn closed_queue_drops_its_packets_and_rejects_others() {
     let room = Arc::new(Wakes::default());
     let (submitter, mut intake) = many(2, 1, Waker::noop().clone());
     let mut waiter = submitter.waiter(Waker::from(room.clone()));
@@ -84,14 +84,14 @@ fn what_a_closed_queue_had_taken_is_dropped_with_a_reason_and_the_rest_comes_bac
         books.dropped,
         [(0, DropReason::Flushed), (1, DropReason::Flushed)]
     );
-    assert_eq!(room.take(), 1, "who waits is told");
+    assert_eq!(room.take(), 1, "the waiter is woken");
     assert!(!waiter.must_wait(), "nothing to wait for");
-    let refused = submitter.offer(packet(2, 100)).expect_err("closed");
-    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+    let rejected = submitter.offer(packet(2, 100)).expect_err("closed");
+    assert!(matches!(rejected, SubmitError::Closed(_)), "{rejected}");
 }
 
 #[test]
-fn more_sleepers_than_announced_do_not_sleep() {
+fn sleepers_above_the_maximum_do_not_sleep() {
     let (submitter, _intake) = many(1, 1, Waker::noop().clone());
     submitter.offer(packet(0, 100)).expect("there is room");
     let mut first = submitter.waiter(Waker::noop().clone());
@@ -101,7 +101,7 @@ fn more_sleepers_than_announced_do_not_sleep() {
 }
 
 #[test]
-fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() {
+fn packet_above_the_memory_limit_is_dropped() {
     let (submitter, mut intake) = many(4, 1, Waker::noop().clone());
     let ring = SharedRing::new(8);
     let qdisc = "fq_codel memory_limit 128k".parse::<AnyQdisc>();
@@ -110,7 +110,7 @@ fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() 
         .qdisc(qdisc.expect("a valid discipline"))
         .build_halves(0);
     let (mut sender, _completer, _) = queue.expect("valid settings");
-    let large = packet(0, 100).with_memory(1_000_000);
+    let large = packet(0, 100).with_charge(1_000_000);
     for packet in [large, packet(1, 100)] {
         submitter.offer(packet).expect("there is room");
     }
@@ -123,7 +123,7 @@ fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() 
 }
 
 #[test]
-fn intake_that_is_closed_wakes_all_and_flushes_its_packets() {
+fn closed_intake_wakes_all_and_flushes() {
     let room = Arc::new(Wakes::default());
     let (submitter, mut intake) = many(2, 2, Waker::noop().clone());
     let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
@@ -131,7 +131,7 @@ fn intake_that_is_closed_wakes_all_and_flushes_its_packets() {
     for frame in 0..2 {
         offer(frame).expect("there is room");
     }
-    // One gets into the discipline, one waits in the hand of the intake, two in the ring.
+    // One is in the discipline, one is held by the intake, two are in the ring.
     assert_eq!(intake.drain(&mut sender, 0, &mut Books::default()), 1);
     for frame in 2..4 {
         offer(frame).expect("there is room");
@@ -143,13 +143,13 @@ fn intake_that_is_closed_wakes_all_and_flushes_its_packets() {
     drop(intake);
     assert_eq!(room.take(), 2);
     assert!(!waiters.iter_mut().any(Waiter::must_wait), "it is closed");
-    let refused = offer(4).expect_err("closed");
-    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+    let rejected = offer(4).expect_err("closed");
+    assert!(matches!(rejected, SubmitError::Closed(_)), "{rejected}");
     assert_eq!(books.dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
 }
 
 #[test]
-fn waiters_that_are_dropped_while_they_wait_leave_their_places_to_others_in_order() {
+fn dropped_waiters_free_their_places_in_order() {
     let woken = [(); 3].map(|()| Arc::new(Wakes::default()));
     let (submitter, mut intake) = many(2, 3, Waker::noop().clone());
     let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
@@ -170,14 +170,14 @@ fn waiters_that_are_dropped_while_they_wait_leave_their_places_to_others_in_orde
     let mut fourth = submitter.waiter(Waker::noop().clone());
     assert!(!fourth.must_wait(), "three places are taken");
     drop((first, fourth));
-    // The discipline takes one and the intake the next, so the ring is empty.
+    // The discipline takes one and the intake holds the next, so the ring is empty.
     intake.drain(&mut sender, 0, &mut Books::default());
     assert_eq!([0, 1, 2].map(|index: usize| woken[index].take()), [0, 1, 1]);
     drop((second, third));
 }
 
 #[test]
-fn a_wake_up_is_not_eaten_by_a_waiter_that_is_dropped() {
+fn dropped_waiter_passes_its_wake_up_on() {
     let woken = [(); 3].map(|()| Arc::new(Wakes::default()));
     let takes = || [0, 1, 2].map(|index: usize| woken[index].take());
     let (submitter, mut intake) = many(3, 3, Waker::noop().clone());
@@ -191,12 +191,12 @@ fn a_wake_up_is_not_eaten_by_a_waiter_that_is_dropped() {
         assert!(waiter.must_wait());
         Some(waiter)
     });
-    // One that sleeps goes: its turn is the next one's.
+    // Drop a sleeper: its turn passes to the next.
     waiters[0] = None;
     // The discipline is full, so the intake holds one packet.
     assert_eq!(intake.drain(&mut sender, 0, &mut Books::default()), 0);
     assert_eq!(takes(), [0, 1, 0]);
-    // One that was woken goes, and there is room still.
+    // Drop a woken waiter while there is still room.
     waiters[1] = None;
     assert_eq!(takes(), [0, 0, 1]);
 }
@@ -212,8 +212,8 @@ impl Wake for Unpark {
 const SUBMITTERS: u32 = 4;
 const PACKETS: u32 = 20_000;
 
-/// Hands in frames of its own, numbered in order, and sleeps when there is no room. Returns how many
-/// were taken, and how often it slept.
+/// Submits frames in order and sleeps if there is no room. Returns the accepted packets, and how
+/// often it slept.
 fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
     let mut waiter = submitter.waiter(Waker::from(Arc::new(Unpark(thread::current()))));
     let mut sleeps = 0;
@@ -222,8 +222,8 @@ fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
         loop {
             next = match submitter.offer(next) {
                 Ok(()) => break,
-                Err(Refused::NoRoom(no_room)) => no_room.0,
-                Err(Refused::Closed(_)) => return (number, sleeps),
+                Err(SubmitError::NoRoom(no_room)) => no_room.0,
+                Err(SubmitError::Closed(_)) => return (number, sleeps),
             };
             if waiter.must_wait() {
                 sleeps += 1;
@@ -234,7 +234,7 @@ fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
     (PACKETS, sleeps)
 }
 
-/// Sends until `enough` is freed; sleeps when there is no work.
+/// Sends until `enough` packets are freed; sleeps if there is no work.
 fn own(
     intake: &mut Intake,
     sender: &mut Sender,
@@ -246,15 +246,15 @@ fn own(
     while books.freed.len() < enough {
         let stop = intake.run(sender, 0, books);
         ring.get().finish(usize::MAX);
-        let round = completer.complete(1_000, books);
-        let round = round.expect("nothing is broken");
-        if stop == Stop::Idle && round.counts.packets == 0 && intake.must_wait() {
+        let batch = completer.complete(1_000, books);
+        let batch = batch.expect("nothing is broken");
+        if stop == Stop::Idle && batch.counts.packets == 0 && intake.must_wait() {
             thread::park();
         }
     }
 }
 
-/// Submitters and owner, and what they say in the end: (taken, freed, dropped).
+/// Runs submitters and an owner, and checks their final counts: (accepted, freed, dropped).
 fn many_threads(enough: usize) {
     let owner = Waker::from(Arc::new(Unpark(thread::current())));
     let (submitter, mut intake) = many(16, SUBMITTERS, owner.clone());
@@ -281,13 +281,13 @@ fn many_threads(enough: usize) {
             .map(|thread| thread.join().expect("ends"));
         ends.fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1))
     });
-    // Whoever was just handing in when the ring was closed is through by now.
+    // Submitters that were active when the ring was closed have returned by now.
     intake.flush(&mut books);
     sender.flush(0, &mut books);
     let in_ring = sender.counters().sent_packets as usize - books.freed.len();
     assert_eq!(in_ring, 0);
     assert_eq!(taken as usize, books.freed.len() + books.dropped.len());
-    assert!(sleeps > 0, "nobody had to wait");
+    assert!(sleeps > 0, "no submitter had to wait");
     for index in 0..SUBMITTERS {
         let own = |frame: &&u32| *frame / PACKETS == index;
         let freed: Vec<u32> = books.freed.iter().filter(own).copied().collect();
@@ -296,11 +296,11 @@ fn many_threads(enough: usize) {
 }
 
 #[test]
-fn all_that_four_threads_hand_in_gets_out_in_the_order_of_each() {
+fn packets_of_four_threads_stay_in_order() {
     many_threads((SUBMITTERS * PACKETS) as usize);
 }
 
 #[test]
-fn a_queue_that_is_taken_down_under_load_loses_nothing() {
+fn queue_closed_under_load_loses_nothing() {
     many_threads(10_000);
 }

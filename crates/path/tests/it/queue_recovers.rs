@@ -1,5 +1,5 @@
-//! What a driver, a sink or an owner does wrong is refused, counted and named, and one call brings
-//! the queue back.
+//! Faults of a driver, a sink or an owner are rejected, counted and reported, and one call recovers
+//! the queue.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,10 +20,10 @@ use taut_path::{
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Strays and stalls, as they were told.
+/// Records unknown completions and stalls.
 #[derive(Default)]
 struct Alarms {
-    strays: Vec<u32>,
+    unknown: Vec<u32>,
     stalls: Vec<u64>,
     repairs: Vec<Repair>,
     resets: u32,
@@ -32,7 +32,7 @@ struct Alarms {
 impl Probe for Alarms {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
-            Event::UnknownCompletions(packets) => self.strays.push(packets),
+            Event::UnknownCompletions(packets) => self.unknown.push(packets),
             Event::Stalled(_) => self.stalls.push(now_ns),
             Event::Repaired(repair) => self.repairs.push(repair),
             Event::Reset => self.resets += 1,
@@ -51,8 +51,8 @@ fn bench() -> Bench<Fixed, Alarms> {
     )
 }
 
-/// Sends `count` more, and all that waits comes back.
-fn assert_goes_on<P: Probe>(bench: &mut Bench<Fixed, P>, count: u32) {
+/// Sends `count` more packets, and completes the whole backlog.
+fn assert_continues<P: Probe>(bench: &mut Bench<Fixed, P>, count: u32) {
     let before = bench.books.freed.len();
     bench.enqueue(count, 1_000);
     for _ in 0..=count {
@@ -64,11 +64,11 @@ fn assert_goes_on<P: Probe>(bench: &mut Bench<Fixed, P>, count: u32) {
 }
 
 #[test]
-fn a_packet_that_is_handed_back_twice_is_refused_and_stops_nothing() {
+fn duplicate_completion_is_rejected_and_stops_nothing() {
     let mut bench = bench();
     bench.enqueue(8, 1_000);
     bench.run();
-    // A packet cannot be copied, so who hands it back twice makes one up, as long or not.
+    // A packet cannot be copied, so a duplicate is forged, with the same length or not.
     for bytes in [1_000, 1_004, 996] {
         bench
             .queue
@@ -77,12 +77,12 @@ fn a_packet_that_is_handed_back_twice_is_refused_and_stops_nothing() {
             .push_back(packet(7_000, bytes));
         let round = bench.try_complete(1);
         assert_eq!(round, Err(CompleteError::UnknownCompletions { packets: 1 }));
-        assert_eq!(bench.queue.in_flight(), 3, "what really finished counts");
+        assert_eq!(bench.queue.in_flight(), 3, "real completions count");
         assert_eq!(bench.run(), Stop::Limit);
     }
     assert_eq!(bench.queue.completer_counters().unknown_completions, 3);
-    assert_eq!(bench.queue.probe().strays, [1; 3]);
-    assert_eq!(bench.books.stray, [7_000; 3], "its frame is nobody's");
+    assert_eq!(bench.queue.probe().unknown, [1; 3]);
+    assert_eq!(bench.books.unknown, [7_000; 3], "its frame has no owner");
     assert_eq!(bench.books.freed, [0, 1, 2]);
     let error = CompleteError::<Broken>::UnknownCompletions { packets: 3 };
     assert!(matches!(
@@ -94,11 +94,11 @@ fn a_packet_that_is_handed_back_twice_is_refused_and_stops_nothing() {
         bench.run();
     }
     assert_eq!(bench.books.freed, (0..8).collect::<Vec<_>>());
-    assert_goes_on(&mut bench, 20);
+    assert_continues(&mut bench, 20);
 }
 
 #[test]
-fn a_packet_of_another_queue_is_a_stray_whose_frame_is_not_given_to_the_wrong_pool() {
+fn frame_of_another_queue_is_not_released() {
     let mut other = Bench::new(Fixed::packets(4), 64);
     other.enqueue(1, 500);
     other.run();
@@ -114,12 +114,12 @@ fn a_packet_of_another_queue_is_a_stray_whose_frame_is_not_given_to_the_wrong_po
         Err(CompleteError::UnknownCompletions { packets: 1 })
     );
     assert_eq!(bench.queue.completer_counters().unknown_completions, 1);
-    assert_eq!((bench.books.freed.len(), bench.books.stray.len()), (1, 1));
+    assert_eq!((bench.books.freed.len(), bench.books.unknown.len()), (1, 1));
     assert_eq!(bench.queue.in_flight(), 3);
 }
 
 #[test]
-fn a_start_and_a_failed_reaping_are_told_beside_strays() {
+fn restart_is_reported_despite_unknown_completions() {
     let mut bench = bench();
     bench.enqueue(8, 1_000);
     bench.run();
@@ -127,11 +127,11 @@ fn a_start_and_a_failed_reaping_are_told_beside_strays() {
     device.finished.push_back(packet(7_000, 60));
     device.failing_reap = true;
     assert_eq!(bench.try_complete(4), Err(CompleteError::Driver(Broken)));
-    assert_eq!(bench.queue.probe().strays, [1], "the event tells of both");
+    assert_eq!(bench.queue.probe().unknown, [1], "one event");
     assert!(bench.complete(0).schedule, "and the start is not lost");
 }
 
-/// Runs what `next_wakeup` asks for until a stall is told. Returns when.
+/// Follows `next_wakeup` until a stall is reported. Returns its time, in ns.
 fn first_stall_ns(bench: &mut Bench<Fixed, Alarms>) -> u64 {
     for _ in 0..3 {
         bench.now_ns = bench.queue.next_wakeup().expect("something is in flight") - 1_000;
@@ -142,35 +142,38 @@ fn first_stall_ns(bench: &mut Bench<Fixed, Alarms>) -> u64 {
             return bench.now_ns;
         }
     }
-    panic!("nobody heard of it");
+    panic!("no stall was reported");
 }
 
 #[test]
-fn a_packet_that_never_comes_back_is_a_stall_within_twice_the_threshold() {
+fn lost_packet_is_a_stall_within_two_thresholds() {
     for lost in 1..=4 {
         let mut bench = bench();
         bench.now_ns = 7 * SECOND_NS;
         bench.enqueue(8, 1_000);
         bench.run();
         let sent_ns = bench.now_ns;
-        // The others come back at once.
+        // The others complete at once.
         bench.queue.device_mut().in_device.truncate(4 - lost);
         bench.complete(4);
         bench.queue.flush(sent_ns, &mut bench.books);
-        let heard_ns = first_stall_ns(&mut bench);
-        assert!(heard_ns <= sent_ns + 2 * SECOND_NS + 2_000, "{heard_ns}");
+        let reported_ns = first_stall_ns(&mut bench);
+        assert!(
+            reported_ns <= sent_ns + 2 * SECOND_NS + 2_000,
+            "{reported_ns}"
+        );
         assert_eq!(bench.queue.completer_counters().stalls, 1);
 
         bench.queue.reset(bench.now_ns);
         assert_eq!(bench.queue.probe().resets, 1);
         assert_eq!(bench.complete(0).stalled, None, "it is over");
-        assert_goes_on(&mut bench, 20);
+        assert_continues(&mut bench, 20);
         assert_eq!(bench.queue.next_wakeup(), None);
     }
 }
 
 #[test]
-fn a_repair_puts_the_ledger_right_from_what_the_ring_holds_and_keeps_the_limit() {
+fn repair_corrects_the_ledger_and_keeps_the_limit() {
     let mut bench = bench();
     bench.enqueue(8, 1_000);
     bench.run();
@@ -185,20 +188,20 @@ fn a_repair_puts_the_ledger_right_from_what_the_ring_holds_and_keeps_the_limit()
     assert_eq!(bench.queue.completer_counters().repairs, 1);
     let limit = bench.queue.snapshot();
     assert_eq!((limit.limit, limit.in_flight), (4, 1));
-    // The packet in the ring is old, but how old is not known: it is not a stall at once.
+    // The age of the packet in the ring is unknown, so it is not a stall immediately.
     let completed = bench.complete(0);
     assert_eq!((completed.stalled, completed.schedule), (None, true));
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.in_ring(), 4, "what was lost gives its room back");
+    assert_eq!(bench.in_ring(), 4, "lost packets release their room");
     bench.complete(4);
     bench.run();
     bench.complete(1);
-    assert_goes_on(&mut bench, 20);
-    assert_eq!(bench.queue.probe().strays, [0; 0]);
+    assert_continues(&mut bench, 20);
+    assert_eq!(bench.queue.probe().unknown, [0; 0]);
 }
 
 #[test]
-fn what_a_repair_took_for_lost_may_come_back_and_counts_for_nothing_twice() {
+fn completion_after_repair_is_not_counted_twice() {
     let mut bench = bench();
     bench.enqueue(4, 1_000);
     bench.run();
@@ -208,7 +211,7 @@ fn what_a_repair_took_for_lost_may_come_back_and_counts_for_nothing_twice() {
     bench.complete(4);
     assert_eq!(bench.queue.in_flight(), 0);
     assert_eq!(bench.books.freed.len(), 4);
-    assert_goes_on(&mut bench, 20);
+    assert_continues(&mut bench, 20);
 
     let too_much = InRing {
         packets: u32::MAX,
@@ -218,11 +221,11 @@ fn what_a_repair_took_for_lost_may_come_back_and_counts_for_nothing_twice() {
         bench.queue.repair_to(too_much, bench.now_ns),
         Err(RepairError::TooMuch { units: u32::MAX })
     );
-    assert_goes_on(&mut bench, 20);
+    assert_continues(&mut bench, 20);
 }
 
 #[test]
-fn a_driver_that_does_not_know_its_ring_is_reset_and_not_repaired() {
+fn repair_needs_the_contents_of_the_ring() {
     struct Mute(FakeRing);
     impl taut_path::TxRing for Mute {
         type Error = Broken;
@@ -261,15 +264,15 @@ fn a_driver_that_does_not_know_its_ring_is_reset_and_not_repaired() {
 }
 
 #[test]
-fn the_halves_of_two_queues_are_not_repaired_together() {
+fn halves_of_two_queues_are_not_repaired() {
     let (mut sender, ..) = halves(AnyLimit::off(), 8);
     let (_, mut completer, ..) = halves(AnyLimit::off(), 8);
-    let refused = completer.repair_to(&mut sender, InRing::default(), 0);
-    assert_eq!(refused, Err(RepairError::DifferentQueues));
+    let rejected = completer.repair_to(&mut sender, InRing::default(), 0);
+    assert_eq!(rejected, Err(RepairError::DifferentQueues));
 }
 
 #[test]
-fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is_right() {
+fn packet_rejected_by_the_device_is_uncounted() {
     for limit in limits_and(&["3000", "3p"]) {
         let mut ring = FakeRing::new(64);
         ring.longest_bytes = 1_514;
@@ -281,7 +284,7 @@ fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is
         );
         bench.enqueue(1, 9_000);
         assert_eq!(bench.run(), Stop::Idle, "{limit}");
-        assert_eq!(bench.queue.device().bursts.len(), 0, "rung for nothing");
+        assert_eq!(bench.queue.device().bursts.len(), 0, "needless doorbell");
         bench.enqueue(1, 1_000);
         bench.enqueue(2, 9_000);
         bench.enqueue(1, 500);
@@ -289,8 +292,8 @@ fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is
             bench.run();
             bench.complete(usize::MAX);
         }
-        let refused = [0, 2, 3].map(|frame| (frame, DropReason::DeviceRefused));
-        assert_eq!(bench.books.dropped, refused, "{limit}");
+        let rejected = [0, 2, 3].map(|frame| (frame, DropReason::DeviceRefused));
+        assert_eq!(bench.books.dropped, rejected, "{limit}");
         assert_eq!(bench.books.freed, [1, 4], "{limit}");
         let counters = bench.queue.sender_counters();
         assert_eq!((counters.sent_packets, counters.sent_bytes), (2, 1_500));
@@ -300,7 +303,7 @@ fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is
     }
 }
 
-/// Panics at one of the packets that are freed.
+/// A sink that panics at one of the freed packets.
 struct Fragile {
     books: Books,
     panic_at: usize,
@@ -318,7 +321,7 @@ impl PacketSink for Fragile {
 }
 
 #[test]
-fn a_sink_that_panics_leaves_the_ledger_right() {
+fn panicking_sink_leaves_the_ledger_right() {
     let mut bench = bench();
     bench.enqueue(30, 1_514);
     let mut sink = Fragile {
@@ -341,7 +344,7 @@ fn a_sink_that_panics_leaves_the_ledger_right() {
     assert_eq!(bench.queue.completer_counters().completed_packets, 30);
 }
 
-/// Nothing is ever ready before a time, and nothing dropped or marked by it is wanted.
+/// A discipline without ready packets.
 struct Shaper(Vec<Packet>);
 
 impl Qdisc for Shaper {
@@ -374,7 +377,7 @@ impl Qdisc for Shaper {
 }
 
 #[test]
-fn a_flush_empties_a_shaper_that_has_nothing_ready() {
+fn flush_empties_a_shaper() {
     let built = Queue::builder_for(FakeRing::new(64))
         .with_qdisc(Shaper(Vec::new()))
         .build(0);
@@ -389,7 +392,7 @@ fn a_flush_empties_a_shaper_that_has_nothing_ready() {
 }
 
 #[test]
-fn no_discipline_judges_what_is_flushed() {
+fn flush_makes_no_codel_decision() {
     for name in [
         "pfifo",
         "pfifo_fast",
@@ -408,7 +411,7 @@ fn no_discipline_judges_what_is_flushed() {
             packet.set_ecn(taut_path::Ecn::Capable);
             queue.enqueue(packet, 0, &mut books);
         }
-        // Each has waited for a second by now, for far too long.
+        // Each has waited for a second, far too long.
         queue.flush(SECOND_NS, &mut books);
         assert_eq!(books.marked, [0; 0], "{name}");
         assert!(books.dropped.iter().all(|&(_, r)| r == DropReason::Flushed));
@@ -416,7 +419,7 @@ fn no_discipline_judges_what_is_flushed() {
         frames.sort_unstable();
         assert_eq!(frames, (0..30).collect::<Vec<_>>(), "{name}");
         assert_eq!(queue.backlog(), Backlog::default(), "{name}");
-        // It is as good as new.
+        // The discipline works as a new one.
         books.dropped.clear();
         queue.enqueue(packet(30, 100), SECOND_NS, &mut books);
         assert_eq!(queue.run(SECOND_NS, &mut books), Stop::Idle, "{name}");
@@ -425,7 +428,7 @@ fn no_discipline_judges_what_is_flushed() {
 }
 
 #[test]
-fn a_queue_that_is_closed_gives_what_waits_to_the_callers_sink_and_the_device_back() {
+fn closed_queue_returns_packets_and_device() {
     let mut bench = bench();
     bench.enqueue(6, 100);
     bench.run();
@@ -451,7 +454,7 @@ fn halves(limit: AnyLimit, slots: u32) -> Halves {
 }
 
 #[test]
-fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_ledger() {
+fn concurrent_resets_merge() {
     let (mut sender, mut completer, watch, ring) = halves(AnyLimit::packets(2), 64);
     let (mut books, mut late) = (Books::default(), Vec::new());
     for frame in 0..12 {
@@ -471,17 +474,21 @@ fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_le
         assert_eq!(completer.counters().resets, asks);
     }
     assert_eq!(sender.run(3, &mut books), Stop::Limit);
-    // Those of four epochs come back, after more resets than one.
+    // Those of four epochs return, after several resets.
     ring.get().finished.extend(late);
-    let round = completer.complete(4, &mut books).expect("late is no error");
+    let round = completer
+        .complete(4, &mut books)
+        .expect("stale is not an error");
     assert_eq!(
         (round.counts, round.stale_packets),
         (CompletedCounts::default(), 4)
     );
     assert_eq!(completer.snapshot().in_flight, 2);
     ring.get().finish(usize::MAX);
-    let round = completer.complete(5, &mut books).expect("late is no error");
-    // One of each epoch that was forgotten was still in the ring.
+    let round = completer
+        .complete(5, &mut books)
+        .expect("stale is not an error");
+    // One of each previous epoch was still in the ring.
     assert_eq!((round.counts.packets, round.stale_packets), (2, 4));
     assert_eq!(completer.snapshot().in_flight, 0);
     assert_eq!(completer.counters().unknown_completions, 0);
@@ -489,7 +496,7 @@ fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_le
 }
 
 #[test]
-fn a_reset_of_halves_begins_and_ends_whoever_comes_first() {
+fn reset_of_halves_works_in_either_order() {
     let (mut sender, mut completer, watch, ring) = halves(AnyLimit::packets(2), 64);
     let mut books = Books::default();
     for frame in 0..6 {
@@ -497,7 +504,7 @@ fn a_reset_of_halves_begins_and_ends_whoever_comes_first() {
     }
     let _ = sender.run(0, &mut books);
     watch.request_reset();
-    // The completer alone ends nothing, and says that the sender must run.
+    // The completer alone ends nothing, and schedules the sender.
     for now_ns in 1..3 {
         let round = completer.complete(now_ns, &mut books).expect("no error");
         assert!(round.schedule);
@@ -512,7 +519,7 @@ fn a_reset_of_halves_begins_and_ends_whoever_comes_first() {
 }
 
 #[test]
-fn what_was_sent_before_a_reset_is_no_stall_after_it() {
+fn packets_before_a_reset_are_not_a_stall() {
     let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 64);
     let mut books = Books::default();
     sender.enqueue(packet(0, 100), 0, &mut books);
@@ -530,12 +537,12 @@ fn what_was_sent_before_a_reset_is_no_stall_after_it() {
     let wakeup_ns = completer.next_wakeup().expect("it is in flight");
     assert_eq!(wakeup_ns, now_ns + SECOND_NS + 1);
     let round = completer.complete(wakeup_ns, &mut books).expect("no error");
-    assert!(round.stalled.is_some(), "but this one may be");
+    assert!(round.stalled.is_some(), "a stall of the new packet");
 }
 
 type Request = Box<dyn FnMut()>;
 
-/// A ring that makes a request before it hands each packet back.
+/// A ring that makes a request before it returns each packet.
 struct Interleaved {
     ring: SharedRing,
     request: Rc<RefCell<Option<Request>>>,
@@ -568,7 +575,7 @@ impl Completions for Interleaved {
 }
 
 #[test]
-fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
+fn reset_during_a_reap_counts_packets_once() {
     for resets in 0..6_u32 {
         let ring = SharedRing::new(64);
         let request: Rc<RefCell<Option<Request>>> = Rc::default();
@@ -600,15 +607,15 @@ fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
             if left > 0 {
                 left -= 1;
                 asking.borrow().request_reset();
-                // The sender begins it, and waits for the end of this very reap.
+                // The sender begins it, and waits for the end of this reap.
                 assert_eq!(sending(1), Stop::Limit);
             }
         }));
         let round = completer.complete(1, &mut books).expect("all were sent");
         assert_eq!((round.counts.packets, books.freed.len()), (2, 2));
         *request.borrow_mut() = None;
-        assert_eq!(ring.get().packets(), 0, "nothing was sent meanwhile");
-        // The next call ends what began, and what waited goes in the new epoch.
+        assert_eq!(ring.get().packets(), 0, "nothing was sent in the meantime");
+        // The next call ends the reset, and the backlog is sent in the new epoch.
         assert!(completer.complete(2, &mut books).is_ok());
         assert_eq!(completer.counters().resets, u64::from(resets > 0));
         assert_eq!(send(1), Stop::Idle);
@@ -621,7 +628,7 @@ fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
 }
 
 #[test]
-fn a_reset_whose_completer_never_runs_sends_nothing_and_is_seen_as_a_stall() {
+fn reset_without_a_completer_sends_nothing() {
     let wakes = Arc::new(Wakes::default());
     let ring = SharedRing::new(8);
     let config = QueueConfig {
@@ -646,7 +653,7 @@ fn a_reset_whose_completer_never_runs_sends_nothing_and_is_seen_as_a_stall() {
     assert!(sender.must_wait(), "it may sleep");
     assert_eq!(ring.get().packets(), 1, "nothing was sent");
     assert!(completer.check_stall(10 * SECOND_NS).is_some());
-    // Nothing waits for ever: one call of the completer, even if its reap fails, is enough.
+    // One call of the completer suffices, even if its reap fails.
     ring.get().failing_reap = true;
     let failed = completer.complete(11 * SECOND_NS, &mut books);
     assert!(failed.is_err());
@@ -663,7 +670,7 @@ fn a_reset_whose_completer_never_runs_sends_nothing_and_is_seen_as_a_stall() {
 }
 
 #[test]
-fn a_reset_whose_completer_is_dropped_closes_the_queue() {
+fn reset_after_the_completer_dropped_closes_the_queue() {
     let (mut sender, completer, watch, _ring) = halves(AnyLimit::packets(2), 8);
     let mut books = Books::default();
     for frame in 0..4 {
@@ -718,7 +725,7 @@ fn reset_ends_while_the_device_is_removed() {
 }
 
 #[test]
-fn a_request_during_a_reset_is_one_more_reset() {
+fn request_during_a_reset_is_another_reset() {
     let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 8);
     let mut books = Books::default();
     watch.request_reset();
@@ -734,7 +741,7 @@ fn a_request_during_a_reset_is_one_more_reset() {
 }
 
 #[test]
-fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger_right() {
+fn concurrent_resets_leave_the_ledger_right() {
     const PACKETS: u32 = 20_000;
     let (mut sender, mut completer, watch, ring) = halves(AnyLimit::dql(), 64);
     let (sent, done) = thread::scope(|scope| {
@@ -759,7 +766,7 @@ fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger
                 now_ns += 1_000;
                 ring.get().finish(usize::MAX);
                 let round = completer.complete(now_ns, &mut books);
-                assert!(round.is_ok(), "nothing is stray");
+                assert!(round.is_ok(), "no unknown completion");
                 if now_ns % 50_000 == 0 {
                     watch.request_reset();
                 }
@@ -771,7 +778,7 @@ fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger
         (sent, completing.join().expect("it does not panic"))
     });
     assert_eq!((sent, done), (PACKETS.into(), PACKETS.into()));
-    // The last reset may wait for the sender.
+    // The last reset might wait for the sender.
     let mut books = Books::default();
     let _ = sender.run(0, &mut books);
     assert!(completer.complete(SECOND_NS, &mut books).is_ok());
@@ -781,7 +788,7 @@ fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger
 }
 
 #[test]
-fn a_dynamic_limit_forgets_at_a_reset_and_a_frame_index_is_what_it_was() {
+fn reset_clears_a_dynamic_limit() {
     let mut bench = Bench::new(Dynamic::default(), 64);
     for _ in 0..50 {
         bench.enqueue(64, 1_514);
@@ -794,9 +801,9 @@ fn a_dynamic_limit_forgets_at_a_reset_and_a_frame_index_is_what_it_was() {
     assert_eq!(Frame::new(7).index(), 7);
 }
 
-/// One packet of `lost` is never completed while others are, all the time, in the order of
-/// `finish_at`. Returns how long after it was sent the queue said so.
-fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
+/// One packet (`lost`) never completes while others do, in the order of `complete_at`. Returns the
+/// time from its submission to the report, in ns.
+fn loss_detection_time_ns(limit: &str, lost: u32) -> u64 {
     let (tx, completions, device) = taut_path::driver::testing::mock::ring(64);
     let limit: AnyLimit = limit.parse().expect("a limit");
     let queue = Queue::builder(tx, completions).limit(limit);
@@ -811,16 +818,16 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
         let _ = queue.run(now_ns, &mut books);
         now_ns += SECOND_NS / 1_000;
         if lost_at_ns.is_none() && frame > lost {
-            assert_eq!(device.lose(1), 1);
+            assert_eq!(device.drop_completions(1), 1);
             lost_at_ns = Some(now_ns);
         }
-        device.finish(usize::MAX);
+        device.complete(usize::MAX);
         let completed = queue.complete(now_ns, &mut books).expect("no error");
         if let (Some(stall), Some(lost_at_ns)) = (completed.stalled, lost_at_ns) {
-            // An age is overstated by an eighth of the threshold at most.
+            // An age is overstated by at most an eighth of the threshold.
             let sent_ns = lost_at_ns - SECOND_NS / 1_000;
             assert!(stall.since_ns + SECOND_NS / 8 >= sent_ns, "{stall:?}");
-            // The way back.
+            // Recover.
             queue.reset(now_ns);
             let _ = queue.run(now_ns, &mut books);
             assert_eq!(
@@ -834,15 +841,15 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
         }
         assert_eq!(completed.stalled, None, "nothing was lost by {now_ns}");
     }
-    panic!("nobody heard of the loss");
+    panic!("the loss was not reported");
 }
 
 #[test]
-fn a_packet_lost_while_others_complete_is_found_within_the_threshold() {
+fn packet_lost_among_completions_is_found() {
     for limit in limits_and(&["40000", "16p"]) {
-        // At the start, and in the middle of several slices of time.
+        // At the start, and within several ages.
         for lost in [0, 5_000, 37_000, 70_001] {
-            let after_ns = told_of_a_loss_after_ns(limit, lost);
+            let after_ns = loss_detection_time_ns(limit, lost);
             let late_ns = SECOND_NS + SECOND_NS / 500;
             assert!(after_ns <= late_ns, "{limit}, {lost}: {after_ns}");
         }
@@ -850,7 +857,7 @@ fn a_packet_lost_while_others_complete_is_found_within_the_threshold() {
 }
 
 #[test]
-fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
+fn lossless_queue_never_stalls() {
     for limit in limits_and(&["40000", "16p"]) {
         let (tx, completions, device) = taut_path::driver::testing::mock::ring(64);
         let limit: AnyLimit = limit.parse().expect("a limit");
@@ -866,11 +873,11 @@ fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
             }
             let _ = queue.run(now_ns, &mut books);
             now_ns += random.below(2_000_000) + 1;
-            // Out of order, but the oldest never stays for long.
+            // Out of order, but the oldest packet never stays for long.
             for _ in 0..random.below(12) {
-                device.finish_at(random.below(8) as usize);
+                device.complete_at(random.below(8) as usize);
             }
-            device.finish(8);
+            device.complete(8);
             let completed = queue.complete(now_ns, &mut books).expect("no error");
             assert_eq!(completed.stalled, None, "at {now_ns}");
         }
@@ -879,7 +886,7 @@ fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
 }
 
 #[test]
-fn a_repair_keeps_the_limit_that_a_rule_has_learnt() {
+fn repair_keeps_the_learnt_limit() {
     let learning = learning().flat_map(|it| [it.name.into(), format!("{}:packets", it.name)]);
     for rule in learning {
         let limit: AnyLimit = rule.parse().expect("a limit");
@@ -907,7 +914,7 @@ fn a_repair_keeps_the_limit_that_a_rule_has_learnt() {
 }
 
 #[test]
-fn a_stall_is_told_as_soon_as_its_time_is_over_whenever_one_looked_before() {
+fn stall_is_reported_at_the_threshold() {
     let mut bench = bench();
     bench.enqueue(1, 1_000);
     bench.run();
@@ -918,12 +925,12 @@ fn a_stall_is_told_as_soon_as_its_time_is_over_whenever_one_looked_before() {
 }
 
 #[test]
-fn a_stall_that_lasts_wakes_its_owner_once_in_a_threshold() {
+fn lasting_stall_wakes_once_per_threshold() {
     let mut bench = bench();
     bench.enqueue(8, 1_000);
     bench.run();
-    let heard_ns = first_stall_ns(&mut bench);
-    assert_eq!(bench.queue.next_wakeup(), Some(heard_ns + SECOND_NS));
-    // Whoever looks earlier is told all the same.
+    let reported_ns = first_stall_ns(&mut bench);
+    assert_eq!(bench.queue.next_wakeup(), Some(reported_ns + SECOND_NS));
+    // An earlier poll reports it too.
     assert!(bench.complete(0).stalled.is_some());
 }

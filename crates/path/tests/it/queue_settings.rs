@@ -1,4 +1,4 @@
-//! How a queue is set up, and what happens to packets that cannot go on.
+//! The settings of a queue, and packets that cannot be sent.
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_path::limit::{Dynamic, Fixed};
@@ -6,7 +6,7 @@ use taut_path::queue::{QueueConfig, QueueConfigError};
 use taut_path::{AnyLimit, DropReason, Packet, Queue, Stop};
 
 #[test]
-fn settings_that_could_never_work_are_refused() {
+fn impossible_settings_are_rejected() {
     type Edit = fn(&mut QueueConfig, &mut FakeRing);
     let zero = QueueConfigError::Zero;
     let cases: [(Edit, QueueConfigError); 7] = [
@@ -23,7 +23,7 @@ fn settings_that_could_never_work_are_refused() {
                 slots: 16,
             },
         ),
-        // The ring says how large it is, and nobody says it twice.
+        // The size of the ring comes from the driver, not from the settings.
         (
             |c, ring| {
                 c.restart_slots = Some(9);
@@ -53,8 +53,8 @@ fn settings_that_could_never_work_are_refused() {
         let (mut config, mut ring) = (QueueConfig::default(), FakeRing::new(16));
         ring.slots_per_packet = 5;
         edit(&mut config, &mut ring);
-        let refused = Queue::builder_for(ring).config(config).build(0).err();
-        assert_eq!(refused, Some(error));
+        let rejected = Queue::builder_for(ring).config(config).build(0).err();
+        assert_eq!(rejected, Some(error));
     }
     let crossed = taut_dql::Config {
         min_limit: 2,
@@ -65,7 +65,7 @@ fn settings_that_could_never_work_are_refused() {
 }
 
 #[test]
-fn the_default_settings_of_every_ring_are_valid_and_use_all_of_it() {
+fn defaults_are_valid_for_every_ring() {
     for slots in 1..200 {
         let mut bench = Bench::new(Fixed::off(), slots);
         for _ in 0..3 {
@@ -79,7 +79,7 @@ fn the_default_settings_of_every_ring_are_valid_and_use_all_of_it() {
 }
 
 #[test]
-fn offer_gives_back_what_the_discipline_cannot_keep() {
+fn offer_returns_the_packet_of_a_full_discipline() {
     let mut queue = Queue::builder_for(FakeRing::new(1))
         .qdisc("pfifo limit 2".parse().expect("it is well formed"))
         .limit(AnyLimit::off())
@@ -87,10 +87,10 @@ fn offer_gives_back_what_the_discipline_cannot_keep() {
         .expect("valid settings");
     let mut books = Books::default();
     let mut offered: Vec<Packet> = (0..4).rev().map(|frame| packet(frame, 60)).collect();
-    let mut refused = 0;
+    let mut rejected = 0;
     while let Some(next) = offered.pop() {
         if let Err(no_room) = queue.offer(next, 0, &mut books) {
-            refused += 1;
+            rejected += 1;
             offered.push(no_room.0);
             let stop = queue.run(0, &mut books);
             assert_eq!(stop, Stop::RingFull);
@@ -104,14 +104,14 @@ fn offer_gives_back_what_the_discipline_cannot_keep() {
         queue.complete(3, &mut books).expect("nothing is broken");
         queue.run(3, &mut books);
     }
-    assert!(refused >= 1);
+    assert!(rejected >= 1);
     assert_eq!(books.freed, [0, 1, 2, 3]);
     assert_eq!(books.dropped, []);
     assert_eq!(queue.sender_counters().enqueued_packets, 4);
 }
 
 #[test]
-fn flush_drops_all_that_waits_and_nothing_in_the_ring() {
+fn flush_drops_the_backlog_only() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(5, 60);
     bench.run();
@@ -125,7 +125,7 @@ fn flush_drops_all_that_waits_and_nothing_in_the_ring() {
 }
 
 #[test]
-fn a_packet_that_no_limit_can_count_is_dropped_with_its_reason() {
+fn uncountable_packet_is_dropped_with_its_reason() {
     let mut bench = Bench::new(Dynamic::default(), 64);
     let too_large = taut_dql::MAX_OBJECT + 1;
     bench.enqueue(1, too_large);

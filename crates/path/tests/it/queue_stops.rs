@@ -1,4 +1,4 @@
-//! Why a transmit queue stops, who starts it again, and when the doorbell rings.
+//! The reasons of stops, restarts, and doorbells.
 
 use crate::support::{Bench, FakeRing};
 use taut_path::limit::{Dynamic, Fixed};
@@ -6,7 +6,7 @@ use taut_path::queue::{QueueConfig, StopReason};
 use taut_path::{Event, Probe, Stop};
 
 #[test]
-fn a_limit_in_bytes_is_exceeded_by_one_packet_at_most() {
+fn byte_limit_is_exceeded_by_one_packet() {
     let mut bench = Bench::new(Fixed::bytes(3_000), 64);
     bench.enqueue(10, 1_514);
     assert_eq!(bench.run(), Stop::Limit);
@@ -16,7 +16,7 @@ fn a_limit_in_bytes_is_exceeded_by_one_packet_at_most() {
 }
 
 #[test]
-fn room_is_checked_for_each_packet_of_a_burst() {
+fn room_is_checked_per_packet_of_a_burst() {
     let mut bench = Bench::new(Fixed::bytes(10_000), 64);
     bench.enqueue(10, 100);
     bench.enqueue(5, 9_500);
@@ -40,7 +40,7 @@ fn a_depth_in_packets_is_exact() {
 }
 
 #[test]
-fn a_limit_of_zero_lets_one_packet_through() {
+fn limit_of_zero_admits_one_packet() {
     let mut bench = Bench::new(Fixed::bytes(0), 64);
     bench.enqueue(3, 1_514);
     assert_eq!(bench.run(), Stop::Limit);
@@ -48,7 +48,7 @@ fn a_limit_of_zero_lets_one_packet_through() {
 }
 
 #[test]
-fn a_burst_has_one_doorbell_and_at_most_64_packets() {
+fn burst_has_one_doorbell_and_64_packets() {
     let mut bench = Bench::new(Fixed::off(), 1_024);
     bench.enqueue(150, 60);
     assert_eq!(bench.run(), Stop::Idle);
@@ -67,7 +67,7 @@ fn nothing_to_send_rings_no_doorbell() {
 }
 
 #[test]
-fn the_limit_sets_and_clears_the_stack_stop_only() {
+fn limit_sets_only_the_stack_stop() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
@@ -80,7 +80,7 @@ fn the_limit_sets_and_clears_the_stack_stop_only() {
 }
 
 #[test]
-fn a_full_ring_sets_and_clears_the_driver_stop_only() {
+fn full_ring_sets_only_the_driver_stop() {
     let mut bench = Bench::new(Fixed::off(), 8);
     bench.enqueue(20, 60);
     assert_eq!(bench.run(), Stop::RingFull);
@@ -93,7 +93,7 @@ fn a_full_ring_sets_and_clears_the_driver_stop_only() {
 }
 
 #[test]
-fn a_queue_that_was_not_stopped_is_not_scheduled() {
+fn running_queue_is_not_scheduled() {
     let mut bench = Bench::new(Fixed::off(), 64);
     bench.enqueue(4, 60);
     assert_eq!(bench.run(), Stop::Idle);
@@ -106,7 +106,7 @@ fn a_queue_that_was_not_stopped_is_not_scheduled() {
 }
 
 #[test]
-fn a_full_ring_starts_again_at_its_watermark_and_not_before() {
+fn full_ring_restarts_at_its_watermark() {
     let ring = FakeRing::new(16);
     let config = QueueConfig {
         restart_slots: Some(12),
@@ -123,7 +123,7 @@ fn a_full_ring_starts_again_at_its_watermark_and_not_before() {
 }
 
 #[test]
-fn the_queue_stops_while_the_largest_packet_does_not_fit() {
+fn queue_stops_without_slots_for_the_largest_packet() {
     let mut ring = FakeRing::new(10);
     ring.slots_per_packet = 3;
     let mut bench = Bench::with(Fixed::off(), ring, QueueConfig::default(), ());
@@ -134,8 +134,8 @@ fn the_queue_stops_while_the_largest_packet_does_not_fit() {
 }
 
 #[test]
-fn a_full_ring_and_a_full_limit_each_hold_the_queue_by_itself() {
-    // 8 packets fill both; the limit is asked first.
+fn ring_and_limit_stop_independently() {
+    // 8 packets fill both; the limit is checked first.
     let ring = FakeRing::new(8);
     let config = QueueConfig {
         restart_slots: Some(6),
@@ -145,14 +145,14 @@ fn a_full_ring_and_a_full_limit_each_hold_the_queue_by_itself() {
     bench.enqueue(40, 60);
     assert_eq!(bench.run(), Stop::Limit);
     assert!(bench.complete(1).schedule, "the limit has room again");
-    // One slot free: enough for a packet, since the driver never stopped.
+    // One free slot is enough for a packet, because the driver stop is not set.
     assert_eq!(bench.run(), Stop::Limit);
     assert_eq!(bench.queue.sender_counters().ring_stops, 0);
     assert_eq!(bench.in_ring(), 8);
 }
 
 #[test]
-fn a_round_of_nothing_leaves_the_limit_alone() {
+fn empty_batch_does_not_change_the_limit() {
     let mut bench = Bench::new(Dynamic::default(), 64);
     bench.enqueue(2, 1_000);
     bench.run();
@@ -163,7 +163,7 @@ fn a_round_of_nothing_leaves_the_limit_alone() {
     assert_eq!(
         bench.queue.snapshot(),
         before,
-        "an empty round is no sample"
+        "an empty batch is not a sample"
     );
 }
 
@@ -172,7 +172,7 @@ fn a_queue_of_empty_packets_stops_too() {
     let mut bench = Bench::new(Fixed::bytes(20), 64);
     bench.enqueue(40, 0);
     assert_eq!(bench.run(), Stop::Limit);
-    // Each counts as one, and a limit lets one more through.
+    // Each counts as one, and a limit admits one more.
     assert_eq!((bench.in_ring(), bench.queue.in_flight()), (21, 21));
     let completed = bench.complete(21);
     assert_eq!((completed.counts.packets, completed.counts.bytes), (21, 21));
@@ -183,7 +183,7 @@ fn a_queue_of_empty_packets_stops_too() {
 }
 
 #[test]
-fn the_stop_reasons_are_told_once_each() {
+fn stop_reasons_are_reported_once() {
     #[derive(Default)]
     struct Stops(Vec<StopReason>);
     impl Probe for Stops {

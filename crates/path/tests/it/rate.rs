@@ -1,8 +1,8 @@
-//! How fast a device is found to be, and rules that hold no more than it sends in a time.
+//! The measured rate of a device, and time caps.
 
 use proptest::prelude::*;
 use taut_dql::Config;
-use taut_path::limit::{AnyLimit, CompletionBatch, InTime, ParseLimitError};
+use taut_path::limit::{AnyLimit, CompletionBatch, ParseLimitError, TimeCapped};
 use taut_path::pool::FramePool;
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{Limit, Packet, Queue};
@@ -28,8 +28,8 @@ impl Saturated {
         }
     }
 
-    /// Sends for `time_ns` with completions each `cadence_ns`. Returns the largest limit then.
-    fn send(&mut self, time_ns: u64, cadence_ns: u64) -> u32 {
+    /// Sends for `time_ns` with completions every `interval_ns`. Returns the largest limit then.
+    fn send(&mut self, time_ns: u64, interval_ns: u64) -> u32 {
         let end_ns = self.now_ns + time_ns;
         let mut most = 0;
         while self.now_ns < end_ns {
@@ -40,7 +40,7 @@ impl Saturated {
                 self.queue.enqueue(packet, self.now_ns, &mut self.pool);
             }
             let _ = self.queue.run(self.now_ns, &mut self.pool);
-            self.now_ns += cadence_ns;
+            self.now_ns += interval_ns;
             let Ok(_) = self.queue.complete(self.now_ns, &mut self.pool) else {
                 unreachable!("a wire does not fail")
             };
@@ -60,14 +60,14 @@ impl Saturated {
     }
 }
 
-/// Within a tenth.
+/// Returns `true` within a tenth.
 fn is_near(found: u32, wanted: u64) -> bool {
     (wanted * 9 / 10..=wanted * 11 / 10).contains(&u64::from(found))
 }
 
 #[test]
-fn a_cap_holds_what_the_link_sends_in_its_time() {
-    // 100 Mbit/s, and a thread that comes each 5 ms: the rule alone wants 125,000 bytes.
+fn cap_is_rate_times_time() {
+    // 100 Mbit/s, and a thread that polls every 5 ms: the rule alone needs 125,000 bytes.
     for rule in ["dql", "taut", "off", "200k"] {
         let mut capped = Saturated::new(&format!("{rule}:2ms"), 12_500_000);
         let mut alone = Saturated::new(rule, 12_500_000);
@@ -83,7 +83,7 @@ fn a_cap_holds_what_the_link_sends_in_its_time() {
 }
 
 #[test]
-fn a_cap_that_is_longer_than_an_interval_costs_nothing() {
+fn long_cap_has_no_cost() {
     let mut capped = Saturated::new("dql:2ms", 12_500_000);
     capped.send(3_000_000_000, 500_000);
     let mut alone = Saturated::new("dql", 12_500_000);
@@ -92,25 +92,25 @@ fn a_cap_that_is_longer_than_an_interval_costs_nothing() {
     assert_eq!(capped.queue.device().dry_ns, alone.queue.device().dry_ns);
 }
 
-/// A thread that looks each 250 us, and comes after 10 ms now and then: the link runs dry under the cap, time
-/// and again, and what finishes in those intervals is far less than the link can do.
+/// A thread that polls every 250 us, and sometimes after 10 ms: the link runs dry under the cap
+/// repeatedly, and the completions of those intervals are far below the rate.
 #[test]
-fn a_late_thread_does_not_make_its_cap_smaller() {
+fn late_thread_does_not_lower_the_cap() {
     for rule in ["dql", "taut", "off"] {
         let mut sender = Saturated::new(&format!("{rule}:2ms"), 12_500_000);
         sender.send(100_000_000, 250_000);
-        // On time for so many looks between two that come late: at last it never is.
+        // This many polls on time between two late ones, down to none.
         for looks in [200, 20, 2, 0] {
             for _ in 0..50 {
                 sender.send(10_000_000, 10_000_000);
                 sender.send(looks * 250_000, 250_000);
             }
             let most = sender.send(10_000_000, 10_000_000);
-            // Linux's rule alone wants less while the thread is late but rarely.
+            // Linux's rule alone needs less while the thread is rarely late.
             let wants_less = rule == "dql" && looks > 2;
             assert!(
                 most > 22_500 || wants_less,
-                "{rule}, {looks} looks on time: {most}"
+                "{rule}, {looks} polls on time: {most}"
             );
         }
         let done = sender.queue.completer_counters().completed_packets;
@@ -119,7 +119,7 @@ fn a_late_thread_does_not_make_its_cap_smaller() {
 }
 
 #[test]
-fn a_link_that_becomes_ten_times_slower_is_followed() {
+fn cap_follows_a_slower_link() {
     let mut sender = Saturated::new("off:2ms", 125_000_000);
     sender.send(500_000_000, 250_000);
     assert!(is_near(sender.limit(), 250_000), "{}", sender.limit());
@@ -129,25 +129,25 @@ fn a_link_that_becomes_ten_times_slower_is_followed() {
 }
 
 #[test]
-fn a_link_that_becomes_ten_times_faster_is_followed_though_the_cap_lets_it_run_dry() {
-    for cadence_ns in [250_000, 1_000_000, 4_000_000] {
+fn cap_follows_a_faster_link() {
+    for interval_ns in [250_000, 1_000_000, 4_000_000] {
         let mut sender = Saturated::new("off:2ms", 12_500_000);
-        sender.send(500_000_000, cadence_ns);
+        sender.send(500_000_000, interval_ns);
         assert!(is_near(sender.limit(), 25_000), "{}", sender.limit());
         sender.change_rate(125_000_000);
-        sender.send(2_000_000_000, cadence_ns);
-        // Seen between two probes.
-        sender.send(cadence_ns, cadence_ns);
+        sender.send(2_000_000_000, interval_ns);
+        // Between two probes.
+        sender.send(interval_ns, interval_ns);
         assert!(
             is_near(sender.limit(), 250_000) || sender.limit() > 1 << 30,
-            "each {cadence_ns} ns: {}",
+            "each {interval_ns} ns: {}",
             sender.limit()
         );
     }
 }
 
 #[test]
-fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
+fn rate_is_kept_while_idle() {
     // 20 kbyte/s: an object takes 50 ms, and the cap is 40 bytes.
     let mut sender = Saturated::new("dql:2ms", 20_000);
     sender.send(20_000_000_000, 10_000_000);
@@ -158,8 +158,8 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
         "{counters:?}"
     );
     let mut meter = RateMeter::new();
-    for round in 0..100 {
-        let now_ns = round * 1_000_000;
+    for batch in 0..100 {
+        let now_ns = batch * 1_000_000;
         meter.record(RateSample {
             now_ns,
             units: 1_000,
@@ -169,8 +169,8 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
     }
     assert_eq!(meter.units_per_s(), 1_000_000);
     // An hour later, packet by packet.
-    for round in 0..100 {
-        let now_ns = 3_600_000_000_000 + round * 1_000_000_000;
+    for batch in 0..100 {
+        let now_ns = 3_600_000_000_000 + batch * 1_000_000_000;
         meter.record(RateSample {
             now_ns,
             units: 100,
@@ -183,11 +183,11 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
     assert_eq!(meter.units_in(2_000_000), Some(2_000));
 }
 
-/// An object each 100 us of a device that could do ten times as much.
+/// An object every 100 us on a device with ten times the rate.
 #[test]
-fn a_device_that_was_never_busy_has_no_rate_and_is_known_to_be_at_least_so_fast() {
+fn idle_device_has_only_a_minimum_rate() {
     let mut meter = RateMeter::new();
-    let round = |meter: &mut RateMeter, at: u64, left| {
+    let sample = |meter: &mut RateMeter, at: u64, left| {
         meter.record(RateSample {
             now_ns: at * 100_000,
             units: 1_000,
@@ -197,31 +197,32 @@ fn a_device_that_was_never_busy_has_no_rate_and_is_known_to_be_at_least_so_fast(
     };
     assert_eq!(meter.min_units_per_s(), 0);
     for at in 0..200 {
-        round(&mut meter, at, 0);
+        sample(&mut meter, at, 0);
     }
     assert_eq!(meter.units_per_s(), 0);
-    // One object of each sample was perhaps on its way before.
+    // One object of each sample might have started before it.
     let least = meter.min_units_per_s();
     assert!((9_000_000..=10_000_000).contains(&least), "{least}");
     meter.reset();
     assert_eq!(meter.min_units_per_s(), least);
-    // It is busy, and slower than it was: what is known counts.
+    // It is busy, and slower than before: the new rate counts.
     for at in 200..400 {
-        round(&mut meter, at * 10, 5_000);
+        sample(&mut meter, at * 10, 5_000);
     }
     assert_eq!(meter.units_per_s(), 1_000_000);
     assert_eq!(meter.min_units_per_s(), 1_000_000);
 }
 
-/// A setting is put by reading all of them and changing one: the rule below must not take the cap for its own.
+/// An operator reads all settings and changes one: the rule must not take the cap for its own
+/// limit.
 #[test]
-fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
+fn setting_through_a_cap_keeps_the_rule() {
     for text in ["off:2ms", "1m:2ms", "dql:2ms", "taut:2ms"] {
         let mut limit: AnyLimit = text.parse().expect("a rule");
-        let mut told = 0_u32;
-        let mut round = |limit: &mut AnyLimit, rate_per_s| {
-            told += 1;
-            let now_ns = u64::from(told) * 100_000;
+        let mut batches = 0_u32;
+        let mut sample = |limit: &mut AnyLimit, rate_per_s| {
+            batches += 1;
+            let now_ns = u64::from(batches) * 100_000;
             limit.completed(&CompletionBatch {
                 now_ns,
                 units: 100_000,
@@ -230,12 +231,12 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
                 more_pending: false,
                 ring_units: u32::MAX,
                 sender_returned_ns: Some(now_ns - 100_000),
-                times_blocked: told,
+                times_blocked: batches,
                 rate_per_s,
             })
         };
         for _ in 0..10 {
-            round(&mut limit, 1_000_000);
+            sample(&mut limit, 1_000_000);
         }
         let capped = limit.limit();
         assert!(capped <= 2_000, "{text}: {capped}");
@@ -249,8 +250,8 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
         // The link became a thousand times faster.
         for _ in 0..10 {
             let (set, plain) = (
-                round(&mut limit, 1_000_000_000),
-                round(&mut untouched, 1_000_000_000),
+                sample(&mut limit, 1_000_000_000),
+                sample(&mut untouched, 1_000_000_000),
             );
             assert_eq!(set, plain, "{text}");
         }
@@ -258,9 +259,9 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
 }
 
 #[test]
-fn a_cap_leaves_what_it_was_told_to_leave() {
+fn cap_respects_its_floor() {
     let capped = |rule: u32| {
-        let mut limit = InTime::new(AnyLimit::bytes(rule), 1_000_000).but_at_least(12_000);
+        let mut limit = TimeCapped::new(AnyLimit::bytes(rule), 1_000_000).with_floor(12_000);
         for now_ns in 1..10 {
             limit.completed(&CompletionBatch {
                 now_ns: now_ns * 1_000_000,
@@ -281,9 +282,9 @@ fn a_cap_leaves_what_it_was_told_to_leave() {
 }
 
 #[test]
-fn a_reset_forgets_the_cap_until_the_rate_is_told_again() {
+fn reset_lifts_the_cap_without_a_rate() {
     let mut limit: AnyLimit = "40k:2ms".parse().expect("a rule");
-    let round = |rate_per_s| CompletionBatch {
+    let sample = |rate_per_s| CompletionBatch {
         now_ns: 1_000_000,
         units: 1_000,
         in_flight: 2_000,
@@ -294,15 +295,15 @@ fn a_reset_forgets_the_cap_until_the_rate_is_told_again() {
         times_blocked: 0,
         rate_per_s,
     };
-    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+    assert_eq!(limit.completed(&sample(1_000_000)), 2_000);
     limit.reset(2_000_000);
     assert_eq!(limit.limit(), 40 << 10);
-    assert_eq!(limit.completed(&round(0)), 40 << 10, "not known");
-    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+    assert_eq!(limit.completed(&sample(0)), 40 << 10, "not known");
+    assert_eq!(limit.completed(&sample(1_000_000)), 2_000);
 }
 
 #[test]
-fn a_cap_is_read_behind_any_rule() {
+fn cap_is_parsed_after_any_rule() {
     for text in [
         "dql:2ms",
         "taut:99.5%:500us",
@@ -328,7 +329,7 @@ fn a_cap_is_read_behind_any_rule() {
         ":2ms",
         "dql:2ms:",
         "off:2%",
-        // One cap is enough, and the lower of two would be it.
+        // One cap is enough; the lower of two would apply.
         "dql:2ms:1ms",
     ] {
         assert!(text.parse::<AnyLimit>().is_err(), "{text}");
@@ -336,26 +337,26 @@ fn a_cap_is_read_behind_any_rule() {
 }
 
 proptest! {
-    // Each is a tenth of a million packets.
+    // A tenth of a million packets each.
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// Whatever the link, the cadence and the cap: what a saturated queue holds is what the link sends in
-    /// the time, or what the rule says if that is less; and it never holds more for long.
+    /// For any link, poll interval and cap: a saturated queue holds what the link sends in the
+    /// time, or the limit of the rule if that is lower, and never more for long.
     #[test]
-    fn no_more_than_the_time_is_held(
+    fn bytes_in_flight_stay_within_the_cap(
         bytes_per_s in 1_000_000_u64..300_000_000,
-        cadence_us in 50_u64..3_000,
+        interval_us in 50_u64..3_000,
         cap_us in 200_u64..20_000,
     ) {
         let mut sender = Saturated::new(&format!("off:{cap_us}us"), bytes_per_s);
-        sender.send(400_000_000, cadence_us * 1_000);
+        sender.send(400_000_000, interval_us * 1_000);
         let wanted = (bytes_per_s as u128 * u128::from(cap_us) / 1_000_000) as u64;
         let ring = 4_096 * u64::from(FRAME_BYTES);
-        prop_assume!(wanted + bytes_per_s * cadence_us / 1_000_000 < ring / 2);
-        // While it probes there is no limit.
+        prop_assume!(wanted + bytes_per_s * interval_us / 1_000_000 < ring / 2);
+        // A probe lifts the limit.
         prop_assume!(sender.limit() < 1 << 30);
         let found = u64::from(sender.limit());
         prop_assert!(found <= wanted * 5 / 4 + u64::from(FRAME_BYTES), "{found} of {wanted}");
-        if cap_us > 2 * cadence_us {
+        if cap_us > 2 * interval_us {
             prop_assert!(found >= wanted * 3 / 4, "{found} of {wanted}");
         }
     }

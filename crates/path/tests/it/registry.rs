@@ -5,7 +5,7 @@ use taut_path::limit::{CompletionBatch, Limit, LimitInfo, LimitVisitor, NamedLim
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, NameError, Queue, Registry, Stop};
 
-/// Three packets of 100 bytes, whatever completes.
+/// A limit of three packets of 100 bytes.
 #[derive(Debug, Clone)]
 struct Three;
 

@@ -1,4 +1,4 @@
-//! The software shaper: exact over any time, never ahead, and no further behind than it may catch up.
+//! The software shaper: exact over any time, never ahead, and late by at most its burst.
 
 use crate::support::{Books, packet};
 use proptest::prelude::*;
@@ -8,59 +8,60 @@ use taut_path::qdisc::{Fifo, Qdisc, Shaped};
 
 const MS: u64 = 1_000_000;
 
-/// Sends 1000 packets through it, looking each `step_ns`; answers the bytes by time.
+/// Sends 1000 packets through it, polled every `step_ns`. Returns (time, total bytes).
 fn run(rate_bits_per_s: u64, burst_ns: u64, step_ns: u64, bytes: u32) -> Vec<(u64, u64)> {
     let mut shaped = Shaped::new(Fifo::new(1000), rate_bits_per_s, burst_ns);
     let mut books = Books::default();
     for frame in 0..1000 {
         shaped.enqueue(packet(frame, bytes), 0, &mut books);
     }
-    let (mut now_ns, mut sent, mut course) = (1_000 * MS, 0, Vec::new());
+    let (mut now_ns, mut sent, mut totals) = (1_000 * MS, 0, Vec::new());
     while shaped.backlog().packets > 0 {
         while let Some(packet) = shaped.dequeue(now_ns, &mut books) {
             sent += u64::from(packet.wire_bytes());
             drop(packet.into_frame());
         }
-        course.push((now_ns, sent));
+        totals.push((now_ns, sent));
         match shaped.next_ready(now_ns) {
             Some(at_ns) => now_ns = at_ns.max(now_ns + step_ns),
             None => assert_eq!(shaped.backlog().packets, 0),
         }
     }
-    course
+    totals
 }
 
 proptest! {
     #[test]
-    fn bytes_go_at_the_rate_and_never_ahead_of_it(
+    fn bytes_never_exceed_the_rate(
         rate_kbit in 10..2_000_000u64,
         step_ns in 0..400_000u64,
         bytes in 60..1515u32,
     ) {
         let rate_bits_per_s = rate_kbit * 1000;
-        let course = run(rate_bits_per_s, MS, step_ns, bytes);
-        let (start_ns, _) = course[0];
-        for &(now_ns, sent) in &course {
-            // The last packet has left by the end of its time; before that came the burst.
+        let totals = run(rate_bits_per_s, MS, step_ns, bytes);
+        let (start_ns, _) = totals[0];
+        for &(now_ns, sent) in &totals {
+            // The last packet has left by the end of its time; the burst came before.
             let time_ns = u128::from(now_ns - start_ns + MS);
             let most = time_ns * u128::from(rate_bits_per_s) / 8_000_000_000 + u128::from(bytes);
             prop_assert!(u128::from(sent) <= most + 1, "{sent} of {most} at {now_ns}");
         }
-        // Steps shorter than what may be caught up lose nothing.
-        let (end_ns, sent) = course[course.len() - 1];
-        let least_ns = u128::from(sent - u64::from(bytes)) * 8_000_000_000 / u128::from(rate_bits_per_s);
-        prop_assert!(u128::from(end_ns - start_ns) <= least_ns + u128::from(step_ns) + 1);
+        // Steps shorter than the burst time lose nothing.
+        let (end_ns, sent) = totals[totals.len() - 1];
+        let rate = u128::from(rate_bits_per_s);
+        let min_ns = u128::from(sent - u64::from(bytes)) * 8_000_000_000 / rate;
+        prop_assert!(u128::from(end_ns - start_ns) <= min_ns + u128::from(step_ns) + 1);
     }
 }
 
 #[test]
-fn whoever_comes_too_late_catches_up_with_the_burst_only() {
+fn late_caller_catches_up_by_the_burst_only() {
     let mut shaped = Shaped::new(Fifo::new(1000), 8_000_000, 3 * MS);
     let mut books = Books::default();
     for frame in 0..100 {
         shaped.enqueue(packet(frame, 1000), 0, &mut books);
     }
-    // A packet each ms; one second was slept through.
+    // A packet per ms, after one second without a poll.
     let at_once = std::iter::from_fn(|| shaped.dequeue(1_000 * MS, &mut books))
         .map(|packet| drop(packet.into_frame()))
         .count();
@@ -71,7 +72,7 @@ fn whoever_comes_too_late_catches_up_with_the_burst_only() {
 }
 
 #[test]
-fn a_queue_says_when_the_shaper_lets_the_next_one_go() {
+fn queue_returns_the_next_departure_time() {
     use crate::support::FakeRing;
     let (mut ring, mut books) = (FakeRing::new(16), Books::default());
     let mut queue = taut_path::Queue::builder_for(&mut ring)
@@ -89,7 +90,7 @@ fn a_queue_says_when_the_shaper_lets_the_next_one_go() {
 }
 
 #[test]
-fn what_the_shaper_holds_back_was_not_refused_by_the_limit() {
+fn shaped_packet_is_not_counted_as_blocked() {
     use crate::support::FakeRing;
     use taut_path::{Event, Probe};
 
@@ -101,7 +102,7 @@ fn what_the_shaper_holds_back_was_not_refused_by_the_limit() {
         }
     }
 
-    // A packet each ms, and one in flight.
+    // A packet per ms, and one in flight.
     let mut queue = taut_path::Queue::builder_for(FakeRing::new(16))
         .with_limit(Fixed::packets(1))
         .with_qdisc(Shaped::new(Fifo::new(10), 8_000_000, 0))
@@ -114,7 +115,7 @@ fn what_the_shaper_holds_back_was_not_refused_by_the_limit() {
     }
     assert_eq!(queue.run(0, &mut books), Stop::Limit);
     assert_eq!(queue.run(MS - 1, &mut books), Stop::Limit);
-    assert_eq!(queue.probe().0, 0, "the shaper would not let it go either");
+    assert_eq!(queue.probe().0, 0, "the shaper would not release it either");
     assert_eq!(queue.run(MS, &mut books), Stop::Limit);
-    assert_eq!(queue.probe().0, 1, "now only the limit holds it");
+    assert_eq!(queue.probe().0, 1, "now only the limit blocks it");
 }

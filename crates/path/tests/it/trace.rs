@@ -1,4 +1,4 @@
-//! Plays a pattern of completions to a rule, as the transmit queue would tell it.
+//! Plays completion traces to a rule, as the transmit queue would.
 
 use std::collections::VecDeque;
 
@@ -7,24 +7,24 @@ use taut_path::limit::{Fixed, Limit};
 
 const PS_PER_NS: u64 = 1_000;
 
-/// When the device interrupts, what it is given and how it works it off.
+/// The interrupts of a device, its arrivals and its rates.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// Bytes per us and the time from which they hold, in ns.
+    /// Bytes per us, and the time from which they apply, in ns.
     pub rates: Vec<(u64, f64)>,
-    /// Sizes of objects, used in turn.
+    /// Sizes of objects, used round-robin.
     pub object_bytes: Vec<u32>,
-    /// Most objects a reap takes; 0 takes all.
+    /// Maximum number of objects per reap; 0 is unlimited.
     pub budget: u32,
-    /// The next reap when the budget was used up.
+    /// Delay of the next reap after the budget was used up, in ns.
     pub poll_ns: u64,
-    /// Objects that arrive every so many ns; else the sender always has one.
+    /// Arrivals: (period in ns, objects); otherwise the sender always has an object.
     pub burst: Option<(u64, u32)>,
-    /// The sender says that it was refused whenever there is no room, also with nothing to send.
+    /// The sender reports being blocked whenever there is no room, even with nothing to send.
     pub lies: bool,
-    /// Not measured.
+    /// Warm-up time that is not measured, in ns.
     pub warm_ns: u64,
-    /// From one interrupt to the next, and how long a refused sender takes to come back.
+    /// Intervals between interrupts, and the delay of a blocked sender, in ns.
     pub interrupts: Vec<(u64, u64)>,
 }
 
@@ -44,29 +44,29 @@ impl Pattern {
     }
 }
 
-/// What came of it, over the measured time.
+/// The results over the measured time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// Time-averaged bytes that the device had and was not done with.
+    /// Time-averaged bytes in the device.
     pub mean_bytes: f64,
-    /// Of the time in which there was something to send, the part in which the device worked.
+    /// Fraction of the time with something to send in which the device was busy.
     pub utilisation: f64,
-    /// Link time lost before that.
+    /// Link time lost during the warm-up, in ns.
     pub lost_warm_ns: u64,
-    /// The limit after each completion round: when, and how much.
+    /// The limit after each completion batch: time and value.
     pub limits: Vec<(u64, u32)>,
 }
 
 struct Player<'a, L: Limit> {
     pattern: &'a Pattern,
     ruled: Ruled<L>,
-    /// Bytes, and when the device is done, in ps.
+    /// Bytes, and the completion time, in ps.
     ring: VecDeque<(u32, u64)>,
     done_ps: u64,
     objects: usize,
     rate: usize,
     backlog: u64,
-    /// Since when there was something to send and nothing in the device, in ps.
+    /// Time since when there was something to send and nothing in the device, in ps.
     starved_since_ps: Option<u64>,
     queue_byte_ps: f64,
     busy_ps: u64,
@@ -76,7 +76,7 @@ struct Player<'a, L: Limit> {
     limits: Vec<(u64, u32)>,
 }
 
-/// Plays the whole pattern.
+/// Plays the whole trace.
 pub fn play<L: Limit>(pattern: &Pattern, limit: L) -> Played {
     let mut player = Player::<L> {
         pattern,
@@ -122,7 +122,7 @@ impl<L: Limit> Player<'_, L> {
         let mut burst_ns = self.pattern.burst.map(|_| 0);
         let mut sender_ns = Some(0);
         let mut waits = false;
-        // Rounds of fewer objects than the device finishes meanwhile would go on for ever.
+        // Batches smaller than the device's rate would never end.
         let last_poll_ns = self.now_end_ps() / PS_PER_NS + 10_000_000;
         while next.is_some() || poll_ns.is_some_and(|at_ns| at_ns < last_poll_ns) {
             let interrupt = next.map(|_| interrupt_ns);
@@ -136,7 +136,7 @@ impl<L: Limit> Player<'_, L> {
                 let (period_ns, objects) = self.pattern.burst.expect("there are bursts");
                 burst_ns = Some(now_ns + period_ns);
                 self.offered(u64::from(objects), now_ns);
-                // Whoever waits for room is not woken by more to send.
+                // More arrivals do not wake a blocked sender.
                 if !waits {
                     sender_ns = Some(now_ns);
                 }
@@ -148,7 +148,7 @@ impl<L: Limit> Player<'_, L> {
                     next = interrupts.next();
                     interrupt_ns += next.map_or(0, |&(gap_ns, _)| gap_ns);
                 }
-                // An interrupt in the middle of a reap is masked.
+                // An interrupt during a reap is masked.
                 if polled || poll_ns.is_none() {
                     let more = self.reap(now_ns);
                     poll_ns = more.then_some(now_ns + self.pattern.poll_ns);
@@ -185,7 +185,7 @@ impl<L: Limit> Player<'_, L> {
         self.backlog += objects;
     }
 
-    /// What the device could have done until now.
+    /// Counts the work that the device could have done until now.
     fn account_starved(&mut self, now_ps: u64) {
         if let Some(since_ps) = self.starved_since_ps.take() {
             self.lost_ps += now_ps.saturating_sub(since_ps.max(self.done_ps));
@@ -219,7 +219,7 @@ impl<L: Limit> Player<'_, L> {
         more
     }
 
-    /// Sends what there is room for. Returns whether something waits for room.
+    /// Sends while there is room. Returns `true` if something waits for room.
     fn send(&mut self, now_ns: u64) -> bool {
         let now_ps = now_ns * PS_PER_NS;
         self.account_starved(now_ps);
@@ -252,7 +252,7 @@ impl<L: Limit> Player<'_, L> {
     }
 }
 
-/// The smallest fixed limit with at least that utilisation, and what comes of it.
+/// Returns the smallest fixed limit with at least that utilisation, and its results.
 pub fn optimum(pattern: &Pattern, utilisation: f64) -> (u32, Played) {
     let (mut low, mut high) = (0_u32, 1_u32 << 24);
     let mut best = None;

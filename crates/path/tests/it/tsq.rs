@@ -1,4 +1,4 @@
-//! Small queues: what a flow may have below its socket, and how it hears that it may send again.
+//! Small queues: the bytes that a flow may have below its socket, and how it resumes.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -47,7 +47,7 @@ impl Table {
 
     fn charged(&self, flow: &Flow, charge_bytes: u32) -> Packet {
         let frame = self.frames.replace(self.frames.get() + 1);
-        let packet = packet(frame, 1_514).with_memory(charge_bytes);
+        let packet = packet(frame, 1_514).with_charge(charge_bytes);
         assert!(self.charges.charge(flow, &packet));
         packet
     }
@@ -74,7 +74,7 @@ fn budgets(flows: u32, limit_bytes: u32) -> Table {
     Table::of(Budgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings"))
 }
 
-/// The tags that stand on the first list.
+/// Returns the tags on the first list.
 fn deferred(budgets: &Budgets) -> Vec<u32> {
     let mut tags = Vec::new();
     budgets.run_deferred(0, |tag| tags.push(tag));
@@ -82,7 +82,7 @@ fn deferred(budgets: &Budgets) -> Vec<u32> {
 }
 
 #[test]
-fn an_mtu_packet_charges_2304_bytes_and_a_super_packet_its_pages() {
+fn charges_match_host_memory() {
     assert_eq!(memory_bytes(1_514, None), 2_304);
     assert_eq!(memory_bytes(66, None), 768);
     let cut = Segmentation::new(66, 1_448);
@@ -93,7 +93,7 @@ fn an_mtu_packet_charges_2304_bytes_and_a_super_packet_its_pages() {
 }
 
 #[test]
-fn a_flow_sends_while_it_is_charged_no_more_than_the_limit_and_exceeds_it_by_one_packet() {
+fn flow_exceeds_its_limit_by_one_packet() {
     for (limit_bytes, packets) in [
         (LIMIT_2012_BYTES, 57),
         (40_000, 18),
@@ -114,7 +114,7 @@ fn a_flow_sends_while_it_is_charged_no_more_than_the_limit_and_exceeds_it_by_one
 }
 
 #[test]
-fn a_flow_with_nothing_or_a_single_packet_below_may_always_send() {
+fn flow_with_at_most_one_packet_may_send() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(0, 0).expect("a slot");
     let below = budgets.fill(&flow);
@@ -124,7 +124,7 @@ fn a_flow_with_nothing_or_a_single_packet_below_may_always_send() {
 }
 
 #[test]
-fn a_throttled_flow_with_room_stands_on_its_list_once_and_no_other_flow_does() {
+fn only_throttled_flows_with_room_are_listed_once() {
     let budgets = budgets(3, 4_000);
     let idle = budgets.open(1, 0).expect("a slot");
     let flow = budgets.open(2, 0).expect("a slot");
@@ -134,7 +134,7 @@ fn a_throttled_flow_with_room_stands_on_its_list_once_and_no_other_flow_does() {
     below.into_iter().for_each(|packet| budgets.end(packet));
     assert!(
         !flow.snapshot().is_throttled,
-        "nobody need ask, the mark is gone"
+        "no check needed, the flag is cleared"
     );
     assert!(budgets.has_deferred(0));
     assert_eq!(deferred(&budgets), [2]);
@@ -147,7 +147,7 @@ fn a_throttled_flow_with_room_stands_on_its_list_once_and_no_other_flow_does() {
 }
 
 #[test]
-fn the_list_is_run_in_the_order_in_which_flows_got_room() {
+fn list_runs_in_order_of_releases() {
     let budgets = budgets(5, 0);
     let flows: Vec<Flow> = (0..5)
         .map(|tag| budgets.open(tag, 0).expect("a slot"))
@@ -172,7 +172,7 @@ impl Wake for Wakes {
 }
 
 #[test]
-fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
+fn each_list_wakes_its_sleeping_thread() {
     let wakes = [0, 1].map(|_| Arc::new(Wakes(AtomicU32::new(0))));
     let wakers = wakes.clone().map(Waker::from);
     let settings = Settings {
@@ -188,7 +188,7 @@ fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
         .flatten()
         .for_each(|packet| budgets.end(packet));
     let woken = wakes.map(|wakes| wakes.0.load(Ordering::Relaxed));
-    assert_eq!(woken, [0, 1], "only who sleeps is woken");
+    assert_eq!(woken, [0, 1], "only sleepers are woken");
     assert!(!budgets.must_wait(0), "there is something to run");
     let mut tags = Vec::new();
     budgets.run_deferred(1, |tag| tags.push(tag));
@@ -197,21 +197,25 @@ fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
 }
 
 #[test]
-fn a_flow_whose_owner_is_busy_is_left_to_him_when_he_lets_go() {
+fn locked_flow_is_left_to_its_owner() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(9, 0).expect("a slot");
     let below = budgets.fill(&flow);
-    assert!(flow.try_lock_or_mark(), "the application is at work on it");
+    assert!(flow.try_lock_or_mark(), "the application has the lock");
     below.into_iter().for_each(|packet| budgets.end(packet));
-    assert_eq!(deferred(&budgets), [], "not sent from under him");
+    assert_eq!(
+        deferred(&budgets),
+        [],
+        "not sent while the owner has the lock"
+    );
     assert_eq!(budgets.totals().deferred_to_owner, 1);
-    assert!(!flow.try_unlock(), "there is something to finish");
+    assert!(!flow.try_unlock(), "there is work to do");
     assert!(flow.try_unlock());
     assert!(!budgets.has_deferred(0));
 }
 
 #[test]
-fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
+fn runner_processes_marks_set_while_it_sends() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(9, 0).expect("a slot");
     budgets
@@ -222,7 +226,7 @@ fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
     budgets.run_deferred(0, |_| {
         runs += 1;
         if runs == 1 {
-            assert!(!flow.try_lock_or_mark(), "the runner is at work on it");
+            assert!(!flow.try_lock_or_mark(), "the runner has the lock");
         }
     });
     assert_eq!(runs, 2);
@@ -230,7 +234,7 @@ fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
 }
 
 #[test]
-fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
+fn panicking_send_keeps_flows_listed_and_unlocked() {
     let budgets = budgets(3, 0);
     let flows = [0, 1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
     let below: Vec<Packet> = flows.iter().flat_map(|flow| budgets.fill(flow)).collect();
@@ -242,10 +246,10 @@ fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
         })
     }));
     assert!(run.is_err());
-    assert!(flows[0].try_lock_or_mark(), "nobody holds it");
+    assert!(flows[0].try_lock_or_mark(), "it is unlocked");
     assert!(flows[0].try_unlock());
     assert!(budgets.has_deferred(0));
-    // The one that panicked comes last: else, if it always does, the others never run.
+    // The flow that panicked comes last, so that the others run even if it always panics.
     assert_eq!(deferred(&budgets), [1, 2, 0]);
     for flow in &flows {
         budgets
@@ -260,7 +264,7 @@ fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
 }
 
 #[test]
-fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
+fn rate_sizing_follows_the_pacing_rate() {
     let settings = Settings {
         sizing: Sizing::Rate { time_ns: 1_000_000 },
         limit_bytes: 100_000,
@@ -288,7 +292,7 @@ fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
 }
 
 #[test]
-fn settings_change_while_packets_are_below_and_free_who_has_room_by_them() {
+fn new_settings_release_throttled_flows() {
     let budgets = budgets(2, 4_000);
     let [one, two] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
     let mut below = budgets.fill(&one);
@@ -315,7 +319,7 @@ fn settings_change_while_packets_are_below_and_free_who_has_room_by_them() {
 }
 
 #[test]
-fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
+fn slot_is_reused_after_the_last_packet() {
     let budgets = budgets(2, 4_000);
     let first = budgets.open(1, 0).expect("a slot");
     let second = budgets.open(2, 0).expect("a slot");
@@ -327,7 +331,7 @@ fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
     assert!(budgets.open(3, 0).is_err(), "one is still below");
     assert_eq!(budgets.charged_bytes(), 2_304, "and is still counted");
     below.into_iter().for_each(|packet| budgets.end(packet));
-    assert_eq!(deferred(&budgets), [], "nobody to tell");
+    assert_eq!(deferred(&budgets), [], "no open flow to list");
     let third = budgets.open(3, 0).expect("the slot is free");
     let fresh = third.snapshot();
     assert_eq!(
@@ -339,7 +343,7 @@ fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
 }
 
 #[test]
-fn a_flow_that_ends_while_it_stands_on_the_list_is_not_run() {
+fn ended_flow_on_the_list_is_not_run() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(1, 0).expect("a slot");
     budgets
@@ -353,7 +357,7 @@ fn a_flow_that_ends_while_it_stands_on_the_list_is_not_run() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_arguments_are_rejected() {
     let waker = [Waker::noop().clone()];
     for flows in [0, MAX_FLOWS + 1] {
         let made = Budgets::new(flows, Settings::default(), &waker).map(drop);
@@ -367,8 +371,8 @@ fn what_cannot_be_is_refused() {
     assert!(Budgets::new(1, Settings::default(), &[]).is_err());
     let budgets = budgets(1, 1);
     let before = budgets.settings();
-    let refused = budgets.set(rate_of_nothing);
-    assert_eq!(refused, Err(BudgetsError::RateTimeZero));
+    let rejected = budgets.set(rate_of_nothing);
+    assert_eq!(rejected, Err(BudgetsError::RateTimeZero));
     assert_eq!(budgets.settings(), before);
     let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
     assert_eq!(
@@ -378,9 +382,9 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn an_early_release_leaves_only_the_byte_limit() {
+fn early_release_leaves_only_the_byte_limit() {
     for (early, limit, in_ring) in [
-        // One above the limit of 4,000 bytes of memory: two.
+        // Two packets exceed the limit of 4,000 bytes of memory by one.
         (false, Fixed::off(), 2),
         // The budget limits nothing, and the ring is the only bound.
         (true, Fixed::off(), 64),
@@ -400,7 +404,7 @@ fn an_early_release_leaves_only_the_byte_limit() {
                 let frame = Frame::new(packet.frame().index());
                 queue.enqueue(packet, 0, &mut sink);
                 let _ = queue.run(0, &mut sink);
-                // What a driver that orphans its packets does, where they reach the ring.
+                // A driver that orphans its packets does this when they reach the ring.
                 if early {
                     budgets.charges.release(&frame);
                 }
@@ -411,15 +415,15 @@ fn an_early_release_leaves_only_the_byte_limit() {
         let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
         let batch = queue.complete(1, &mut sink).expect("nothing is broken");
         assert_eq!(batch.counts.packets, in_ring as u32);
-        assert_eq!(budgets.charged_bytes(), 0, "and nothing twice");
+        assert_eq!(budgets.charged_bytes(), 0, "released exactly once");
     }
 }
 
 #[test]
-fn a_frame_has_one_charge_at_a_time() {
+fn frame_has_one_charge_at_a_time() {
     let budgets = budgets(2, LIMIT_2012_BYTES);
     let [first, second] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
-    let packet = packet(7, 1_514).with_memory(2_304);
+    let packet = packet(7, 1_514).with_charge(2_304);
     assert!(budgets.charges.charge(&first, &packet));
     assert!(budgets.charges.charge(&second, &packet));
     let charged = [&first, &second].map(|flow| flow.snapshot().charged_bytes);
@@ -430,7 +434,7 @@ fn a_frame_has_one_charge_at_a_time() {
 }
 
 #[test]
-fn a_frame_above_the_store_is_not_charged() {
+fn frame_above_the_store_is_not_charged() {
     let mut budgets = budgets(1, LIMIT_2012_BYTES);
     let flow = budgets.open(1, 0).expect("a slot");
     let packet = packet(1_000, 1_514);
@@ -444,7 +448,7 @@ fn a_frame_above_the_store_is_not_charged() {
 }
 
 #[test]
-fn the_sink_releases_ended_packets_and_no_others() {
+fn sink_releases_ended_packets_only() {
     let budgets = budgets(1, LIMIT_2012_BYTES);
     let flow = budgets.open(1, 0).expect("a slot");
     let [mut freed, dropped, unknown] = [0; 3].map(|_| budgets.charged(&flow, 100));
@@ -452,14 +456,14 @@ fn the_sink_releases_ended_packets_and_no_others() {
     let mut books = Books::default();
     let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
     sink.marked(&freed);
-    sink.piece_freed(&freed);
+    sink.chunk_freed(&freed);
     sink.segments_dropped(&freed, DropReason::QueueFull);
     assert_eq!(flow.snapshot().packets, 3);
     sink.freed(freed);
     assert_eq!(flow.snapshot().packets, 2);
     sink.dropped(dropped, DropReason::QueueFull);
     assert_eq!(flow.snapshot().packets, 1);
-    sink.stray(unknown);
+    sink.unknown_completion(unknown);
     assert_eq!(flow.snapshot().packets, 1, "its frame might be in use");
     let mut sink = ReleasingSink::new(None, &mut books);
     sink.freed(packet(2, 100));

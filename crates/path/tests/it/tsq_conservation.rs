@@ -1,5 +1,5 @@
-//! Whatever is done, in any order: the budgets sum to the charge of what is below the sockets, and
-//! nobody who may send stays throttled.
+//! For any sequence of operations: the budgets sum to the charges of the packets below the sockets,
+//! and no flow with room stays throttled.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -63,7 +63,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Reset),
         1 => Just(Step::Flush),
         1 => settings.prop_map(Step::SetGlobal),
-        1 => (flow.clone(), prop::option::of(limit)).prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
+        1 => (flow.clone(), prop::option::of(limit))
+            .prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
         1 => flow.prop_map(Step::Busy),
         1 => (1u32..3).prop_map(Step::FailKicks),
         1 => Just(Step::FailReap),
@@ -71,7 +72,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is below the sockets: the flow and the charge of each frame.
+/// The packets below the sockets: the flow and the charge of each frame.
 #[derive(Default)]
 struct Below(BTreeMap<u32, (u32, u64)>);
 
@@ -98,7 +99,7 @@ struct World<L: Limit> {
     queue: Queue<FakeRing, L>,
     budgets: Budgets,
     charges: Charges,
-    /// The flows that are open, with a tag that is never used again, and whether their owner is busy.
+    /// The open flows, with a unique tag, and whether their owner has the lock.
     flows: Vec<(u32, Flow, bool)>,
     below: Below,
     tags: u32,
@@ -144,7 +145,7 @@ impl<L: Limit> World<L> {
             assert!(seen.packets > 1 && seen.charged_bytes > seen.limit_bytes);
             return;
         }
-        let mut packet = packet(self.frames, 1_514).with_memory(charge_bytes);
+        let mut packet = packet(self.frames, 1_514).with_charge(charge_bytes);
         packet.priority = (self.frames % 16) as u8;
         packet.flow = *tag;
         assert!(self.charges.charge(flow, &packet), "at most 250 packets");
@@ -163,7 +164,7 @@ impl<L: Limit> World<L> {
         for tag in run {
             let flow = self.flows.iter().find(|(open, ..)| *open == tag);
             let (_, _, busy) = flow.expect("only open flows are run");
-            assert!(!busy, "not from under its owner");
+            assert!(!busy, "not while the owner has the lock");
         }
     }
 
@@ -187,7 +188,7 @@ impl<L: Limit> World<L> {
                 charge_bytes,
                 ask,
             } => self.send(flow, charge_bytes, ask),
-            // A failed doorbell is part of the game, and a failed reaping too.
+            // Failed doorbells and reaps are allowed here.
             Step::Run => drop(self.queue.run(now_ns, sink)),
             Step::Finish(count) => self.queue.device_mut().finish(count),
             Step::Complete => drop(self.queue.complete(now_ns, sink)),
@@ -205,7 +206,7 @@ impl<L: Limit> World<L> {
                     if *busy {
                         while !flow.try_unlock() {}
                     } else {
-                        assert!(flow.try_lock_or_mark(), "nobody else takes it");
+                        assert!(flow.try_lock_or_mark(), "it is unlocked");
                     }
                     *busy = !*busy;
                 }
@@ -235,20 +236,20 @@ impl<L: Limit> World<L> {
         }
     }
 
-    /// With everything freed, all budgets are back and every slot can be had again.
+    /// With all packets freed, all budgets are released and every slot can be reused.
     fn drain(mut self) {
         let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
         self.queue.flush(self.now_ns, sink);
         self.queue.device_mut().failing_kicks = 0;
         self.queue.device_mut().failing_reap = false;
-        // A doorbell that is owed is rung here.
+        // A deferred doorbell is rung here.
         let stop = self.queue.run(self.now_ns, sink);
         assert!(!matches!(stop, Stop::Failed(_)));
         while self.queue.device().packets() > 0 {
             self.queue.device_mut().finish(usize::MAX);
             let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
-            let round = self.queue.complete(self.now_ns, sink);
-            assert_eq!(round.expect("the device works again").stalled, None);
+            let batch = self.queue.complete(self.now_ns, sink);
+            assert_eq!(batch.expect("the device works again").stalled, None);
             self.check();
         }
         assert_eq!(self.below.of(None), (0, 0));
@@ -272,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_budgets_sum_to_what_is_below_the_sockets(
+    fn budgets_sum_to_charges_below_sockets(
         steps in prop::collection::vec(step(), 1..250),
         bytes in 0u32..20_000,
     ) {
@@ -280,7 +281,7 @@ proptest! {
             play(Fixed::off(), discipline.name, &steps);
             play(Fixed::bytes(bytes), discipline.name, &steps);
         }
-        // Small enough to drop.
+        // Small limits, so that packets are dropped.
         for discipline in ["pfifo limit 6", "pfifo_fast limit 3 total"] {
             play(Fixed::bytes(bytes), discipline, &steps);
             play(Dynamic::default(), discipline, &steps);

@@ -1,4 +1,4 @@
-//! A sender thread and a completer thread, with nothing between them but the queue's two halves.
+//! A sender thread and a completer thread that share only the queue's two halves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,15 @@ use crate::support::SharedRing;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split, Stop};
+use taut_path::{
+    DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation, Stop,
+};
 
 const PACKETS: u64 = 1_000_000;
 const PACKET_BYTES: u32 = 1_514;
 const SLOTS: u32 = 512;
 
-/// Not a measure of time: it only ends a test that hangs.
+/// Not a time limit: it only ends a test that hangs.
 const HANG_GUARD: Duration = Duration::from_secs(120);
 
 /// Wakes the sender's thread.
@@ -28,7 +30,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Whole packets that ended, and pieces.
+/// Ended whole packets, and chunks.
 #[derive(Default)]
 struct Count(u64, u64);
 
@@ -39,7 +41,7 @@ impl PacketSink for Count {
         self.0 += 1;
     }
 
-    fn piece_freed(&mut self, _piece: &Packet) {
+    fn chunk_freed(&mut self, _chunk: &Packet) {
         self.1 += 1;
     }
 
@@ -48,7 +50,7 @@ impl PacketSink for Count {
     }
 }
 
-/// Sends all packets, asleep while there is no room. Returns how often it slept.
+/// Sends all packets, and sleeps without room. Returns how often it slept.
 fn send_all(sender: &mut Sender<SharedRing, Fifo>, cut: Option<Segmentation>) -> u64 {
     let (mut offered, mut sleeps) = (0, 0);
     let sink = &mut Count::default();
@@ -75,18 +77,18 @@ fn send_all(sender: &mut Sender<SharedRing, Fifo>, cut: Option<Segmentation>) ->
     sleeps
 }
 
-/// Reaps everything; the packets that the device finished, and the pieces.
+/// Reaps everything. Returns the freed packets and the chunks.
 fn complete_all<L: Limit>(
     completer: &mut Completer<SharedRing, L>,
     ring: &SharedRing,
 ) -> (u64, u64) {
     let (mut sink, mut now_ns) = (Count::default(), 0);
     while sink.0 < PACKETS {
-        // A clock of rounds: the limit's window needs one that goes on.
+        // A clock of batches, because the limit's window needs one that advances.
         now_ns += 1_000;
         ring.get().finish(usize::MAX);
-        let round = completer.complete(now_ns, &mut sink);
-        assert_eq!(round.expect("nothing is broken").stale_packets, 0);
+        let batch = completer.complete(now_ns, &mut sink);
+        assert_eq!(batch.expect("nothing is broken").stale_packets, 0);
         thread::yield_now();
     }
     (sink.0, sink.1)
@@ -100,10 +102,10 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
         .with_limit(limit)
         .with_qdisc(Fifo::new(64))
         .waker(Waker::from(Arc::new(Unpark(thread::current()))))
-        .split(Split::All)
+        .late_segmentation(LateSegmentation::EachSegment)
         .build_halves(0);
     let (mut sender, mut completer, watch) = queue.expect("valid settings");
-    let (sleeps, (freed, pieces)) = thread::scope(|scope| {
+    let (sleeps, (freed, chunks)) = thread::scope(|scope| {
         let completing = scope.spawn(|| complete_all(&mut completer, &ring));
         let sleeps = send_all(&mut sender, cut);
         (sleeps, completing.join().expect("it does not panic"))
@@ -111,11 +113,11 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
     done.store(true, Ordering::Relaxed);
     assert_eq!(freed, PACKETS);
     let counters = sender.counters();
-    assert_eq!(pieces, counters.pieces);
-    let whole = PACKETS - counters.cut_packets;
-    assert_eq!(counters.sent_packets, whole + pieces);
+    assert_eq!(chunks, counters.chunks);
+    let whole = PACKETS - counters.segmented_packets;
+    assert_eq!(counters.sent_packets, whole + chunks);
     if cut.is_some() {
-        assert!(pieces >= PACKETS, "{pieces} pieces");
+        assert!(chunks >= PACKETS, "{chunks} chunks");
     }
     assert_eq!(completer.snapshot().in_flight, 0);
     assert!(sleeps > 0, "it never had to wait");
@@ -128,7 +130,7 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
     );
 }
 
-/// Ends the process when a sleeper is never woken: a thread that is parked cannot fail by itself.
+/// Ends the process if a sleeper is never woken: a parked thread cannot fail.
 fn hang_guard(done: Arc<AtomicBool>) {
     thread::spawn(move || {
         thread::sleep(HANG_GUARD);
@@ -140,22 +142,23 @@ fn hang_guard(done: Arc<AtomicBool>) {
 }
 
 #[test]
-fn a_million_packets_pass_a_full_ring_without_a_lost_wake_up() {
+fn no_lost_wakeup_with_a_full_ring() {
     pass_a_million(Fixed::off(), None);
 }
 
 #[test]
-fn a_million_packets_pass_a_limit_without_a_lost_wake_up() {
+fn no_lost_wakeup_with_a_limit() {
     pass_a_million(Fixed::packets(128), None);
 }
 
 #[test]
-fn a_million_packets_pass_the_dynamic_limit_without_a_lost_wake_up() {
+fn no_lost_wakeup_with_the_dynamic_limit() {
     pass_a_million(Dynamic::default(), None);
 }
 
 #[test]
-fn a_million_super_packets_pass_in_pieces_and_each_ends_once() {
-    // Three segments; more packets wait than can be cut at a time, so that some may go whole.
+fn million_gso_packets_in_chunks_end_once() {
+    // Three segments. More packets wait than can be segmented at a time, so that some are sent
+    // whole.
     pass_a_million(Fixed::bytes(100_000), Segmentation::new(14, 500));
 }

@@ -1,4 +1,4 @@
-//! Rates, sizes and times are read as `tc` reads them, exactly, or refused with the place.
+//! Rates, sizes and times are parsed exactly as `tc` does, or rejected with a position.
 
 use crate::support::decimal::Decimal;
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn times_are_nanoseconds() {
 }
 
 #[test]
-fn what_is_refused_is_refused_at_its_place() {
+fn syntax_errors_have_a_position() {
     let cases: [(Parse, &str, usize, &str); 21] = [
         (rate, "", 1, "expected a number"),
         (rate, ".", 1, "expected a number"),
@@ -110,7 +110,7 @@ fn what_is_refused_is_refused_at_its_place() {
     }
 }
 
-/// Suffixes with their worth in the base unit over a divisor, as tc(8) states them.
+/// Suffixes with their value in the base unit over a divisor, as in tc(8).
 fn suffixes() -> impl Strategy<Value = (Parse, String, u64, u32)> {
     let prefix = prop_oneof![
         Just(("", 1u64)),
@@ -128,7 +128,7 @@ fn suffixes() -> impl Strategy<Value = (Parse, String, u64, u32)> {
     )
         .prop_map(|(power, tail)| {
             let prefix = ["", "k", "m", "g"][power as usize];
-            // There are neither "ib" nor "bit" of nothing.
+            // Without a prefix there is neither "ib" nor "bit".
             let tail = if power == 0 && tail.starts_with(['i', 'b']) {
                 "b"
             } else {
@@ -148,9 +148,9 @@ fn suffixes() -> impl Strategy<Value = (Parse, String, u64, u32)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    /// Against schoolbook arithmetic on decimal digits, which never overflows.
+    /// Compares with schoolbook arithmetic on decimal digits, which never overflows.
     #[test]
-    fn every_number_means_exactly_what_it_says(
+    fn decimals_are_exact(
         whole in "[0-9]{0,24}",
         decimals in prop_oneof![Just(String::new()), "[0-9]{1,6}0{0,30}", "[0-9]{1,22}"],
         (parse, suffix, worth, divisor) in suffixes(),
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn every_value_survives_being_written_and_read(bits: u64, unit in 0u32..4) {
+    fn written_values_parse_to_the_same(bits: u64, unit in 0u32..4) {
         let names = ["bit", "kbit", "mbit", "gbit"];
         let worth = 1_000u64.pow(unit);
         let text = format!(
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_each_position_is_in_it(text in "(\\PC|[0-9.kmgtbis ]){0,30}") {
+    fn any_text_parses_or_has_an_error_position(text in "(\\PC|[0-9.kmgtbis ]){0,30}") {
         for parse in [rate as Parse, size, time] {
             if let Err(error) = parse(&text) {
                 prop_assert!((1..=text.chars().count() + 1).contains(&error.position));

@@ -1,4 +1,4 @@
-//! Drivers around any driver: faults by plan, and traces.
+//! Drivers that wrap any driver: fault injection and traces.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use crate::support::{Books, Broken, FakeRing, packet};
 const ALWAYS: u32 = FaultPlan::ALWAYS;
 const HALF: u32 = ALWAYS / 2;
 
-/// A device that finishes at once and makes the mistakes of `plan`.
+/// A device that completes at once, with the faults of `plan`.
 fn faulty(plan: FaultPlan) -> Faults<FakeRing> {
     let mut ring = FakeRing::new(64);
     ring.instant = true;
@@ -36,21 +36,25 @@ fn reap(device: &mut impl Completions<Error = FaultError<Broken>>, budget: u32) 
 }
 
 #[test]
-fn a_plan_without_faults_changes_nothing() {
+fn plan_without_faults_changes_nothing() {
     let mut device = faulty(FaultPlan::default());
     assert_eq!(send(&mut device, 0..5), [0, 1, 2, 3, 4]);
     assert_eq!(device.counts(), FaultCounts::default());
 }
 
 #[test]
-fn lost_completions_are_kept_until_they_are_asked_for() {
+fn lost_completions_are_kept_until_restored() {
     let plan = FaultPlan {
-        lost: ALWAYS,
+        lost_completions: ALWAYS,
         ..FaultPlan::default()
     };
     let mut device = faulty(plan);
     assert_eq!(send(&mut device, 0..3), []);
-    assert_eq!(device.in_ring(), Some(InRing::default()), "nobody knows");
+    assert_eq!(
+        device.in_ring(),
+        Some(InRing::default()),
+        "lost packets are not included"
+    );
     assert_eq!(device.return_lost(), 3);
     assert_eq!(device.in_ring().map(|ring| ring.packets), Some(3));
     device.set_plan(FaultPlan::default());
@@ -59,18 +63,18 @@ fn lost_completions_are_kept_until_they_are_asked_for() {
     device.set_plan(plan);
     assert_eq!(send(&mut device, 3..5), []);
     let taken: Vec<_> = device.take_lost();
-    assert_eq!((taken.len(), device.counts().lost), (2, 5));
+    assert_eq!((taken.len(), device.counts().lost_completions), (2, 5));
 }
 
 #[test]
-fn late_completions_come_behind_others_but_come() {
+fn delayed_completions_arrive_behind_others() {
     let mut device = faulty(FaultPlan {
         seed: 1,
-        late: HALF,
+        delayed_completions: HALF,
         ..FaultPlan::default()
     });
     let mut freed = send(&mut device, 0..40);
-    let late = device.counts().late;
+    let late = device.counts().delayed_completions;
     assert_eq!(freed.len() as u64, 40 - late);
     assert_eq!(
         device.in_ring(),
@@ -79,7 +83,7 @@ fn late_completions_come_behind_others_but_come() {
             bytes: late as u32 * 100
         })
     );
-    for _ in 0..FaultPlan::LATEST_REAPS {
+    for _ in 0..FaultPlan::MAX_DELAY_REAPS {
         freed.extend(reap(&mut device, u32::MAX));
     }
     assert!(!freed.is_sorted());
@@ -88,9 +92,9 @@ fn late_completions_come_behind_others_but_come() {
 }
 
 #[test]
-fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
+fn duplicated_completion_is_unknown_and_not_counted() {
     let device = faulty(FaultPlan {
-        doubled: ALWAYS,
+        duplicated_completions: ALWAYS,
         ..FaultPlan::default()
     });
     let mut queue = Queue::builder_for(device).build(0).expect("valid settings");
@@ -102,14 +106,14 @@ fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
         completed,
         Err(CompleteError::UnknownCompletions { packets: 1 })
     );
-    assert_eq!((books.freed, books.stray), (vec![7], vec![7]));
+    assert_eq!((books.freed, books.unknown), (vec![7], vec![7]));
     assert_eq!(queue.in_flight(), 0);
 }
 
 #[test]
-fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
+fn planned_failures_are_named() {
     let device = faulty(FaultPlan {
-        refused: ALWAYS,
+        rejected_submits: ALWAYS,
         ..FaultPlan::default()
     });
     let mut queue = Queue::builder_for(device)
@@ -122,8 +126,8 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
     assert_eq!(books.dropped, [(0, DropReason::DeviceRefused)]);
 
     queue.device_mut().set_plan(FaultPlan {
-        failing_kick: ALWAYS,
-        failing_reap: ALWAYS,
+        failed_kicks: ALWAYS,
+        failed_reaps: ALWAYS,
         ..FaultPlan::default()
     });
     queue.enqueue(packet(1, 100), 0, &mut books);
@@ -142,12 +146,16 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
         Ok(1)
     );
     let counts = queue.device().counts();
-    let made = (counts.refused, counts.failed_kicks, counts.failed_reaps);
+    let made = (
+        counts.rejected_submits,
+        counts.failed_kicks,
+        counts.failed_reaps,
+    );
     assert_eq!(made, (1, 1, 1));
 }
 
 #[test]
-fn the_drivers_own_failures_pass_through() {
+fn failures_of_the_driver_pass_through() {
     let mut device = faulty(FaultPlan::default());
     device.driver_mut().failing_kicks = 1;
     assert_eq!(device.kick(0), Err(FaultError::Driver(Broken)));
@@ -157,11 +165,11 @@ fn the_drivers_own_failures_pass_through() {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
+fn seed_determines_the_faults() {
     let mistakes = |seed| {
         let mut device = faulty(FaultPlan {
             seed,
-            lost: HALF,
+            lost_completions: HALF,
             ..FaultPlan::default()
         });
         send(&mut device, 0..64)
@@ -171,32 +179,32 @@ fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
 }
 
 #[test]
-fn a_fault_comes_as_often_as_the_plan_says() {
+fn faults_have_their_planned_rate() {
     let mut device = faulty(FaultPlan {
         seed: 9,
-        lost: ALWAYS / 8,
+        lost_completions: ALWAYS / 8,
         ..FaultPlan::default()
     });
     for burst in 0..500 {
         let _ = send(&mut device, burst * 64..(burst + 1) * 64);
     }
     // An eighth of 32,000 is 4,000; six standard deviations of it are 355.
-    let lost = device.counts().lost;
+    let lost = device.counts().lost_completions;
     assert!((3_645..=4_355).contains(&lost), "{lost}");
 }
 
 #[test]
-fn whatever_the_mistakes_every_packet_ends_once() {
+fn every_packet_ends_once_under_any_faults() {
     for seed in 0..20 {
         let rate = ALWAYS / 10;
         let device = faulty(FaultPlan {
             seed,
-            refused: rate,
-            failing_kick: rate,
-            failing_reap: rate,
-            lost: rate,
-            late: rate,
-            doubled: rate,
+            rejected_submits: rate,
+            failed_kicks: rate,
+            failed_reaps: rate,
+            lost_completions: rate,
+            delayed_completions: rate,
+            duplicated_completions: rate,
         });
         let mut queue = Queue::builder_for(device).build(0).expect("valid settings");
         let mut books = Books::default();
@@ -209,13 +217,16 @@ fn whatever_the_mistakes_every_packet_ends_once() {
         let device = queue.device_mut();
         device.set_plan(FaultPlan::default());
         device.return_lost();
-        for round in 1..1_000 {
-            let now_ns = 400_000 + round * 1_000;
+        for batch in 1..1_000 {
+            let now_ns = 400_000 + batch * 1_000;
             let _ = queue.run(now_ns, &mut books);
             let _ = queue.complete(now_ns, &mut books);
         }
         assert_eq!(queue.in_flight(), 0, "seed {seed}");
-        assert_eq!(books.stray.len() as u64, queue.device().counts().doubled);
+        assert_eq!(
+            books.unknown.len() as u64,
+            queue.device().counts().duplicated_completions
+        );
         let dropped = books.dropped.iter().map(|&(frame, _)| frame);
         let mut ends: Vec<_> = books.freed.iter().copied().chain(dropped).collect();
         ends.sort_unstable();
@@ -224,7 +235,7 @@ fn whatever_the_mistakes_every_packet_ends_once() {
 }
 
 #[test]
-fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
+fn trace_reports_every_call_with_time_and_result() {
     let lines = RefCell::new(Vec::new());
     let mut ring = FakeRing::new(4);
     ring.failing_kicks = 1;
@@ -233,8 +244,8 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
         lines.borrow_mut().push(format!("{now_ns} {event}"));
     });
     driver.submit(packet(3, 60), 10).expect("it fits");
-    let refused = driver.submit(packet(4, 2_000), 11).expect_err("too long");
-    assert_eq!(refused.into_frame().index(), 4);
+    let rejected = driver.submit(packet(4, 2_000), 11).expect_err("too long");
+    assert_eq!(rejected.into_frame().index(), 4);
     assert_eq!(driver.kick(12), Err(Broken));
     assert_eq!(driver.kick(13), Ok(()));
     driver.driver.finish(1);
@@ -245,7 +256,7 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
         *lines.borrow(),
         [
             "10 submitted frame 3, 60 bytes; 3 slots free",
-            "11 refused frame 4, 2000 bytes",
+            "11 rejected frame 4, 2000 bytes",
             "12 kick failed: Broken",
             "13 kicked",
             "14 reaped frame 3, 60 bytes",
@@ -256,14 +267,14 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
 }
 
 #[test]
-fn wrappers_go_around_each_other_and_around_halves() {
-    let mut told = 0;
-    let traced = Trace::new(faulty(FaultPlan::default()), |_, _| told += 1);
+fn wrappers_nest_and_wrap_halves() {
+    let mut calls = 0;
+    let traced = Trace::new(faulty(FaultPlan::default()), |_, _| calls += 1);
     let mut around = Faults::new(traced, FaultPlan::default());
     around.submit(packet(0, 60), 0).expect("it fits");
     around.kick(0).expect("nothing is broken");
     assert_eq!(around.capacity_slots(), 64);
-    assert!(around.completions_are_true());
+    assert!(around.completions_valid());
     drop(around);
-    assert_eq!(told, 2);
+    assert_eq!(calls, 2);
 }

@@ -20,8 +20,7 @@ struct Queue {
     counts: Arc<Counts>,
 }
 
-/// Two queues with `packets` each under a budget that holds one object, and the one more that a soft
-/// limit admits.
+/// Two queues with `packets` each under a budget of one object; a soft limit admits one more.
 fn two_queues(rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
     let (queues, counts): (Vec<_>, Vec<_>) = packets
         .into_iter()
@@ -39,7 +38,7 @@ fn two_queues(rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
             (queue, counts)
         })
         .unzip();
-    let (_, halves) = budget::join(rule, 0, queues, 0).expect("the rule counts bytes");
+    let (_, halves) = budget::attach(rule, 0, queues, 0).expect("the rule counts bytes");
     let queues = halves.into_iter().zip(counts);
     let queues = queues.map(|((sender, completer, _), counts)| Queue {
         sender,
@@ -54,7 +53,7 @@ fn one_object() -> AnyLimit {
     AnyLimit::bytes(PACKET_BYTES)
 }
 
-/// A queue that sleeps has a wake-up behind it, or something in flight whose completion is to come.
+/// A sleeping queue must have a pending wake-up, or a completion still to come.
 fn assert_not_lost(asleep: bool, wakeups: u32, in_device: u32) {
     assert!(
         !asleep || wakeups > 0 || in_device > 0,
@@ -64,7 +63,7 @@ fn assert_not_lost(asleep: bool, wakeups: u32, in_device: u32) {
 
 /// Both complete at the same time, while both wait.
 #[test]
-fn two_completions_at_once_leave_nobody_behind() {
+fn concurrent_completions_lose_no_wakeup() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -73,8 +72,8 @@ fn two_completions_at_once_leave_nobody_behind() {
         assert!(send_until_asleep(&mut second.sender));
         let complete = |mut completer: Completer<Reap, Fixed, (), Member>| {
             let round = completer.complete(1, &mut Nothing);
-            assert!(round.is_ok(), "the driver reports what it was given");
-            // Not dropped yet: a half that goes wakes the other.
+            assert!(round.is_ok(), "the driver returns submitted packets only");
+            // Not dropped yet, because dropping a half wakes the other.
             completer
         };
         let completer = second.completer;
@@ -90,7 +89,7 @@ fn two_completions_at_once_leave_nobody_behind() {
     });
 }
 
-/// A fixed limit that takes no round whose times are impossible.
+/// A fixed limit that checks the times of its batches.
 #[derive(Debug, Clone)]
 struct Strict(Fixed);
 
@@ -105,8 +104,8 @@ impl Limit for Strict {
 
     fn completed(&mut self, round: &CompletionBatch) -> u32 {
         if let Some(returned_ns) = round.sender_returned_ns {
-            assert!(returned_ns <= round.now_ns, "told of the future");
-            assert!(returned_ns >= SENT_NS, "told of a time before all");
+            assert!(returned_ns <= round.now_ns, "a time in the future");
+            assert!(returned_ns >= SENT_NS, "a time before the first object");
         }
         assert!(round.units <= round.in_flight, "more than was sent");
         self.0.completed(round)
@@ -143,9 +142,9 @@ impl NamedLimit for Strict {}
 
 const SENT_NS: u64 = 1_000;
 
-/// A queue sends while its completion tells a rule that asked when somebody sends again.
+/// A queue sends while its completion passes a batch to a rule that requested the return time.
 #[test]
-fn the_rule_is_told_of_no_time_that_has_not_come() {
+fn rule_receives_no_future_times() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -156,7 +155,7 @@ fn the_rule_is_told_of_no_time_that_has_not_come() {
         };
         let complete = |completer: &mut Completer<Reap, Fixed, (), Member>, now_ns| {
             let round = completer.complete(now_ns, &mut Nothing);
-            assert!(round.is_ok(), "the driver reports what it was given");
+            assert!(round.is_ok(), "the driver returns submitted packets only");
         };
         send(&mut first.sender, SENT_NS);
         send(&mut second.sender, SENT_NS);
@@ -165,7 +164,7 @@ fn the_rule_is_told_of_no_time_that_has_not_come() {
             let mut sender = second.sender;
             let packet = Packet::new(Frame::new(1), PACKET_BYTES);
             sender.enqueue(packet, 0, &mut Nothing);
-            // Its clock is read later than the completer's.
+            // The sender reads its clock later than the completer.
             thread::spawn(move || send(&mut sender, 4 * SENT_NS))
         };
         complete(&mut second.completer, 3 * SENT_NS);

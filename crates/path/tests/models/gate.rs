@@ -1,6 +1,6 @@
-//! Model checks of the gate: every order in which two threads' reads and writes can be seen.
+//! Model checks of the gate: every order in which two threads can observe reads and writes.
 //!
-//! What is checked is the product's own source, on loom's atomics:
+//! The models use the product's own source, on loom's atomics:
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models gate::`
 
 use loom::sync::Arc;
@@ -16,8 +16,8 @@ use taut_path::gate::Gate;
 use taut_path::room::RoomWaker;
 use taut_path::sharing::{CacheAligned, Sharing, Threads};
 
-/// Atomics without the fence between a write and the read that follows it: broken, and a check must
-/// find that.
+/// Atomics without the fence between a write and the read that follows it: broken on purpose, and
+/// the check must detect it.
 #[derive(Debug)]
 struct Unfenced;
 
@@ -31,15 +31,15 @@ impl Sharing for Unfenced {
     fn full_fence() {}
 }
 
-/// Both threads are done: nobody will look at the gate again.
+/// Both threads have ended: no thread checks the gate again.
 fn assert_not_lost(closed: bool, room: bool) {
     assert!(
         !(closed && room),
-        "lost wake-up: closed, room, nobody scheduled"
+        "lost wake-up: closed, room, not scheduled"
     );
 }
 
-/// The sender fills a queue of limit 0 and stops; the completer finishes the object meanwhile.
+/// The sender fills a queue of limit 0 and stops, while the completer completes the object.
 fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
     loom::model(|| {
         let shared = StdArc::new(taut_dql::Shared::new());
@@ -56,12 +56,12 @@ fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
         let stopped = stops.join().expect("the sender does not panic");
 
         assert_not_lost(gate.is_closed(), completer.has_room());
-        // Told that it stays closed, the sender relies on the completer to schedule it.
+        // A sender whose gate stays closed relies on the completer to schedule it.
         assert!(opened || !stopped);
     });
 }
 
-/// The sender sends twice, the completer reaps what it finds in two rounds.
+/// The sender sends twice; the completer reaps in two batches.
 fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -104,7 +104,7 @@ fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
     });
 }
 
-/// A full ring of two slots; the queue starts again when both are free.
+/// A full ring of two slots; the queue restarts when both are free.
 fn driver_stop<M: Sharing<Flag: Send + Sync>>() {
     const RESTART_SLOTS: u32 = 2;
     loom::model(|| {
@@ -138,18 +138,18 @@ fn stack_stop_without_fences_loses_a_wake_up() {
 }
 
 #[test]
-fn stack_stop_of_two_objects_loses_no_wake_up() {
+fn two_objects_lose_no_wakeup() {
     stack_stop_twice::<Threads>();
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn stack_stop_of_two_objects_without_fences_loses_a_wake_up() {
+fn two_objects_without_fences_lose_a_wakeup() {
     stack_stop_twice::<Unfenced>();
 }
 
 #[test]
-fn driver_stop_with_a_watermark_loses_no_wake_up() {
+fn driver_stop_loses_no_wakeup() {
     driver_stop::<Threads>();
 }
 
@@ -168,7 +168,7 @@ impl Wake for CountWakes {
 }
 
 #[test]
-fn a_sender_told_to_wait_is_woken_exactly_once() {
+fn waiting_sender_is_woken_exactly_once() {
     loom::model(|| {
         let wakes = StdArc::new(CountWakes(AtomicUsize::new(0)));
         let waker = Arc::new(RoomWaker::<Threads>::new(Waker::from(wakes.clone())));
@@ -178,13 +178,13 @@ fn a_sender_told_to_wait_is_woken_exactly_once() {
             thread::spawn(move || waker.must_wait(|| room.load(Ordering::Relaxed) > 0))
         };
         room.store(1, Ordering::Relaxed);
-        let told = waker.notify(|| room.load(Ordering::Relaxed) > 0);
+        let notified = waker.notify(|| room.load(Ordering::Relaxed) > 0);
         let waits = sender.join().expect("the sender does not panic");
         let woken = wakes.0.load(Ordering::Relaxed);
         if waits {
             assert_eq!(woken, 1, "lost wake-up: the sender sleeps for ever");
         }
-        assert_eq!(woken, usize::from(told));
+        assert_eq!(woken, usize::from(notified));
         assert_eq!(waker.wakeups(), woken as u32);
     });
 }

@@ -3,7 +3,7 @@
 
 mod budget;
 mod gate;
+mod late_segmentation;
 mod queue;
-mod split;
 mod support;
 mod tsq;

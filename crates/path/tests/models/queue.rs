@@ -17,13 +17,13 @@ use taut_path::{Frame, Limit, Packet, Queue, QueueConfig};
 type Sender = queue::Sender<Submit, Fifo>;
 type Completer<L> = queue::Completer<Reap, L>;
 
-/// A queue over a ring of `slots`, all of which must be free before it starts again, with `packets`
-/// in its discipline.
+/// A queue over a ring of `slots`, all of which must be free before it restarts, with `packets` in
+/// its discipline.
 fn queue<L: Limit>(limit: L, slots: u32, packets: u32) -> (Sender, Completer<L>, Monitor) {
     queue_with(limit, slots, packets, Waker::noop().clone())
 }
 
-/// The same, whose completer is woken by `completer_waker`.
+/// The same, with a waker of the completer.
 fn queue_with<L: Limit>(
     limit: L,
     slots: u32,
@@ -50,11 +50,11 @@ fn queue_with<L: Limit>(
 }
 
 fn complete<L: Limit>(completer: &mut Completer<L>) {
-    let round = completer.complete(1, &mut Nothing);
-    assert!(round.is_ok(), "the driver reports what it was given");
+    let batch = completer.complete(1, &mut Nothing);
+    assert!(batch.is_ok(), "the driver returns submitted packets only");
 }
 
-/// With nothing in the device no completion will ever come to wake the sender.
+/// With an empty device no completion will wake the sender.
 fn assert_not_lost<L: Limit>(asleep: bool, sender: &Sender, completer: &Completer<L>) {
     let in_device = sender.counters().sent_packets as u32 - completer.completions().reaped;
     assert!(
@@ -80,39 +80,42 @@ fn check(limit: impl Limit + Clone + Send + Sync + 'static, slots: u32) {
 }
 
 #[test]
-fn a_queue_stopped_by_its_limit_is_always_started_again() {
+fn queue_stopped_by_its_limit_restarts() {
     check(Fixed::packets(1), 8);
 }
 
 #[test]
-fn a_queue_stopped_by_linux_rule_is_always_started_again() {
+fn queue_stopped_by_linux_rule_restarts() {
     check(Dynamic::default(), 8);
 }
 
 #[test]
-fn a_queue_stopped_by_the_loss_budget_is_always_started_again() {
+fn queue_stopped_by_the_loss_budget_restarts() {
     check(LossBudget::default(), 8);
 }
 
 #[test]
-fn a_queue_stopped_by_a_full_ring_is_always_started_again() {
+fn queue_stopped_by_a_full_ring_restarts() {
     check(Fixed::off(), 1);
 }
 
-/// Whatever the order was: everything that was sent comes back once, and the books are right.
+/// For any schedule: every packet completes once, and the ledger is right.
 fn drain<L: Limit>(mut sender: Sender, mut completer: Completer<L>, packets: u64) {
     for _ in 0..=packets {
         send_until_asleep(&mut sender);
         complete(&mut completer);
     }
     let (sent, done) = (sender.counters(), completer.counters());
-    assert_eq!(sent.sent_packets, packets, "lost wake-up: it runs no more");
+    assert_eq!(
+        sent.sent_packets, packets,
+        "lost wake-up: it does not run any more"
+    );
     assert_eq!(done.completed_packets + done.stale_packets, packets);
     assert_eq!(completer.snapshot().in_flight, 0, "the ledger is wrong");
 }
 
-/// Counts wake-ups of the completer. As a real waker does, it lets the woken thread see everything
-/// that was written before the wake-up.
+/// Counts wake-ups of the completer. As a real waker, it makes writes before the wake-up visible to
+/// the woken thread.
 #[derive(Default)]
 struct Wakes(AtomicU32);
 
@@ -146,7 +149,7 @@ fn check_reset(limit: impl Limit + Clone + Send + Sync + 'static, requests: u32)
         let mut completer = completing.join().expect("the completer does not panic");
         requesting.join().expect("to request does not panic");
         assert!(wakes.count() > 0, "a request wakes the completer");
-        // Woken, or at its next wake-up at the latest, it looks again.
+        // Woken, or at its next wake-up time at the latest, the completer runs again.
         complete(&mut completer);
         assert_not_lost(asleep, &sender, &completer);
         drain(sender, completer, PACKETS.into());
@@ -154,18 +157,18 @@ fn check_reset(limit: impl Limit + Clone + Send + Sync + 'static, requests: u32)
 }
 
 #[test]
-fn a_reset_that_a_third_thread_asks_for_loses_no_packet_and_no_wake_up() {
+fn requested_reset_loses_no_packet_or_wakeup() {
     check_reset(Fixed::packets(1), 1);
 }
 
 #[test]
-fn two_resets_that_a_third_thread_asks_for_leave_the_ledger_right() {
+fn two_requested_resets_leave_the_ledger_right() {
     check_reset(Fixed::off(), 2);
 }
 
-/// Two threads request a reset at the same time: one reset or two, and never one that is lost.
+/// Two threads request a reset at the same time: one reset or two, and never none.
 #[test]
-fn resets_that_two_threads_request_are_one_or_two() {
+fn concurrent_reset_requests_are_never_lost() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {

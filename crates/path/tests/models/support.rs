@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::queue::{Admission, Sender};
 use taut_path::{Completions, DropReason, Packet, PacketSink, Qdisc, Stop, TxRing};
 
 pub const PACKET_BYTES: u32 = 100;
 
-/// A ring whose device finishes at once what it sees. Two counters say what each half sees. Each
-/// half reads only the other's counter, as with real rings: the model checker does not explore
-/// orders behind a load of the thread's own.
+/// A ring whose device completes packets at once. Each half reads only the counter of the other
+/// half, as with real rings: the model checker does not explore orders behind a load of the
+/// thread's own.
 pub struct Submit {
     slots: u32,
     submitted: u32,
@@ -32,8 +32,8 @@ pub struct Reap {
 pub struct Counts {
     submitted: AtomicU32,
     reaped: AtomicU32,
-    /// Not one of loom's: it is never held where the checker changes threads, and what may be
-    /// taken out say the counters.
+    /// Not a lock of loom: it is never held at a switch of threads, and the counters limit what can
+    /// be taken.
     packets: Mutex<VecDeque<Packet>>,
 }
 
@@ -48,12 +48,16 @@ impl TxRing for Submit {
         self.slots - (self.submitted - self.shared.reaped.load(Ordering::Acquire))
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let mut packets = self.shared.packets.lock().expect("nobody panics with it");
+        let mut packets = self
+            .shared
+            .packets
+            .lock()
+            .expect("no thread panics while it is locked");
         packets.push_back(packet);
         drop(packets);
         self.submitted += 1;
@@ -83,7 +87,11 @@ impl Completions for Reap {
     ) -> Result<bool, Infallible> {
         let submitted = self.shared.submitted.load(Ordering::Acquire);
         for _ in self.reaped..submitted {
-            let mut packets = self.shared.packets.lock().expect("nobody panics with it");
+            let mut packets = self
+                .shared
+                .packets
+                .lock()
+                .expect("no thread panics while it is locked");
             let packet = packets.pop_front().expect("it was submitted");
             drop(packets);
             freed(packet);
@@ -105,12 +113,12 @@ impl PacketSink for Nothing {
         panic!("dropped: {}", reason.name());
     }
 
-    fn stray(&mut self, _packet: Packet) {
-        panic!("the ring hands back what it was given");
+    fn unknown_completion(&mut self, _packet: Packet) {
+        panic!("the ring returns submitted packets only");
     }
 }
 
-/// The halves of a ring of `slots`, and what both count.
+/// The halves of a ring of `slots`, and their counters.
 pub fn pair(slots: u32) -> (Submit, Reap, Arc<Counts>) {
     let shared = Arc::new(Counts::default());
     let reap = Reap {
@@ -132,7 +140,7 @@ impl Counts {
     }
 }
 
-/// Sends until it would sleep. Returns whether it sleeps.
+/// Sends until it would sleep. Returns `true` if it sleeps.
 pub fn send_until_asleep<Q: Qdisc, A: Admission>(sender: &mut Sender<Submit, Q, (), A>) -> bool {
     loop {
         match sender.run(0, &mut Nothing) {

@@ -1,5 +1,5 @@
-//! Model checks of small queues: no flow that has room stays throttled and unheard of, no slot and
-//! no byte is lost, whatever order two threads' reads and writes are seen in.
+//! Model checks of small queues: no flow with room stays throttled and unlisted, and no slot or
+//! byte is lost, in any order of two threads' reads and writes.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models tsq::`
 
@@ -12,14 +12,14 @@ use std::task::Waker;
 use taut_path::tsq::{Budgets, Charges, Flow, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
-/// A model with a bound on forced switches, within which all orders are tried.
+/// A model with a bound on preemptions, within which all orders are explored.
 fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
 }
 
-/// A table in which two packets below a flow are one too many.
+/// A table in which a second packet of a flow exceeds its limit.
 fn budgets() -> Budgets {
     let settings = Settings {
         sizing: Sizing::Fixed,
@@ -50,9 +50,9 @@ fn table() -> (Budgets, Flow, Arc<Charges>) {
     (budgets, flow, charges)
 }
 
-/// The flow finds no room while its packets are freed; it must stand on the list then.
+/// The flow finds no room while its packets are freed; then it must be listed.
 #[test]
-fn a_flow_throttled_while_its_packets_are_freed_is_deferred() {
+fn flow_throttled_during_a_release_is_deferred() {
     check(|| {
         let (budgets, flow, charges) = table();
         let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));
@@ -72,7 +72,7 @@ fn a_flow_throttled_while_its_packets_are_freed_is_deferred() {
 
 /// Two threads free the two packets; each alone makes room.
 #[test]
-fn of_two_threads_that_make_room_one_puts_the_flow_on_the_list() {
+fn one_of_two_releases_lists_the_flow() {
     check(|| {
         let (budgets, flow, charges) = table();
         let [first, second, third] = [0, 1, 2].map(|frame| charged(&charges, &flow, frame));
@@ -82,20 +82,20 @@ fn of_two_threads_that_make_room_one_puts_the_flow_on_the_list() {
         completer.join().expect("the completer does not panic");
         let mut run = Vec::new();
         budgets.run_deferred(0, |tag| run.push(tag));
-        assert_eq!(run, [7], "lost wake-up, or told twice");
+        assert_eq!(run, [7], "lost wake-up, or listed twice");
         end(third);
     });
 }
 
-/// The list is run while a packet is freed that makes room once more.
+/// The list runs while another packet is freed and makes room again.
 #[test]
-fn a_flow_that_gets_room_while_its_list_is_run_is_run_or_stands_on_it_again() {
+fn release_during_a_run_is_not_lost() {
     check(|| {
         let (budgets, flow, charges) = table();
         let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));
         assert!(!flow.may_send(SendRequest::default()));
         end(first);
-        // On the list; throttled again, and freed while the list is run.
+        // On the list; throttled again, and freed while the list runs.
         let third = charged(&charges, &flow, 2);
         assert!(!flow.may_send(SendRequest::default()));
         let completer = thread::spawn(move || {
@@ -105,15 +105,18 @@ fn a_flow_that_gets_room_while_its_list_is_run_is_run_or_stands_on_it_again() {
         let mut sent_at = 0;
         budgets.run_deferred(0, |_| sent_at = flow.snapshot().packets);
         completer.join().expect("the completer does not panic");
-        // Run too early, it must be told again.
-        let told = sent_at <= 1 || budgets.has_deferred(0);
-        assert!(told, "lost wake-up: run with {sent_at} packets below");
+        // A run that was too early must be followed by another.
+        let listed_again = sent_at <= 1 || budgets.has_deferred(0);
+        assert!(
+            listed_again,
+            "lost wake-up: run with {sent_at} packets below"
+        );
     });
 }
 
 /// The flow ends while its packet is freed: the slot is free afterwards, once.
 #[test]
-fn a_slot_is_free_when_both_the_flow_and_its_packets_are_gone() {
+fn slot_is_free_after_flow_and_packets_ended() {
     check(|| {
         let (budgets, flow, charges) = table();
         let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));

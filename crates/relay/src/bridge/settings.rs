@@ -2,7 +2,7 @@
 
 use taut_linux::SuperFrames;
 use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::parts::DirectionConfig;
 use crate::source::BATCH_PACKETS;
@@ -20,7 +20,7 @@ pub struct PathSettings {
     /// Queueing discipline, as for `tc`.
     pub qdisc: String,
     pub limit: AnyLimit,
-    pub split: Split,
+    pub split: LateSegmentation,
     /// Rates of shapers from the first interface to the second, and back.
     pub rates_bits_per_s: [Option<u64>; 2],
     pub ring_slots: u32,
@@ -35,7 +35,7 @@ impl Default for PathSettings {
         Self {
             qdisc: "fq_codel ecn".to_owned(),
             limit: AnyLimit::dql(),
-            split: Split::Auto,
+            split: LateSegmentation::Auto,
             rates_bits_per_s: [None; 2],
             ring_slots: 1_024,
             cadence_ns: 250_000,
@@ -47,7 +47,8 @@ impl Default for PathSettings {
 impl PathSettings {
     /// GSO packets that wait whole, each way.
     pub(super) fn gso_packets(&self) -> u32 {
-        let whole = self.split == Split::Off || self.limit.is_off() && self.split.needs_limit();
+        let whole =
+            self.split == LateSegmentation::Off || self.limit.is_off() && self.split.needs_limit();
         if whole { 0 } else { SuperFrames::MOST_SUPERS }
     }
 

@@ -5,7 +5,7 @@
 //! sender that answers to what the queue does.
 
 use hdrhistogram::Histogram;
-use taut_path::{Event, Probe, Split};
+use taut_path::{Event, LateSegmentation, Probe};
 
 use super::ground::Ground;
 use super::points::Points;
@@ -172,7 +172,7 @@ impl SeededLoad {
             nic,
             delay_ns: DELAY_NS,
             record_from_ns: self.times.warm_ns,
-            split: Split::Off,
+            split: LateSegmentation::Off,
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
         let mut world = hosts.world(&rule.limit, discipline, probe)?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use taut_path::limit::{Limit, Unit};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::on_off::on_off;
 
@@ -16,7 +16,7 @@ pub struct Case {
     /// The senders hand over super-packets.
     pub tso: bool,
     /// How those go to the device.
-    pub split: Split,
+    pub split: LateSegmentation,
 }
 
 impl Case {
@@ -36,7 +36,7 @@ impl fmt::Display for Case {
         let limit = &self.limit;
         write!(f, "limit {limit}, TSO {}", on_off(self.tso))?;
         match self.split {
-            Split::Off => Ok(()),
+            LateSegmentation::Off => Ok(()),
             split => write!(f, ", split {split}"),
         }
     }
@@ -53,7 +53,7 @@ impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
     /// `limits` that is one, at first with super-packets, which go to the device in each way of
     /// `splits`.
-    pub fn cases(self, limits: &[AnyLimit], splits: &[Split]) -> Vec<Case> {
+    pub fn cases(self, limits: &[AnyLimit], splits: &[LateSegmentation]) -> Vec<Case> {
         let of_tso = |tso| {
             let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
             let limits = std::iter::once(AnyLimit::off()).chain(limits);
@@ -76,11 +76,11 @@ impl Only {
 
 /// The ways of `splits` that are different: what nobody hands over is not cut, and without a limit
 /// some cut nothing.
-fn ways(splits: &[Split], tso: bool, no_limit: bool) -> Vec<Split> {
+fn ways(splits: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec<LateSegmentation> {
     let mut ways = Vec::new();
     for &split in splits {
         let whole = !tso || no_limit && split.needs_limit();
-        let split = if whole { Split::Off } else { split };
+        let split = if whole { LateSegmentation::Off } else { split };
         if !ways.contains(&split) {
             ways.push(split);
         }

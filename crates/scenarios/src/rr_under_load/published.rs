@@ -1,6 +1,6 @@
 //! What was published of this experiment, to stand beside what was found.
 
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 
 use super::{Case, Row};
 use crate::on_off::on_off;
@@ -52,7 +52,7 @@ impl Published {
     /// The published row of `case`.
     pub fn of(case: &Case) -> Option<&'static Self> {
         let is_known = !case.bql() || case.limit == AnyLimit::dql();
-        let is_known = is_known && case.split == Split::Off;
+        let is_known = is_known && case.split == LateSegmentation::Off;
         let is_it = |row: &&Self| is_known && (row.bql, row.tso) == (case.bql(), case.tso);
         PUBLISHED.iter().find(is_it)
     }

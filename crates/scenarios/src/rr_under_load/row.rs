@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 
 use super::Case;
 use crate::serde_text::as_text;
@@ -20,7 +20,7 @@ pub struct Row {
     pub tso: bool,
     /// How those went to the device.
     #[serde(serialize_with = "as_text::serialize")]
-    pub split: Split,
+    pub split: LateSegmentation,
     /// Queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,

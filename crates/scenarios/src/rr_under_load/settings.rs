@@ -1,6 +1,6 @@
 //! The settings.
 
-use taut_path::{AnyLimit, Split, qdisc};
+use taut_path::{AnyLimit, LateSegmentation, qdisc};
 
 use super::case::Only;
 use super::published::is_published;
@@ -26,7 +26,7 @@ settings! {
         limits: Vec<AnyLimit> => allowed::limits(0),
         /// How super-packets go to the device, a row for each.
         #[serde(with = "as_texts")]
-        splits: Vec<Split> => allowed::splits,
+        splits: Vec<LateSegmentation> => allowed::splits,
         /// The time of a transaction that is not spent in the device queue.
         hosts: Time => allowed::within(Time(2 * DELAY_NS)..=Time::ms(10_000)),
         /// What is not measured at the start of each row.
@@ -54,7 +54,7 @@ impl Settings {
 /// Rows of which `limits` leave any to run.
 fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Verdict {
     move |key, rows| {
-        if rows.cases(limits, &[Split::Off]).is_empty() {
+        if rows.cases(limits, &[LateSegmentation::Off]).is_empty() {
             return Err(format!(
                 "{key} {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
             ));

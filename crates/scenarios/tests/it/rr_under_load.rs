@@ -2,7 +2,7 @@
 //! published rates with one constant for the hosts.
 
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
 use taut_scenarios::stated::Stated;
 
@@ -17,7 +17,7 @@ fn e1() -> Settings {
 
 /// The published rows are those of whole super-packets.
 const fn case(limit: AnyLimit, tso: bool) -> Case {
-    let split = Split::Off;
+    let split = LateSegmentation::Off;
     Case { limit, tso, split }
 }
 

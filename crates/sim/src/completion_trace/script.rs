@@ -49,7 +49,7 @@ pub(super) fn queue<L: Limit>(
             0 => u32::MAX,
             budget => budget,
         },
-        cadence_ns: detail.cadence_ns,
+        coalesce_ns: detail.cadence_ns,
         ..queue_config(None, Waker::noop().clone())
     };
     let course = LimitChanges {

@@ -62,7 +62,7 @@ fn under(
     interval_ns: u64,
 ) -> impl FnOnce(Budgeted<()>) -> Result<Budgeted<Member>, TestbedError> {
     move |(_, queues)| {
-        let (budget, queues) = budget::join(limit, interval_ns, queues, 0)?;
+        let (budget, queues) = budget::attach(limit, interval_ns, queues, 0)?;
         Ok((Some(budget), queues))
     }
 }

@@ -14,7 +14,7 @@ mod ring_of;
 mod wire;
 
 use core::convert::Infallible;
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub use config::{FinishedAt, Framing, NicConfig, NicConfigError};
@@ -193,8 +193,8 @@ impl TxRing for EmulatedNic {
     }
 
     #[inline]
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     // Always: a packet that was just taken is written where it waits, and not twice.

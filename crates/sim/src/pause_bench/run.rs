@@ -84,7 +84,7 @@ impl<'c> PauseRun<'c> {
                 vec![config.object_bytes],
             ))
             .config(QueueConfig {
-                cadence_ns: rule.cadence_ns,
+                coalesce_ns: rule.cadence_ns,
                 ..queue_config(None, Waker::noop().clone())
             })
             .build(0)?;

@@ -64,7 +64,7 @@ pub fn replay(
     let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
     let config = QueueConfig {
-        cadence_ns: rule.cadence_ns,
+        coalesce_ns: rule.cadence_ns,
         ..queue_config(None, Waker::noop().clone())
     };
     let nic = NicConfig::plain(rate_bits_per_s, slots);

@@ -78,7 +78,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         let restart_slots = config.restart_slots.unwrap_or(own_slots);
         let queue_config = QueueConfig {
             reap_budget_packets: config.reap.budget_packets,
-            cadence_ns: rule.cadence_ns,
+            coalesce_ns: rule.cadence_ns,
             ..queue_config(Some(restart_slots), Waker::from(note.clone()))
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);

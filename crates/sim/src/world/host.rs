@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::{Probe, Qdisc, Queue, Split};
+use taut_path::{LateSegmentation, Probe, Qdisc, Queue};
 
 use super::app::App;
 use super::config::WorldConfig;
@@ -68,7 +68,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn new(
         index: usize,
         config: &WorldConfig,
-        split: Split,
+        split: LateSegmentation,
         (discipline, limit, probe): (Q, L, P),
     ) -> Result<Self, TestbedError> {
         let seed = config.nic.seed.wrapping_add(index as u64);
@@ -79,7 +79,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .with_qdisc(discipline)
             .probe(probe)
             .config(queue_config(Some(restart_slots), Waker::noop().clone()))
-            .split(split)
+            .late_segmentation(split)
             .build(0)?;
         let mut event_queue = EventQueue::new();
         Ok(Self {

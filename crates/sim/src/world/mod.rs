@@ -27,7 +27,7 @@ mod way_down;
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
 use taut_path::tsq;
-use taut_path::{AnyLimit, Probe, Qdisc, Split};
+use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
 
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, WireCounters};
@@ -82,7 +82,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, TestbedError> {
-        Self::with_split(config, Split::Off, parts)
+        Self::with_split(config, LateSegmentation::Off, parts)
     }
 
     /// The same with queues that cut super-packets.
@@ -91,7 +91,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// As for [`new`](World::new).
     pub fn with_split(
         config: &WorldConfig,
-        split: Split,
+        split: LateSegmentation,
         mut parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, TestbedError> {
         let mut host = |index: usize| Host::new(index, config, split, parts(index));
@@ -137,7 +137,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// once.
     pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
         for host in &mut self.hosts {
-            host.queue.set_cadence_ns(cadence_ns);
+            host.queue.set_coalesce_ns(cadence_ns);
         }
     }
 

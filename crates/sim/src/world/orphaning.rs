@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::tsq::Charges;
 use taut_path::{Completions, Frame, InRing, Packet, TxRing};
 
@@ -62,13 +62,13 @@ impl Orphans {
     #[cold]
     fn submitted(&mut self, packet: &Packet) {
         // The charge of a packet that is sent in pieces belongs to the last of them.
-        if packet.piece().is_none_or(|piece| piece.is_last) {
+        if packet.chunk().is_none_or(|piece| piece.is_last) {
             self.submitted.push(packet.frame().index());
         }
     }
 
     fn completed(&mut self, packet: &Packet) {
-        let is_end = packet.piece().is_none_or(|piece| piece.is_last);
+        let is_end = packet.chunk().is_none_or(|piece| piece.is_last);
         let orphaned = is_end && self.released.remove(&packet.frame().index());
         self.packets += u64::from(orphaned);
     }
@@ -91,8 +91,8 @@ impl TxRing for OrphaningNic {
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     #[inline(always)]
@@ -137,7 +137,7 @@ impl Completions for OrphaningNic {
         self.driver.in_ring()
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }

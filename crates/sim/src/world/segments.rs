@@ -52,7 +52,7 @@ impl Segments {
         let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
         let segmentation = segment.segmentation();
         let mut packet =
-            Packet::new(frame, wire_bytes).with_memory(memory_bytes(wire_bytes, segmentation));
+            Packet::new(frame, wire_bytes).with_charge(memory_bytes(wire_bytes, segmentation));
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.says & Says::ECN_CAPABLE != 0 {
@@ -74,7 +74,7 @@ impl Segments {
         let (mut before, mut payload_bytes) = (0, segment.payload_bytes);
         if packet.segmentation.is_some() {
             let mss_bytes = u32::from(segment.mss_bytes);
-            let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
+            let index = index + packet.chunk().map_or(0, |piece| piece.first_segment);
             before = index * mss_bytes;
             if index > 0 {
                 flags &= !Says::ONLY_FIRST;

@@ -1,9 +1,9 @@
 //! A simulated NIC whose link goes down, stands still and goes away: every packet ends once.
 
 use proptest::prelude::*;
-use taut_path::driver::testing::{Condition, Outages};
-use taut_path::knobs::Setting;
+use taut_path::driver::testing::{DeviceState, Outages};
 use taut_path::pool::FramePool;
+use taut_path::tunables::Setting;
 use taut_path::{AnyLimit, Queue};
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent,
@@ -88,20 +88,17 @@ impl Sender {
         let flushed: Vec<_> = self.queue.device_mut().flush().collect();
         for packet in flushed {
             self.late += 1;
-            self.pool.give_back(packet.into_frame()).expect("is ours");
+            self.pool.release(packet.into_frame()).expect("is ours");
         }
     }
 
-    fn set(&mut self, condition: Condition) {
-        let Ok(()) = self
-            .queue
-            .device_mut()
-            .set_condition(condition, self.now_ns);
+    fn set(&mut self, condition: DeviceState) {
+        let Ok(()) = self.queue.device_mut().set_state(condition, self.now_ns);
     }
 
     /// Well again, and drained: everything that was sent has ended once.
     fn assert_conserved(&mut self) {
-        self.set(Condition::Well);
+        self.set(DeviceState::Normal);
         for _ in 0..10_000 {
             if self.queue.in_flight() == 0 && self.queue.backlog().packets == 0 {
                 break;
@@ -128,7 +125,7 @@ fn a_link_that_goes_down_loses_what_is_in_the_ring_and_no_more() {
         sender.step();
     }
     let in_flight = u64::from(sender.queue.in_flight()) / 60;
-    sender.set(Condition::Down);
+    sender.set(DeviceState::LinkDown);
     for _ in 0..100 {
         sender.step();
     }
@@ -147,7 +144,7 @@ fn a_device_that_stands_still_is_found_within_twice_the_threshold() {
     for _ in 0..100 {
         sender.step();
     }
-    sender.set(Condition::Still);
+    sender.set(DeviceState::Stalled);
     for _ in 0..100 {
         sender.step();
     }
@@ -164,10 +161,10 @@ proptest! {
         conditions in prop::collection::vec(
             (
                 prop_oneof![
-                    3 => Just(Condition::Well),
-                    1 => Just(Condition::Still),
-                    1 => Just(Condition::Down),
-                    1 => Just(Condition::Gone),
+                    3 => Just(DeviceState::Normal),
+                    1 => Just(DeviceState::Stalled),
+                    1 => Just(DeviceState::LinkDown),
+                    1 => Just(DeviceState::Removed),
                 ],
                 1_u32..80,
             ),

@@ -88,9 +88,9 @@ impl Saturated {
     pub fn new(rule: &Rule, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
-            cadence_ns: rule.cadence_ns,
+            coalesce_ns: rule.cadence_ns,
             // What is held are whole super-packets.
-            split: taut_path::Split::Off,
+            late_segmentation: taut_path::LateSegmentation::Off,
             ..QueueConfig::default()
         };
         let queue = Queue::builder_for(nic)

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
@@ -98,8 +98,8 @@ pub struct PathOptions {
     /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time
     /// (auto, where there is a limit; all, always). af_xdp has none. At most 511 wait whole, each
     /// way; more are cut on entry
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::Auto)]
-    pub split: Split,
+    #[arg(long, value_name = "SPLIT", default_value_t = LateSegmentation::Auto)]
+    pub split: LateSegmentation,
 }
 
 /// The shapers of both directions.

@@ -3,7 +3,7 @@
 use clap::Args;
 use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, Split};
+use taut_path::{AnyLimit, LateSegmentation};
 use taut_scenarios::allowed::{RINGS, STREAMS};
 use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
@@ -49,7 +49,7 @@ pub struct Experiment {
     /// the limit at a time), 1/N (an N-th), all (each segment alone), or for how long a piece may hold the
     /// link, such as 250us; said again, further rows [default: off and auto]
     #[arg(long = "split", value_name = "SPLIT")]
-    pub splits: Vec<Split>,
+    pub splits: Vec<LateSegmentation>,
 
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
@@ -71,7 +71,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// How super-packets go to the device.
-    pub fn splits(&self) -> Vec<Split> {
+    pub fn splits(&self) -> Vec<LateSegmentation> {
         match &self.splits[..] {
             [] => Settings::defaults().splits,
             said => said.to_vec(),
@@ -153,7 +153,7 @@ mod tests {
             let options = options.unwrap();
             let cases = options
                 .only
-                .cases(&options.limits, &[Split::Off])
+                .cases(&options.limits, &[LateSegmentation::Off])
                 .into_iter();
             let sign = |tso| if tso { '+' } else { '-' };
             let cases = cases.map(|case| format!("{}{}", case.limit, sign(case.tso)));

@@ -75,7 +75,7 @@ fn text(outcome: &Outcome, device: &str) -> String {
         reasons => format!(" ({})", reasons.join(", ")),
     };
     let limit = match (figures.limit_p50, outcome.limit_unit) {
-        (None, _) if !outcome.truth.holds() => {
+        (None, _) if !outcome.truth.limit_applies() => {
             format!("off, not {}: completions are false", outcome.limit)
         }
         (None, _) => "off".to_owned(),

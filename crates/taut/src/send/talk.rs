@@ -5,7 +5,7 @@ use std::fmt;
 use taut_linux::link::Condition;
 use taut_linux::{Frames, Port, interrupt};
 use taut_path::Limit;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_relay::Direction;
 use taut_relay::operator::Event;
 use taut_relay::transmit::{Observer, Sending};
@@ -18,7 +18,7 @@ use super::live::{Line, Shown};
 pub struct Talk {
     line: Line,
     /// What was said last of the completions.
-    said_truth: Truth,
+    said_truth: CompletionStatus,
     condition: Condition,
 }
 
@@ -26,7 +26,7 @@ impl Talk {
     pub fn new() -> Self {
         Self {
             line: Line::new(),
-            said_truth: Truth::Unknown,
+            said_truth: CompletionStatus::Unknown,
             condition: Condition::Running,
         }
     }
@@ -41,11 +41,13 @@ impl Talk {
             name => format!(". No limit can hold where that is so: {name} is off"),
         };
         match (self.said_truth, truth) {
-            (_, Truth::False) if self.said_truth != Truth::False => over_the_line(format_args!(
-                "the completions of {device} are false: packets are reported done as soon as they \
+            (_, CompletionStatus::Early) if self.said_truth != CompletionStatus::Early => {
+                over_the_line(format_args!(
+                    "the completions of {device} are false: packets are reported done as soon as they \
                  are handed over, wherever they are then (a plain veth, a bridge){is_off}"
-            )),
-            (Truth::False, Truth::True) => over_the_line(format_args!(
+                ))
+            }
+            (CompletionStatus::Early, CompletionStatus::Valid) => over_the_line(format_args!(
                 "the completions of {device} are true after all: the limit {name} holds"
             )),
             _ => {}

@@ -4,7 +4,7 @@ use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
 use taut_dql::sharing::Local;
 use taut_dql::{Config, Error};
-use taut_path::limit::{CompletionBatch, InTime, Needs, Unit};
+use taut_path::limit::{CompletionBatch, Needs, TimeCapped, Unit};
 use taut_path::rate::RateMeter;
 use taut_path::{AnyLimit, Limit};
 
@@ -121,7 +121,7 @@ fn capped(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
         Unit::Bytes => MIN_CAP_DATAGRAMS * DATAGRAM_BYTES,
         Unit::Packets => MIN_CAP_DATAGRAMS,
     };
-    AnyLimit::new(InTime::new(limit, cap_ns).but_at_least(min))
+    AnyLimit::new(TimeCapped::new(limit, cap_ns).with_floor(min))
 }
 
 /// The rule of a socket, with a rate in each case: it also decides how many datagrams share a

@@ -10,7 +10,7 @@ mod switching;
 
 use std::task::Waker;
 
-use taut_dql::tasks::Turns;
+use taut_dql::tasks::WaitQueue;
 use taut_path::Probe;
 
 use crate::account::{Settings, SocketTracker};
@@ -27,7 +27,7 @@ const RETRY_NS: u64 = 1_000_000;
 
 pub(crate) struct State {
     pub(crate) tracker: SocketTracker,
-    pub(crate) turns: Turns,
+    pub(crate) turns: WaitQueue,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
     ipv4: bool,
@@ -85,7 +85,7 @@ impl State {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             tracker: SocketTracker::new(&setup.settings, monotonic_ns()),
-            turns: Turns::new(setup.waiters),
+            turns: WaitQueue::new(setup.waiters),
             listeners: Listeners::new(setup.observer, setup.probe),
             source: setup.source,
             ipv4: setup.ipv4,

@@ -1,62 +1,62 @@
-//! A driver that makes mistakes, by a plan.
+//! A driver with injected faults.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::{Frame, Packet};
 
-/// How often each thing goes wrong: its probability in 1/65,536; 65,536 and more is always. The
-/// same plan over the same calls makes the same mistakes.
+/// The probability of each fault, in 1/65,536; 65,536 and more is always. The same plan and the
+/// same calls give the same faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultPlan {
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u32,
-    /// A packet submitted is given back.
-    pub refused: u32,
+    /// A submitted packet is rejected.
+    pub rejected_submits: u32,
     /// The doorbell fails.
-    pub failing_kick: u32,
-    /// A reaping hands out packets and then fails.
-    pub failing_reap: u32,
-    /// A completion is swallowed. Its packet is kept, see [`Faults::take_lost`].
-    pub lost: u32,
-    /// A completion comes at a later reaping, 1 to [`LATEST_REAPS`](FaultPlan::LATEST_REAPS) after
-    /// its own, behind others that were sent later.
-    pub late: u32,
-    /// A packet is handed back twice; the second is forged, with the same frame and size.
-    pub doubled: u32,
+    pub failed_kicks: u32,
+    /// A reap passes packets to `freed` and then fails.
+    pub failed_reaps: u32,
+    /// A completion is lost. Its packet is kept, see [`Faults::take_lost`].
+    pub lost_completions: u32,
+    /// A completion is delayed by 1 to [`MAX_DELAY_REAPS`](FaultPlan::MAX_DELAY_REAPS) reaps, so
+    /// packets that were sent later can overtake it.
+    pub delayed_completions: u32,
+    /// A packet is returned twice; the second is forged, with the same frame and size.
+    pub duplicated_completions: u32,
 }
 
 impl FaultPlan {
-    /// A completion is at most so many reapings late.
-    pub const LATEST_REAPS: u32 = 8;
+    /// Maximum delay of a completion, in reaps.
+    pub const MAX_DELAY_REAPS: u32 = 8;
 
-    /// The probability of what always happens.
+    /// The probability of a certain event.
     pub const ALWAYS: u32 = 1 << 16;
 }
 
-/// What went wrong so far.
+/// Faults injected so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts {
-    /// Packets given back at submission.
-    pub refused: u64,
-    /// Doorbells that failed by plan.
+    /// Packets rejected at submission.
+    pub rejected_submits: u64,
+    /// Doorbells that failed.
     pub failed_kicks: u64,
-    /// Reapings that failed by plan.
+    /// Reaps that failed.
     pub failed_reaps: u64,
-    /// Completions swallowed.
-    pub lost: u64,
-    /// Completions put off.
-    pub late: u64,
+    /// Completions lost.
+    pub lost_completions: u64,
+    /// Completions delayed.
+    pub delayed_completions: u64,
     /// Packets forged.
-    pub doubled: u64,
+    pub duplicated_completions: u64,
 }
 
-/// What a driver in [`Faults`] fails with.
+/// The error of a driver in [`Faults`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultError<E> {
-    /// The named call failed by plan.
+    /// The named call failed because of the plan.
     Planned(&'static str),
     /// The driver itself failed.
     Driver(E),
@@ -73,8 +73,8 @@ impl<E: fmt::Display> fmt::Display for FaultError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 
-/// Wraps a driver, one half of it or both in one, and makes the mistakes of a [`FaultPlan`].
-/// No packet is lost for good: what was swallowed can be taken back.
+/// Wraps a driver, or one half of it, and injects the faults of a [`FaultPlan`]. No packet is lost
+/// permanently: lost completions can be restored.
 ///
 /// ```
 /// use taut_path::driver::testing::{FaultPlan, Faults, mock};
@@ -82,14 +82,14 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// use taut_path::Queue;
 ///
 /// let (tx, completions, device) = mock::ring(8);
-/// let plan = FaultPlan { lost: FaultPlan::ALWAYS, ..FaultPlan::default() };
+/// let plan = FaultPlan { lost_completions: FaultPlan::ALWAYS, ..FaultPlan::default() };
 /// let mut pool = FramePool::new(4, 64);
 /// let mut queue = Queue::builder(tx, Faults::new(completions, plan)).build(0)?;
 /// queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
 /// let _ = queue.run(0, &mut pool);
-/// device.finish(1);
+/// device.complete(1);
 ///
-/// // Nothing comes back, and after a second the queue says that something is wrong.
+/// // No packet completes, and after a second the queue reports a stall.
 /// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 0);
 /// assert!(queue.complete(2_000_000_000, &mut pool)?.stalled.is_some());
 /// queue.device_mut().1.return_lost();
@@ -102,113 +102,116 @@ pub struct Faults<D> {
     plan: FaultPlan,
     random: Random,
     lost: Vec<Packet>,
-    late: VecDeque<Late>,
+    delayed: VecDeque<Delayed>,
     counts: FaultCounts,
 }
 
-/// A completion that is put off.
+/// A delayed completion.
 #[derive(Debug)]
-struct Late {
+struct Delayed {
     packet: Packet,
-    /// Reapings until it is due.
+    /// Remaining delay, in reaps.
     reaps: u32,
 }
 
 impl<D> Faults<D> {
-    /// The driver, with the mistakes of `plan`.
+    /// Wraps `driver` with the faults of `plan`.
     pub fn new(driver: D, plan: FaultPlan) -> Self {
         Self {
             driver,
             plan,
             random: Random::new(plan.seed),
             lost: Vec::new(),
-            late: VecDeque::new(),
+            delayed: VecDeque::new(),
             counts: FaultCounts::default(),
         }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// The driver, for calls that are not the queue's.
+    /// Returns the driver, for calls outside of the queue.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// Changes the plan from here on; the random numbers go on. The default plan makes no mistakes.
+    /// Replaces the plan; the random numbers continue. The default plan injects no faults.
     pub fn set_plan(&mut self, plan: FaultPlan) {
         self.plan = plan;
     }
 
-    /// What went wrong so far.
+    /// Returns the faults injected so far.
     pub fn counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// Takes the packets whose completion was swallowed, for whoever ends them after a reset.
+    /// Takes the packets whose completion was lost, so that the caller can return them after a
+    /// reset.
     pub fn take_lost(&mut self) -> Vec<Packet> {
         mem::take(&mut self.lost)
     }
 
-    /// Lets the next reaping hand back all that was swallowed or put off, oldest first. Returns how
-    /// many packets.
+    /// Lets the next reap return all lost or delayed packets, oldest first. Returns their number.
     pub fn return_lost(&mut self) -> usize {
-        for late in &mut self.late {
-            late.reaps = 0;
+        for delayed in &mut self.delayed {
+            delayed.reaps = 0;
         }
         for packet in self.lost.drain(..).rev() {
-            self.late.push_front(Late { packet, reaps: 0 });
+            self.delayed.push_front(Delayed { packet, reaps: 0 });
         }
-        self.late.len()
+        self.delayed.len()
     }
 
-    /// Hands back up to `budget_packets` of what is due by now. Returns how many.
-    fn reap_late(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
+    /// Returns up to `budget_packets` delayed packets that are due. Returns their number.
+    fn reap_delayed(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
         let mut reaped = 0;
-        for _ in 0..self.late.len() {
-            let Some(mut late) = self.late.pop_front() else {
+        for _ in 0..self.delayed.len() {
+            let Some(mut delayed) = self.delayed.pop_front() else {
                 break;
             };
-            late.reaps = late.reaps.saturating_sub(1);
-            if late.reaps == 0 && reaped < budget_packets {
+            delayed.reaps = delayed.reaps.saturating_sub(1);
+            if delayed.reaps == 0 && reaped < budget_packets {
                 reaped += 1;
-                freed(late.packet);
+                freed(delayed.packet);
             } else {
-                self.late.push_back(late);
+                self.delayed.push_back(delayed);
             }
         }
         reaped
     }
 }
 
-/// What becomes of completions while the driver is asked for them.
-struct Fate<'a> {
+/// Applies the plan to the completions of one reap.
+struct Injection<'a> {
     plan: FaultPlan,
     random: &'a mut Random,
     lost: &'a mut Vec<Packet>,
-    late: &'a mut VecDeque<Late>,
+    delayed: &'a mut VecDeque<Delayed>,
     counts: &'a mut FaultCounts,
 }
 
-impl Fate<'_> {
-    fn of(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
-        if self.random.happens(self.plan.lost) {
-            self.counts.lost += 1;
+impl Injection<'_> {
+    fn apply(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
+        if self.random.happens(self.plan.lost_completions) {
+            self.counts.lost_completions += 1;
             self.lost.push(packet);
             return;
         }
-        if self.random.happens(self.plan.late) {
-            self.counts.late += 1;
-            let reaps = 1 + self.random.next() % FaultPlan::LATEST_REAPS;
-            self.late.push_back(Late { packet, reaps });
+        if self.random.happens(self.plan.delayed_completions) {
+            self.counts.delayed_completions += 1;
+            let reaps = 1 + self.random.next() % FaultPlan::MAX_DELAY_REAPS;
+            self.delayed.push_back(Delayed { packet, reaps });
             return;
         }
-        let forged = self.random.happens(self.plan.doubled).then(|| {
-            self.counts.doubled += 1;
-            Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes())
-        });
+        let forged = self
+            .random
+            .happens(self.plan.duplicated_completions)
+            .then(|| {
+                self.counts.duplicated_completions += 1;
+                Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes())
+            });
         freed(packet);
         if let Some(forged) = forged {
             freed(forged);
@@ -231,20 +234,20 @@ impl<D: TxRing> TxRing for Faults<D> {
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        if self.random.happens(self.plan.refused) {
-            self.counts.refused += 1;
+        if self.random.happens(self.plan.rejected_submits) {
+            self.counts.rejected_submits += 1;
             return Err(packet);
         }
         self.driver.submit(packet, now_ns)
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
-        if self.random.happens(self.plan.failing_kick) {
+        if self.random.happens(self.plan.failed_kicks) {
             self.counts.failed_kicks += 1;
             return Err(FaultError::Planned("kick"));
         }
@@ -255,7 +258,7 @@ impl<D: TxRing> TxRing for Faults<D> {
 impl<D: Completions> Completions for Faults<D> {
     type Error = FaultError<D::Error>;
 
-    /// As the driver says: a completion that was swallowed or put off leaves its slots free.
+    /// As the driver reports: lost or delayed completions leave their slots free.
     fn slots_free(&self) -> u32 {
         self.driver.slots_free()
     }
@@ -266,46 +269,51 @@ impl<D: Completions> Completions for Faults<D> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Self::Error> {
-        let budget_left = budget_packets - self.reap_late(budget_packets, freed);
-        let mut fate = Fate {
+        let budget_left = budget_packets - self.reap_delayed(budget_packets, freed);
+        let mut injection = Injection {
             plan: self.plan,
             random: &mut self.random,
             lost: &mut self.lost,
-            late: &mut self.late,
+            delayed: &mut self.delayed,
             counts: &mut self.counts,
         };
         let more = self
             .driver
-            .reap(now_ns, budget_left, &mut |packet| fate.of(packet, freed))
+            .reap(now_ns, budget_left, &mut |packet| {
+                injection.apply(packet, freed)
+            })
             .map_err(FaultError::Driver)?;
-        if self.random.happens(self.plan.failing_reap) {
+        if self.random.happens(self.plan.failed_reaps) {
             self.counts.failed_reaps += 1;
             return Err(FaultError::Planned("reap"));
         }
-        Ok(more || self.late.iter().any(|late| late.reaps == 0))
+        Ok(more || self.delayed.iter().any(|delayed| delayed.reaps == 0))
     }
 
-    /// What the driver says, and what is late; what was swallowed is not known any more.
+    /// As the driver reports, plus delayed packets. Lost packets are not included.
     fn in_ring(&self) -> Option<InRing> {
-        let late = self.late.iter().map(|late| late.packet.wire_bytes());
+        let delayed = self
+            .delayed
+            .iter()
+            .map(|delayed| delayed.packet.wire_bytes());
         self.driver.in_ring().map(|ring| InRing {
-            packets: ring.packets.wrapping_add(self.late.len() as u32),
-            bytes: late.fold(ring.bytes, u32::wrapping_add),
+            packets: ring.packets.wrapping_add(self.delayed.len() as u32),
+            bytes: delayed.fold(ring.bytes, u32::wrapping_add),
         })
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }
 
-/// Marsaglia's xorshift of 32 bits: small, and the same everywhere.
+/// Marsaglia's 32-bit xorshift: small and portable.
 #[derive(Debug)]
 struct Random(u32);
 
 impl Random {
-    /// It must not begin with 0, where it would stay; seeds that are near each other begin far
-    /// apart (the factor is 2^32 over the golden ratio).
+    /// The state must not be 0, where the generator would stay. The factor (2^32 over the golden
+    /// ratio) spreads neighbouring seeds.
     fn new(seed: u32) -> Self {
         Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9).max(1))
     }
@@ -317,7 +325,7 @@ impl Random {
         self.0
     }
 
-    /// What cannot happen takes no random number: a plan without faults costs nothing.
+    /// An impossible event uses no random number, so a plan without faults has no cost.
     fn happens(&mut self, probability: u32) -> bool {
         probability > 0 && self.next() >> 16 < probability
     }

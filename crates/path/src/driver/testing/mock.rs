@@ -1,5 +1,5 @@
-//! A ring whose device the program plays itself (feature `testing`, needs `std`): it looks what the
-//! doorbell showed, and says when packets are finished, in which order, and what fails.
+//! A ring whose device the test controls (feature `testing`, needs `std`): it reads the packets
+//! behind a doorbell, completes them in any order, and injects failures.
 //!
 //! ```
 //! use taut_path::driver::testing::mock;
@@ -16,7 +16,7 @@
 //! assert_eq!(queue.run(0, &mut pool), Stop::Limit);
 //! assert_eq!(device.sent().len(), 2);
 //!
-//! device.finish(1);
+//! device.complete(1);
 //! let completed = queue.complete(1_000, &mut pool)?;
 //! assert_eq!((completed.counts.packets, completed.schedule), (1, true));
 //!
@@ -33,10 +33,10 @@ use std::vec::Vec;
 
 use core::fmt;
 
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
-/// What a mock fails with: the text that the device was told.
+/// The error of a mock: the text that the test set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MockError(pub String);
 
@@ -50,14 +50,14 @@ impl core::error::Error for MockError {}
 
 /// A packet as the device sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct SentFrame {
     /// Index of its frame.
     pub frame: u32,
     /// Its length, see [`Packet::wire_bytes`].
     pub wire_bytes: u32,
 }
 
-impl Seen {
+impl SentFrame {
     fn of(packet: &Packet) -> Self {
         Self {
             frame: packet.frame().index(),
@@ -74,16 +74,16 @@ pub struct MockTx(MockRing);
 #[derive(Debug)]
 pub struct MockCompletions(MockRing);
 
-/// The other side of the ring. A clone is the same device.
+/// The device side of the ring. A clone is the same device.
 #[derive(Debug, Clone)]
 pub struct MockDevice(MockRing);
 
-/// A ring of `slots` slots, of which each packet takes one.
+/// Creates a ring of `slots` slots, one per packet.
 pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
     ring_of(slots, 1)
 }
 
-/// A ring of `slots` slots, of which each packet takes `slots_per_packet`.
+/// Creates a ring of `slots` slots, `slots_per_packet` per packet.
 pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, MockDevice) {
     let shared = MockRing {
         slots,
@@ -101,22 +101,22 @@ struct MockRing {
     ring: Arc<Mutex<Ring>>,
 }
 
-/// Where each packet of the ring is. It takes its slots in every one of these.
+/// The packets of the ring, by state. A packet takes its slots in each of them.
 #[derive(Debug, Default)]
 struct Ring {
-    /// The device has not been told of them yet.
+    /// Submitted, before the doorbell.
     submitted: VecDeque<Packet>,
     in_device: VecDeque<Packet>,
     finished: VecDeque<Packet>,
-    /// Their completion is missing.
+    /// Completion lost.
     lost: Vec<Packet>,
-    /// Packets behind each doorbell that worked.
+    /// Packets behind each successful doorbell.
     bursts: Vec<u32>,
-    finishes_at_once: bool,
-    completions_are_false: bool,
+    completes_immediately: bool,
+    early_completions: bool,
     failing_kick: Option<MockError>,
     failing_reap: Option<MockError>,
-    refuses_next: bool,
+    rejects_next: bool,
     submitted_to_full: u32,
 }
 
@@ -140,7 +140,7 @@ impl Ring {
 }
 
 impl MockRing {
-    /// A ring is never left half-changed, so one that a panic left is good.
+    /// Ignores poisoning: a ring is never left half-changed.
     fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,25 +152,25 @@ impl MockRing {
 }
 
 impl MockDevice {
-    /// What the doorbell showed and is not finished, oldest first.
-    pub fn sent(&self) -> Vec<Seen> {
-        self.0.ring().in_device.iter().map(Seen::of).collect()
+    /// Returns the packets that the device has and did not complete, oldest first.
+    pub fn sent(&self) -> Vec<SentFrame> {
+        self.0.ring().in_device.iter().map(SentFrame::of).collect()
     }
 
-    /// Packets behind each doorbell so far that worked.
+    /// Returns the number of packets behind each successful doorbell so far.
     pub fn bursts(&self) -> Vec<u32> {
         self.0.ring().bursts.clone()
     }
 
-    /// Finishes up to `packets` of what was sent, oldest first. Returns how many. Until then the
-    /// device holds still.
-    pub fn finish(&self, packets: usize) -> usize {
+    /// Completes up to `packets` packets, oldest first. Returns their number. Without this call
+    /// nothing completes.
+    pub fn complete(&self, packets: usize) -> usize {
         self.0.ring().finish(packets)
     }
 
-    /// Finishes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
-    /// whether there was one.
-    pub fn finish_at(&self, index: usize) -> bool {
+    /// Completes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
+    /// `true` if it exists.
+    pub fn complete_at(&self, index: usize) -> bool {
         let mut ring = self.0.ring();
         let packet = ring.in_device.remove(index);
         let found = packet.is_some();
@@ -178,19 +178,19 @@ impl MockDevice {
         found
     }
 
-    /// From now on packets are finished before the doorbell returns, or not any more.
-    pub fn finish_at_once(&self, at_once: bool) {
-        self.0.ring().finishes_at_once = at_once;
+    /// Sets whether packets complete before the doorbell returns.
+    pub fn complete_immediately(&self, at_once: bool) {
+        self.0.ring().completes_immediately = at_once;
     }
 
-    /// From now on the driver says that its completions are true, or that they are not.
-    pub fn completions_are_true(&self, are_true: bool) {
-        self.0.ring().completions_are_false = !are_true;
+    /// Sets whether the driver reports its completions as valid.
+    pub fn set_completions_valid(&self, valid: bool) {
+        self.0.ring().early_completions = !valid;
     }
 
-    /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
-    /// slots and are never finished. Returns how many.
-    pub fn lose(&self, packets: usize) -> usize {
+    /// Loses the completions of up to `packets` packets, oldest first: they keep their slots and
+    /// never complete. Returns their number.
+    pub fn drop_completions(&self, packets: usize) -> usize {
         let mut ring = self.0.ring();
         let packets = packets.min(ring.in_device.len());
         let Ring {
@@ -200,8 +200,8 @@ impl MockDevice {
         packets
     }
 
-    /// Finishes after all what was lost. Returns how many packets.
-    pub fn find_lost(&self) -> usize {
+    /// Completes all packets whose completion was lost. Returns their number.
+    pub fn restore_completions(&self) -> usize {
         let mut ring = self.0.ring();
         let lost = core::mem::take(&mut ring.lost);
         let packets = lost.len();
@@ -209,8 +209,8 @@ impl MockDevice {
         packets
     }
 
-    /// Empties the ring without finishing anything, as a driver does before its queue is reset.
-    /// Give each packet to the sink.
+    /// Empties the ring without completions, as a driver does before its queue is reset. Pass each
+    /// packet to the sink.
     pub fn flush(&self) -> Vec<Packet> {
         let mut ring = self.0.ring();
         let mut packets = core::mem::take(&mut ring.lost);
@@ -220,23 +220,23 @@ impl MockDevice {
         packets
     }
 
-    /// The next doorbell fails with `text`.
+    /// Makes the next doorbell fail with `text`.
     pub fn fail_next_kick(&self, text: &str) {
         self.0.ring().failing_kick = Some(MockError(text.into()));
     }
 
-    /// The next reaping hands out what is finished, and then fails with `text`.
+    /// Makes the next reap fail with `text`, after it returned the completed packets.
     pub fn fail_next_reap(&self, text: &str) {
         self.0.ring().failing_reap = Some(MockError(text.into()));
     }
 
-    /// The next packet submitted is given back.
-    pub fn refuse_next_submit(&self) {
-        self.0.ring().refuses_next = true;
+    /// Makes the ring reject the next packet.
+    pub fn reject_next_submit(&self) {
+        self.0.ring().rejects_next = true;
     }
 
-    /// Packets that were submitted while there was no slot for them, and given back: an error of
-    /// whoever drives the ring.
+    /// Returns the number of packets that were submitted without a free slot, and rejected: a bug
+    /// of the caller.
     pub fn submitted_to_full(&self) -> u32 {
         self.0.ring().submitted_to_full
     }
@@ -257,13 +257,13 @@ impl TxRing for MockTx {
         self.0.slots_per_packet
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let mut ring = self.0.ring();
-        if core::mem::take(&mut ring.refuses_next) {
+        if core::mem::take(&mut ring.rejects_next) {
             return Err(packet);
         }
         if self.0.slots_free(&ring) < self.0.slots_per_packet.max(1) {
@@ -282,7 +282,7 @@ impl TxRing for MockTx {
         let burst = core::mem::take(&mut ring.submitted);
         ring.bursts.push(burst.len() as u32);
         ring.in_device.extend(burst);
-        if ring.finishes_at_once {
+        if ring.completes_immediately {
             ring.finish(usize::MAX);
         }
         Ok(())
@@ -303,7 +303,7 @@ impl Completions for MockCompletions {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, MockError> {
         for _ in 0..budget_packets {
-            // Not locked while `freed` runs, which may look at the device.
+            // Not locked while `freed` runs, because it might use the device.
             let packet = self.0.ring().finished.pop_front();
             match packet {
                 Some(packet) => freed(packet),
@@ -327,7 +327,7 @@ impl Completions for MockCompletions {
         })
     }
 
-    fn completions_are_true(&self) -> bool {
-        !self.0.ring().completions_are_false
+    fn completions_valid(&self) -> bool {
+        !self.0.ring().early_completions
     }
 }

@@ -1,7 +1,7 @@
 //! Drivers for tests (feature `testing`, needs `std`).
 //!
-//! [`mock`] is a device that a test plays itself. [`Faults`], [`Outages`] and [`Trace`] wrap any
-//! driver: they make mistakes by plan, take the device down, and show every call.
+//! [`mock`] is a device that a test controls. [`Faults`], [`Outages`] and [`Trace`] wrap any
+//! driver: they inject faults, take the device down, and trace every call.
 
 mod faults;
 pub mod mock;
@@ -9,5 +9,5 @@ mod outages;
 mod trace;
 
 pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
-pub use outages::{Condition, OutageCounts, Outages};
+pub use outages::{DeviceState, OutageCounts, Outages};
 pub use trace::{Trace, TraceEvent};

@@ -1,42 +1,42 @@
-//! A device whose link goes down, that stands still or goes away, when a test says so.
+//! A device that a test stalls, takes down or removes.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
 use super::FaultError;
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::{Frame, Packet};
 
-/// How a device is, beyond what it does by itself.
+/// The state of a device, in addition to its own behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum Condition {
-    /// As it is.
+pub enum DeviceState {
+    /// Works normally.
     #[default]
-    Well,
-    /// It takes packets, and says of none that it is done.
-    Still,
-    /// The link is down: the doorbell fails. What was in the device when it went down is thrown away
-    /// and said to be complete, as the kernel does it; what is submitted waits until it is up again.
-    Down,
-    /// As [`Down`](Self::Down); the reaping fails too.
-    Gone,
+    Normal,
+    /// Accepts packets and completes none.
+    Stalled,
+    /// The link is down: the doorbell fails. Packets in the device are purged and reported
+    /// complete, as the kernel does. Packets submitted later wait until the link is up.
+    LinkDown,
+    /// As [`LinkDown`](Self::LinkDown); reaps fail too.
+    Removed,
 }
 
-/// What an outage did so far.
+/// Effects of outages so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutageCounts {
-    /// Packets that were said to be complete and were thrown away.
+    /// Packets that were purged and reported complete.
     pub purged: u64,
-    /// Packets that the device really finished.
+    /// Packets that the device completed normally.
     pub finished: u64,
 }
 
-/// Wraps both halves of a driver in one, and lets it go through a [`Condition`] after the other.
+/// Wraps both halves of a driver and puts it through a sequence of [`DeviceState`]s.
 ///
-/// The driver is given stand-ins for the packets: their sizes are right and their frames are numbers,
-/// so it must be one that does not look at the bytes, such as that of a simulated NIC.
+/// The driver receives stand-ins for the packets, with the same sizes and with numbers as frames.
+/// So it must not read the bytes; that of a simulated NIC does not.
 ///
 /// ```
-/// use taut_path::driver::testing::{Condition, Outages, mock};
+/// use taut_path::driver::testing::{DeviceState, Outages, mock};
 /// use taut_path::pool::FramePool;
 /// use taut_path::{AnyLimit, Queue, Stop};
 ///
@@ -48,39 +48,39 @@ pub struct OutageCounts {
 ///     queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
 /// }
 /// let _ = queue.run(0, &mut pool);
-/// device.finish(1);
+/// device.complete(1);
 ///
-/// queue.device_mut().set_condition(Condition::Down, 1_000)?;
-/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was never sent
+/// queue.device_mut().set_state(DeviceState::LinkDown, 1_000)?;
+/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was purged
 /// assert_eq!(queue.device().counts().purged, 1);
 /// queue.enqueue(pool.packet(b"hello")?, 2_000, &mut pool);
 /// assert!(matches!(queue.run(2_000, &mut pool), Stop::Failed(_)));
 ///
-/// queue.device_mut().set_condition(Condition::Well, 3_000)?;
+/// queue.device_mut().set_state(DeviceState::Normal, 3_000)?;
 /// let _ = queue.run(3_000, &mut pool);
-/// assert_eq!(device.sent().len(), 2, "the driver goes on with what it has, too");
+/// assert_eq!(device.sent().len(), 2, "the driver continues with its packets, too");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Outages<D> {
     driver: D,
-    condition: Condition,
+    state: DeviceState,
     /// Submitted while the device was down.
     waiting: VecDeque<Packet>,
-    /// What each stand-in in the driver stands for.
+    /// The packet of each stand-in in the driver.
     inside: BTreeMap<u32, Packet>,
-    /// Finished before it went down, or thrown away then, and not handed back yet.
+    /// Completed before the link went down, or purged, and not yet reaped.
     ended: VecDeque<Packet>,
     next_number: u32,
     counts: OutageCounts,
 }
 
 impl<D> Outages<D> {
-    /// The driver, which is well.
+    /// Wraps a driver in the normal state.
     pub fn new(driver: D) -> Self {
         Self {
             driver,
-            condition: Condition::Well,
+            state: DeviceState::Normal,
             waiting: VecDeque::new(),
             inside: BTreeMap::new(),
             ended: VecDeque::new(),
@@ -89,28 +89,28 @@ impl<D> Outages<D> {
         }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// The driver, for calls that are not the queue's.
+    /// Returns the driver, for calls outside of the queue.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// How the device is.
-    pub fn condition(&self) -> Condition {
-        self.condition
+    /// Returns the state of the device.
+    pub fn state(&self) -> DeviceState {
+        self.state
     }
 
-    /// What happened so far.
+    /// Returns the effects so far.
     pub fn counts(&self) -> OutageCounts {
         self.counts
     }
 
-    /// Empties the ring without finishing anything, as a driver does before its queue is reset. Give
-    /// each packet to the sink.
+    /// Empties the ring without completions, as a driver does before its queue is reset. Pass each
+    /// packet to the sink.
     pub fn flush(&mut self) -> impl Iterator<Item = Packet> + use<D> {
         let inside = core::mem::take(&mut self.inside).into_values();
         let ended = core::mem::take(&mut self.ended);
@@ -121,18 +121,18 @@ impl<D> Outages<D> {
     }
 
     fn is_down(&self) -> bool {
-        matches!(self.condition, Condition::Down | Condition::Gone)
+        matches!(self.state, DeviceState::LinkDown | DeviceState::Removed)
     }
 }
 
 impl<D: Completions> Outages<D> {
-    /// From `now_ns` on the device is like this.
+    /// Sets the state of the device at `now_ns`.
     ///
     /// # Errors
-    /// What the driver's reaping fails with: what it finished before is asked for first.
-    pub fn set_condition(&mut self, condition: Condition, now_ns: u64) -> Result<(), D::Error> {
+    /// Those of the driver's reap, because packets that it completed before are reaped first.
+    pub fn set_state(&mut self, state: DeviceState, now_ns: u64) -> Result<(), D::Error> {
         let was_down = self.is_down();
-        self.condition = condition;
+        self.state = state;
         if !self.is_down() || was_down {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl<D: Completions> Outages<D> {
 }
 
 impl<D: TxRing> Outages<D> {
-    /// Gives the driver a stand-in.
+    /// Passes a stand-in to the driver.
     fn pass_on(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         let number = self.next_number;
         let mut stand_in = Packet::new(Frame::new(number), packet.wire_bytes());
@@ -188,8 +188,8 @@ impl<D: TxRing> TxRing for Outages<D> {
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
@@ -201,7 +201,7 @@ impl<D: TxRing> TxRing for Outages<D> {
     }
 
     /// # Errors
-    /// [`FaultError::Planned`] while the device is down or gone.
+    /// [`FaultError::Planned`] while the link is down or the device removed.
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
         if self.is_down() {
             return Err(FaultError::Planned("kick"));
@@ -211,7 +211,7 @@ impl<D: TxRing> TxRing for Outages<D> {
                 break;
             };
             if let Err(packet) = self.pass_on(packet, now_ns) {
-                // It said that there is room: one that it never takes ends like one thrown away.
+                // The driver reported room but rejects the packet: treat it as purged.
                 self.counts.purged += 1;
                 self.ended.push_back(packet);
             }
@@ -228,7 +228,7 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
     }
 
     /// # Errors
-    /// [`FaultError::Planned`] while the device is gone, after what it threw away was handed out.
+    /// [`FaultError::Planned`] while the device is removed, after the purged packets were returned.
     fn reap(
         &mut self,
         now_ns: u64,
@@ -242,15 +242,15 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
             freed(packet);
             left -= 1;
         }
-        if self.condition == Condition::Gone {
+        if self.state == DeviceState::Removed {
             return Err(FaultError::Planned("reap"));
         }
-        if self.condition == Condition::Still {
+        if self.state == DeviceState::Stalled {
             return Ok(!self.ended.is_empty());
         }
         let (inside, counts) = (&mut self.inside, &mut self.counts);
         let more = self.driver.reap(now_ns, left, &mut |stand_in| {
-            // One that was thrown away meanwhile was told before.
+            // A packet that was purged in the meantime is already reported.
             if let Some(packet) = inside.remove(&stand_in.frame().index()) {
                 counts.finished += 1;
                 freed(packet);
@@ -269,7 +269,7 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
         Some(ring)
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }

@@ -1,15 +1,15 @@
-//! A driver whose every call is told.
+//! A driver that reports every call to a callback.
 
 use alloc::fmt;
 
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
-/// One call of a driver, and what came of it.
+/// A call of a driver and its result.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum TraceEvent<'a> {
-    /// The ring took a packet.
+    /// The ring accepted a packet.
     Submitted {
         /// Index of its frame.
         frame: u32,
@@ -18,22 +18,22 @@ pub enum TraceEvent<'a> {
         /// Slots that were free after it.
         slots_free: u32,
     },
-    /// The ring gave a packet back.
-    Refused(&'a Packet),
+    /// The ring rejected a packet.
+    Rejected(&'a Packet),
     /// The doorbell rang.
     Kicked,
     /// The doorbell failed, with the driver's error.
     KickFailed(&'a dyn fmt::Debug),
-    /// The ring handed a packet back.
+    /// The ring returned a packet.
     Reaped(&'a Packet),
-    /// A reaping ended.
+    /// A reap ended.
     ReapEnded {
-        /// Packets that it handed back.
+        /// Packets that it returned.
         packets: u32,
-        /// Whether its budget ended it while more were finished.
+        /// `true` if the budget ended the reap with completions pending.
         more: bool,
     },
-    /// A reaping failed, with the driver's error.
+    /// A reap failed, with the driver's error.
     ReapFailed(&'a dyn fmt::Debug),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for TraceEvent<'_> {
             write!(f, "{what} frame {frame}, {bytes} bytes")
         };
         match self {
-            Self::Refused(refused) => packet("refused", refused),
+            Self::Rejected(rejected) => packet("rejected", rejected),
             Self::Reaped(reaped) => packet("reaped", reaped),
             Self::Submitted {
                 frame,
@@ -65,8 +65,8 @@ impl fmt::Display for TraceEvent<'_> {
     }
 }
 
-/// Wraps a driver, one half of it or both in one, and tells `told` of every call, with the time
-/// that it was given. The calls themselves do not change.
+/// Wraps a driver, or one half of it, and passes every call to `callback`, with its time in ns. The
+/// calls themselves do not change.
 ///
 /// ```
 /// use taut_path::driver::testing::{Trace, mock};
@@ -89,14 +89,14 @@ impl fmt::Display for TraceEvent<'_> {
 pub struct Trace<D, F> {
     /// The driver.
     pub driver: D,
-    /// Hears of each call when it is done.
-    pub told: F,
+    /// Receives each call after it returned.
+    pub callback: F,
 }
 
 impl<D, F: FnMut(u64, TraceEvent<'_>)> Trace<D, F> {
-    /// The driver, whose calls `told` hears of, with their time in ns.
-    pub fn new(driver: D, told: F) -> Self {
-        Self { driver, told }
+    /// Wraps `driver`; `callback` receives its calls and their times in ns.
+    pub fn new(driver: D, callback: F) -> Self {
+        Self { driver, callback }
     }
 }
 
@@ -119,8 +119,8 @@ where
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
@@ -132,9 +132,9 @@ where
                 wire_bytes,
                 slots_free: self.driver.slots_free(),
             },
-            Err(packet) => TraceEvent::Refused(packet),
+            Err(packet) => TraceEvent::Rejected(packet),
         };
-        (self.told)(now_ns, event);
+        (self.callback)(now_ns, event);
         submitted
     }
 
@@ -144,7 +144,7 @@ where
             Ok(()) => TraceEvent::Kicked,
             Err(error) => TraceEvent::KickFailed(error),
         };
-        (self.told)(now_ns, event);
+        (self.callback)(now_ns, event);
         kicked
     }
 }
@@ -166,11 +166,11 @@ where
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, D::Error> {
-        let told = &mut self.told;
+        let callback = &mut self.callback;
         let mut packets = 0;
         let reaped = self.driver.reap(now_ns, budget_packets, &mut |packet| {
             packets += 1;
-            told(now_ns, TraceEvent::Reaped(&packet));
+            callback(now_ns, TraceEvent::Reaped(&packet));
             freed(packet);
         });
         let event = match &reaped {
@@ -180,7 +180,7 @@ where
             },
             Err(error) => TraceEvent::ReapFailed(error),
         };
-        told(now_ns, event);
+        callback(now_ns, event);
         reaped
     }
 
@@ -188,7 +188,7 @@ where
         self.driver.in_ring()
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }

@@ -8,17 +8,17 @@ pub(crate) const MAX_FLOWS: u32 = 65_536;
 /// The configuration of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Packets of all flows together.
+    /// Packet limit of all flows together.
     pub limit_packets: u32,
-    /// Queues that flows are hashed to, 1 to 65,536; what is outside counts as the nearest.
+    /// Number of queues that flows are hashed to, clamped to 1 to 65,536.
     pub flows: u32,
-    /// Bytes that each flow may send in its turn, at least 1: less would be no turn at all.
+    /// Bytes that each flow may send per turn, at least 1.
     pub quantum_bytes: u32,
-    /// Memory that the packets may hold together.
+    /// Memory limit of all packets together, in bytes.
     pub memory_limit_bytes: u64,
-    /// Which flows share a queue depends on this.
+    /// Seed of the flow hash, which decides the flows that share a queue.
     pub seed: u32,
-    /// What each queue is held to.
+    /// The CoDel parameters of each queue.
     pub codel: CodelConfig,
 }
 

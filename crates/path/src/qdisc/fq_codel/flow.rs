@@ -1,25 +1,25 @@
-//! One flow, and the lists in which flows wait for their turn.
+//! A flow, and the lists of flows.
 
 use core::hint::black_box;
 use core::mem;
 
 use super::super::codel_state::CodelState;
-use super::fattest::Fattest;
+use super::longest::LongestFlow;
 use super::packet_store::{NONE, PacketList, PacketStore};
 
-/// A flow fills one cache line: whatever happens to it touches one.
+/// A flow fills one cache line, so that every operation touches only one.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct FlowSlot {
     pub packets: PacketList,
     pub codel: CodelState,
-    /// Bytes that it may still send in this turn; negative after a packet that took more.
+    /// Remaining bytes of this turn; negative after a packet that exceeded it.
     pub credit_bytes: i64,
-    /// The flow behind it in its list; [`NONE`] in no list.
+    /// The next flow in its list; [`NONE`] at the end, or in no list.
     next: u32,
-    /// Whether it is in a list: it has packets, or had some a moment ago.
+    /// `true` in a list: it has packets, or had some recently.
     pub listed: bool,
-    /// Whether its weight is noted as changed.
+    /// `true` if its weight is recorded as changed.
     pub noted: bool,
 }
 
@@ -39,12 +39,12 @@ impl Default for FlowSlot {
 }
 
 impl FlowSlot {
-    /// Notes that the weight of this flow, the one at `index`, changes.
+    /// Records that the weight of this flow, the one at `index`, changes.
     #[inline]
-    pub(crate) fn note(&mut self, index: u32, fattest: &mut Fattest) {
+    pub(crate) fn note(&mut self, index: u32, longest: &mut LongestFlow) {
         if !self.noted {
             self.noted = true;
-            fattest.note(index);
+            longest.note(index);
         }
     }
 }
@@ -53,7 +53,7 @@ impl FlowSlot {
 #[derive(Debug)]
 pub(crate) struct FlowList {
     first: u32,
-    /// Means nothing while `first` is [`NONE`].
+    /// Undefined while `first` is [`NONE`].
     last: u32,
 }
 
@@ -63,13 +63,13 @@ impl FlowList {
         last: NONE,
     };
 
-    /// The flow at the head, [`NONE`] if there is none.
+    /// Returns the flow at the head, [`NONE`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> u32 {
         self.first
     }
 
-    /// Puts the flow at `index`, which is in no list, at the end.
+    /// Appends the flow at `index`, which is in no list.
     #[inline(always)]
     pub(crate) fn push(&mut self, flows: &mut [FlowSlot], index: u32) {
         if self.first == NONE {
@@ -80,7 +80,7 @@ impl FlowList {
         self.last = index;
     }
 
-    /// Puts the first behind all others. Returns which is first then.
+    /// Moves the first flow to the end. Returns the new first flow.
     #[inline(always)]
     pub(crate) fn rotate(&mut self, flows: &mut [FlowSlot]) -> u32 {
         let first = self.first;
@@ -94,16 +94,15 @@ impl FlowList {
         self.first
     }
 
-    /// Takes the first away, which is `flow`.
+    /// Removes the first flow, which is `flow`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, flow: &mut FlowSlot) {
         self.first = mem::replace(&mut flow.next, NONE);
     }
 }
 
-/// Brings into the cache what the turns after that of `flow` need: the packet of the flow behind it,
-/// and the second flow. With many flows neither is there any more, and while this one is served both
-/// can come.
+/// Prefetches the data of the next turns: the packet of the flow after `flow`, and the flow after
+/// that. With many flows neither is in the cache, and both can load while this flow is served.
 #[inline(always)]
 pub(crate) fn prefetch(flow: &FlowSlot, flows: &[FlowSlot], packets: &PacketStore) {
     if let Some(behind) = flows.get(flow.next as usize) {

@@ -1,8 +1,8 @@
-//! A queue for each flow, served in turn, with CoDel on each (RFC 8290).
+//! Flow queueing with CoDel on each queue (RFC 8290).
 
 mod config;
-mod fattest;
 mod flow;
+mod longest;
 mod packet_store;
 mod settings;
 mod turn;
@@ -14,43 +14,45 @@ use super::codel_state::{CodelRule, Waiting};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 use config::MAX_FLOWS;
-use fattest::Fattest;
 use flow::{FlowList, FlowSlot, prefetch};
+use longest::LongestFlow;
 use packet_store::{NONE, PacketStore};
 use turn::{FlowQueue, Held, Turn};
 
 pub use config::FqCodelConfig;
 pub(super) use settings::FqCodelSettings;
 
-/// Packets dropped at once from the flow that is too long, at most: finding it is the dear part.
+/// Maximum number of packets dropped at once from the longest flow, because the search for it is
+/// expensive.
 const MAX_BULK_DROP_PACKETS: u32 = 64;
 
-/// `fq_codel`: flows are served in turn, those that begin to send first.
+/// `fq_codel`: serves flows round-robin, new flows first.
 #[derive(Debug)]
 pub struct FqCodel {
     flows: Vec<FlowSlot>,
-    /// Flows that began to send and have not used up their first quantum.
+    /// Flows that began to send and have not used their first quantum.
     new: FlowList,
     old: FlowList,
     store: PacketStore,
     held: Held,
-    fattest: Fattest,
+    longest: LongestFlow,
     codel: CodelRule,
     config: FqCodelConfig,
 }
 
 impl FqCodel {
-    /// Queues as `config` says. Allocates for all of its packets and flows, and never again.
+    /// Queues with the settings of `config`. Allocates for all packets and flows here, and never
+    /// again.
     pub fn new(config: FqCodelConfig) -> Self {
         let flows = config.flows.clamp(1, MAX_FLOWS) as usize;
         Self {
             flows: (0..flows).map(|_| FlowSlot::default()).collect(),
             new: FlowList::EMPTY,
             old: FlowList::EMPTY,
-            // One more: a packet is kept before room is made for it.
+            // One more: a packet is stored before room is made for it.
             store: PacketStore::new(capacity(config.limit_packets) + 1),
             held: Held::default(),
-            fattest: Fattest::new(flows),
+            longest: LongestFlow::new(flows),
             codel: CodelRule::new(config.codel),
             config: FqCodelConfig {
                 quantum_bytes: config.quantum_bytes.max(1),
@@ -59,8 +61,8 @@ impl FqCodel {
         }
     }
 
-    /// The queue of a flow: its hash mixed with the seed, so that flows that share a queue under
-    /// one seed do not under another.
+    /// Returns the queue of a flow: its hash mixed with the seed, so that flows that collide with
+    /// one seed do not with another.
     pub fn queue_of(&self, flow: u32) -> u32 {
         // The finalizer of MurmurHash3: each bit of the input changes each bit of the output.
         let mut hash = flow ^ self.config.seed;
@@ -70,7 +72,7 @@ impl FqCodel {
         ((u64::from(hash) * self.flows.len() as u64) >> 32) as u32
     }
 
-    /// Why something has to go, if it has.
+    /// Returns the reason for a drop, if a limit is exceeded.
     #[inline]
     fn excess(&self) -> Option<DropReason> {
         if self.held.packets > self.config.limit_packets {
@@ -82,18 +84,18 @@ impl FqCodel {
         }
     }
 
-    /// Drops from the head of the fattest flow, until half of it is gone or
-    /// [`MAX_BULK_DROP_PACKETS`] are.
+    /// Drops from the head of the longest flow, until half of it or [`MAX_BULK_DROP_PACKETS`] are
+    /// dropped.
     #[inline(never)]
-    fn drop_from_fattest(&mut self, reason: DropReason, sink: &mut dyn PacketSink) {
+    fn drop_from_longest(&mut self, reason: DropReason, sink: &mut dyn PacketSink) {
         let flows = &mut self.flows;
-        let index = self.fattest.find(|index| {
+        let index = self.longest.find(|index| {
             let flow = &mut flows[index as usize];
             flow.noted = false;
             flow.packets.bytes()
         });
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         let keep_bytes = flow.packets.bytes() / 2;
         let mut queue = FlowQueue {
             list: &mut flow.packets,
@@ -112,8 +114,8 @@ impl FqCodel {
         }
     }
 
-    /// Enqueues when more is to be done than to append: the flow begins to send, a slot is used for
-    /// the first time, or something has to go.
+    /// The slow path of enqueue: the flow begins to send, a slot is used for the first time, or
+    /// packets must be dropped.
     #[inline(never)]
     fn put_and_make_room(
         &mut self,
@@ -123,7 +125,7 @@ impl FqCodel {
         sink: &mut dyn PacketSink,
     ) {
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         self.held.add(&packet);
         self.store.push(&mut flow.packets, packet, now_ns);
         if !flow.listed {
@@ -132,11 +134,11 @@ impl FqCodel {
             self.new.push(&mut self.flows, index);
         }
         while let Some(reason) = self.excess() {
-            self.drop_from_fattest(reason, sink);
+            self.drop_from_longest(reason, sink);
         }
     }
 
-    /// The flow at the head, and whether it is new.
+    /// Returns the flow at the head, and `true` if it is new.
     #[inline(always)]
     fn first(&self) -> (u32, bool) {
         match self.new.first() {
@@ -145,8 +147,8 @@ impl FqCodel {
         }
     }
 
-    /// The next turn, if there is nothing to decide: at most one other ends before, and then there
-    /// is a packet that did not wait for long.
+    /// Returns the next turn on the fast path: at most one turn ends before it, and its packet has
+    /// not waited for long.
     #[inline(always)]
     fn plain_turn(&mut self, now_ns: u64) -> Option<Turn<'_>> {
         let (mut index, is_new) = self.first();
@@ -174,7 +176,7 @@ impl FqCodel {
         })
     }
 
-    /// The next turn that has a packet to send, with whatever has to be decided before that.
+    /// Returns the next turn with a packet to send, after the pending decisions.
     fn next_turn(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Turn<'_>> {
         loop {
             let (index, is_new) = self.first();
@@ -184,15 +186,15 @@ impl FqCodel {
                 self.end_turn(index, is_new);
                 continue;
             }
-            flow.note(index, &mut self.fattest);
+            flow.note(index, &mut self.longest);
             let mut queue = FlowQueue {
                 list: &mut flow.packets,
                 store: &mut self.store,
                 held: &mut self.held,
             };
-            // A rest was judged with its first piece.
-            let is_rest = matches!(queue.oldest(), Some((packet, _)) if packet.is_rest());
-            if !is_rest {
+            // CoDel decided about a remainder with its first chunk.
+            let is_remainder = matches!(queue.oldest(), Some((packet, _)) if packet.is_remainder());
+            if !is_remainder {
                 flow.codel.judge(&self.codel, now_ns, &mut queue, sink);
             }
             if !flow.packets.is_empty() {
@@ -211,7 +213,7 @@ impl FqCodel {
         })
     }
 
-    /// The turn of the flow at `index`, the first of its list, ends: others come first.
+    /// Ends the turn of the flow at `index`, the first of its list.
     #[inline(always)]
     fn end_turn(&mut self, index: u32, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
@@ -219,11 +221,12 @@ impl FqCodel {
         self.old.push(&mut self.flows, index);
     }
 
-    /// The turn of the flow at `index`, the first of its list, ends because it has no packet.
+    /// Ends the turn of the flow at `index`, the first of its list, which has no packet.
     #[inline(never)]
     fn end_empty_turn(&mut self, index: u32, is_new: bool) {
         if is_new {
-            // Not away yet: a flow that comes back at once would be new again, and others starve.
+            // Keep it in a list: a flow that returns immediately would count as new again and
+            // starve others.
             self.end_turn(index, is_new);
         } else {
             let flow = &mut self.flows[index as usize];
@@ -278,7 +281,7 @@ impl Qdisc for FqCodel {
     ) -> Result<(), Packet> {
         let index = self.queue_of(remainder.flow);
         let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
+        flow.note(index, &mut self.longest);
         flow.credit_bytes += i64::from(unsent_bytes);
         self.held.add(&remainder);
         self.store.put_back(&mut flow.packets, remainder);
@@ -295,7 +298,7 @@ impl Qdisc for FqCodel {
                 let index = list.first();
                 let flow = &mut self.flows[index as usize];
                 list.pop(flow);
-                flow.note(index, &mut self.fattest);
+                flow.note(index, &mut self.longest);
                 flow.listed = false;
                 flow.codel.forget();
                 while let Some(packet) = self.store.pop(&mut flow.packets, |_| ()) {

@@ -1,4 +1,4 @@
-//! One store for the packets of all flows: made at the start, never grown.
+//! One store for the packets of all flows, with a fixed capacity.
 
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -8,20 +8,20 @@ use crate::packet::Packet;
 /// No slot, or no flow.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Packets by index. A free slot is taken again as soon as possible: it is still in the cache.
+/// Packets by index. Free slots are reused in LIFO order, because they are still in the cache.
 #[derive(Debug)]
 pub(crate) struct PacketStore {
     slots: Vec<Slot>,
     first_free: u32,
 }
 
-/// One cache line: whatever happens to a packet here touches one.
+/// One cache line, so that every operation on a packet touches only one.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Slot {
     packet: Option<Packet>,
     since_ns: u64,
-    /// The one behind it in its list, or the next free one.
+    /// The next packet in its list, or the next free slot.
     next: u32,
 }
 
@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Slot>() == 64);
 #[derive(Debug, Clone)]
 pub(crate) struct PacketList {
     first: u32,
-    /// Means nothing while `first` is [`NONE`].
+    /// Undefined while `first` is [`NONE`].
     last: u32,
     /// The bytes of its packets.
     bytes: u64,
@@ -48,7 +48,7 @@ impl Default for PacketList {
 }
 
 impl PacketList {
-    /// The bytes of its packets.
+    /// Returns the bytes of its packets.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -61,7 +61,7 @@ impl PacketList {
 }
 
 impl PacketStore {
-    /// Room for `packets` packets. Memory that is never needed is never touched.
+    /// A store for `packets` packets. Unused memory is never touched.
     pub(crate) fn new(packets: usize) -> Self {
         Self {
             slots: Vec::with_capacity(packets),
@@ -69,7 +69,7 @@ impl PacketStore {
         }
     }
 
-    /// Puts a packet at the end of `list`, where it waits since `now_ns`.
+    /// Appends a packet to `list`, enqueued at `now_ns`.
     #[inline(always)]
     pub(crate) fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
         list.bytes += u64::from(packet.wire_bytes());
@@ -92,7 +92,7 @@ impl PacketStore {
         list.last = index;
     }
 
-    /// Puts a packet into a slot that was never used.
+    /// Stores a packet in a slot that was never used.
     #[cold]
     #[inline(never)]
     fn add(&mut self, packet: Packet, now_ns: u64) -> u32 {
@@ -104,15 +104,15 @@ impl PacketStore {
         self.slots.len() as u32 - 1
     }
 
-    /// The packet at the head of `list`, and since when it waits, in ns.
+    /// Returns the packet at the head of `list` and its enqueue time, in ns.
     #[inline]
     pub(crate) fn oldest(&mut self, list: &PacketList) -> Option<(&mut Packet, u64)> {
         let slot = self.slots.get_mut(list.first as usize)?;
         Some((slot.packet.as_mut()?, slot.since_ns))
     }
 
-    /// Takes the packet at the head of `list`, after `leaving` saw it where it is: to look at it
-    /// there costs less than to move it once more.
+    /// Removes the packet at the head of `list`, after a call of `leaving` with it in place:
+    /// reading it there is cheaper than another move.
     #[inline(always)]
     pub(crate) fn pop(
         &mut self,
@@ -130,37 +130,37 @@ impl PacketStore {
         slot.packet.take()
     }
 
-    /// Puts back to the head of `list` what is left of the packet that was taken last, from there. It
-    /// goes on waiting since when it did.
-    pub(crate) fn put_back(&mut self, list: &mut PacketList, rest: Packet) {
+    /// Requeues the remainder of the packet that was removed last, at the head of `list`, with its
+    /// enqueue time.
+    pub(crate) fn put_back(&mut self, list: &mut PacketList, remainder: Packet) {
         let index = self.first_free;
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
         self.first_free = slot.next;
         slot.next = list.first;
-        list.bytes += u64::from(rest.wire_bytes());
-        slot.packet = Some(rest);
+        list.bytes += u64::from(remainder.wire_bytes());
+        slot.packet = Some(remainder);
         if list.first == NONE {
             list.last = index;
         }
         list.first = index;
     }
 
-    /// Since when the packet at the head of `list` waits, in ns.
+    /// Returns the enqueue time of the packet at the head of `list`, in ns.
     #[inline(always)]
     pub(crate) fn oldest_since_ns(&self, list: &PacketList) -> Option<u64> {
         Some(self.slots.get(list.first as usize)?.since_ns)
     }
 
-    /// Whether the next packet needs no slot that was never used.
+    /// Returns `true` if the next packet needs no slot that was never used.
     #[inline]
     pub(crate) fn has_free_slot(&self) -> bool {
         (self.first_free as usize) < self.slots.len()
     }
 
-    /// Brings the packet at the head of `list` into the cache: reading it early is all the prefetch
-    /// that safe code has.
+    /// Loads the packet at the head of `list` into the cache: an early read is the only prefetch in
+    /// safe code.
     #[inline]
     pub(crate) fn prefetch(&self, list: &PacketList) {
         if let Some(slot) = self.slots.get(list.first as usize) {

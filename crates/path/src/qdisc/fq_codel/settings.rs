@@ -9,10 +9,10 @@ use super::super::seam::Qdisc;
 use super::FqCodel;
 use super::config::{FqCodelConfig, MAX_FLOWS};
 
-/// At least a small packet: with less, a super-packet would wait for hundreds of turns.
+/// At least a small packet: with less, a GSO packet would wait for hundreds of turns.
 const QUANTUM_BYTES: Range = Range::size_bytes(256, 1 << 20);
 
-/// At least one super-packet and its bookkeeping, or nothing could be sent.
+/// At least one GSO packet and its overhead, or nothing could be sent.
 const MEMORY_BYTES: Range = Range::size_bytes(128 << 10, 4 << 30);
 
 #[derive(Default)]
@@ -61,8 +61,8 @@ impl QdiscSettings for FqCodelSettings {
         Self::ECN,
         Self::NO_ECN,
         Self::CE_THRESHOLD,
-        // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give the
-        // same result.
+        // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give
+        // the same result.
         Parameter::value(
             "seed",
             Range::number("as a seed", 0, u32::MAX as u64),

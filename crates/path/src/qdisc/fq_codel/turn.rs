@@ -1,13 +1,13 @@
-//! What a flow's turn works on: its packets, the store they are in, and the sums over all flows.
+//! The data of a flow's turn: its packets, their store, and the sums over all flows.
 
 use super::super::codel_state::Waiting;
 use super::flow::FlowSlot;
 use super::packet_store::{PacketList, PacketStore};
 use crate::packet::Packet;
 
-/// What all flows hold together.
+/// The sums over all flows.
 #[derive(Debug, Default)]
-// In this order: side by side the sums of bytes would be added as a vector, which takes more
+// The order matters: adjacent sums of bytes would be added as a vector, which takes more
 // instructions here.
 #[repr(C)]
 pub(crate) struct Held {
@@ -57,7 +57,7 @@ impl Waiting for FlowQueue<'_> {
     }
 }
 
-/// A flow that is about to send.
+/// A flow that sends next.
 pub(crate) struct Turn<'a> {
     pub flow: &'a mut FlowSlot,
     pub store: &'a mut PacketStore,
@@ -65,7 +65,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Takes its oldest packet.
+    /// Removes its oldest packet.
     #[inline(always)]
     pub(crate) fn send(self) -> Option<Packet> {
         let Self { flow, store, held } = self;

@@ -1,4 +1,4 @@
-//! Model checks of several senders in front of a queue: nobody sleeps for ever, on either side.
+//! Model checks of several senders in front of a queue: neither side sleeps for ever.
 //!
 //! The ring is the real one, on loom's atomics too:
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib many::models`
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 
-use super::{Intake, Refused, Submitter, Waiter, split};
+use super::{Intake, SubmitError, Submitter, Waiter, split};
 use crate::limit::Fixed;
 use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
 use crate::packet::{Frame, Packet};
 use crate::qdisc::Fifo;
 use crate::queue::{Queue, Sender};
 
-/// Counts. Not one of loom's: that somebody was woken is looked at when all is done.
+/// Counts wake-ups. Not an atomic of loom, because it is read after all threads ended.
 #[derive(Default)]
 struct Wakes(AtomicU64);
 
@@ -39,7 +39,7 @@ fn queue() -> Sender<Submit, Fifo> {
     queue.expect("valid settings").0
 }
 
-/// How a submitter and the owner decide whether to sleep.
+/// How a submitter and the owner decide to sleep.
 #[derive(Clone, Copy)]
 struct Waits {
     submitter: fn(&mut Waiter) -> bool,
@@ -51,23 +51,23 @@ const FOR_ROOM_OR_WORK: Waits = Waits {
     owner: Intake::must_wait,
 };
 
-/// Broken: nobody looks again.
-const WITHOUT_A_SECOND_LOOK: Waits = Waits {
+/// Broken on purpose: no recheck.
+const WITHOUT_RECHECK: Waits = Waits {
     submitter: |waiter| waiter.sleeper.gate.close_unless(|| !waiter.list()),
     owner: |intake| intake.shared.work.must_wait(|| false),
 };
 
-/// Hands in one packet. Returns the waiter if it sleeps, and its wake-ups.
+/// Submits one packet. Returns the waiter if it sleeps, and its wake-ups.
 fn submit(submitter: Submitter, waits: Waits) -> (Option<Waiter>, Arc<Wakes>) {
     let wakes = Arc::new(Wakes::default());
     let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
     let mut packet = packet();
-    // One that is awake comes back again and again; the checker follows it twice.
+    // A submitter that is awake retries; two attempts keep the model small.
     for _ in 0..2 {
         packet = match submitter.offer(packet) {
             Ok(()) => return (None, wakes),
-            Err(Refused::NoRoom(no_room)) => no_room.0,
-            Err(Refused::Closed(_)) => panic!("nobody closed it"),
+            Err(SubmitError::NoRoom(no_room)) => no_room.0,
+            Err(SubmitError::Closed(_)) => panic!("the ring is open"),
         };
         if (waits.submitter)(&mut waiter) {
             let _ = packet.into_frame();
@@ -78,12 +78,12 @@ fn submit(submitter: Submitter, waits: Waits) -> (Option<Waiter>, Arc<Wakes>) {
     (None, wakes)
 }
 
-/// Takes out once what there is.
+/// Empties the ring once.
 fn drain(intake: &mut Intake, sender: &mut Sender<Submit, Fifo>) {
     intake.drain(sender, 0, &mut Nothing);
 }
 
-/// A full ring, two submitters that come to it, and an owner that empties it.
+/// A full ring, two submitters, and an owner that empties the ring.
 fn two_wait_for_room(waits: Waits) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
@@ -96,7 +96,7 @@ fn two_wait_for_room(waits: Waits) {
         drain(&mut intake, &mut sender);
         drain(&mut intake, &mut sender);
         let ends = threads.map(|thread| thread.join().expect("it does not panic"));
-        // What is still in the ring wakes them when it is taken.
+        // Packets still in the ring wake them when they are taken.
         let later = !intake.is_empty();
         for (asleep, wakes) in ends {
             let woken = wakes.0.load(Ordering::Relaxed) > 0;
@@ -108,9 +108,9 @@ fn two_wait_for_room(waits: Waits) {
     });
 }
 
-/// One is asleep and one is gone, so a third must free the place of the gone one, while the owner
-/// empties the ring. The third hands nothing in after all.
-fn one_takes_the_place_of_a_waiter_that_is_gone() {
+/// One waiter sleeps and one was dropped, so a third must free the dropped one's place while the
+/// owner empties the ring. The third submits nothing.
+fn third_waiter_frees_a_dropped_place() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -135,7 +135,7 @@ fn one_takes_the_place_of_a_waiter_that_is_gone() {
     });
 }
 
-/// An owner that goes to sleep while two submitters hand in.
+/// An owner that goes to sleep while two submitters submit.
 fn owner_waits_for_work(waits: Waits) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
@@ -167,22 +167,22 @@ fn submitters_that_wait_for_room_are_always_woken() {
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn submitters_that_do_not_look_again_sleep_for_ever() {
-    two_wait_for_room(WITHOUT_A_SECOND_LOOK);
+fn submitters_without_recheck_lose_a_wakeup() {
+    two_wait_for_room(WITHOUT_RECHECK);
 }
 
 #[test]
-fn a_sleeper_is_woken_also_while_another_frees_the_place_of_one_that_is_gone() {
-    one_takes_the_place_of_a_waiter_that_is_gone();
+fn sleeper_is_woken_while_places_are_freed() {
+    third_waiter_frees_a_dropped_place();
 }
 
 #[test]
-fn an_owner_that_waits_for_work_is_always_woken() {
+fn waiting_owner_is_always_woken() {
     owner_waits_for_work(FOR_ROOM_OR_WORK);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn an_owner_that_does_not_look_again_sleeps_for_ever() {
-    owner_waits_for_work(WITHOUT_A_SECOND_LOOK);
+fn owner_without_recheck_loses_a_wakeup() {
+    owner_waits_for_work(WITHOUT_RECHECK);
 }

@@ -10,7 +10,7 @@ use loom::thread;
 
 use super::{FREE, OwnerLock};
 
-/// Broken: unlocks without a check of the mark.
+/// Broken on purpose: unlocks without a check of the mark.
 fn unlock_despite_a_mark(lock: &OwnerLock) -> bool {
     lock.state.store(FREE, Ordering::Release);
     true
@@ -23,7 +23,7 @@ fn work_on_a_flow(try_unlock: fn(&OwnerLock) -> bool) {
     model.check(move || {
         let hold = Arc::new(OwnerLock::new());
         let (asked, at_work) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        // Written by the holder alone; the lock is there to be found taken, never waited for.
+        // Only the owner writes it; the lock is only ever tried, never waited for.
         let done = Arc::new(Mutex::new(0));
         let work = {
             let (hold, asked, done) = (hold.clone(), asked.clone(), done.clone());
@@ -34,7 +34,8 @@ fn work_on_a_flow(try_unlock: fn(&OwnerLock) -> bool) {
                 }
                 loop {
                     assert_eq!(at_work.swap(1, Ordering::Relaxed), 0, "two holders");
-                    *done.lock().expect("nobody panics in it") |= asked.load(Ordering::Relaxed);
+                    *done.lock().expect("no thread panics while it is locked") |=
+                        asked.load(Ordering::Relaxed);
                     at_work.store(0, Ordering::Relaxed);
                     if try_unlock(&hold) {
                         return;
@@ -48,19 +49,19 @@ fn work_on_a_flow(try_unlock: fn(&OwnerLock) -> bool) {
         };
         work(2);
         other.join().expect("it does not panic");
-        let done = *done.lock().expect("nobody panics in it");
-        assert_eq!(done, 3, "lost wake-up: noted, and nobody looked");
+        let done = *done.lock().expect("no thread panics while it is locked");
+        assert_eq!(done, 3, "lost wake-up: marked, and not processed");
         assert!(!hold.is_locked());
     });
 }
 
 #[test]
-fn work_that_finds_a_flow_held_is_done_by_its_holder() {
+fn owner_does_the_work_of_a_mark() {
     work_on_a_flow(OwnerLock::try_unlock);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
-fn a_holder_who_does_not_look_loses_a_wake_up() {
+fn owner_without_mark_check_loses_a_wakeup() {
     work_on_a_flow(unlock_despite_a_mark);
 }

@@ -1,6 +1,6 @@
-//! Schoolbook arithmetic on decimal digits: slow, and nothing overflows.
+//! Schoolbook arithmetic on decimal digits: slow, and without overflow.
 
-/// A number with so many decimals.
+/// A decimal number.
 pub struct Decimal {
     /// Least significant first.
     digits: Vec<u8>,
@@ -30,7 +30,7 @@ impl Decimal {
         self
     }
 
-    /// The number over `divisor`, if that is whole and fits.
+    /// Returns the number over `divisor`, if that is whole and in range.
     pub fn whole_over(self, divisor: u32) -> Option<u64> {
         let Self { digits, decimals } = match divisor {
             1 => self,

@@ -1,4 +1,4 @@
-//! A fake device and a sink that keeps the books, for the tests of the path.
+//! A fake device and a sink that accounts for every frame, for the tests of the path.
 
 pub mod decimal;
 pub mod names;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Wake;
 
-use taut_path::driver::{InRing, Pieces};
+use taut_path::driver::{ChunkSupport, InRing};
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::CompleteError;
@@ -24,7 +24,7 @@ use taut_path::{
 pub struct Wakes(AtomicU64);
 
 impl Wakes {
-    /// Wake-ups since this was last asked.
+    /// Returns the wake-ups since the last call.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
@@ -36,35 +36,35 @@ impl Wake for Wakes {
     }
 }
 
-/// The doorbell or the reaping of the fake did not work.
+/// The error of a failing doorbell or reap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
-/// A ring whose device finishes packets when it is told to.
+/// A ring whose device completes packets when the test calls `finish`.
 #[derive(Debug)]
 pub struct FakeRing {
     pub slots: u32,
     pub slots_per_packet: u32,
-    /// Submitted; the device has not seen them yet.
+    /// Submitted, before the doorbell.
     pub submitted: VecDeque<Packet>,
-    /// Kicked and not finished.
+    /// Behind a doorbell and not completed.
     pub in_device: VecDeque<Packet>,
     pub finished: VecDeque<Packet>,
-    /// Packets behind each doorbell that worked.
+    /// Packets behind each successful doorbell.
     pub bursts: Vec<usize>,
     /// Doorbells that will fail.
     pub failing_kicks: u32,
     /// Doorbells that failed.
     pub failed_kicks: u32,
-    /// The next reaping hands out what is finished and then fails.
+    /// The next reap returns the completed packets and then fails.
     pub failing_reap: bool,
-    /// Reaping says that more comes, whether anything is finished or not.
+    /// Every reap reports pending completions.
     pub says_more: bool,
-    /// Packets longer than this are not for this device.
+    /// Longer packets are rejected.
     pub longest_bytes: u32,
-    /// The device finishes packets before `kick` returns.
+    /// The device completes packets before `kick` returns.
     pub instant: bool,
-    /// Most slots that were ever in use.
+    /// Maximum number of slots in use so far.
     pub most_used: u32,
 }
 
@@ -95,7 +95,7 @@ impl FakeRing {
         self.slots - self.packets() as u32 * self.slots_per_packet
     }
 
-    /// The device finishes up to `count` of what it has seen, oldest first.
+    /// Completes up to `count` packets of the device, oldest first.
     pub fn finish(&mut self, count: usize) {
         let count = count.min(self.in_device.len());
         self.finished.extend(self.in_device.drain(..count));
@@ -117,8 +117,8 @@ impl TxRing for FakeRing {
         self.slots_per_packet
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
@@ -184,7 +184,7 @@ impl Completions for FakeRing {
     }
 }
 
-/// The same ring for both halves of a queue, on one thread or on two.
+/// The same ring for both halves of a queue, on one or two threads.
 #[derive(Debug, Clone)]
 pub struct SharedRing(Arc<Mutex<FakeRing>>);
 
@@ -193,9 +193,9 @@ impl SharedRing {
         Self(Arc::new(Mutex::new(FakeRing::new(slots))))
     }
 
-    /// The ring itself.
+    /// Locks the ring.
     pub fn get(&self) -> MutexGuard<'_, FakeRing> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("no thread panics while it is locked")
     }
 }
 
@@ -214,8 +214,8 @@ impl TxRing for SharedRing {
         self.get().slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
@@ -248,15 +248,15 @@ impl Completions for SharedRing {
     }
 }
 
-/// Keeps the books of every frame: each index must come back exactly once.
+/// Accounts for every frame: each index must return exactly once.
 #[derive(Debug, Default)]
 pub struct Books {
     pub freed: Vec<u32>,
     pub freed_bytes: u64,
     pub dropped: Vec<(u32, DropReason)>,
     pub marked: Vec<u32>,
-    /// What no queue ever sent.
-    pub stray: Vec<u32>,
+    /// Frames of unknown completions.
+    pub unknown: Vec<u32>,
 }
 
 impl PacketSink for Books {
@@ -270,16 +270,12 @@ impl PacketSink for Books {
     }
 
     fn marked(&mut self, packet: &Packet) {
-        assert_eq!(
-            packet.ecn(),
-            Ecn::Marked,
-            "told of a mark that is not there"
-        );
+        assert_eq!(packet.ecn(), Ecn::Marked, "marked packet without a mark");
         self.marked.push(packet.frame().index());
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.stray.push(packet.into_frame().index());
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.unknown.push(packet.into_frame().index());
     }
 }
 
@@ -335,7 +331,7 @@ impl<L: Limit, P: Probe> Bench<L, P> {
         }
     }
 
-    /// Hands `count` packets of `bytes` to the discipline.
+    /// Enqueues `count` packets of `bytes`.
     pub fn enqueue(&mut self, count: u32, bytes: u32) {
         for _ in 0..count {
             let packet = packet(self.next_frame, bytes);
@@ -348,7 +344,7 @@ impl<L: Limit, P: Probe> Bench<L, P> {
         self.queue.run(self.now_ns, &mut self.books)
     }
 
-    /// A microsecond later the device finishes `count` packets and interrupts.
+    /// A microsecond later, the device completes `count` packets and interrupts.
     pub fn complete(&mut self, count: usize) -> Completed {
         self.try_complete(count).expect("nothing is broken")
     }

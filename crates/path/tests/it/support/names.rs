@@ -3,18 +3,18 @@
 use taut_path::limit::{LIMITS, LimitInfo};
 use taut_path::qdisc::DISCIPLINES;
 
-/// Each limit with a name, and these.
+/// Returns each limit with a name, and `others`.
 pub fn limits_and<'a>(others: &[&'a str]) -> Vec<&'a str> {
     let named = LIMITS.iter().map(|limit| limit.name);
     named.chain(others.iter().copied()).collect()
 }
 
-/// Each limit that learns.
+/// Returns each limit that learns.
 pub fn learning() -> impl Iterator<Item = &'static LimitInfo> {
     LIMITS.iter().filter(|limit| limit.learns)
 }
 
-/// Each limit with a name, in every unit, with a cap and without, and fixed ones.
+/// Returns each limit with a name, in every unit, with and without a cap, and fixed ones.
 pub fn limits_in_every_form() -> Vec<String> {
     let mut limits: Vec<String> = limits_and(&["20k", "7p"])
         .iter()
@@ -26,7 +26,7 @@ pub fn limits_in_every_form() -> Vec<String> {
     limits
 }
 
-/// Each discipline with room for few packets, so that it fills and loses packets, and these.
+/// Returns each discipline with a small packet limit, so that it overflows, and `others`.
 pub fn small_disciplines_and(others: &[&str]) -> Vec<String> {
     let named = DISCIPLINES.iter().map(|it| format!("{} limit 9", it.name));
     named.chain(others.iter().map(|&it| it.into())).collect()

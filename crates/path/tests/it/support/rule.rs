@@ -1,16 +1,16 @@
-//! A rule and the books that a queue keeps for it, without a queue.
+//! A rule and a queue's accounting for it, without a queue.
 
 use taut_dql::{Error, check_object};
 use taut_path::limit::{CompletionBatch, Limit};
 
-/// What a queue does for its rule: counts what is queued and complete, and passes on what the rule
-/// asked for.
+/// The part of a queue that serves its rule: it counts queued and completed units, and passes on
+/// the fields that the rule needs.
 pub struct Ruled<L> {
     pub rule: L,
     num_queued: u32,
     num_completed: u32,
     last_object: u32,
-    /// The rule wants to know when the next object is queued.
+    /// The rule requested the time of the next object.
     asked: bool,
     returned_ns: Option<u64>,
     refusals: u32,
@@ -58,7 +58,7 @@ impl<L: Limit> Ruled<L> {
         self.refusals = self.refusals.wrapping_add(1);
     }
 
-    /// Something finished, at most what is in flight; a round of nothing only closes a chain.
+    /// Completes units, at most those in flight; an empty batch only closes a budgeted reap.
     pub fn completed(&mut self, units: u32, now_ns: u64, more: bool) {
         if units == 0 && !self.chain_is_open {
             return;

@@ -1,18 +1,18 @@
-//! A device at a rate, which is looked at once in a while.
+//! A device with a fixed rate that is polled.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, Packet, TxRing};
 
-/// A wire: packets leave it one after the other.
+/// A wire: packets leave it one after another.
 pub struct Wire {
     ring: VecDeque<Packet>,
     slots: u32,
     pub bytes_per_s: u64,
     pub now_ns: u64,
-    /// When the packet at the head began, or the wire ran dry.
+    /// Time at which the first packet began or the wire ran dry, in ns.
     pub began_ns: u64,
     finished: usize,
     pub busy_ns: u64,
@@ -62,8 +62,8 @@ impl TxRing for Wire {
         self.slots - self.ring.len() as u32
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use taut_measure::meter::Curve;
-use taut_path::Split;
+use taut_path::LateSegmentation;
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
 use taut_report::limit_color::limit_color;
@@ -38,7 +38,7 @@ impl<'a> Drawn<'a> {
     /// What its lines are of.
     fn limit(&self) -> String {
         match self.case.split {
-            Split::Off => self.case.limit.to_string(),
+            LateSegmentation::Off => self.case.limit.to_string(),
             split => format!("{}, split {split}", self.case.limit),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use taut_measure::meter::Curve;
-use taut_path::Split;
+use taut_path::LateSegmentation;
 use taut_report::document::Document;
 use taut_report::layout::{Separator, side_by_side};
 use taut_report::text::closing;
@@ -90,8 +90,8 @@ fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     // likes.
     let of_tso = |row: &Row| match (row.tso, row.split) {
         (false, _) => "off".to_owned(),
-        (true, Split::Off) => "on".to_owned(),
-        (true, Split::Auto) => "cut".to_owned(),
+        (true, LateSegmentation::Off) => "on".to_owned(),
+        (true, LateSegmentation::Auto) => "cut".to_owned(),
         (true, split) => split.to_string(),
     };
     let tso_width = rows.iter().map(|row| of_tso(row).len());

@@ -1,6 +1,6 @@
-//! Model checks of super-packets in pieces: whoever sees the end of one first, it ends once.
+//! Model checks of GSO packets in chunks: the packet ends once, whichever half sees its end first.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models split::`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models late_segmentation::`
 
 use std::sync::Mutex;
 
@@ -10,16 +10,16 @@ use crate::support::{Reap, Submit, pair};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
+use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
 
-/// The frames that ended. Not one of loom's locks: it orders nothing.
+/// The frames that ended. Not a lock of loom, because it orders nothing.
 #[derive(Clone, Default)]
 struct Ends(std::sync::Arc<Mutex<Vec<u32>>>);
 
 impl PacketSink for Ends {
     fn freed(&mut self, packet: Packet) {
-        assert!(packet.piece().is_none(), "a piece in a sink");
-        let mut ends = self.0.lock().expect("nobody panics with it");
+        assert!(packet.chunk().is_none(), "a chunk in a sink");
+        let mut ends = self.0.lock().expect("no thread panics while it is locked");
         ends.push(packet.into_frame().index());
     }
 
@@ -27,20 +27,20 @@ impl PacketSink for Ends {
         self.freed(packet);
     }
 
-    fn stray(&mut self, _packet: Packet) {
-        panic!("the ring hands back what it was given");
+    fn unknown_completion(&mut self, _packet: Packet) {
+        panic!("the ring returns submitted packets only");
     }
 }
 
 type Halves = (Sender<Submit, Fifo>, Completer<Reap, Fixed>);
 
-/// A queue in which `packets` super-packets of two segments wait.
+/// A queue with `packets` GSO packets of two segments.
 fn queue(limit: Fixed, packets: u32, ends: &mut Ends) -> Halves {
     let (submit, reap, _) = pair(8);
     let halves = Queue::builder(submit, reap)
         .with_limit(limit)
         .with_qdisc(Fifo::new(packets))
-        .split(Split::All)
+        .late_segmentation(LateSegmentation::EachSegment)
         .build_halves(0);
     let (mut sender, completer, _) = halves.expect("valid settings");
     for frame in 0..packets {
@@ -73,7 +73,11 @@ fn check(limit: Fixed, packets: u32, flushes: bool) {
             let _ = sender.run(2, &mut ends);
             assert!(completer.complete(2, &mut ends).is_ok());
         }
-        let mut ended = ends.0.lock().expect("nobody panics with it").clone();
+        let mut ended = ends
+            .0
+            .lock()
+            .expect("no thread panics while it is locked")
+            .clone();
         ended.sort_unstable();
         assert_eq!(ended, (0..packets).collect::<Vec<_>>(), "each once");
         assert_eq!(sender.in_flight(), 0);
@@ -81,17 +85,17 @@ fn check(limit: Fixed, packets: u32, flushes: bool) {
 }
 
 #[test]
-fn a_packet_in_pieces_ends_once_after_its_last() {
+fn packet_in_chunks_ends_once() {
     check(Fixed::off(), 1, false);
     check(Fixed::packets(1), 1, false);
 }
 
 #[test]
-fn a_packet_whose_rest_is_dropped_while_its_piece_comes_back_ends_once() {
+fn packet_with_dropped_remainder_ends_once() {
     check(Fixed::packets(1), 1, true);
 }
 
 #[test]
-fn the_place_of_a_packet_that_ended_is_another_s() {
+fn place_is_reused_after_a_packet_ended() {
     check(Fixed::packets(1), 2, false);
 }

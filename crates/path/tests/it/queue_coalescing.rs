@@ -1,4 +1,4 @@
-//! Completions that are handed to the limit at a fixed pace.
+//! Coalesced completions.
 
 use crate::support::{Bench, FakeRing};
 use taut_dql::Config;
@@ -10,12 +10,12 @@ const PERIOD_NS: u64 = 1_000_000;
 
 fn config() -> QueueConfig {
     QueueConfig {
-        cadence_ns: PERIOD_NS,
+        coalesce_ns: PERIOD_NS,
         ..QueueConfig::default()
     }
 }
 
-/// Linux's rule, kept at a limit from the first completion on.
+/// Linux's rule with a fixed limit from the first completion on.
 fn at_most_5_000() -> Dynamic {
     let config = Config {
         limit: 5_000,
@@ -26,13 +26,13 @@ fn at_most_5_000() -> Dynamic {
 }
 
 #[test]
-fn bytes_that_the_cadence_holds_always_come_with_a_wake_up_time() {
+fn pending_bytes_have_a_wakeup_time() {
     let mut bench = Bench::with(at_most_5_000(), FakeRing::new(64), config(), ());
     bench.enqueue(50, 1_000);
     assert_eq!(bench.run(), Stop::Limit);
     bench.complete(1);
     bench.run();
-    // 5 of the 6 in flight stay below the limit: held back, and the queue stays stopped.
+    // 5 of the 6 in flight stay below the limit: pending, and the queue stays stopped.
     let completed = bench.complete(5);
     assert_eq!((completed.counts.packets, completed.schedule), (5, false));
     let wakeup_ns = bench.queue.next_wakeup().expect("bytes are pending");
@@ -42,14 +42,14 @@ fn bytes_that_the_cadence_holds_always_come_with_a_wake_up_time() {
     assert_eq!(bench.run(), Stop::Limit);
 }
 
-/// What was told of the limit and of starvation, with its time.
+/// Records limits and starvation with their times.
 #[derive(Default)]
-struct Told {
+struct Recorder {
     limits: Vec<(u64, u32)>,
     starved: Vec<u64>,
 }
 
-impl Probe for Told {
+impl Probe for Recorder {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Limit(limit) => self.limits.push((now_ns, limit)),
@@ -60,38 +60,38 @@ impl Probe for Told {
 }
 
 #[test]
-fn what_the_timer_hands_on_is_told_like_any_completion() {
+fn timer_release_is_reported_like_any_completion() {
     let mut bench = Bench::with(
         Dynamic::default(),
         FakeRing::new(64),
         config(),
-        Told::default(),
+        Recorder::default(),
     );
     bench.enqueue(50, 1_000);
     bench.run();
     bench.complete(1);
     bench.run();
     bench.complete(1);
-    let told = bench.queue.probe().limits.len();
+    let reported = bench.queue.probe().limits.len();
     let wakeup_ns = bench.queue.next_wakeup().expect("bytes are pending");
     bench.now_ns = wakeup_ns - 1_000;
     bench.complete(0);
     let limits = &bench.queue.probe().limits;
-    assert_eq!(limits.len(), told + 1);
+    assert_eq!(limits.len(), reported + 1);
     assert_eq!(
-        limits[told],
+        limits[reported],
         (wakeup_ns, bench.queue.snapshot().limit),
         "the limit after the timer"
     );
 }
 
 #[test]
-fn a_device_that_runs_dry_does_not_wait_for_the_cadence() {
+fn dry_device_does_not_wait_for_coalescing() {
     let mut bench = Bench::with(
         at_most_5_000(),
         FakeRing::new(64),
         config(),
-        Told::default(),
+        Recorder::default(),
     );
     bench.enqueue(50, 1_000);
     bench.run();
@@ -107,9 +107,9 @@ fn a_device_that_runs_dry_does_not_wait_for_the_cadence() {
 }
 
 #[test]
-fn what_the_cadence_holds_back_is_not_taken_for_lost() {
+fn pending_completions_are_not_a_stall() {
     let mut bench = Bench::with(at_most_5_000(), FakeRing::new(64), config(), ());
-    // Twice the stall threshold of a second, in which everything is finished within 1 ms.
+    // Twice the stall threshold of a second, in which everything completes within 1 ms.
     for _ in 0..3_000 {
         bench.enqueue(3, 1_000);
         bench.run();

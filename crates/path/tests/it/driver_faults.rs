@@ -1,7 +1,7 @@
-//! Whatever a driver does wrong, within twice the stall threshold the owner hears of it by name,
-//! and one documented call brings the queue back.
+//! For any fault of a driver: the owner receives a named report within twice the stall threshold,
+//! and one documented call recovers the queue.
 //!
-//! A hundred thousand random misdeeds, the same in every run, in virtual time.
+//! A hundred thousand random faults, the same in every run, in virtual time.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -17,63 +17,63 @@ use taut_path::{
 
 const THRESHOLD_NS: u64 = DEFAULT_THRESHOLD_NS;
 const SLOTS: u32 = 32;
-const MISDEEDS: u32 = 100_000;
-/// What must get through when a queue is back.
-const PROOF_PACKETS: u32 = 6;
-/// Frames of this queue are below.
+const FAULTS: u32 = 100_000;
+/// Packets that must pass after a recovery.
+const RECOVERY_PACKETS: u32 = 6;
+/// Frames of this queue are below it.
 const FOREIGN_FRAMES: u32 = 1 << 31;
 
-/// What a driver can do wrong.
+/// The faults of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Misdeed {
-    /// A packet never comes back; its slot does or does not.
+enum DriverFault {
+    /// A packet never completes; its slot is freed or not.
     Lost,
     LostWithSlot,
-    /// A packet comes back, and one like it beside it.
+    /// A packet completes twice; the second is forged.
     Doubled,
-    /// A packet comes back with another size: made anew, since sizes are private.
+    /// A packet returns with another size: recreated, because sizes are private.
     Resized,
-    /// A packet of another queue comes back.
+    /// A packet of another queue is returned.
     Foreign,
-    /// Packets come back in another order.
+    /// Packets complete out of order.
     Reordered,
-    /// A packet comes back before the doorbell rang for it.
+    /// A packet completes before its doorbell.
     Early,
-    /// A packet comes back after the reset that gave it up, perhaps after many.
+    /// A packet completes after one or more resets.
     Late,
     /// The doorbell fails.
     Doorbell,
-    /// Reaping fails.
+    /// A reap fails.
     Reaping,
-    /// The device takes no packet.
-    Refusing,
+    /// The device rejects packets.
+    Rejecting,
 }
 
-const ALL: [Misdeed; 11] = [
-    Misdeed::Lost,
-    Misdeed::LostWithSlot,
-    Misdeed::Doubled,
-    Misdeed::Resized,
-    Misdeed::Foreign,
-    Misdeed::Reordered,
-    Misdeed::Early,
-    Misdeed::Late,
-    Misdeed::Doorbell,
-    Misdeed::Reaping,
-    Misdeed::Refusing,
+const ALL: [DriverFault; 11] = [
+    DriverFault::Lost,
+    DriverFault::LostWithSlot,
+    DriverFault::Doubled,
+    DriverFault::Resized,
+    DriverFault::Foreign,
+    DriverFault::Reordered,
+    DriverFault::Early,
+    DriverFault::Late,
+    DriverFault::Doorbell,
+    DriverFault::Reaping,
+    DriverFault::Rejecting,
 ];
 
-/// The ring of the device, which does what it is told, right or wrong.
+/// The ring of the device, with faults on request.
 #[derive(Default)]
 struct State {
     submitted: VecDeque<Packet>,
     in_device: VecDeque<Packet>,
     finished: VecDeque<Packet>,
-    /// Slots of packets that never come back.
+    /// Slots of packets that never complete.
     slots_lost: u32,
     failing_kicks: u32,
     failing_reaps: u32,
-    refusing: u32,
+    rejecting: u32,
 }
 
 #[derive(Clone, Default)]
@@ -81,7 +81,7 @@ struct Ring(Arc<Mutex<State>>);
 
 impl Ring {
     fn with<T>(&self, what: impl FnOnce(&mut State) -> T) -> T {
-        what(&mut self.0.lock().expect("nobody panics with it"))
+        what(&mut self.0.lock().expect("no thread panics while it is locked"))
     }
 
     fn free(&self) -> u32 {
@@ -105,8 +105,8 @@ impl TxRing for Ring {
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         self.with(|ring| {
-            if ring.refusing > 0 {
-                ring.refusing -= 1;
+            if ring.rejecting > 0 {
+                ring.rejecting -= 1;
                 return Err(packet);
             }
             ring.submitted.push_back(packet);
@@ -156,13 +156,13 @@ impl Completions for Ring {
     }
 }
 
-/// Where packets end. Each frame of this queue at most once.
+/// The sink. It accepts each frame of this queue at most once.
 #[derive(Default)]
 struct Ends {
     ended: HashSet<u32>,
     freed: u32,
-    refused: u32,
-    stray: u32,
+    rejected: u32,
+    unknown: u32,
 }
 
 impl Ends {
@@ -181,12 +181,12 @@ impl PacketSink for Ends {
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.refused += u32::from(reason == DropReason::DeviceRefused);
+        self.rejected += u32::from(reason == DropReason::DeviceRefused);
         self.end(packet);
     }
 
-    fn stray(&mut self, packet: Packet) {
-        self.stray += 1;
+    fn unknown_completion(&mut self, packet: Packet) {
+        self.unknown += 1;
         drop(packet.into_frame());
     }
 }
@@ -247,7 +247,7 @@ impl Driven {
         }
     }
 
-    /// The one call. Whoever has only a watch may ask more than once.
+    /// The documented call. With a monitor only, several requests are possible.
     fn reset(&mut self, asks: u32, now_ns: u64) {
         match self {
             Self::Whole(queue) => queue.reset(now_ns),
@@ -269,7 +269,7 @@ impl Driven {
         }
     }
 
-    fn stray_packets(&self) -> u64 {
+    fn unknown_completions(&self) -> u64 {
         match self {
             Self::Whole(queue) => queue.completer_counters().unknown_completions,
             Self::Halves(_, completer, _) => completer.counters().unknown_completions,
@@ -277,12 +277,12 @@ impl Driven {
     }
 }
 
-/// What the owner was told of.
+/// Reports to the owner.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
-    /// By an error of `run` or of `complete`.
+struct Reports {
+    /// Time of an error of `run` or of `complete`.
     error_ns: Option<u64>,
-    stray_ns: Option<u64>,
+    unknown_ns: Option<u64>,
     stall_ns: Option<u64>,
 }
 
@@ -293,10 +293,10 @@ struct World {
     random: Random,
     now_ns: u64,
     frames: u32,
-    heard: Heard,
-    /// Packets that a reset gave up, and how many resets ago.
-    given_up: Vec<(Packet, u32)>,
-    /// Makes packets that were sent by another queue.
+    reports: Reports,
+    /// Packets from before a reset, and the number of resets since.
+    stale: Vec<(Packet, u32)>,
+    /// Creates packets that were sent by another queue.
     other: Driven,
     other_ring: Ring,
     name: String,
@@ -312,15 +312,15 @@ impl World {
             random: Random(seed),
             now_ns: 0,
             frames: 0,
-            heard: Heard::default(),
-            given_up: Vec::new(),
+            reports: Reports::default(),
+            stale: Vec::new(),
             other: Driven::new("off", &Ring::default(), false),
             other_ring: Ring::default(),
             name: format!("{limit}, split {split}, seed {seed}"),
         };
-        // Numbers of queues come again after 63: another test may have made as many meanwhile.
+        // Queue numbers repeat after 63: another test might have built queues in the meantime.
         let mut tries = 0;
-        while world.driven.stray_packets() == 0 {
+        while world.driven.unknown_completions() == 0 {
             tries += 1;
             assert!(tries < 100, "{}: a foreign packet is taken", world.name);
             world.other_ring = Ring::default();
@@ -354,22 +354,22 @@ impl World {
 
     fn run(&mut self) {
         if let Stop::Failed(Broken) = self.driven.run(self.now_ns, &mut self.ends) {
-            self.heard.error_ns.get_or_insert(self.now_ns);
+            self.reports.error_ns.get_or_insert(self.now_ns);
         }
     }
 
-    /// As an owner does: again after an error, which hides what else there is to say.
+    /// Completes as an owner does: again after an error, which hides the other results.
     fn complete(&mut self) {
-        let heard = &mut self.heard;
+        let reports = &mut self.reports;
         loop {
             match self.driven.complete(self.now_ns, &mut self.ends) {
-                Err(CompleteError::Driver(Broken)) => heard.error_ns.get_or_insert(self.now_ns),
+                Err(CompleteError::Driver(Broken)) => reports.error_ns.get_or_insert(self.now_ns),
                 Err(CompleteError::UnknownCompletions { .. }) => {
-                    heard.stray_ns.get_or_insert(self.now_ns)
+                    reports.unknown_ns.get_or_insert(self.now_ns)
                 }
                 Ok(round) => {
                     if round.stalled.is_some() {
-                        heard.stall_ns.get_or_insert(self.now_ns);
+                        reports.stall_ns.get_or_insert(self.now_ns);
                     }
                     return;
                 }
@@ -377,8 +377,8 @@ impl World {
         }
     }
 
-    /// The device finishes what it has, the owner takes it and sends on, for so many microseconds.
-    fn go_on(&mut self, steps: u64) {
+    /// Completes, reaps and sends for `steps` microseconds.
+    fn continue_running(&mut self, steps: u64) {
         for _ in 0..steps {
             self.now_ns += 1_000;
             let count = 1 + self.random.below(8) as usize;
@@ -391,10 +391,10 @@ impl World {
         }
     }
 
-    /// Until nothing is left to do at once.
-    fn settle(&mut self) {
+    /// Runs until nothing is left to do.
+    fn run_to_idle(&mut self) {
         for _ in 0..200 {
-            self.go_on(1);
+            self.continue_running(1);
             let idle = self.ring.with(|ring| {
                 [&ring.submitted, &ring.in_device, &ring.finished]
                     .iter()
@@ -407,13 +407,13 @@ impl World {
         panic!("{}: it never settles", self.name);
     }
 
-    /// Does one thing wrong to packets that are on their way. Returns whether there was one.
-    fn misbehave(&mut self, misdeed: Misdeed) -> bool {
+    /// Injects a fault into packets in flight. Returns `true` if there was one.
+    fn inject(&mut self, fault: DriverFault) -> bool {
         let at = self.random.below(1 << 16) as usize;
-        let foreign = (misdeed == Misdeed::Foreign).then(|| self.foreign());
-        let given_up = (misdeed == Misdeed::Late && !self.given_up.is_empty()).then(|| {
-            let at = at % self.given_up.len();
-            self.given_up.swap_remove(at).0
+        let foreign = (fault == DriverFault::Foreign).then(|| self.foreign());
+        let stale = (fault == DriverFault::Late && !self.stale.is_empty()).then(|| {
+            let at = at % self.stale.len();
+            self.stale.swap_remove(at).0
         });
         self.ring.with(|ring| {
             let device = &mut ring.in_device;
@@ -421,22 +421,22 @@ impl World {
             let made_anew = |from: &Packet, bytes: u32| {
                 Packet::new(Frame::new(from.frame().index()), from.wire_bytes() ^ bytes)
             };
-            match misdeed {
-                Misdeed::Lost | Misdeed::LostWithSlot => {
+            match fault {
+                DriverFault::Lost | DriverFault::LostWithSlot => {
                     let Some(packet) = device.remove(index) else {
                         return false;
                     };
                     drop(packet.into_frame());
-                    ring.slots_lost += u32::from(misdeed == Misdeed::LostWithSlot);
+                    ring.slots_lost += u32::from(fault == DriverFault::LostWithSlot);
                 }
-                Misdeed::Doubled => {
+                DriverFault::Doubled => {
                     let Some(packet) = device.get(index) else {
                         return false;
                     };
                     let double = made_anew(packet, 0);
                     ring.finished.push_back(double);
                 }
-                Misdeed::Resized => {
+                DriverFault::Resized => {
                     let Some(packet) = device.remove(index) else {
                         return false;
                     };
@@ -444,123 +444,122 @@ impl World {
                     drop(packet.into_frame());
                     ring.finished.push_back(resized);
                 }
-                Misdeed::Foreign => ring.finished.extend(foreign),
-                Misdeed::Reordered => {
+                DriverFault::Foreign => ring.finished.extend(foreign),
+                DriverFault::Reordered => {
                     device.rotate_left(index);
                     return device.len() > 1;
                 }
-                Misdeed::Early => {
+                DriverFault::Early => {
                     let Some(packet) = ring.submitted.pop_front() else {
                         return false;
                     };
                     ring.finished.push_back(packet);
                 }
-                Misdeed::Late => {
-                    let Some(packet) = given_up else {
+                DriverFault::Late => {
+                    let Some(packet) = stale else {
                         return false;
                     };
                     ring.finished.push_back(packet);
                 }
-                Misdeed::Doorbell => ring.failing_kicks += 1 + at as u32 % 3,
-                Misdeed::Reaping => ring.failing_reaps += 1 + at as u32 % 3,
-                Misdeed::Refusing => ring.refusing += 1 + at as u32 % 3,
+                DriverFault::Doorbell => ring.failing_kicks += 1 + at as u32 % 3,
+                DriverFault::Reaping => ring.failing_reaps += 1 + at as u32 % 3,
+                DriverFault::Rejecting => ring.rejecting += 1 + at as u32 % 3,
             }
             true
         })
     }
 
-    /// The driver makes its ring anew, and the owner resets the queue. Some of what was in the ring
-    /// comes back later.
+    /// The driver recreates its ring, and the owner resets the queue. Some packets of the ring
+    /// return later.
     fn reset(&mut self) {
         let keep = self.random.below(4) == 0;
         let old = self.ring.with(std::mem::take);
         let asks = 1 + self.random.below(3) as u32;
-        for entry in &mut self.given_up {
+        for entry in &mut self.stale {
             entry.1 += asks;
         }
-        // Whose packet comes back after 512 resets is taken for a new one.
-        self.given_up.retain(|&(_, resets)| resets < 500);
+        // A packet that returns after 512 resets would pass as a current one.
+        self.stale.retain(|&(_, resets)| resets < 500);
         let left = [old.submitted, old.in_device, old.finished];
         for packet in left.into_iter().flatten() {
             if keep && packet.frame().index() < FOREIGN_FRAMES {
-                self.given_up.push((packet, 0));
+                self.stale.push((packet, 0));
             }
         }
         self.driven.reset(asks, self.now_ns);
-        // On halves, each does its part at its next call.
+        // With two halves, each takes part at its next call.
         self.run();
         self.complete();
-        self.heard = Heard::default();
+        self.reports = Reports::default();
     }
 
-    /// Packets go through as if nothing had ever been wrong.
-    fn prove(&mut self, misdeeds: &[Misdeed]) {
+    /// Packets pass as if there had been no fault.
+    fn check_recovery(&mut self, faults: &[DriverFault]) {
         self.ring.with(|ring| {
-            (ring.failing_kicks, ring.failing_reaps, ring.refusing) = (0, 0, 0);
+            (ring.failing_kicks, ring.failing_reaps, ring.rejecting) = (0, 0, 0);
         });
-        self.settle();
-        self.heard = Heard::default();
+        self.run_to_idle();
+        self.reports = Reports::default();
         let freed = self.ends.freed;
-        self.enqueue(PROOF_PACKETS);
+        self.enqueue(RECOVERY_PACKETS);
         self.run();
-        self.settle();
+        self.run_to_idle();
         let through = self.ends.freed - freed;
-        assert_eq!(through, PROOF_PACKETS, "{}: after {misdeeds:?}", self.name);
+        assert_eq!(through, RECOVERY_PACKETS, "{}: after {faults:?}", self.name);
         let in_flight = self.driven.in_flight();
-        assert_eq!(in_flight, 0, "{}: after {misdeeds:?}", self.name);
-        let Heard {
+        assert_eq!(in_flight, 0, "{}: after {faults:?}", self.name);
+        let Reports {
             error_ns,
-            stray_ns,
+            unknown_ns,
             stall_ns,
-        } = self.heard;
-        let quiet = error_ns.or(stray_ns).or(stall_ns).is_none();
-        assert!(quiet, "{}: {:?} after {misdeeds:?}", self.name, self.heard);
+        } = self.reports;
+        let quiet = error_ns.or(unknown_ns).or(stall_ns).is_none();
+        assert!(quiet, "{}: {:?} after {faults:?}", self.name, self.reports);
     }
 
-    /// Some packets on their way, some things done wrong, and what the owner hears of it. Returns
-    /// how much was wrong.
+    /// Sends packets, injects faults, and checks the reports. Returns the number of faults.
     fn episode(&mut self) -> u32 {
-        self.heard = Heard::default();
+        self.reports = Reports::default();
         let packets = 1 + self.random.below(24) as u32;
         self.enqueue(packets);
-        let strays_before = self.driven.stray_packets();
-        let refused_before = self.ends.refused;
+        let unknown_before = self.driven.unknown_completions();
+        let rejected_before = self.ends.rejected;
         let mut done = Vec::new();
         for _ in 0..1 + self.random.below(4) {
-            let misdeed = ALL[self.random.below(ALL.len() as u64) as usize];
-            if misdeed == Misdeed::Early {
-                // What is submitted and not kicked: a doorbell that failed leaves it so.
+            let fault = ALL[self.random.below(ALL.len() as u64) as usize];
+            if fault == DriverFault::Early {
+                // A failed doorbell leaves submitted packets without a kick.
                 self.ring.with(|ring| ring.failing_kicks += 1);
             }
             self.run();
-            if self.misbehave(misdeed) {
-                done.push(misdeed);
+            if self.inject(fault) {
+                done.push(fault);
             }
             let steps = self.random.below(3);
-            self.go_on(steps);
+            self.continue_running(steps);
         }
         let wrong_ns = self.now_ns;
-        self.listen(wrong_ns);
-        self.check_heard(&done, wrong_ns, strays_before, refused_before);
-        if self.heard.stall_ns.is_some() || self.random.below(4) == 0 {
+        self.follow_wakeups(wrong_ns);
+        self.check_reports(&done, wrong_ns, unknown_before, rejected_before);
+        if self.reports.stall_ns.is_some() || self.random.below(4) == 0 {
             self.reset();
         }
-        self.prove(&done);
+        self.check_recovery(&done);
         done.len() as u32
     }
 
-    /// Goes on with what is left, and wakes up when the queue asks for it, for twice the threshold
-    /// at most.
-    fn listen(&mut self, wrong_ns: u64) {
-        self.settle();
-        // No more packets: a limit that is full of lost ones lets none through either.
+    /// Continues with the packets in flight, and follows the wake-up times of the queue, for at
+    /// most twice the threshold.
+    fn follow_wakeups(&mut self, wrong_ns: u64) {
+        self.run_to_idle();
+        // No new packets: a limit that is full of lost ones admits none anyway.
         while let Some(wakeup_ns) = self.driven.next_wakeup()
             && self.driven.in_flight() > 0
-            && self.heard.stall_ns.is_none()
+            && self.reports.stall_ns.is_none()
         {
             assert!(
                 wakeup_ns <= wrong_ns + 2 * THRESHOLD_NS + 200_000,
-                "{}: nobody is told",
+                "{}: no report",
                 self.name
             );
             self.now_ns = self.now_ns.max(wakeup_ns);
@@ -569,51 +568,63 @@ impl World {
         }
     }
 
-    fn check_heard(
+    fn check_reports(
         &self,
-        done: &[Misdeed],
+        done: &[DriverFault],
         wrong_ns: u64,
-        strays_before: u64,
-        refused_before: u32,
+        unknown_before: u64,
+        rejected_before: u32,
     ) {
-        let did = |misdeeds: &[Misdeed]| done.iter().any(|misdeed| misdeeds.contains(misdeed));
-        let context = || format!("{}: {done:?} {:?}", self.name, self.heard);
-        let lost = did(&[Misdeed::Lost, Misdeed::LostWithSlot, Misdeed::Resized]);
-        // Told once for all that was wrong is enough.
-        assert_eq!(self.heard.stall_ns.is_some(), lost, "{}", context());
-        if let Some(stall_ns) = self.heard.stall_ns {
-            // The lost packet was sent at most the few microseconds before.
+        let did = |faults: &[DriverFault]| done.iter().any(|fault| faults.contains(fault));
+        let context = || format!("{}: {done:?} {:?}", self.name, self.reports);
+        let lost = did(&[
+            DriverFault::Lost,
+            DriverFault::LostWithSlot,
+            DriverFault::Resized,
+        ]);
+        // One report for all faults is enough.
+        assert_eq!(self.reports.stall_ns.is_some(), lost, "{}", context());
+        if let Some(stall_ns) = self.reports.stall_ns {
+            // The lost packet was sent at most a few microseconds before.
             let late_ns = stall_ns.saturating_sub(wrong_ns);
             assert!(late_ns <= 2 * THRESHOLD_NS, "{} {late_ns}", context());
         }
-        let forged = did(&[Misdeed::Doubled, Misdeed::Resized, Misdeed::Foreign]);
-        let strays = self.driven.stray_packets() - strays_before;
-        assert_eq!(strays > 0, forged, "{}", context());
-        // An error of the driver in the same round hides the other, and the counter has both.
-        let named = self.heard.stray_ns.or(self.heard.error_ns).is_some();
+        let forged = did(&[
+            DriverFault::Doubled,
+            DriverFault::Resized,
+            DriverFault::Foreign,
+        ]);
+        let unknown = self.driven.unknown_completions() - unknown_before;
+        assert_eq!(unknown > 0, forged, "{}", context());
+        // An error of the driver in the same batch hides the other; the counter has both.
+        let named = self.reports.unknown_ns.or(self.reports.error_ns).is_some();
         assert!(named || !forged, "{}", context());
-        if did(&[Misdeed::Reaping]) {
-            assert!(self.heard.error_ns.is_some(), "{}", context());
+        if did(&[DriverFault::Reaping]) {
+            assert!(self.reports.error_ns.is_some(), "{}", context());
         }
-        let refused = self.ends.refused - refused_before;
-        assert!(refused == 0 || did(&[Misdeed::Refusing]), "{}", context());
+        let rejected = self.ends.rejected - rejected_before;
+        assert!(
+            rejected == 0 || did(&[DriverFault::Rejecting]),
+            "{}",
+            context()
+        );
     }
 }
 
 #[test]
-fn whatever_a_driver_does_wrong_is_named_in_time_and_one_call_brings_the_queue_back() {
+fn every_driver_fault_is_reported_and_reset_recovers() {
     let limits = limits_and(&["6000", "5p"]);
     let worlds = limits.len() as u32 * 2;
     let mut all = 0;
     for (number, limit) in limits.into_iter().enumerate() {
         for split in [false, true] {
             let mut world = World::new(limit, split, number as u64 * 2 + u64::from(split));
-            let mut misdeeds = 0;
-            while misdeeds < MISDEEDS.div_ceil(worlds) {
-                misdeeds += world.episode();
+            let mut faults = 0;
+            while faults < FAULTS.div_ceil(worlds) {
+                faults += world.episode();
             }
-            all += misdeeds;
+            all += faults;
         }
     }
-    assert!(all >= MISDEEDS);
+    assert!(all >= FAULTS);
 }

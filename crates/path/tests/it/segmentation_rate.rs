@@ -1,15 +1,16 @@
-//! How long pieces are: as long as the device takes a time for, whatever its rate becomes.
+//! The length of chunks follows the rate of the device.
 
 use taut_path::{
-    AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation, Split,
+    AnyLimit, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, QueueConfig,
+    Segmentation,
 };
 
 use crate::support::wire::Wire;
 
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
-const PIECE_NS: u64 = 250_000;
-/// The device interrupts so often.
+const CHUNK_NS: u64 = 250_000;
+/// Interval of the device's interrupts, in ns.
 const ROUND_NS: u64 = 200_000;
 
 struct Nowhere;
@@ -28,15 +29,15 @@ impl PacketSink for Nowhere {
 struct Saturated {
     queue: Queue<Wire>,
     now_ns: u64,
-    /// The most that was in flight in the last quarter of a run.
-    most_bytes: u32,
+    /// Maximum bytes in flight in the last quarter of a run.
+    max_bytes: u32,
 }
 
 impl Saturated {
-    fn new(limit: &str, split: Split, bytes_per_s: u64) -> Self {
+    fn new(limit: &str, split: LateSegmentation, bytes_per_s: u64) -> Self {
         let wire = Wire::new(bytes_per_s, 256);
         let config = QueueConfig {
-            split,
+            late_segmentation: split,
             ..QueueConfig::default()
         };
         let limit: AnyLimit = limit.parse().expect("a limit");
@@ -47,12 +48,12 @@ impl Saturated {
         Self {
             queue: queue.expect("valid"),
             now_ns: 0,
-            most_bytes: 0,
+            max_bytes: 0,
         }
     }
 
-    /// Runs for a time, always with super-packets to send. Returns the longest object of its last
-    /// quarter, and how much of that the wire was busy, in percent.
+    /// Runs with unlimited GSO packets. Returns the longest object of the last quarter, and the
+    /// utilisation in it, in per cent.
     fn run(&mut self, length_ns: u64) -> (u32, u64) {
         let (start_ns, mut began) = (self.now_ns, None);
         while self.now_ns < start_ns + length_ns {
@@ -62,13 +63,13 @@ impl Saturated {
                 self.queue.enqueue(packet, self.now_ns, &mut Nowhere);
             }
             let _ = self.queue.run(self.now_ns, &mut Nowhere);
-            self.most_bytes = self.most_bytes.max(self.queue.in_flight());
+            self.max_bytes = self.max_bytes.max(self.queue.in_flight());
             self.now_ns += ROUND_NS;
-            let round = self.queue.complete(self.now_ns, &mut Nowhere);
-            assert!(round.is_ok());
+            let batch = self.queue.complete(self.now_ns, &mut Nowhere);
+            assert!(batch.is_ok());
             if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
                 self.queue.device_mut().longest_bytes = 0;
-                self.most_bytes = 0;
+                self.max_bytes = 0;
                 began = Some((self.now_ns, self.queue.device().busy_ns));
             }
         }
@@ -82,9 +83,9 @@ impl Saturated {
     }
 }
 
-/// What a piece is at a rate: whole segments, one at least.
+/// The expected chunk at a rate: whole segments, at least one.
 fn expected_bytes(bytes_per_s: u64) -> u32 {
-    let bytes = (bytes_per_s * PIECE_NS / 1_000_000_000) as u32;
+    let bytes = (bytes_per_s * CHUNK_NS / 1_000_000_000) as u32;
     let segments = bytes.saturating_sub(HEADER_BYTES) / EACH_BYTES;
     (HEADER_BYTES + segments.clamp(1, 40) * EACH_BYTES).min(HEADER_BYTES + 40 * EACH_BYTES)
 }
@@ -92,9 +93,9 @@ fn expected_bytes(bytes_per_s: u64) -> u32 {
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[test]
-fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
+fn chunk_length_follows_the_link_rate() {
     for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
-        let mut run = Saturated::new(limit, Split::Time(PIECE_NS), 12_500_000);
+        let mut run = Saturated::new(limit, LateSegmentation::Time(CHUNK_NS), 12_500_000);
         for rate in [
             12_500_000,
             1_250_000,
@@ -117,22 +118,26 @@ fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     }
 }
 
-/// The cap counts pieces: what is in flight is never longer than it by more than one of them.
+/// The cap counts chunks, so it is exceeded by at most one chunk.
 #[test]
-fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
+fn time_cap_bounds_chunks_at_any_rate() {
     for rule in ["dql", "taut"] {
-        for split in [Split::All, Split::Auto, Split::Time(PIECE_NS)] {
+        for split in [
+            LateSegmentation::EachSegment,
+            LateSegmentation::Auto,
+            LateSegmentation::Time(CHUNK_NS),
+        ] {
             let mut run = Saturated::new(&format!("{rule}:2ms"), split, 12_500_000);
             for rate in [12_500_000, 1_250_000, 12_500_000, 125_000_000] {
                 run.queue.device_mut().bytes_per_s = rate;
                 let (longest_bytes, busy_percent) = run.run(4 * SECOND_NS);
                 let cap_bytes = (rate / 500) as u32;
-                let most_bytes = cap_bytes / 4 * 5 + longest_bytes;
+                let max_bytes = cap_bytes / 4 * 5 + longest_bytes;
                 let what = format!("{rule}, {split}, at {rate}");
                 assert!(
-                    run.most_bytes <= most_bytes,
+                    run.max_bytes <= max_bytes,
                     "{what}: {} in flight",
-                    run.most_bytes
+                    run.max_bytes
                 );
                 assert!(
                     longest_bytes <= cap_bytes.max(1_500),
@@ -145,8 +150,8 @@ fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_tim
 }
 
 #[test]
-fn until_the_rate_is_known_a_piece_is_one_segment() {
-    let mut run = Saturated::new("dql", Split::Time(PIECE_NS), 1_250_000_000);
+fn chunk_is_one_segment_without_a_rate() {
+    let mut run = Saturated::new("dql", LateSegmentation::Time(CHUNK_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
     run.queue.enqueue(packet, 0, &mut Nowhere);

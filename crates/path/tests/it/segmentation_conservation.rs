@@ -1,6 +1,6 @@
-//! Super-packets in pieces, whatever is done to the queue and in whatever order pieces come back: each
-//! frame ends exactly once, with its whole length and its flow's budget, and never while a piece of it
-//! is in the device.
+//! For any sequence of operations and any order of completions: the frame of a GSO packet in chunks
+//! ends exactly once, with its whole length and its flow's budget, and never while a chunk of it is
+//! in the device.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -12,7 +12,9 @@ use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::{CompleteError, QueueConfig};
 use taut_path::tsq::{Budgets, Charges, Flow, ReleasingSink, Settings};
-use taut_path::{DropReason, Event, Packet, PacketSink, Probe, Queue, Segmentation, Split, Stop};
+use taut_path::{
+    DropReason, Event, LateSegmentation, Packet, PacketSink, Probe, Queue, Segmentation, Stop,
+};
 
 const HEADER_BYTES: u16 = 54;
 const EACH_BYTES: u16 = 1_000;
@@ -25,12 +27,12 @@ enum Step {
         charged: bool,
     },
     Run,
-    /// Of what is in the device, the one at this place.
+    /// Completes the object at this position in the device.
     Finish(usize),
     Complete,
     Reset,
     Flush,
-    /// From now on the device takes nothing that is longer.
+    /// The device rejects longer objects from now on.
     Refuse(u32),
     FailKicks(u32),
     FailReap,
@@ -54,16 +56,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What became of the segments of a frame.
+/// The state of the segments of a frame.
 #[derive(Debug, Default)]
 struct Sent {
-    /// Segments that were submitted, from the first on.
+    /// Segments submitted, from the first on.
     segments: u32,
     whole: bool,
     last: bool,
 }
 
-/// Hears what is sent.
+/// Records sent packets.
 #[derive(Default)]
 struct Ear {
     sent: BTreeMap<u32, Sent>,
@@ -79,12 +81,12 @@ impl Probe for Ear {
             Event::Sent(packet) => {
                 let sent = self.sent.entry(packet.frame().index()).or_default();
                 assert!(!sent.whole && !sent.last, "nothing follows the last");
-                match packet.piece() {
+                match packet.chunk() {
                     None => sent.whole = true,
-                    Some(piece) => {
-                        assert_eq!(piece.first_segment, sent.segments, "in order");
+                    Some(chunk) => {
+                        assert_eq!(chunk.first_segment, sent.segments, "in order");
                         sent.segments += packet.segments();
-                        sent.last = piece.is_last;
+                        sent.last = chunk.is_last;
                     }
                 }
             }
@@ -93,18 +95,18 @@ impl Probe for Ear {
     }
 }
 
-/// What is below: the length and the charge of each frame.
+/// The packets below: the length and the charge of each frame.
 #[derive(Default)]
 struct Below {
     frames: BTreeMap<u32, (u32, u64)>,
-    /// Segments of packets that were cut: which came back, and which were dropped.
+    /// Segments of segmented packets that completed or were dropped.
     segments: BTreeMap<u32, u32>,
     dropped: u64,
 }
 
 impl Below {
     fn end(&mut self, packet: Packet) {
-        assert_eq!(packet.piece(), None, "a sink sees whole packets");
+        assert_eq!(packet.chunk(), None, "a sink sees whole packets");
         let (bytes, segments) = (packet.wire_bytes(), packet.segments());
         let frame = packet.into_frame().index();
         if let Some(ended) = self.segments.remove(&frame) {
@@ -125,17 +127,17 @@ impl PacketSink for Below {
         self.end(packet);
     }
 
-    fn piece_freed(&mut self, piece: &Packet) {
-        assert!(piece.piece().is_some());
-        *self.segments.entry(piece.frame().index()).or_default() += piece.segments();
+    fn chunk_freed(&mut self, chunk: &Packet) {
+        assert!(chunk.chunk().is_some());
+        *self.segments.entry(chunk.frame().index()).or_default() += chunk.segments();
     }
 
     fn segments_dropped(&mut self, of: &Packet, _reason: DropReason) {
         *self.segments.entry(of.frame().index()).or_default() += of.segments();
     }
 
-    fn stray(&mut self, _packet: Packet) {
-        panic!("the ring hands back what it was given");
+    fn unknown_completion(&mut self, _packet: Packet) {
+        panic!("the ring returns submitted packets only");
     }
 }
 
@@ -149,10 +151,10 @@ struct World<L: Limit> {
 }
 
 impl<L: Limit> World<L> {
-    fn new(limit: L, discipline: &str, split: Split) -> Self {
+    fn new(limit: L, discipline: &str, split: LateSegmentation) -> Self {
         let config = QueueConfig {
             reap_budget_packets: 5,
-            split,
+            late_segmentation: split,
             ..QueueConfig::default()
         };
         let qdisc = match discipline.strip_prefix("shaped ") {
@@ -181,7 +183,7 @@ impl<L: Limit> World<L> {
 
     fn enqueue(&mut self, payload: u32, class: u8, charged: bool) {
         let bytes = u32::from(HEADER_BYTES) + payload;
-        let mut packet = packet(self.frames, bytes).with_memory(bytes + 700);
+        let mut packet = packet(self.frames, bytes).with_charge(bytes + 700);
         packet.priority = class;
         packet.flow = (class % 3).into();
         if payload > u32::from(EACH_BYTES) {
@@ -217,9 +219,9 @@ impl<L: Limit> World<L> {
                 ring.finished.extend(packet);
             }
             Step::Complete => {
-                let round = self.queue.complete(now_ns, sink);
+                let batch = self.queue.complete(now_ns, sink);
                 assert!(!matches!(
-                    round,
+                    batch,
                     Err(CompleteError::UnknownCompletions { .. })
                 ));
             }
@@ -258,7 +260,7 @@ impl<L: Limit> World<L> {
         assert!(ring.most_used <= 12);
     }
 
-    /// With a device that works again, everything gets out.
+    /// With a working device, every packet ends.
     fn drain(&mut self) {
         let ring = self.queue.device_mut();
         (ring.failing_kicks, ring.failing_reap) = (0, false);
@@ -270,8 +272,8 @@ impl<L: Limit> World<L> {
             ring.finish(usize::MAX);
             self.now_ns += 100_000;
             let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
-            let round = self.queue.complete(self.now_ns, sink);
-            assert!(round.is_ok());
+            let batch = self.queue.complete(self.now_ns, sink);
+            assert!(batch.is_ok());
             self.check();
             if stop == Stop::Idle && self.queue.device().packets() == 0 {
                 break;
@@ -283,7 +285,7 @@ impl<L: Limit> World<L> {
         assert_eq!(self.queue.backlog(), Default::default());
         let counters = self.queue.sender_counters();
         assert_eq!(counters.drops.total(), self.below.dropped);
-        assert!(counters.pieces >= counters.cut_packets);
+        assert!(counters.chunks >= counters.segmented_packets);
     }
 }
 
@@ -296,7 +298,7 @@ const DISCIPLINES: [&str; 6] = [
     "shaped fq_codel limit 9 flows 4",
 ];
 
-fn play<L: Limit>(limit: L, discipline: &str, split: Split, steps: &[Step]) {
+fn play<L: Limit>(limit: L, discipline: &str, split: LateSegmentation, steps: &[Step]) {
     let mut world = World::new(limit, discipline, split);
     for step in steps {
         world.step(step);
@@ -308,15 +310,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_frame_ends_once_and_whole_after_its_last_piece(
+    fn every_frame_ends_once_after_its_last_chunk(
         steps in prop::collection::vec(step(), 1..250),
         depth in 1u32..9,
         bytes in 0u32..20_000,
         split in prop_oneof![
-            Just(Split::All),
-            Just(Split::Auto),
-            (1u32..20).prop_map(Split::Share),
-            (1_000u64..5_000_000).prop_map(Split::Time),
+            Just(LateSegmentation::EachSegment),
+            Just(LateSegmentation::Auto),
+            (1u32..20).prop_map(LateSegmentation::LimitFraction),
+            (1_000u64..5_000_000).prop_map(LateSegmentation::Time),
         ],
     ) {
         for discipline in DISCIPLINES {

@@ -1,29 +1,30 @@
-//! Super-packets in pieces: what goes, what overtakes it, and what is judged and counted.
+//! GSO packets in chunks: the order of chunks, other packets between them, decisions and counters.
 
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::AnyLimit;
 use taut_path::qdisc::{Backlog, Fifo, RequeueSupport};
 use taut_path::{
-    AnyQdisc, DropReason, Packet, PacketSink, Qdisc, Queue, QueueConfig, Segmentation, Split, Stop,
+    AnyQdisc, DropReason, LateSegmentation, Packet, PacketSink, Qdisc, Queue, QueueConfig,
+    Segmentation, Stop,
 };
 
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_000;
 
-/// A super-packet of so many segments, the last of which is half as long as the others.
+/// A GSO packet of `segments` segments, the last of which has half the length.
 fn long(frame: u32, segments: u32) -> Packet {
     let mut packet = packet(frame, HEADER_BYTES + segments * EACH_BYTES - EACH_BYTES / 2);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
     packet
 }
 
-fn queue(discipline: &str, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+fn queue(discipline: &str, limit: AnyLimit, split: LateSegmentation) -> Queue<FakeRing> {
     queue_of(discipline.parse().expect("it is well formed"), limit, split)
 }
 
-fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: LateSegmentation) -> Queue<FakeRing> {
     let config = QueueConfig {
-        split,
+        late_segmentation: split,
         ..QueueConfig::default()
     };
     Queue::builder_for(FakeRing::new(64))
@@ -34,24 +35,24 @@ fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: Split) -> Queue<FakeRi
         .expect("valid settings")
 }
 
-/// What is in the device: frame, first segment, bytes, and whether it is the last.
+/// The objects in the device: frame, first segment, bytes, and whether it is the last chunk.
 fn sent(queue: &Queue<FakeRing>) -> Vec<(u32, u32, u32, bool)> {
     let in_device = queue.device().in_device.iter();
     in_device
         .map(|packet| {
-            let piece = packet.piece();
+            let chunk = packet.chunk();
             (
                 packet.frame().index(),
-                piece.map_or(0, |piece| piece.first_segment),
+                chunk.map_or(0, |chunk| chunk.first_segment),
                 packet.wire_bytes(),
-                piece.is_none_or(|piece| piece.is_last),
+                chunk.is_none_or(|chunk| chunk.is_last),
             )
         })
         .collect()
 }
 
-/// The device sends one object, and the queue goes on.
-fn go_on(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
+/// The device sends one object, and the queue continues.
+fn complete_one(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
     queue.device_mut().finish(1);
     let completed = queue.complete(now_ns, books).expect("it works");
     assert_eq!(completed.counts.packets, 1);
@@ -59,9 +60,9 @@ fn go_on(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
 }
 
 #[test]
-fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
+fn frame_returns_after_the_last_segment() {
     let (mut queue, mut books) = (
-        queue("pfifo", AnyLimit::off(), Split::All),
+        queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment),
         Books::default(),
     );
     queue.enqueue(long(7, 3), 0, &mut books);
@@ -77,16 +78,16 @@ fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
         assert!(books.freed.is_empty());
         queue.device_mut().finish(1);
         let completed = queue.complete(done, &mut books).expect("it works");
-        assert_eq!(completed.counts.packets, 1, "a piece is an object");
+        assert_eq!(completed.counts.packets, 1, "a chunk is an object");
     }
     assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
     let counters = queue.sender_counters();
-    assert_eq!((counters.cut_packets, counters.pieces), (1, 3));
+    assert_eq!((counters.segmented_packets, counters.chunks), (1, 3));
 }
 
 #[test]
-fn what_is_in_front_is_a_segment_and_the_backlog_is_the_rest_with_its_headers() {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+fn backlog_contains_the_remainder_with_headers() {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(0, 4), 0, &mut books);
     queue.enqueue(packet(1, 60), 0, &mut books);
@@ -95,18 +96,22 @@ fn what_is_in_front_is_a_segment_and_the_backlog_is_the_rest_with_its_headers() 
     let backlog = queue.backlog();
     assert_eq!((backlog.packets, backlog.bytes), (2, 2_554 + 60));
     for now_ns in 1..=5 {
-        go_on(&mut queue, &mut books, now_ns);
+        complete_one(&mut queue, &mut books, now_ns);
     }
     assert_eq!(
         books.freed,
         [0, 1],
-        "in order: nothing is of a higher class"
+        "in order: no packet is of a higher class"
     );
 }
 
 #[test]
-fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
-    let mut queue = queue("pfifo_fast", AnyLimit::packets(1), Split::All);
+fn higher_class_overtakes_a_remainder() {
+    let mut queue = queue(
+        "pfifo_fast",
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     queue.enqueue(long(0, 3), 0, &mut books);
     queue.enqueue(packet(1, 60), 0, &mut books);
@@ -116,7 +121,7 @@ fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
     queue.enqueue(urgent, 1, &mut books);
     let mut order = sent(&queue);
     for now_ns in 1..=4 {
-        go_on(&mut queue, &mut books, now_ns);
+        complete_one(&mut queue, &mut books, now_ns);
         order.extend(sent(&queue));
     }
     let frames: Vec<_> = order
@@ -127,9 +132,13 @@ fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
 }
 
 #[test]
-fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
+fn fq_codel_alternates_flows_between_chunks() {
     let discipline = "fq_codel quantum 1514";
-    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut queue = queue(
+        discipline,
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     for flow in 0..2 {
         let mut packet = long(flow, 6);
@@ -139,51 +148,55 @@ fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
     let _ = queue.run(0, &mut books);
     let mut order = sent(&queue);
     for now_ns in 1..=12 {
-        go_on(&mut queue, &mut books, now_ns);
+        complete_one(&mut queue, &mut books, now_ns);
         order.extend(sent(&queue));
     }
     let frames: Vec<_> = order.iter().map(|&(frame, ..)| frame).collect();
-    // 1,054 bytes each, and 1,514 in a turn: two, then one or two.
+    // 1,054 bytes each, and 1,514 per turn: two, then one or two.
     assert_eq!(frames, [0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1]);
     books.freed.sort_unstable();
     assert_eq!(books.freed, [0, 1]);
 }
 
 #[test]
-fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
+fn codel_decides_before_the_first_chunk_only() {
     for discipline in [
         "codel target 1ms interval 10ms",
         "fq_codel target 1ms interval 10ms",
     ] {
-        let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+        let mut queue = queue(
+            discipline,
+            AnyLimit::packets(1),
+            LateSegmentation::EachSegment,
+        );
         let mut books = Books::default();
         for frame in 0..3 {
             queue.enqueue(long(frame, 40), 0, &mut books);
         }
-        // Two milliseconds for each piece: judged again, the rest would be dropped after 10 ms.
+        // Two milliseconds per chunk: with another decision, the remainder would be dropped after
+        // 10 ms.
         let _ = queue.run(0, &mut books);
         let mut now_ns = 0;
-        let mut pieces = 1;
+        let mut chunks = 1;
         while books.freed.is_empty() && books.dropped.is_empty() {
             now_ns += 2_000_000;
-            go_on(&mut queue, &mut books, now_ns);
-            pieces += 1;
+            complete_one(&mut queue, &mut books, now_ns);
+            chunks += 1;
         }
-        assert_eq!((&books.freed[..], pieces), (&[0][..], 41), "{discipline}");
+        assert_eq!((&books.freed[..], chunks), (&[0][..], 41), "{discipline}");
         assert!(books.dropped.is_empty(), "{discipline}");
-        // The second waited for 80 ms: it starts the interval. The third is dropped for it.
+        // The second waited for 80 ms, which starts the interval. The third is dropped for it.
         for _ in 0..40 {
             now_ns += 2_000_000;
-            go_on(&mut queue, &mut books, now_ns);
+            complete_one(&mut queue, &mut books, now_ns);
         }
         assert_eq!(books.freed, [0, 1], "{discipline}");
     }
 }
 
 #[test]
-fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_waits_for_its_pieces()
- {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+fn dropped_remainder_waits_for_its_chunks() {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(3, 5), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -191,16 +204,20 @@ fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_w
     let counters = queue.sender_counters();
     assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 4));
     assert_eq!(queue.backlog().bytes, 0);
-    assert!(books.dropped.is_empty(), "a piece is in the device");
-    go_on(&mut queue, &mut books, 2);
+    assert!(books.dropped.is_empty(), "a chunk is in the device");
+    complete_one(&mut queue, &mut books, 2);
     assert_eq!(books.dropped, [(3, DropReason::Flushed)]);
     assert!(books.freed.is_empty());
 }
 
 #[test]
-fn an_overflow_may_drop_a_rest() {
+fn overflow_can_drop_a_remainder() {
     let discipline = "fq_codel limit 2 flows 1";
-    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut queue = queue(
+        discipline,
+        AnyLimit::packets(1),
+        LateSegmentation::EachSegment,
+    );
     let mut books = Books::default();
     queue.enqueue(long(0, 5), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -209,14 +226,14 @@ fn an_overflow_may_drop_a_rest() {
     }
     let counters = queue.sender_counters();
     assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 4));
-    go_on(&mut queue, &mut books, 2);
+    complete_one(&mut queue, &mut books, 2);
     assert_eq!(books.dropped, [(0, DropReason::QueueFull)]);
 }
 
 #[test]
-fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
+fn rejected_chunk_drops_the_remainder() {
     let (mut queue, mut books) = (
-        queue("pfifo", AnyLimit::off(), Split::All),
+        queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment),
         Books::default(),
     );
     queue.device_mut().longest_bytes = 1_000;
@@ -229,25 +246,25 @@ fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
 }
 
 #[test]
-fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
-    let mut off = queue("pfifo", AnyLimit::off(), Split::Off);
+fn packets_are_sent_whole_when_segmentation_is_impossible() {
+    let mut off = queue("pfifo", AnyLimit::off(), LateSegmentation::Off);
     let mut books = Books::default();
     off.enqueue(long(0, 5), 0, &mut books);
     let _ = off.run(0, &mut books);
     assert_eq!(sent(&off), [(0, 0, 4_554, true)]);
 
-    let mut all = queue("pfifo", AnyLimit::off(), Split::All);
+    let mut all = queue("pfifo", AnyLimit::off(), LateSegmentation::EachSegment);
     all.enqueue(long(0, 1), 0, &mut books);
     let _ = all.run(0, &mut books);
     assert_eq!(sent(&all), [(0, 0, 554, true)]);
-    assert!(all.device().in_device[0].piece().is_none());
+    assert!(all.device().in_device[0].chunk().is_none());
 }
 
 #[test]
-fn more_packets_than_can_be_cut_at_a_time_go_whole() {
+fn packets_above_the_segmentation_maximum_are_sent_whole() {
     let limit: AnyLimit = AnyLimit::packets(10_000);
     let config = QueueConfig {
-        split: Split::All,
+        late_segmentation: LateSegmentation::EachSegment,
         ..QueueConfig::default()
     };
     let mut queue = Queue::builder_for(FakeRing::new(10_000))
@@ -263,7 +280,7 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
     let _ = queue.run(0, &mut books);
     let counters = queue.sender_counters();
     assert_eq!(
-        (counters.cut_packets, counters.sent_packets),
+        (counters.segmented_packets, counters.sent_packets),
         (511, 511 + 600)
     );
     queue.device_mut().finish(usize::MAX);
@@ -274,12 +291,12 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
         queue.enqueue(long(frame, 2), 0, &mut books);
     }
     let _ = queue.run(2, &mut books);
-    assert_eq!(queue.sender_counters().cut_packets, 2 * 511);
+    assert_eq!(queue.sender_counters().segmented_packets, 2 * 511);
 }
 
 #[test]
-fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
-    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+fn stale_chunks_still_end_their_frame() {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), LateSegmentation::EachSegment);
     let mut books = Books::default();
     queue.enqueue(long(0, 3), 0, &mut books);
     let _ = queue.run(0, &mut books);
@@ -289,29 +306,33 @@ fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
     let completed = queue.complete(2, &mut books).expect("works");
     assert_eq!((completed.stale_packets, completed.counts.packets), (1, 1));
     let _ = queue.run(2, &mut books);
-    go_on(&mut queue, &mut books, 3);
+    complete_one(&mut queue, &mut books, 3);
     assert_eq!(books.freed, [0]);
     assert_eq!(queue.in_flight(), 0);
 }
 
 #[test]
-fn a_limit_counts_a_piece_with_its_headers() {
+fn limit_counts_chunks_with_headers() {
     let limit = "2000".parse().expect("a limit");
-    let (mut queue, mut books) = (queue("pfifo", limit, Split::All), Books::default());
+    let (mut queue, mut books) = (
+        queue("pfifo", limit, LateSegmentation::EachSegment),
+        Books::default(),
+    );
     queue.enqueue(long(0, 9), 0, &mut books);
     assert_eq!(queue.run(0, &mut books), Stop::Limit);
     assert_eq!(queue.in_flight(), 2 * 1_054);
 }
 
 #[test]
-fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
-    // A twelfth of 2,000 is less than a segment; of 60,000 it holds four; of 200,000 all of it.
+fn chunk_length_follows_the_limit() {
+    // A twelfth of 2,000 is less than a segment; of 60,000 it is four segments; of 200,000 the
+    // whole packet.
     for (limit, split, bytes) in [
-        ("2000", Split::Auto, 1_054),
-        ("60000", Split::Auto, 4_054),
-        ("60000", Split::Share(6), 8_554),
-        ("60000", Split::Share(8), 7_054),
-        ("200000", Split::Auto, 8_554),
+        ("2000", LateSegmentation::Auto, 1_054),
+        ("60000", LateSegmentation::Auto, 4_054),
+        ("60000", LateSegmentation::LimitFraction(6), 8_554),
+        ("60000", LateSegmentation::LimitFraction(8), 7_054),
+        ("200000", LateSegmentation::Auto, 8_554),
     ] {
         let limit = limit.parse().expect("a limit");
         let (mut queue, mut books) = (queue("pfifo", limit, split), Books::default());
@@ -320,7 +341,10 @@ fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
         assert_eq!(sent(&queue)[0].2, bytes, "{split}");
     }
     let rule = "dql".parse().expect("a limit");
-    let (mut queue, mut books) = (queue("pfifo", rule, Split::Auto), Books::default());
+    let (mut queue, mut books) = (
+        queue("pfifo", rule, LateSegmentation::Auto),
+        Books::default(),
+    );
     let mut longest = Vec::new();
     for now_ns in (0..400_000_000).step_by(200_000) {
         while queue.backlog().packets < 10 {
@@ -329,38 +353,45 @@ fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
         let _ = queue.run(now_ns, &mut books);
         let bytes = sent(&queue).iter().map(|&(.., bytes, _)| bytes).max();
         longest.push((bytes.unwrap_or(0), queue.snapshot().limit));
-        // More than twelve objects a round: a limit of two rounds allows longer ones.
+        // More than twelve objects per batch: a limit of two batches allows longer ones.
         queue.device_mut().finish(30);
         queue.complete(now_ns, &mut books).expect("it works");
     }
-    assert_eq!(longest[0].0, 1_054, "one segment while nothing is known");
+    assert_eq!(longest[0].0, 1_054, "one segment without a rate");
     let (bytes, limit) = longest[longest.len() - 1];
     assert!(bytes > 1_054 && bytes <= limit / 12, "{bytes} of {limit}");
 }
 
 #[test]
-fn where_no_limit_says_bytes_auto_cuts_nothing() {
+fn auto_without_byte_limit_sends_whole_packets() {
     for limit in [AnyLimit::off(), AnyLimit::packets(3)] {
-        let (mut queue, mut books) = (queue("pfifo", limit, Split::Auto), Books::default());
+        let (mut queue, mut books) = (
+            queue("pfifo", limit, LateSegmentation::Auto),
+            Books::default(),
+        );
         queue.enqueue(long(0, 60), 0, &mut books);
         let _ = queue.run(0, &mut books);
         assert_eq!(sent(&queue), [(0, 0, 59_554, true)]);
     }
-    assert_eq!(QueueConfig::default().split, Split::Auto);
+    assert_eq!(
+        QueueConfig::default().late_segmentation,
+        LateSegmentation::Auto
+    );
 }
 
 #[test]
-fn a_split_says_how_it_is_spelled() {
+fn setting_text_round_trips() {
     for text in ["off", "auto", "1/8", "1/1000", "all", "250us", "1ms"] {
         assert_eq!(
-            text.parse::<Split>().map(|split| split.to_string()),
+            text.parse::<LateSegmentation>()
+                .map(|split| split.to_string()),
             Ok(text.into())
         );
     }
     for text in [
         "", "auto ", "0", "100ns", "11s", "3", "1/0", "1/1001", "1/", "2/3",
     ] {
-        assert!(text.parse::<Split>().is_err(), "{text}");
+        assert!(text.parse::<LateSegmentation>().is_err(), "{text}");
     }
 }
 
@@ -405,28 +436,28 @@ fn plain_queue(requeue_support: RequeueSupport) -> Queue<FakeRing> {
     queue_of(
         AnyQdisc::new("plain", plain),
         AnyLimit::packets(1),
-        Split::All,
+        LateSegmentation::EachSegment,
     )
 }
 
 #[test]
-fn discipline_without_requeue_sends_super_packets_whole() {
+fn discipline_without_requeue_sends_gso_packets_whole() {
     let (mut queue, mut books) = (plain_queue(RequeueSupport::None), Books::default());
     queue.enqueue(long(7, 3), 0, &mut books);
     let _ = queue.run(0, &mut books);
     assert_eq!(sent(&queue), [(7, 0, 2_554, true)]);
-    go_on(&mut queue, &mut books, 1);
+    complete_one(&mut queue, &mut books, 1);
     assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
 }
 
 #[test]
-fn rejected_remainder_is_dropped_and_its_frame_ends_once() {
+fn rejected_remainder_ends_its_frame_once() {
     let (mut queue, mut books) = (plain_queue(RequeueSupport::InTurn), Books::default());
     queue.enqueue(long(7, 3), 0, &mut books);
     let _ = queue.run(0, &mut books);
     assert_eq!(sent(&queue), [(7, 0, 1_054, false)]);
     assert_eq!(queue.sender_counters().dropped_segments, 2);
-    go_on(&mut queue, &mut books, 1);
+    complete_one(&mut queue, &mut books, 1);
     let ended = (
         books.freed.len() + books.dropped.len(),
         queue.backlog().packets,

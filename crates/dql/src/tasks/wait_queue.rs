@@ -1,57 +1,57 @@
-//! Tasks that wait, first come first served.
+//! Waiting tasks, first come, first served.
 
 use core::fmt;
 use core::task::Waker;
 use std::collections::VecDeque;
 
-/// Tasks that wait for one thing, in the order in which they came. Bounded.
+/// A bounded FIFO of waiting tasks.
 ///
-/// Sans-IO and without a lock: it belongs behind the lock of what is waited for, and whoever holds
-/// that wakes the [`first`](Self::first) *after* letting go of it.
+/// Sans-IO and without a lock: it belongs behind the lock of the resource. The owner of the lock
+/// wakes the [`first`](Self::first) task *after* it released the lock.
 #[derive(Debug)]
-pub struct Turns {
+pub struct WaitQueue {
     waiting: VecDeque<(u64, Waker)>,
     next_number: u64,
-    most: usize,
+    max: usize,
 }
 
-/// A place among those who wait. Given back with [`Turns::leave`].
+/// A place in the queue. Return it with [`WaitQueue::leave`].
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a place that is not left holds up those behind it"]
+#[must_use = "a place that is not left blocks those behind it"]
 pub struct Ticket(u64);
 
-/// As many wait as may.
+/// The wait queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyWaiters {
-    /// How many may.
-    pub most: usize,
+    /// The capacity, in tasks.
+    pub max: usize,
 }
 
 impl fmt::Display for TooManyWaiters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tasks wait already, which is the most", self.most)
+        write!(f, "wait queue full: {} tasks", self.max)
     }
 }
 
 impl core::error::Error for TooManyWaiters {}
 
-impl Turns {
-    /// Nobody waits, and at most `most` may.
-    pub const fn new(most: usize) -> Self {
+impl WaitQueue {
+    /// An empty queue for at most `max` tasks.
+    pub const fn new(max: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
             next_number: 0,
-            most,
+            max,
         }
     }
 
     /// Takes the last place.
     ///
     /// # Errors
-    /// When as many wait as may.
+    /// [`TooManyWaiters`] if the queue is full.
     pub fn join(&mut self, waker: &Waker) -> Result<Ticket, TooManyWaiters> {
-        if self.waiting.len() >= self.most {
-            return Err(TooManyWaiters { most: self.most });
+        if self.waiting.len() >= self.max {
+            return Err(TooManyWaiters { max: self.max });
         }
         let number = self.next_number;
         self.next_number += 1;
@@ -59,43 +59,43 @@ impl Turns {
         Ok(Ticket(number))
     }
 
-    /// Says how to wake whoever holds this place: the latest waker counts.
-    pub fn renew(&mut self, ticket: &Ticket, waker: &Waker) {
+    /// Replaces the waker of a place.
+    pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
         if let Some(place) = self.place(ticket) {
             self.waiting[place].1.clone_from(waker);
         }
     }
 
-    /// Whether it is this one's turn.
+    /// Returns `true` if this place is the first.
     pub fn is_first(&self, ticket: &Ticket) -> bool {
         self.waiting.front().is_some_and(|(it, _)| *it == ticket.0)
     }
 
-    /// Gives the place up: served, or not interested any more. Whoever was behind it may be the
-    /// first now, and must be woken if there is what it waits for.
+    /// Releases the place, served or not. The next task might now be the first: wake it if the
+    /// resource is available.
     pub fn leave(&mut self, ticket: Ticket) {
         if let Some(place) = self.place(&ticket) {
             self.waiting.remove(place);
         }
     }
 
-    /// Numbers only rise along the row.
+    /// Numbers increase along the queue, so a binary search finds the place.
     fn place(&self, ticket: &Ticket) -> Option<usize> {
         let number = |(it, _): &(u64, Waker)| *it;
         self.waiting.binary_search_by_key(&ticket.0, number).ok()
     }
 
-    /// The waker of whoever is next.
+    /// Returns the waker of the first task.
     pub fn first(&self) -> Option<&Waker> {
         self.waiting.front().map(|(_, waker)| waker)
     }
 
-    /// How many wait.
+    /// Returns the number of waiting tasks.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns `true` if no task waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -106,13 +106,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_come_first_served_and_a_leaver_passes_the_turn_on() {
+    fn places_are_served_in_order() {
         let waker = Waker::noop();
-        let mut turns = Turns::new(3);
+        let mut turns = WaitQueue::new(3);
         let a = turns.join(waker).unwrap();
         let b = turns.join(waker).unwrap();
         let c = turns.join(waker).unwrap();
-        assert_eq!(turns.join(waker), Err(TooManyWaiters { most: 3 }));
+        assert_eq!(turns.join(waker), Err(TooManyWaiters { max: 3 }));
         assert!(turns.is_first(&a) && !turns.is_first(&b));
         turns.leave(b);
         turns.leave(a);

@@ -1,19 +1,19 @@
-//! What a queue does where completions mean nothing, and how that is found out.
+//! Queues with early completions, and their detection.
 
 use proptest::prelude::*;
 use taut_dql::MAX_LIMIT;
 use taut_path::driver::testing::mock;
-use taut_path::driver::{Truth, TruthJudge};
-use taut_path::knobs::Setting;
+use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::limit::AnyLimit;
 use taut_path::pool::FramePool;
+use taut_path::tunables::Setting;
 use taut_path::{Event, Probe, Queue, Stop};
 
-/// Hears what is said about completions.
+/// Records changes of the completion status.
 #[derive(Default, Clone)]
-struct Heard(std::sync::Arc<std::sync::Mutex<Vec<bool>>>);
+struct StatusRecorder(std::sync::Arc<std::sync::Mutex<Vec<bool>>>);
 
-impl Probe for Heard {
+impl Probe for StatusRecorder {
     fn event(&mut self, _now_ns: u64, event: Event<'_>) {
         if let Event::CompletionsValid(are_true) = event {
             self.0.lock().expect("whole").push(are_true);
@@ -22,13 +22,13 @@ impl Probe for Heard {
 }
 
 #[test]
-fn no_limit_holds_while_early_completions() {
+fn limit_is_disabled_during_early_completions() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(64, 64);
-    let heard = Heard::default();
+    let statuses = StatusRecorder::default();
     let mut queue = Queue::builder(tx, completions)
         .limit(AnyLimit::packets(2))
-        .probe(heard.clone())
+        .probe(statuses.clone())
         .build(0)
         .expect("builds");
     for _ in 0..20 {
@@ -37,7 +37,7 @@ fn no_limit_holds_while_early_completions() {
     assert_eq!(queue.run(0, &mut pool), Stop::Limit);
     assert_eq!(queue.snapshot().limit, 2);
 
-    device.completions_are_true(false);
+    device.set_completions_valid(false);
     let completed = queue.complete(1, &mut pool).expect("completes");
     assert!(completed.schedule, "there is room now");
     assert_eq!(queue.run(1, &mut pool), Stop::RingFull);
@@ -45,31 +45,31 @@ fn no_limit_holds_while_early_completions() {
     assert!(snapshot.early_completions);
     assert_eq!((snapshot.limit, snapshot.in_flight), (MAX_LIMIT, 8));
 
-    // A round while nothing is believed moves the limit nowhere, and neither does a reset.
-    device.finish(8);
+    // While completions are early, batches do not move the limit, and neither does a reset.
+    device.complete(8);
     queue.complete(2, &mut pool).expect("completes");
     assert_eq!(queue.run(2, &mut pool), Stop::RingFull);
     device.flush().into_iter().for_each(drop);
     queue.reset(3);
     assert_eq!(queue.snapshot().limit, MAX_LIMIT);
 
-    device.completions_are_true(true);
+    device.set_completions_valid(true);
     queue.complete(4, &mut pool).expect("completes");
     assert_eq!(queue.snapshot().limit, 2);
     assert_eq!(queue.run(4, &mut pool), Stop::Limit);
     assert_eq!(device.sent().len(), 2);
-    assert_eq!(*heard.0.lock().expect("whole"), [false, true]);
+    assert_eq!(*statuses.0.lock().expect("whole"), [false, true]);
 }
 
 #[test]
-fn another_thread_sees_that_early_completions() {
+fn monitor_shows_early_completions() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(64, 64);
     let halves = Queue::builder(tx, completions)
         .limit(AnyLimit::packets(2))
         .build_halves(0);
     let (mut sender, mut completer, watch) = halves.expect("builds");
-    device.completions_are_true(false);
+    device.set_completions_valid(false);
     completer.complete(1, &mut pool).expect("completes");
     let seen = watch.snapshot().queue;
     assert!(seen.early_completions);
@@ -78,74 +78,74 @@ fn another_thread_sees_that_early_completions() {
         sender.enqueue(pool.packet(b"x").expect("free"), 1, &mut pool);
     }
     assert_eq!(sender.run(1, &mut pool), Stop::RingFull);
-    // A setting is checked beside the rule's own, not beside what holds now.
+    // A setting is checked against the rule's own settings, not against the disabled limit.
     watch.set(Setting::LimitMax(40)).expect("allowed");
-    device.completions_are_true(true);
+    device.set_completions_valid(true);
     completer.complete(2, &mut pool).expect("completes");
     assert_eq!(watch.snapshot().queue.limit, 40);
 }
 
 #[test]
-fn a_small_burst_that_is_done_at_once_proves_nothing() {
-    let mut judge = TruthJudge::new();
+fn small_early_burst_is_not_detected() {
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..100 {
-        judge.after_doorbell(4, 0);
+        detector.after_doorbell(4, 0);
     }
-    assert_eq!(judge.truth(), Truth::Unknown);
+    assert_eq!(detector.status(), CompletionStatus::Unknown);
 }
 
 #[test]
-fn a_doorbell_that_moved_nothing_says_nothing() {
-    let mut judge = TruthJudge::new();
+fn empty_doorbell_is_not_an_observation() {
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..10_000 {
-        judge.after_doorbell(0, 0);
+        detector.after_doorbell(0, 0);
     }
-    assert_eq!(judge.truth(), Truth::Unknown);
+    assert_eq!(detector.status(), CompletionStatus::Unknown);
 }
 
 #[test]
-fn a_fast_device_that_now_and_then_holds_something_is_believed() {
-    let mut judge = TruthJudge::new();
-    for round in 0..1_000 {
-        judge.after_doorbell(32, u32::from(round % 8 == 7));
+fn fast_device_that_holds_packets_is_valid() {
+    let mut detector = EarlyCompletionDetector::new();
+    for batch in 0..1_000 {
+        detector.after_doorbell(32, u32::from(batch % 8 == 7));
     }
-    assert_eq!(judge.truth(), Truth::True);
+    assert_eq!(detector.status(), CompletionStatus::Valid);
 }
 
 #[test]
-fn what_becomes_false_is_found_again() {
-    let mut judge = TruthJudge::new();
+fn change_to_early_is_detected() {
+    let mut detector = EarlyCompletionDetector::new();
     for _ in 0..8 {
-        assert!(judge.after_doorbell(64, 64).holds());
+        assert!(detector.after_doorbell(64, 64).limit_applies());
     }
-    assert_eq!(judge.truth(), Truth::True);
-    // Sixteen times as much is asked for as at first.
+    assert_eq!(detector.status(), CompletionStatus::Valid);
+    // Sixteen times the initial evidence is required.
     for _ in 1..256 {
-        assert_eq!(judge.after_doorbell(64, 0), Truth::True);
+        assert_eq!(detector.after_doorbell(64, 0), CompletionStatus::Valid);
     }
-    assert_eq!(judge.after_doorbell(64, 0), Truth::False);
+    assert_eq!(detector.after_doorbell(64, 0), CompletionStatus::Early);
 }
 
 proptest! {
-    /// A device that never holds anything is found out after as many packets, however they come.
+    /// A device that never holds packets is detected after a number of packets, in any bursts.
     #[test]
-    fn what_is_always_done_at_once_is_false(bursts in prop::collection::vec(1_u32..100, 200)) {
-        let mut judge = TruthJudge::new();
+    fn device_that_never_holds_packets_is_early(bursts in prop::collection::vec(1_u32..100, 200)) {
+        let mut detector = EarlyCompletionDetector::new();
         let (mut packets, mut doorbells) = (0, 0);
         for burst in bursts {
             packets += burst;
             doorbells += 1;
-            let is_false = judge.after_doorbell(burst, 0) == Truth::False;
+            let is_false = detector.after_doorbell(burst, 0) == CompletionStatus::Early;
             prop_assert_eq!(is_false, packets >= 1_000 && doorbells >= 16);
         }
     }
 
-    /// A device that holds something after every second doorbell is never called false.
+    /// A device that holds packets after every second doorbell is never detected as early.
     #[test]
-    fn what_holds_something_is_never_false(bursts in prop::collection::vec(1_u32..60, 200)) {
-        let mut judge = TruthJudge::new();
+    fn device_that_holds_packets_is_never_early(bursts in prop::collection::vec(1_u32..60, 200)) {
+        let mut detector = EarlyCompletionDetector::new();
         for (number, burst) in bursts.into_iter().enumerate() {
-            prop_assert!(judge.after_doorbell(burst, (number % 2) as u32).holds());
+            prop_assert!(detector.after_doorbell(burst, (number % 2) as u32).limit_applies());
         }
     }
 }

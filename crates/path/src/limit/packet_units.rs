@@ -1,4 +1,4 @@
-//! A rule that counts packets in place of bytes.
+//! A rule that counts packets instead of bytes.
 
 use core::fmt;
 
@@ -7,19 +7,19 @@ use super::utilisation::Utilisation;
 use super::{Limit, Unit};
 use taut_dql::forward_limit;
 
-/// A rule that learns how many packets may be in flight: for a device to which each packet is the same work,
-/// however long it is. Rules know amounts only, so nothing else of it changes; its settings are in packets.
+/// A rule that limits the packets in flight: for a device with the same cost per packet, regardless
+/// of its length. A rule has no unit of its own, so only its settings change their unit.
 #[derive(Debug, Clone)]
-pub struct InPackets<L>(L);
+pub struct PacketUnits<L>(L);
 
-impl<L: Limit> InPackets<L> {
-    /// `rule`, which counted bytes.
+impl<L: Limit> PacketUnits<L> {
+    /// Wraps `rule`, which counted bytes.
     pub fn new(rule: L) -> Self {
         Self(rule)
     }
 }
 
-impl<L: Limit> Limit for InPackets<L> {
+impl<L: Limit> Limit for PacketUnits<L> {
     fn unit(&self) -> Unit {
         Unit::Packets
     }
@@ -27,16 +27,16 @@ impl<L: Limit> Limit for InPackets<L> {
     forward_limit!(self => self.0);
 }
 
-/// What makes a rule count packets, behind its name.
+/// The suffix of a name that makes a rule count packets.
 pub(super) const SUFFIX: &str = ":packets";
 
-impl<L: fmt::Display> fmt::Display for InPackets<L> {
+impl<L: fmt::Display> fmt::Display for PacketUnits<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{SUFFIX}", self.0)
     }
 }
 
-impl<L: NamedLimit + Clone + 'static> NamedLimit for InPackets<L> {
+impl<L: NamedLimit + Clone + 'static> NamedLimit for PacketUnits<L> {
     fn set_default_target(&mut self, utilisation: Utilisation) {
         self.0.set_default_target(utilisation);
     }

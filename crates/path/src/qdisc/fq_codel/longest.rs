@@ -1,20 +1,19 @@
-//! Which flow has the most bytes waiting, found only when somebody asks.
+//! The flow with the most bytes queued, computed on demand.
 
 use alloc::vec::Vec;
 
-/// A tree of the largest weights: each inner node has the larger of its two children's. What
-/// changed since the last question is only noted, so that a queue that is never full pays nothing
-/// for it.
+/// A tree of maxima: each inner node has the larger weight of its two children. Changes since the
+/// last query are only recorded, so that a queue that is never full has no cost for it.
 #[derive(Debug)]
-pub(crate) struct Fattest {
+pub(crate) struct LongestFlow {
     /// The root is at 1, the children of `n` at `2n` and `2n + 1`, the flows from `leaves` on.
     weights: Vec<u64>,
     leaves: usize,
     changed: Vec<u32>,
 }
 
-impl Fattest {
-    /// A tree for flows with the indices 0 to `flows`, which weigh nothing yet.
+impl LongestFlow {
+    /// A tree for flows 0 to `flows`, with weight 0.
     pub(crate) fn new(flows: usize) -> Self {
         let leaves = flows.next_power_of_two();
         Self {
@@ -24,17 +23,18 @@ impl Fattest {
         }
     }
 
-    /// The weight of `flow` changes. Between two questions, each flow is noted at most once.
+    /// Records a change of the weight of `flow`. Between two queries, each flow is recorded at most
+    /// once.
     #[inline(never)]
     pub(crate) fn note(&mut self, flow: u32) {
         self.changed.push(flow);
     }
 
-    /// The flow of the largest weight, the first of equal ones. `weight_of` tells the weights of
-    /// the flows that were noted.
+    /// Returns the flow with the largest weight, the first of equal ones. `weight_of` returns the
+    /// weights of the recorded flows.
     pub(crate) fn find(&mut self, mut weight_of: impl FnMut(u32) -> u64) -> u32 {
         let depth = self.leaves.ilog2() as usize + 1;
-        // Whichever is less work: a path for each change, or the whole tree.
+        // The cheaper of two: one path per change, or the whole tree.
         let each = self.changed.len() * depth <= self.leaves;
         while let Some(flow) = self.changed.pop() {
             let leaf = self.leaves + flow as usize;
@@ -81,7 +81,7 @@ impl Fattest {
 mod tests {
     use super::*;
 
-    /// What a plain search finds.
+    /// The result of a linear search.
     fn first_largest(weights: &[u64]) -> u32 {
         let largest = weights.iter().max();
         let at = weights.iter().position(|weight| Some(weight) == largest);
@@ -89,10 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_search_through_all_flows_finds() {
-        // Around powers of two, and with few and with many changes between two questions.
+    fn tree_equals_a_linear_search() {
+        // Around powers of two, and with few and many changes between two queries.
         for flows in [1, 2, 3, 5, 8, 9, 64, 100] {
-            let mut tree = Fattest::new(flows);
+            let mut tree = LongestFlow::new(flows);
             let mut weights = alloc::vec![0u64; flows];
             let mut draw = 1u64;
             for round in 0..500 {

@@ -1,81 +1,83 @@
-//! The settings of a queue, by type, and by the names that sysfs uses.
+//! The settings of a queue, by type and by their sysfs names.
 
 use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-/// Nanoseconds in the millisecond, the unit of the times below.
+/// Nanoseconds per millisecond, the unit of the times below.
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
-/// One number of a queue that an operator reads or writes.
+/// A number of a queue that an operator reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Knob {
-    /// The limit now, in the limit's units; the rule moves it on from there.
+pub enum Tunable {
+    /// The current limit, in the limit's units; the rule continues from it.
     Limit,
-    /// The least that the rule may set.
+    /// The lower bound of the limit.
     LimitMin,
-    /// The most that the rule may set, or `max`.
+    /// The upper bound of the limit, or `max`.
     LimitMax,
-    /// Time over which the rule looks for slack, in ms.
+    /// Time over which the rule observes slack, in ms.
     HoldTime,
-    /// Queued minus reported, in the limit's units. Read only.
+    /// Queued minus completed, in the limit's units. Read only.
     Inflight,
     /// Age of the oldest byte in flight that counts as a stall, in ms; 0 is off.
     StallThrs,
     /// Stalls so far. Read only.
     StallCnt,
-    /// The longest of them, in ms. Read only.
+    /// The longest stall, in ms. Read only.
     StallMax,
 }
 
-/// A knob and what it is to be set to.
+/// A tunable and its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// See [`Knob::Limit`].
+    /// See [`Tunable::Limit`].
     Limit(u32),
-    /// See [`Knob::LimitMin`].
+    /// See [`Tunable::LimitMin`].
     LimitMin(u32),
-    /// See [`Knob::LimitMax`].
+    /// See [`Tunable::LimitMax`].
     LimitMax(u32),
-    /// See [`Knob::HoldTime`].
+    /// See [`Tunable::HoldTime`].
     HoldTimeMs(u32),
-    /// See [`Knob::StallThrs`].
+    /// See [`Tunable::StallThrs`].
     StallThresholdMs(u32),
 }
 
-/// Why a knob was not set; nothing changed.
+/// The reason why a tunable was not set; nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnobError {
-    /// There is no knob of that name.
+pub enum TunableError {
+    /// No tunable has this name.
     UnknownName,
-    /// The knob can only be read.
-    ReadOnly(Knob),
-    /// The value is not what the knob takes.
-    BadValue(Knob),
-    /// The rule refuses the value.
-    Refused(Knob, Error),
+    /// The tunable is read only.
+    ReadOnly(Tunable),
+    /// The value is not allowed.
+    BadValue(Tunable),
+    /// The rule rejects the value.
+    Rejected(Tunable, Error),
 }
 
-impl fmt::Display for KnobError {
+impl fmt::Display for TunableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName => {
-                f.write_str("unknown knob; allowed:")?;
-                Knob::ALL
+                f.write_str("unknown tunable; allowed:")?;
+                Tunable::ALL
                     .iter()
-                    .try_for_each(|knob| write!(f, " {}", knob.name()))
+                    .try_for_each(|tunable| write!(f, " {}", tunable.name()))
             }
-            Self::ReadOnly(knob) => write!(f, "{} can only be read", knob.name()),
-            Self::BadValue(knob) => write!(f, "bad {}; allowed: {}", knob.name(), knob.allowed()),
-            Self::Refused(knob, error) => write!(f, "bad {}: {error}", knob.name()),
+            Self::ReadOnly(tunable) => write!(f, "{} can only be read", tunable.name()),
+            Self::BadValue(tunable) => {
+                write!(f, "bad {}; allowed: {}", tunable.name(), tunable.allowed())
+            }
+            Self::Rejected(tunable, error) => write!(f, "bad {}: {error}", tunable.name()),
         }
     }
 }
 
-impl core::error::Error for KnobError {}
+impl core::error::Error for TunableError {}
 
-impl Knob {
-    /// Every knob.
+impl Tunable {
+    /// All tunables.
     pub const ALL: [Self; 8] = [
         Self::Limit,
         Self::LimitMin,
@@ -87,7 +89,7 @@ impl Knob {
         Self::StallMax,
     ];
 
-    /// The name that sysfs uses.
+    /// Returns the sysfs name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
@@ -101,10 +103,11 @@ impl Knob {
         }
     }
 
-    /// What may be written.
+    /// Returns the allowed values.
     pub const fn allowed(self) -> &'static str {
         match self {
-            // Literals, since const text cannot be made of numbers; a test holds them to the code.
+            // Literals, because const text cannot be built from numbers; a test compares them with
+            // the code.
             Self::Limit | Self::LimitMin => "0 to 1879048192",
             Self::LimitMax => "0 to 1879048192, or max",
             Self::HoldTime | Self::StallThrs => "0 to 4294967295 ms",
@@ -112,22 +115,22 @@ impl Knob {
         }
     }
 
-    /// The knob called `name`.
+    /// Returns the tunable called `name`.
     ///
     /// # Errors
-    /// [`KnobError::UnknownName`] lists the names.
-    pub fn by_name(name: &str) -> Result<Self, KnobError> {
+    /// [`TunableError::UnknownName`] lists the names.
+    pub fn by_name(name: &str) -> Result<Self, TunableError> {
         Self::ALL
             .into_iter()
-            .find(|knob| knob.name() == name)
-            .ok_or(KnobError::UnknownName)
+            .find(|tunable| tunable.name() == name)
+            .ok_or(TunableError::UnknownName)
     }
 
-    /// Reads what is written to the knob.
+    /// Parses a value of the tunable.
     ///
     /// # Errors
-    /// Says what is allowed.
-    pub fn parse(self, value: &str) -> Result<Setting, KnobError> {
+    /// [`TunableError::BadValue`] lists the allowed values; [`TunableError::ReadOnly`].
+    pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
         let setting = match self {
             Self::Limit => Setting::Limit,
             Self::LimitMin => Setting::LimitMin,
@@ -135,33 +138,33 @@ impl Knob {
             Self::HoldTime => Setting::HoldTimeMs,
             Self::StallThrs => Setting::StallThresholdMs,
             Self::Inflight | Self::StallCnt | Self::StallMax => {
-                return Err(KnobError::ReadOnly(self));
+                return Err(TunableError::ReadOnly(self));
             }
         };
         let number = match value.trim() {
             "max" if self == Self::LimitMax => MAX_LIMIT,
-            value => value.parse().map_err(|_| KnobError::BadValue(self))?,
+            value => value.parse().map_err(|_| TunableError::BadValue(self))?,
         };
         Ok(setting(number))
     }
 }
 
 impl Setting {
-    /// Kinds of settings.
+    /// Number of kinds of settings.
     pub(crate) const KINDS: usize = 5;
 
-    /// The knob that it sets.
-    pub const fn knob(self) -> Knob {
+    /// Returns the tunable that it sets.
+    pub const fn tunable(self) -> Tunable {
         match self {
-            Self::Limit(_) => Knob::Limit,
-            Self::LimitMin(_) => Knob::LimitMin,
-            Self::LimitMax(_) => Knob::LimitMax,
-            Self::HoldTimeMs(_) => Knob::HoldTime,
-            Self::StallThresholdMs(_) => Knob::StallThrs,
+            Self::Limit(_) => Tunable::Limit,
+            Self::LimitMin(_) => Tunable::LimitMin,
+            Self::LimitMax(_) => Tunable::LimitMax,
+            Self::HoldTimeMs(_) => Tunable::HoldTime,
+            Self::StallThresholdMs(_) => Tunable::StallThrs,
         }
     }
 
-    /// The number, in the unit of its variant.
+    /// Returns the number, in the unit of its variant.
     pub const fn value(self) -> u32 {
         match self {
             Self::Limit(value)
@@ -192,7 +195,7 @@ impl Setting {
         }
     }
 
-    /// Changes the settings of a limit by it, if it is one of them.
+    /// Applies the setting to the settings of a limit, if it is one of them.
     pub(crate) fn change(self, config: &mut Config) {
         match self {
             Self::Limit(units) => config.limit = units,

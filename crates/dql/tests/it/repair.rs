@@ -1,17 +1,17 @@
-//! What mends a ledger, of both variants.
+//! Operations that correct a ledger, for both variants.
 
 use taut_dql::{Dql, Error, repair};
 
 use crate::queue::{Halves, Queue};
 
-/// What only the tests do to a queue; the players of `examples/support` have no lines for it.
-pub trait Mend: Queue {
+/// Operations of tests only; the players of `examples/support` have no lines for them.
+pub trait Repair: Queue {
     fn unqueue(&mut self, units: u32) -> Result<(), Error>;
     fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error>;
     fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error>;
 }
 
-impl Mend for Dql {
+impl Repair for Dql {
     fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.unqueue(units)
     }
@@ -23,7 +23,7 @@ impl Mend for Dql {
     }
 }
 
-impl Mend for Halves {
+impl Repair for Halves {
     fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.sender.unqueue(units)
     }

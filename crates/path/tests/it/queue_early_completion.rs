@@ -1,14 +1,14 @@
-//! Devices that finish packets before the sender has returned from handing them over.
+//! Devices that complete packets before `submit` or `kick` returns.
 
 use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, packet};
 use taut_path::limit::Dynamic;
 use taut_path::queue::{Completer, QueueConfig};
 use taut_path::{Packet, Queue, Stop, TxRing};
 
-/// A device that finishes, interrupts and is reaped before `submit` returns.
+/// A device that completes, interrupts and is reaped before `submit` returns.
 struct Hasty {
     ring: SharedRing,
-    /// Comes when the queue is divided.
+    /// Set after the queue is split.
     completer: Option<Completer<SharedRing, Dynamic>>,
     books: Books,
 }
@@ -29,9 +29,9 @@ impl TxRing for Hasty {
         self.ring.submit(packet, now_ns)?;
         self.ring.kick(now_ns).expect("nothing is broken");
         self.ring.get().finish(1);
-        let completer = self.completer.as_mut().expect("the queue is divided");
-        let round = completer.complete(now_ns, &mut self.books);
-        assert_eq!(round.map(|round| round.counts.bytes), Ok(bytes));
+        let completer = self.completer.as_mut().expect("the queue is split");
+        let batch = completer.complete(now_ns, &mut self.books);
+        assert_eq!(batch.map(|batch| batch.counts.bytes), Ok(bytes));
         Ok(())
     }
 
@@ -41,7 +41,7 @@ impl TxRing for Hasty {
 }
 
 #[test]
-fn a_packet_is_accounted_for_before_the_device_can_finish_it() {
+fn packet_is_counted_before_it_can_complete() {
     let ring = SharedRing::new(8);
     let device = Hasty {
         ring: ring.clone(),
@@ -63,7 +63,7 @@ fn a_packet_is_accounted_for_before_the_device_can_finish_it() {
 }
 
 #[test]
-fn what_is_finished_inside_the_doorbell_never_counts_as_too_much() {
+fn completion_inside_the_doorbell_is_valid() {
     let mut ring = FakeRing::new(64);
     ring.instant = true;
     let mut bench = Bench::with(Dynamic::default(), ring, QueueConfig::default(), ());
