@@ -12,27 +12,27 @@ use taut_sim::single_queue_bench::{
 settings! {
     BlindSenderSettings, "blind-sender" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Size of every packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
+        ring: u32 => validation::ring,
         /// Packets that the queue above it holds.
-        queue_packets: u32 => allowed::within(1..=1 << 16),
+        queue_packets: u32 => validation::within(1..=1 << 16),
         /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        cadence: Time where validation::up_to(*duration),
         /// The long sleep.
-        long_sleep: Time where allowed::within(Time(1_000)..=*duration),
+        long_sleep: Time where validation::within(Time(1_000)..=*duration),
         /// The short sleep.
-        short_sleep: Time where allowed::within(Time(1_000)..=*duration),
+        short_sleep: Time where validation::within(Time(1_000)..=*duration),
         /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
-        ticks: Vec<Time> where allowed::each(1..=100, allowed::up_to(*duration)),
+        ticks: Vec<Time> where validation::each(1..=100, validation::up_to(*duration)),
         /// What a spinning sender's failed call costs.
-        retry: Time where allowed::within(Time(1)..=*duration),
+        retry: Time where validation::within(Time(1)..=*duration),
         /// What each call that sends costs. The published figures count none.
-        call: Time where allowed::up_to(*duration),
+        call: Time where validation::up_to(*duration),
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
     }
 }
 

@@ -26,31 +26,31 @@ use taut_sim::world::{App, CLIENT, SmallQueues, World};
 settings! {
     CodelUnderLoadSettings, "codel-under-load" {
         /// Bulk streams.
-        streams: u32 => allowed::within(1..=10_000),
+        streams: u32 => validation::within(1..=10_000),
         /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
-        disciplines: Vec<String> => allowed::each(1..=20, discipline),
+        disciplines: Vec<String> => validation::each(1..=20, discipline),
         /// Whose TCP and CoDel; that of 2012 runs `codel` only.
-        kernels: Vec<Kernel> => allowed::each(1..=2, allowed::any),
+        kernels: Vec<Kernel> => validation::each(1..=2, validation::any),
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Descriptors of the ring; 18 for a super-packet of 64 KB.
-        ring: u32 => allowed::card_ring,
+        ring: u32 => validation::card_ring,
         /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        cadence: Time where validation::up_to(*duration),
         /// Time of a transaction that is not spent in queues and on the wire.
-        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Payload of the largest super-packet.
-        super_packet: Size => allowed::size,
+        super_packet: Size => validation::size,
         /// Memory that each socket may have below it: small queues. 0 holds none back.
-        budget: Size => allowed::within(Size(0)..=Size(1 << 30)),
+        budget: Size => validation::within(Size(0)..=Size(1 << 30)),
         /// What a receiver takes.
-        receive_buffer: Size => allowed::within(Size(1)..=Size(1 << 30)),
+        receive_buffer: Size => validation::within(Size(1)..=Size(1 << 30)),
         /// Segments that an acknowledgement counts for at most when a window grows.
-        growth_segments: u32 => allowed::within(1..=1_000),
+        growth_segments: u32 => validation::within(1..=1_000),
         /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
+        warm_up: Time => validation::duration,
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
     }
 }
 

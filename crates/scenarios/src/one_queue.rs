@@ -34,11 +34,11 @@ pub(crate) fn saturated(
 
 /// Twice what the link sends in one interval, in bytes as they are counted, and at least two
 /// objects. With Linux's rule a saturated queue settles between this and two objects more.
-pub(crate) fn law_bytes(config: &SingleQueueConfig, cadence_ns: u64) -> f64 {
+pub(crate) fn law_bytes(config: &SingleQueueConfig, interval_ns: u64) -> f64 {
     let bytes = config.object_bytes.first().copied().unwrap_or(0);
     let object = taut_sim::single_queue_bench::object(0, bytes);
     let time_bytes = config.nic.framing.packet_time(&object).bytes;
     let _ = object.into_frame();
     let object_ns = time_bytes as f64 * 8e9 / config.nic.rate_bits_per_s.max(1) as f64;
-    2.0 * f64::from(bytes) * (cadence_ns as f64 / object_ns).max(1.0)
+    2.0 * f64::from(bytes) * (interval_ns as f64 / object_ns).max(1.0)
 }

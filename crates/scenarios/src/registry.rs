@@ -8,7 +8,7 @@ use toml::Table;
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
 use crate::scenario::Scenario;
-use crate::stated::file;
+use crate::schema::file;
 use crate::{
     blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
@@ -175,7 +175,7 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stated::Stated;
+    use crate::schema::Schema;
     use crate::sweep;
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let short = read("scenario = \"rr-under-load\"\nstreams = 7").expect("settings");
         let whole = rr_under_load::Settings {
             streams: 7,
-            ..Stated::defaults()
+            ..Schema::defaults()
         };
         assert_eq!(short, whole);
         let error = read("scenario = \"rr-under-load\"\n\nrate = \"fast\"").unwrap_err();

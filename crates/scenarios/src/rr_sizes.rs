@@ -22,21 +22,21 @@ use taut_sim::world::{CLIENT, World};
 settings! {
     RrSizesSettings, "rr-sizes" {
         /// Streams, each with one request outstanding.
-        streams: u32 => allowed::within(1..=10_000),
+        streams: u32 => validation::within(1..=10_000),
         /// Bytes of a request, and of its response; a row with and one without the limit for each.
-        sizes: Vec<Size> => allowed::each(1..=20, allowed::within(Size(1)..=Size(10_000_000))),
+        sizes: Vec<Size> => validation::each(1..=20, validation::within(Size(1)..=Size(10_000_000))),
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Descriptors of the ring.
-        ring: u32 => allowed::card_ring,
+        ring: u32 => validation::card_ring,
         /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        cadence: Time where validation::up_to(*duration),
         /// Time of a transaction that is not spent in queues and on the wire.
-        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
+        warm_up: Time => validation::duration,
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
     }
 }
 

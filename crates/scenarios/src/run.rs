@@ -145,12 +145,12 @@ pub fn run_all(
     let all = parts.len() as u64;
     let mut done = 0;
     let work = |&(run, case): &(usize, usize)| runs[run].run(case);
-    side_by_side(&parts, jobs, work, &mut |&(run, case), news| match news {
-        News::Begun => {
+    side_by_side(&parts, jobs, work, &mut |&(run, case), event| match event {
+        PartEvent::Begun => {
             progress(&runs[run].name(case), done, all);
             Ok::<_, ScenarioError>(())
         }
-        News::Done(result) => {
+        PartEvent::Done(result) => {
             result?;
             done += 1;
             left[run] -= 1;
@@ -165,37 +165,38 @@ pub fn run_all(
 }
 
 /// What becomes of a part.
-enum News<T> {
+enum PartEvent<T> {
     Begun,
     Done(T),
 }
 
 /// Who hears of a part; after an error nobody does.
-type Hear<'a, P, T, E> = &'a mut dyn FnMut(&P, News<T>) -> Result<(), E>;
+type PartHandler<'a, P, T, E> = &'a mut dyn FnMut(&P, PartEvent<T>) -> Result<(), E>;
 
-/// Does `work` for each of `parts` on `jobs` threads, and tells `hear` of it until that fails.
+/// Does `work` for each of `parts` on `jobs` threads, and tells `on_event` of it until that fails.
 fn side_by_side<P: Sync, T: Send, E>(
     parts: &[P],
     jobs: usize,
     work: impl Fn(&P) -> T + Sync,
-    hear: Hear<P, T, E>,
+    on_event: PartHandler<P, T, E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
-    let (send, news) = mpsc::channel();
+    let (send, event) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, parts.len().max(1)) {
             let (send, next, work) = (send.clone(), &next, &work);
             scope.spawn(move || {
                 // Nobody listens any more after an error.
                 while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed))
-                    && send.send((part, News::Begun)).is_ok()
-                    && send.send((part, News::Done(work(part)))).is_ok()
+                    && send.send((part, PartEvent::Begun)).is_ok()
+                    && send.send((part, PartEvent::Done(work(part)))).is_ok()
                 {}
             });
         }
         drop(send);
-        news.into_iter()
-            .try_for_each(|(part, news)| hear(part, news))
+        event
+            .into_iter()
+            .try_for_each(|(part, event)| on_event(part, event))
     })
 }
 
@@ -214,15 +215,16 @@ mod tests {
         for jobs in [0, 1, 3, 1_000] {
             let mut results = Vec::new();
             let mut begun = 0;
-            let heard = side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, news| {
-                match news {
-                    News::Begun => begun += 1,
-                    News::Done(result) => results.push(result),
-                }
-                Ok(())
-            });
+            let events =
+                side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, event| {
+                    match event {
+                        PartEvent::Begun => begun += 1,
+                        PartEvent::Done(result) => results.push(result),
+                    }
+                    Ok(())
+                });
             results.sort_unstable();
-            assert_eq!(heard, Ok(()));
+            assert_eq!(events, Ok(()));
             assert_eq!(begun, 100);
             assert!(results.iter().copied().eq((0..100).map(|part| part * 2)));
         }
@@ -232,14 +234,14 @@ mod tests {
     fn after_an_error_nothing_more_is_begun_than_there_are_threads() {
         let parts: Vec<u32> = (0..100_000).collect();
         let mut begun = 0;
-        let heard = side_by_side(&parts, 2, |&part| part, &mut |_, news| match news {
-            News::Begun => {
+        let events = side_by_side(&parts, 2, |&part| part, &mut |_, event| match event {
+            PartEvent::Begun => {
                 begun += 1;
                 Ok(())
             }
-            News::Done(part) => Err(part),
+            PartEvent::Done(part) => Err(part),
         });
-        assert!(heard.is_err_and(|part| part < 2));
+        assert!(events.is_err_and(|part| part < 2));
         assert!(begun <= 2);
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::error::ScenarioError;
-use crate::stated::Stated;
+use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
 /// A scenario: what is run with its settings, and what that shows.
-pub trait Scenario: Stated {
+pub trait Scenario: Schema {
     /// What it shows, in one line.
     const ABOUT: &'static str;
     /// Whether figures of it were published, to stand beside what it finds.

@@ -1,13 +1,13 @@
 //! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
 
-mod least;
+mod smallest;
 
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
-use least::Least;
+use smallest::SmallestBudget;
 use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudget, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::single_queue_bench::SingleQueueConfig;
@@ -26,26 +26,26 @@ const KNOWN_S: f64 = 1.0;
 settings! {
     SharedBudgetSettings, "shared-budget" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Queues of the one device.
-        queues: u32 => allowed::within(1..=MAX_QUEUES),
+        queues: u32 => validation::within(1..=MAX_QUEUES),
         /// Size of each packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// From interrupt to interrupt of each queue.
-        cadence: Time where allowed::up_to(*alone),
+        cadence: Time where validation::up_to(*alone),
         /// Descriptors of each queue's ring.
-        ring: u32 => allowed::ring,
+        ring: u32 => validation::ring,
         /// How long each queue has the link to itself first.
-        alone: Time => allowed::duration,
+        alone: Time => validation::duration,
         /// How long none sends then. More than a hold time ends the windows in which the queues saw
         /// no slack, as with queues that were busy at different times.
-        pause: Time => allowed::duration,
+        pause: Time => validation::duration,
         /// How long all send together in the end.
-        together: Time => allowed::duration,
+        together: Time => validation::duration,
         /// The fixed budget.
-        budget: Size => allowed::within(Size(1)..=MAX_BUDGET),
+        budget: Size => validation::within(Size(1)..=MAX_BUDGET),
         /// How often the dynamic budget is told what all queues completed.
-        interval: Time where allowed::up_to(*together),
+        interval: Time where validation::up_to(*together),
     }
 }
 
@@ -60,7 +60,7 @@ pub enum SharedBudgetCase {
 /// What came of it.
 pub enum SharedBudgetOutcome {
     /// What was searched.
-    LeastFixed(Least),
+    LeastFixed(SmallestBudget),
     /// What was seen.
     Budget(MultiQueueReport),
 }
@@ -107,17 +107,17 @@ impl SharedBudgetSettings {
     }
 
     /// In steps of a quarter of a packet.
-    fn least_fixed(&self, device: &MultiQueueConfig) -> Result<Least, ScenarioError> {
+    fn least_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
         // The sum of what all queues need alone is enough, if anything is.
         let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
-        Least::find(step_bytes, most_bytes as u32, |bytes| {
+        SmallestBudget::find(step_bytes, most_bytes as u32, |bytes| {
             let seen = observe(device, fixed(bytes))?;
             Ok((self.utilisation(&seen), self.mean_bytes(&seen)))
         })
     }
 
-    fn row(&self, budget: &str, seen: &MultiQueueReport, least: &Least) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport, least: &SmallestBudget) -> Value {
         let got = &seen.time_bytes;
         let (fewest, most) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
@@ -146,7 +146,7 @@ fn own_limits_bytes(seen: &MultiQueueReport) -> u64 {
 /// Until when nine tenths of what the own limits admit was in flight, in ns.
 fn full_until_ns(seen: &MultiQueueReport) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
-    let last = seen.course.iter().rfind(full);
+    let last = seen.samples.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
 }
 
@@ -165,7 +165,7 @@ fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
 }
 
 fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
-    let in_flight = seen.course.iter();
+    let in_flight = seen.samples.iter();
     let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
     let mut found = vec![Series::bytes(row, "in flight", in_flight)];
     if !seen.budget.is_empty() {

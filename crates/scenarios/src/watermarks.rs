@@ -12,31 +12,31 @@ use taut_sim::single_queue_bench::{
 settings! {
     WatermarksSettings, "watermarks" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Size of every packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
+        ring: u32 => validation::ring,
         /// Finished packets for which the card interrupts, each a part of the map.
-        interrupt_packets: Vec<u32> where allowed::each(1..=100, allowed::within(1..=*ring)),
+        interrupt_packets: Vec<u32> where validation::each(1..=100, validation::within(1..=*ring)),
         /// After the last interrupt, the card waits for so many no longer than this.
-        interrupt_timeout: Time where allowed::within(Time(1_000)..=*duration),
+        interrupt_timeout: Time where validation::within(Time(1_000)..=*duration),
         /// Sixteenths of the ring that are still filled when a full ring starts again.
-        watermark_sixteenths: Vec<u32> => allowed::each(1..=100, allowed::within(1..=15)),
+        watermark_sixteenths: Vec<u32> => validation::each(1..=100, validation::within(1..=15)),
         /// Packets that wait above the ring, in quarters of the ring.
-        upstream_quarters: Vec<u32> => allowed::each(1..=100, allowed::within(1..=4_000)),
+        upstream_quarters: Vec<u32> => validation::each(1..=100, validation::within(1..=4_000)),
         /// What an interrupt costs on the core; this and the next two are at least 1 ns: a packet
         /// that costs nothing is made as soon as there is room, the sender never sleeps then, and
         /// no wake-up counts.
-        interrupt_cost: Time where allowed::within(Time(1)..=*duration),
+        interrupt_cost: Time where validation::within(Time(1)..=*duration),
         /// What a packet costs on the core.
-        packet_cost: Time where allowed::within(Time(1)..=*duration),
+        packet_cost: Time where validation::within(Time(1)..=*duration),
         /// What it costs to wake the sender.
-        wakeup_cost: Time where allowed::within(Time(1)..=*duration),
+        wakeup_cost: Time where validation::within(Time(1)..=*duration),
         /// From packet to packet of the light load.
-        light_gap: Time where allowed::within(Time(1_000)..=*duration),
+        light_gap: Time where validation::within(Time(1_000)..=*duration),
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What happened at a queue, event by event, as text that can be read back: `docs/trace-format.md`.
 
 mod read;
-mod tape;
-mod tapes;
+mod recording;
+mod recordings;
 mod write;
 
 use std::fmt;
@@ -12,8 +12,8 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, TraceError, read};
-pub use tape::Tape;
-pub use tapes::Tapes;
+pub use recording::Recording;
+pub use recordings::Recordings;
 pub use write::{Recorder, Tracer};
 
 /// The version of the format, for its readers.
@@ -60,7 +60,7 @@ pub enum Line {
 
 /// What a trace says of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mention {
+pub struct PacketRecord {
     /// Length as one object: what a limit in bytes counts; at least 1.
     pub bytes: u32,
     /// Hash of its flow.
@@ -69,7 +69,7 @@ pub struct Mention {
     pub priority: u8,
 }
 
-impl Mention {
+impl PacketRecord {
     fn of(packet: &Packet) -> Self {
         Self {
             bytes: packet.wire_bytes(),
@@ -81,24 +81,24 @@ impl Mention {
 
 /// What a rule was told of a round of completions, besides what `sent` and `completed` say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct BatchRecord {
     /// Units that finished, in the limit's units; 0 only closes a chain.
     pub units: u32,
     /// The reaping stopped at its budget and goes on.
     pub more: bool,
     /// Times that the sender was refused since the start or the last reset, wrapping.
-    pub refusals: u32,
+    pub times_blocked: u32,
     /// When the sender queued first since the rule asked, in ns; `None` while it is away.
-    pub returned_ns: Option<u64>,
+    pub sender_returned_ns: Option<u64>,
 }
 
-impl Told {
-    fn of(round: &CompletionBatch) -> Self {
+impl BatchRecord {
+    fn of(batch: &CompletionBatch) -> Self {
         Self {
-            units: round.units,
-            more: round.more_pending,
-            refusals: round.times_blocked,
-            returned_ns: round.sender_returned_ns,
+            units: batch.units,
+            more: batch.more_pending,
+            times_blocked: batch.times_blocked,
+            sender_returned_ns: batch.sender_returned_ns,
         }
     }
 }
@@ -107,21 +107,21 @@ impl Told {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The discipline was handed a packet.
-    Enqueue(Mention),
+    Enqueue(PacketRecord),
     /// The discipline gave it to the transmit queue.
-    Dequeue(Mention),
+    Dequeue(PacketRecord),
     /// It is accounted for and goes to the device.
-    Sent(Mention),
+    Sent(PacketRecord),
     /// The discipline marked it.
-    Mark(Mention),
+    Mark(PacketRecord),
     /// It was dropped.
-    Drop(Mention, DropReason),
+    Drop(PacketRecord, DropReason),
     /// Something waited, and the limit had no room for it.
-    Refused,
+    Blocked,
     /// The device finished packets.
     Completed(CompletedCounts),
     /// The rule was told of a round.
-    Round(Told),
+    Batch(BatchRecord),
     /// The limit at the start and after each completion, in its own units.
     Limit(u32),
     /// The queue stopped.
@@ -142,23 +142,23 @@ pub enum Event {
 impl Event {
     /// What a trace says of it; nothing of what ends a simulation.
     fn of(event: taut_path::Event<'_>) -> Option<Self> {
-        use taut_path::Event as Happened;
+        use taut_path::Event as QueueEvent;
         Some(match event {
-            Happened::Enqueued(packet) => Self::Enqueue(Mention::of(packet)),
-            Happened::Dequeued(packet) => Self::Dequeue(Mention::of(packet)),
-            Happened::Sent(packet) => Self::Sent(Mention::of(packet)),
-            Happened::Marked(packet) => Self::Mark(Mention::of(packet)),
-            Happened::Dropped(packet, reason) => Self::Drop(Mention::of(packet), reason),
-            Happened::Blocked => Self::Refused,
-            Happened::Completed(done) => Self::Completed(done),
-            Happened::Batch(round) => Self::Round(Told::of(round)),
-            Happened::Limit(units) => Self::Limit(units),
-            Happened::Stopped(reason) => Self::Stopped(reason),
-            Happened::Starved => Self::Starved,
-            Happened::Stalled(stall) => Self::Stall {
+            QueueEvent::Enqueued(packet) => Self::Enqueue(PacketRecord::of(packet)),
+            QueueEvent::Dequeued(packet) => Self::Dequeue(PacketRecord::of(packet)),
+            QueueEvent::Sent(packet) => Self::Sent(PacketRecord::of(packet)),
+            QueueEvent::Marked(packet) => Self::Mark(PacketRecord::of(packet)),
+            QueueEvent::Dropped(packet, reason) => Self::Drop(PacketRecord::of(packet), reason),
+            QueueEvent::Blocked => Self::Blocked,
+            QueueEvent::Completed(done) => Self::Completed(done),
+            QueueEvent::Batch(batch) => Self::Batch(BatchRecord::of(batch)),
+            QueueEvent::Limit(units) => Self::Limit(units),
+            QueueEvent::Stopped(reason) => Self::Stopped(reason),
+            QueueEvent::Starved => Self::Starved,
+            QueueEvent::Stalled(stall) => Self::Stall {
                 age_ns: stall.age_ns,
             },
-            Happened::Reset => Self::Reset,
+            QueueEvent::Reset => Self::Reset,
             _ => return None,
         })
     }
@@ -180,7 +180,7 @@ const fn more_name(more: bool) -> &'static str {
 }
 
 /// In place of a time: the sender is not back.
-const AWAY: &str = "-";
+const NOT_RETURNED: &str = "-";
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,19 +196,19 @@ impl fmt::Display for Head {
     }
 }
 
-impl fmt::Display for Mention {
+impl fmt::Display for PacketRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\t{}\t{}", self.bytes, self.flow, self.priority)
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for BatchRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = more_name(self.more);
-        write!(f, "{}\t{more}\t{}\t", self.units, self.refusals)?;
-        match self.returned_ns {
+        write!(f, "{}\t{more}\t{}\t", self.units, self.times_blocked)?;
+        match self.sender_returned_ns {
             Some(at_ns) => write!(f, "{at_ns}"),
-            None => f.write_str(AWAY),
+            None => f.write_str(NOT_RETURNED),
         }
     }
 }
@@ -221,8 +221,8 @@ impl fmt::Display for Event {
             Self::Sent(packet) => write!(f, "sent\t{packet}"),
             Self::Mark(packet) => write!(f, "mark\t{packet}"),
             Self::Drop(packet, reason) => write!(f, "drop\t{packet}\t{}", reason.name()),
-            Self::Refused => f.write_str("refused"),
-            Self::Round(told) => write!(f, "round\t{told}"),
+            Self::Blocked => f.write_str("refused"),
+            Self::Batch(batch) => write!(f, "round\t{batch}"),
             Self::Completed(done) => write!(f, "completed\t{}\t{}", done.bytes, done.packets),
             Self::Limit(units) => write!(f, "limit\t{units}"),
             Self::Stopped(reason) => write!(f, "stopped\t{}", stop_name(*reason)),

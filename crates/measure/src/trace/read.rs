@@ -8,7 +8,10 @@ use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
 
-use super::{AWAY, Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, Told, more_name, stop_name};
+use super::{
+    BatchRecord, Event, FORMAT_VERSION, Head, Line, MAGIC, NOT_RETURNED, PacketRecord, more_name,
+    stop_name,
+};
 
 /// No line of a trace is longer; one that is, is something else.
 const MOST_LINE_BYTES: u64 = 4096;
@@ -189,14 +192,14 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
         "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
         "drop" => dropped(values).ok_or(DROP)?,
         "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
-        "round" => Event::Round(told(values).ok_or(ROUND)?),
+        "round" => Event::Batch(batch(values).ok_or(ROUND)?),
         "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
         "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
         "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
         "stall" => Event::Stall {
             age_ns: only(values).ok_or(STALL)?,
         },
-        "refused" if values.is_empty() => Event::Refused,
+        "refused" if values.is_empty() => Event::Blocked,
         "starved" if values.is_empty() => Event::Starved,
         "reset" if values.is_empty() => Event::Reset,
         "refused" | "starved" | "reset" => return Err(NOTHING),
@@ -217,11 +220,11 @@ fn only<T: FromStr>(values: &[&str]) -> Option<T> {
     }
 }
 
-fn packet(values: &[&str]) -> Option<Mention> {
+fn packet(values: &[&str]) -> Option<PacketRecord> {
     let [bytes, flow, priority] = *values else {
         return None;
     };
-    Some(Mention {
+    Some(PacketRecord {
         // A packet counts for at least 1 wherever it is: 0 was never written.
         bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
         flow: number(Some(flow))?,
@@ -245,18 +248,18 @@ fn done(values: &[&str]) -> Option<CompletedCounts> {
     })
 }
 
-fn told(values: &[&str]) -> Option<Told> {
-    let [units, more, refusals, returned] = *values else {
+fn batch(values: &[&str]) -> Option<BatchRecord> {
+    let [units, more, times_blocked, returned] = *values else {
         return None;
     };
-    Some(Told {
+    Some(BatchRecord {
         units: number(Some(units))?,
         more: [true, false]
             .into_iter()
             .find(|&it| more_name(it) == more)?,
-        refusals: number(Some(refusals))?,
-        returned_ns: match returned {
-            AWAY => None,
+        times_blocked: number(Some(times_blocked))?,
+        sender_returned_ns: match returned {
+            NOT_RETURNED => None,
             at_ns => Some(number(Some(at_ns))?),
         },
     })

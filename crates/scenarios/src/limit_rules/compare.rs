@@ -6,13 +6,13 @@ use super::points::Points;
 use super::row::{LimitRow, OfSeed};
 use super::rule::RuleName;
 use super::show::{NEED, Shown};
-use super::subject::Subject;
+use super::source::WorkloadSource;
 use crate::error::ScenarioError;
 use taut_report::document::Series;
 
 /// One pattern of one seed.
 pub struct LimitRulesCase {
-    pub(super) subject: Arc<Subject>,
+    pub(super) subject: Arc<WorkloadSource>,
     /// Which of the seeds.
     number: u32,
     seed: u64,
@@ -37,7 +37,7 @@ pub struct Compared {
 
 impl LimitRulesCase {
     /// The subject with the seed after so many others.
-    pub(super) fn new(subject: Arc<Subject>, number: u32, first_seed: u64) -> Self {
+    pub(super) fn new(subject: Arc<WorkloadSource>, number: u32, first_seed: u64) -> Self {
         Self {
             subject,
             number,
@@ -46,24 +46,24 @@ impl LimitRulesCase {
     }
 
     pub(super) fn run(&self, rules: &[RuleName]) -> Result<LimitRulesOutcome, ScenarioError> {
-        let ground = &*self.subject.ground(self.seed)?;
-        let fixed_bytes = ground.smallest_sufficient_limit()?;
-        let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
+        let workload = &*self.subject.workload(self.seed)?;
+        let fixed_bytes = workload.smallest_sufficient_limit()?;
+        let fixed = RuleName::Fixed.observe(workload, fixed_bytes)?;
         let mut shown = (self.number == 0)
-            .then(|| Shown::new(ground.need_over_time(), fixed_bytes, ground.end_ns()));
+            .then(|| Shown::new(workload.need_over_time(), fixed_bytes, workload.end_ns()));
         let mut of_rules = Vec::new();
         for rule in rules {
             let seen = match rule {
                 RuleName::Fixed => fixed.clone(),
-                rule => rule.observe(ground, fixed_bytes)?,
+                rule => rule.observe(workload, fixed_bytes)?,
             };
             if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
                 shown.add(rule.clone(), seen);
             }
-            of_rules.push(seen.map(|seen| OfSeed::new(ground, &seen, fixed.as_ref())));
+            of_rules.push(seen.map(|seen| OfSeed::new(workload, &seen, fixed.as_ref())));
         }
         Ok(LimitRulesOutcome {
-            promise: ground.promise(),
+            promise: workload.promise(),
             of_rules,
             shown,
         })

@@ -1,32 +1,32 @@
 //! Limit rules side by side, on completion patterns that are plain data.
 
-mod broken;
 mod compare;
-mod ground;
+mod overrun;
 mod points;
 mod row;
 mod rule;
 mod show;
-mod subject;
+mod source;
 mod summary;
 mod tcp_load;
+mod workload;
 
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::allowed::{MAX_DURATION, Verdict};
 use crate::pattern::families::Times;
 use crate::pattern::read::{PatternFile, read};
 use crate::prelude::*;
+use crate::validation::{MAX_DURATION, Validation};
 
 pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
 pub use row::{Interval95, LimitRow};
 pub use rule::RuleName;
 pub use show::NEED;
-use subject::find;
-pub use subject::{Subject, names};
+use source::find;
+pub use source::{WorkloadSource, names};
 
 const MAX_SEEDS: u32 = 31;
 
@@ -38,14 +38,14 @@ settings! {
         /// CompletionTrace files.
         files: Vec<PathBuf>,
         /// Rules by name; `fixed` is the least fixed limit that is enough.
-        rules: Vec<RuleName> => allowed::each_once(1..=100, "rule"),
+        rules: Vec<RuleName> => validation::each_once(1..=100, "rule"),
         /// Seeds, counted from the run's own. Files have none.
-        seeds: u32 => allowed::within(1..=MAX_SEEDS),
+        seeds: u32 => validation::within(1..=MAX_SEEDS),
         /// What is not measured at the start of a family or a load. The published six have their
         /// own times.
-        warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
+        warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
         /// What is measured of it.
-        duration: Time => allowed::within(Time::ms(100)..=MAX_DURATION),
+        duration: Time => validation::within(Time::ms(100)..=MAX_DURATION),
     }
 }
 
@@ -54,13 +54,18 @@ impl LimitRulesSettings {
     ///
     /// # Errors
     /// Names the first file that is no pattern, and the line.
-    pub fn subjects(&self, mut warn: impl FnMut(&str)) -> Result<Vec<Subject>, ScenarioError> {
+    pub fn subjects(
+        &self,
+        mut warn: impl FnMut(&str),
+    ) -> Result<Vec<WorkloadSource>, ScenarioError> {
         let times = Times {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = self.patterns.iter().filter_map(|name| find(name));
-        let mut subjects: Vec<Subject> = named.map(|name| Subject::named(name, times)).collect();
+        let mut subjects: Vec<WorkloadSource> = named
+            .map(|name| WorkloadSource::named(name, times))
+            .collect();
         for path in &self.files {
             let found = read_file(path).map_err(|error| of_file(path, error))?;
             for key in &found.unknown_keys {
@@ -69,14 +74,14 @@ impl LimitRulesSettings {
                     path.display()
                 ));
             }
-            subjects.push(Subject::File(Box::new(found.pattern)));
+            subjects.push(WorkloadSource::File(Box::new(found.pattern)));
         }
         Ok(subjects)
     }
 
     /// Each of `subjects` with each of its seeds.
-    pub fn cases_of(&self, subjects: Vec<Subject>, seed: u64) -> Vec<LimitRulesCase> {
-        let of_subject = |subject: Subject| {
+    pub fn cases_of(&self, subjects: Vec<WorkloadSource>, seed: u64) -> Vec<LimitRulesCase> {
+        let of_subject = |subject: WorkloadSource| {
             let subject = Arc::new(subject);
             let seeds = 0..subject.seeds(self.seeds);
             seeds.map(move |number| LimitRulesCase::new(subject.clone(), number, seed))
@@ -102,7 +107,7 @@ fn value(row: &LimitRow) -> serde_json::Value {
 }
 
 /// Patterns of the table; none only if there are `files`.
-fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Verdict {
+fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
     move |key, patterns| {
         if patterns.is_empty() && files.is_empty() {
             return Err(format!(

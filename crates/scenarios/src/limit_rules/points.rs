@@ -2,7 +2,7 @@
 
 use taut_sim::completion_trace::CompletionTrace;
 
-/// Steps of a course: finer than a plot is wide.
+/// Steps of a limit_changes: finer than a plot is wide.
 const STEPS: u64 = 600;
 
 /// Values from their time on: (ns, bytes).

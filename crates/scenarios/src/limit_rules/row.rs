@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::RuleName;
-use super::broken::{Broken, most_broken};
-use super::ground::Ground;
+use super::overrun::{Overrun, largest_overrun};
+use super::workload::Workload;
 use taut_sim::completion_trace::TraceReport;
 use taut_sim::convergence::{ConvergenceTimes, convergence_times};
 
@@ -18,7 +18,7 @@ pub(super) struct OfSeed {
 
 impl OfSeed {
     pub(super) fn new(
-        ground: &dyn Ground,
+        workload: &dyn Workload,
         seen: &TraceReport,
         fixed: Option<&TraceReport>,
     ) -> Self {
@@ -26,9 +26,13 @@ impl OfSeed {
             ratio: fixed
                 .filter(|fixed| fixed.mean_bytes > 0.0)
                 .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
-            settle: convergence_times(&seen.course, ground.changes_ns(), ground.end_ns()),
+            settle: convergence_times(
+                &seen.limit_changes,
+                workload.changes_ns(),
+                workload.end_ns(),
+            ),
             seen: TraceReport {
-                course: Vec::new(),
+                limit_changes: Vec::new(),
                 ..seen.clone()
             },
         }
@@ -102,7 +106,7 @@ impl LimitRow {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let broken = most_broken(outcomes.iter().map(|it| &it.seen.losses), promise);
+        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), promise);
         let utilisations = all(|it| it.seen.utilisation);
         let ratios = some(|it| it.ratio);
         Some(Self {
@@ -124,8 +128,8 @@ impl LimitRow {
             limit: mean(&all(|it| it.seen.limit_bytes as f64))?,
             limit_unit: rule.unit_name(),
             learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
-            loss_over_allowed: broken.map(|Broken { over_allowed, .. }| over_allowed),
-            loss_over_allowed_at_s: broken.map(|Broken { at_s, .. }| at_s),
+            loss_over_allowed: broken.map(|Overrun { over_allowed, .. }| over_allowed),
+            loss_over_allowed_at_s: broken.map(|Overrun { at_s, .. }| at_s),
             settle_up_ms: longest(outcomes.iter().map(|it| ms(it.settle.up_ns))),
             settle_down_ms: longest(outcomes.iter().map(|it| ms(it.settle.down_ns))),
         })

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
 
-use super::ground::Ground;
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use taut_sim::completion_trace::TraceReport;
 use taut_sim::single_queue_bench::{ParseRuleError, Rule};
@@ -21,10 +21,10 @@ pub enum RuleName {
 }
 
 impl RuleName {
-    /// Runs `ground` with it; `fixed_bytes` is the yardstick.
+    /// Runs `workload` with it; `fixed_bytes` is the yardstick.
     pub(super) fn observe(
         &self,
-        ground: &dyn Ground,
+        workload: &dyn Workload,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<TraceReport>, ScenarioError> {
         let mut rule = match self {
@@ -32,12 +32,12 @@ impl RuleName {
                 Some(bytes) => Rule::bytes(bytes),
                 None => return Ok(None),
             },
-            Self::Rule(rule) if rule.limit.is_off() => return ground.observe_off().map(Some),
+            Self::Rule(rule) if rule.limit.is_off() => return workload.observe_off().map(Some),
             Self::Rule(rule) => rule.clone(),
         };
-        // The ground says what is wanted of it, unless the rule was told.
-        rule.limit.set_default_target(wanted(ground.promise()));
-        ground.observe(&rule).map(Some)
+        // The workload says what is wanted of it, unless the rule was told.
+        rule.limit.set_default_target(wanted(workload.promise()));
+        workload.observe(&rule).map(Some)
     }
 
     /// What its limit counts.

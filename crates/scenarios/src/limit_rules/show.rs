@@ -32,7 +32,7 @@ impl Shown {
 
     pub(super) fn add(&mut self, rule: RuleName, seen: &TraceReport) {
         let points = seen
-            .course
+            .limit_changes
             .iter()
             .map(|&(ns, bytes)| (ns, f64::from(bytes)));
         self.limits

@@ -7,8 +7,8 @@
 use hdrhistogram::Histogram;
 use taut_path::{Event, Probe, Split};
 
-use super::ground::Ground;
 use super::points::Points;
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use crate::pattern::families::Times;
 use crate::two_hosts::{
@@ -17,9 +17,9 @@ use crate::two_hosts::{
 use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
+use taut_sim::bisection::smallest_multiple;
 use taut_sim::completion_trace::{Losses, SplitMix, TraceReport};
 use taut_sim::error::TestbedError;
-use taut_sim::least::least_multiple;
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::single_queue_bench::Rule;
 use taut_sim::tcp::SuperPacket;
@@ -56,10 +56,10 @@ const LARGEST_BYTES: u64 = 70_000;
 
 /// How often it is seen whether a limit can still be enough: often enough that little is run in
 /// vain.
-const GLANCE_NS: u64 = 10_000_000;
+const CHECK_NS: u64 = 10_000_000;
 
 /// One look at the ring in each such time, at a random moment of it, as with the patterns.
-const LOOK_NS: u64 = 100_000;
+const SAMPLE_NS: u64 = 100_000;
 
 /// The promise, as that of the patterns: share of what is carried without a limit.
 const UTILISATION: f64 = 0.999;
@@ -90,13 +90,13 @@ pub(super) struct TcpLoad {
 }
 
 /// One run.
-struct Ran {
+struct TcpRun {
     world: World<Watch>,
     /// Link time in bytes that the wire was busy for, in the measured time.
     wire_bytes: u64,
     /// The rest of what was seen.
-    looks: Looks,
-    /// Looks of before the measured time at a dry wire.
+    samples: Samples,
+    /// Samples of before the measured time at a dry wire.
     learning_dry: u64,
 }
 
@@ -125,7 +125,7 @@ impl TcpLoad {
         let before_bytes = world.wire(CLIENT).time_bytes;
         let (mut at_ns, mut carried_bytes) = (warm_ns, 0);
         while at_ns < end_ns {
-            at_ns = end_ns.min(at_ns + GLANCE_NS);
+            at_ns = end_ns.min(at_ns + CHECK_NS);
             world.run_until(at_ns)?;
             carried_bytes = world.wire(CLIENT).time_bytes - before_bytes;
             let rest_bytes = RATE.0 / 8 * (end_ns - at_ns) / 1_000_000_000 + LARGEST_BYTES;
@@ -138,22 +138,22 @@ impl TcpLoad {
 }
 
 impl SeededLoad {
-    fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
+    fn run(&self, rule: &Rule) -> Result<TcpRun, ScenarioError> {
         let mut world = self.world(rule, |_| Watch {
             meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
             sent_packets: 0,
-            course: Vec::new(),
+            limit_changes: Vec::new(),
         })?;
         let Times { warm_ns, end_ns } = self.times;
-        // Moments to look at; any seed will do, and one seed looks at every rule alike.
+        // Moments to look at; any seed will do, and one seed samples at every rule alike.
         let mut random = SplitMix::new(1);
-        let learning_dry = look(&mut world, &mut random, 0, warm_ns)?.dry;
+        let learning_dry = sample(&mut world, &mut random, 0, warm_ns)?.dry;
         let before_bytes = world.wire(CLIENT).time_bytes;
-        let looks = look(&mut world, &mut random, warm_ns, end_ns)?;
-        Ok(Ran {
+        let samples = sample(&mut world, &mut random, warm_ns, end_ns)?;
+        Ok(TcpRun {
             wire_bytes: world.wire(CLIENT).time_bytes - before_bytes,
             world,
-            looks,
+            samples,
             learning_dry,
         })
     }
@@ -176,7 +176,7 @@ impl SeededLoad {
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
         let mut world = hosts.world(&rule.limit, discipline, probe)?;
-        world.set_cadence_ns(rule.cadence_ns);
+        world.set_coalesce_ns(rule.coalesce_ns);
         let bulk = stream(SuperPacket::Auto);
         for _ in 0..STREAMS {
             // At a random moment each.
@@ -188,7 +188,7 @@ impl SeededLoad {
     }
 }
 
-impl Ground for TcpLoad {
+impl Workload for TcpLoad {
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let ran = self.load.run(rule)?;
         Ok(ran.seen(self.utilisation(ran.wire_bytes)))
@@ -199,7 +199,7 @@ impl Ground for TcpLoad {
     }
 
     fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError> {
-        least_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
+        smallest_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
     }
 
     fn promise(&self) -> f64 {
@@ -220,10 +220,10 @@ impl Ground for TcpLoad {
     }
 }
 
-impl Ran {
+impl TcpRun {
     fn seen(&self, utilisation: f64) -> TraceReport {
-        let (world, looks) = (&self.world, &self.looks);
-        let mean = |sum_bytes: u64| sum_bytes as f64 / looks.count.max(1) as f64;
+        let (world, samples) = (&self.world, &self.samples);
+        let mean = |sum_bytes: u64| sum_bytes as f64 / samples.count.max(1) as f64;
         let delay_ns = |share| {
             let latency_ns = world.transactions().latency_ns().value_at_quantile(share);
             latency_ns.saturating_sub(IDLE_LATENCY_NS)
@@ -231,21 +231,24 @@ impl Ran {
         let watch = world.probe(CLIENT);
         let completions = world.completions(CLIENT);
         TraceReport {
-            mean_bytes: mean(looks.unsent_sum_bytes),
-            p50_bytes: looks.unsent_bytes.value_at_quantile(0.5),
-            p99_bytes: looks.unsent_bytes.value_at_quantile(0.99),
-            in_flight_mean_bytes: mean(looks.in_flight_sum_bytes),
-            in_flight_p99_bytes: looks.in_flight_bytes.value_at_quantile(0.99),
+            mean_bytes: mean(samples.unsent_sum_bytes),
+            p50_bytes: samples.unsent_bytes.value_at_quantile(0.5),
+            p99_bytes: samples.unsent_bytes.value_at_quantile(0.99),
+            in_flight_mean_bytes: mean(samples.in_flight_sum_bytes),
+            in_flight_p99_bytes: samples.in_flight_bytes.value_at_quantile(0.99),
             utilisation,
-            dry_ns: looks.dry * LOOK_NS,
-            learning_dry_ns: self.learning_dry * LOOK_NS,
+            dry_ns: samples.dry * SAMPLE_NS,
+            learning_dry_ns: self.learning_dry * SAMPLE_NS,
             urgent_delay_p50_ns: delay_ns(0.5),
             urgent_delay_p99_ns: delay_ns(0.99),
-            limit_bytes: watch.course.last().map_or(0, |&(_, bytes)| bytes.into()),
+            limit_bytes: watch
+                .limit_changes
+                .last()
+                .map_or(0, |&(_, bytes)| bytes.into()),
             starved_rounds: completions.starved,
-            // Looks at moments say nothing of steps.
+            // Samples at moments say nothing of steps.
             losses: Losses::default(),
-            course: watch.course.clone(),
+            limit_changes: watch.limit_changes.clone(),
             sent_packets: watch.sent_packets,
             freed_packets: completions.completed_packets,
             in_ring_packets: world.nic(CLIENT).packets_in_ring() as u64,
@@ -253,8 +256,8 @@ impl Ran {
     }
 }
 
-/// Looks at the bulk senders' ring.
-struct Looks {
+/// Samples at the bulk senders' ring.
+struct Samples {
     count: u64,
     /// The wire was idle and something waited.
     dry: u64,
@@ -264,14 +267,14 @@ struct Looks {
     in_flight_sum_bytes: u64,
 }
 
-/// Runs `world` from `from_ns` to `until_ns` and looks once in each [`LOOK_NS`].
-fn look(
+/// Runs `world` from `from_ns` to `until_ns` and samples once in each [`SAMPLE_NS`].
+fn sample(
     world: &mut World<Watch>,
     random: &mut SplitMix,
     from_ns: u64,
     until_ns: u64,
-) -> Result<Looks, TestbedError> {
-    let mut looks = Looks {
+) -> Result<Samples, TestbedError> {
+    let mut samples = Samples {
         count: 0,
         dry: 0,
         unsent_bytes: histogram_bytes(),
@@ -279,8 +282,8 @@ fn look(
         in_flight_bytes: histogram_bytes(),
         in_flight_sum_bytes: 0,
     };
-    for start_ns in (from_ns..until_ns).step_by(LOOK_NS as usize) {
-        let at_ns = start_ns + random.next() % LOOK_NS;
+    for start_ns in (from_ns..until_ns).step_by(SAMPLE_NS as usize) {
+        let at_ns = start_ns + random.next() % SAMPLE_NS;
         if at_ns >= until_ns {
             break;
         }
@@ -288,22 +291,22 @@ fn look(
         let unsent_bytes = world.nic(CLIENT).bytes_to_send();
         let watch = world.probe(CLIENT);
         let in_flight_bytes = watch.meter.in_flight_now_bytes();
-        looks.count += 1;
-        looks.dry += u64::from(unsent_bytes == 0 && watch.meter.waiting_now_packets() > 0);
-        looks.unsent_bytes.saturating_record(unsent_bytes);
-        looks.unsent_sum_bytes += unsent_bytes;
-        looks.in_flight_bytes.saturating_record(in_flight_bytes);
-        looks.in_flight_sum_bytes += in_flight_bytes;
+        samples.count += 1;
+        samples.dry += u64::from(unsent_bytes == 0 && watch.meter.waiting_now_packets() > 0);
+        samples.unsent_bytes.saturating_record(unsent_bytes);
+        samples.unsent_sum_bytes += unsent_bytes;
+        samples.in_flight_bytes.saturating_record(in_flight_bytes);
+        samples.in_flight_sum_bytes += in_flight_bytes;
     }
     world.run_until(until_ns)?;
-    Ok(looks)
+    Ok(samples)
 }
 
 /// What a look sees of a queue, and the course of its limit.
 struct Watch {
     meter: Meter<Since>,
     sent_packets: u64,
-    course: Vec<(u64, u32)>,
+    limit_changes: Vec<(u64, u32)>,
 }
 
 impl Probe for Watch {
@@ -311,7 +314,7 @@ impl Probe for Watch {
         self.meter.event(now_ns, event);
         match event {
             Event::Sent(_) => self.sent_packets += 1,
-            Event::Limit(limit) => note_change(&mut self.course, now_ns, limit),
+            Event::Limit(limit) => note_change(&mut self.limit_changes, now_ns, limit),
             _ => {}
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
 
-use crate::allowed::check;
+use crate::validation::check;
 
 /// What is allowed of each number. A day of 400 Gbit/s, more than any link or run here.
 const MOST_RATE: f64 = 50_000.0;

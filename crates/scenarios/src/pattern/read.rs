@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io::{BufRead, Read};
 
 use super::header::{self, MOST_NS};
-use crate::allowed::check;
 use crate::error::ScenarioError;
+use crate::validation::check;
 use taut_sim::completion_trace::{CompletionTrace, Interval, Intervals};
 
 /// A header may hold a million sizes; a line of two numbers is short.

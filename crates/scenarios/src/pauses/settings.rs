@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::paused::PausedName;
-use crate::allowed::{MAX_DURATION, Verdict};
 use crate::prelude::*;
 use crate::serde_text::as_texts;
+use crate::validation::{MAX_DURATION, Validation};
 use taut_sim::single_queue_bench::Rule;
 
 /// More values of one setting than this make a table that is not read.
@@ -18,42 +18,42 @@ settings! {
     PausesSettings, "pauses" {
         /// Limits, each of which runs every case.
         #[serde(with = "as_texts")]
-        rules: Vec<Rule> => allowed::each_once(1..=MAX_VALUES, "rule"),
+        rules: Vec<Rule> => validation::each_once(1..=MAX_VALUES, "rule"),
         /// Packets that the ring holds.
-        rings: Vec<u32> => allowed::each(1..=MAX_VALUES, allowed::ring),
+        rings: Vec<u32> => validation::each(1..=MAX_VALUES, validation::ring),
         /// Link rates.
-        rates: Vec<Rate> => allowed::each(1..=MAX_VALUES, allowed::within(allowed::RATES)),
+        rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::within(validation::RATES)),
         /// Size of every packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// Mean time from interrupt to interrupt.
-        interval: Time => allowed::within(allowed::CADENCES),
+        interval: Time => validation::within(validation::CADENCES),
         /// Lengths of the one pause of a case.
-        pauses: Vec<Time> => allowed::each(1..=MAX_VALUES, allowed::within(PAUSES)),
+        pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
         /// What pauses: `sender`, or `thread`, which sends and completes.
         #[serde(with = "as_texts")]
-        paused: Vec<PausedName> => allowed::each_once(1..=2, "thread"),
+        paused: Vec<PausedName> => validation::each_once(1..=2, "thread"),
         /// Lengths of pauses that repeat.
-        periodic_pauses: Vec<Time> => allowed::each(0..=MAX_VALUES, allowed::within(PAUSES)),
+        periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),
         /// From the start of such a pause to the start of the next.
         periodic_every: Vec<Time> where longer_than(periodic_pauses),
         /// The ring of the periodic pauses.
-        periodic_ring: u32 => allowed::ring,
+        periodic_ring: u32 => validation::ring,
         /// Their link rate.
-        periodic_rate: Rate => allowed::within(allowed::RATES),
+        periodic_rate: Rate => validation::within(validation::RATES),
         /// What is not measured before the first pause.
-        warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
+        warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
         /// How long a case runs after its pause.
-        after: Time => allowed::within(Time::ms(1)..=MAX_DURATION),
+        after: Time => validation::within(Time::ms(1)..=MAX_DURATION),
     }
 }
 
 /// One period for each pause, in which the pause ends.
-fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Verdict {
+fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Validation {
     move |key, every| {
-        allowed::each(pauses.len()..=pauses.len(), allowed::any)(key, every)?;
+        validation::each(pauses.len()..=pauses.len(), validation::any)(key, every)?;
         let mut pairs = pauses.iter().zip(every);
         pairs.try_for_each(|(pause, every)| {
-            allowed::within(Time(pause.0 + 1)..=MAX_DURATION)(key, every)
+            validation::within(Time(pause.0 + 1)..=MAX_DURATION)(key, every)
         })
     }
 }

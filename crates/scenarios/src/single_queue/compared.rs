@@ -1,8 +1,8 @@
 //! Rules compared with no limit and with the smallest sufficient limit (E6, E11).
 
 use serde_json::{Value, json};
+use taut_sim::bisection::smallest_above;
 use taut_sim::error::TestbedError;
-use taut_sim::least::least_above;
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 
 use super::{SingleQueueSettings, Traffic};
@@ -60,7 +60,7 @@ fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, T
         Ok(seen.wire.packets as f64 >= ENOUGH * off.wire.packets as f64)
     };
     let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
-    least_above(0, most_bytes, FIXED_STEP_BYTES, is_enough)
+    smallest_above(0, most_bytes, FIXED_STEP_BYTES, is_enough)
 }
 
 fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {

@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use taut_sim::single_queue_bench::{Rule, observe};
 
-use crate::allowed::Verdict;
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
+use crate::validation::Validation;
 use traffic::{MOST_VALUES, Traffic};
 
 settings! {
     SingleQueueSettings, "right-size" {
         /// What the rows show.
-        show: Show => allowed::any,
+        show: Show => validation::any,
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
-        rules: Vec<RuleName> where allowed::each(1..=20, shown_rule(*show)),
+        rules: Vec<RuleName> where validation::each(1..=20, shown_rule(*show)),
         /// Link rates, each for an equal part of the run.
-        rates: Vec<Rate> => allowed::each(1..=MOST_VALUES, allowed::rate),
+        rates: Vec<Rate> => validation::each(1..=MOST_VALUES, validation::rate),
         /// Packet sizes, in turn.
-        sizes: Vec<Size> => allowed::each(1..=MOST_VALUES, allowed::size),
+        sizes: Vec<Size> => validation::each(1..=MOST_VALUES, validation::size),
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
+        ring: u32 => validation::ring,
         /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        cadence: Time where validation::up_to(*duration),
         /// How often the delay of a new packet of high priority is sampled; 0 never.
         sample: Time where sampled(*duration),
         /// What is not measured at the start.
-        warm_up: Time => allowed::within(Time(0)..=allowed::MAX_DURATION),
+        warm_up: Time => validation::within(Time(0)..=validation::MAX_DURATION),
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
         /// What is sent, and how the device completes it.
-        traffic: Vec<Traffic> where allowed::each(1..=100, shown_traffic(*show, *duration)),
+        traffic: Vec<Traffic> where validation::each(1..=100, shown_traffic(*show, *duration)),
     }
 }
 
@@ -57,15 +57,15 @@ pub enum Show {
 }
 
 /// How often a sample is taken: never, or not too often.
-fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Verdict {
+fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
     move |key, sample| match sample.0 {
         0 => Ok(()),
-        _ => allowed::within(Time(1_000)..=duration)(key, sample),
+        _ => validation::within(Time(1_000)..=duration)(key, sample),
     }
 }
 
 /// Only a comparison finds the smallest sufficient limit.
-fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Verdict {
+fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     move |key, rule| match rule {
         RuleName::Fixed if show != Show::Compared => {
             Err(format!("{key} has fixed; allowed with show = \"compared\""))
@@ -75,7 +75,7 @@ fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Verdict {
 }
 
 /// Only the course of a TCP stream is recorded.
-fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Verdict {
+fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Validation {
     move |key, traffic| {
         let of_traffic = |error| format!("{key} {:?}: {error}", traffic.name);
         traffic.check(duration).map_err(of_traffic)?;

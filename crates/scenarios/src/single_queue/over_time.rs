@@ -18,7 +18,7 @@ pub(super) struct QueueHistory {
 impl QueueHistory {
     pub fn of(bench: &SingleQueueConfig, seen: Observed) -> Self {
         Self {
-            samples: seen.course,
+            samples: seen.series,
             limit_bytes: seen.limit_bytes,
             largest_object_bytes: bench.object_bytes.iter().max().map_or(0, |&it| it.into()),
             utilisation: seen.utilisation,

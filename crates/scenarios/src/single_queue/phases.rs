@@ -48,23 +48,23 @@ impl Phase {
     }
 
     /// From its start until the limit had settled, in ns; 0 if it had nothing to settle.
-    fn settling_ns(&self, seen: &Observed) -> u64 {
-        let settled = convergence_once(&seen.course.limit_bytes, self.starts_ns, self.ends_ns);
+    fn convergence_ns(&self, seen: &Observed) -> u64 {
+        let settled = convergence_once(&seen.series.limit_bytes, self.starts_ns, self.ends_ns);
         settled.up_ns.or(settled.down_ns).unwrap_or(0)
     }
 
     /// The limit just before, and at the end.
     fn limits(&self, seen: &Observed) -> [f64; 2] {
         let times_ns = [self.starts_ns.saturating_sub(1), self.ends_ns];
-        times_ns.map(|at_ns| limit_at(&seen.course.limit_bytes, at_ns).into())
+        times_ns.map(|at_ns| limit_at(&seen.series.limit_bytes, at_ns).into())
     }
 
     /// Bytes in flight above `most_bytes`, times how long, in bytes times seconds.
     fn excess_byte_s(&self, seen: &Observed, most_bytes: f64) -> f64 {
-        let step_ns = seen.course.step_ns;
+        let step_ns = seen.series.step_ns;
         let first = (self.starts_ns / step_ns) as usize;
         let last = (self.ends_ns / step_ns) as usize;
-        let steps = seen.course.in_flight.iter().take(last).skip(first);
+        let steps = seen.series.in_flight.iter().take(last).skip(first);
         let most_byte_ns = most_bytes * step_ns as f64;
         steps
             .map(|step| (step.byte_ns as f64 - most_byte_ns).max(0.0) / 1e9)
@@ -81,11 +81,11 @@ impl Phase {
         rule: &Rule,
         seen: &Observed,
         bench: &SingleQueueConfig,
-        cadence_ns: u64,
+        coalesce_ns: u64,
     ) -> Value {
         let mut at_rate = bench.clone();
         at_rate.nic.rate_bits_per_s = self.rate.0;
-        let law = law_bytes(&at_rate, cadence_ns);
+        let law = law_bytes(&at_rate, coalesce_ns);
         // The law allows two packets above itself.
         let most_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
         let [before, after] = self.limits(seen);
@@ -96,7 +96,7 @@ impl Phase {
             "limit_before_bytes": before,
             "limit_after_bytes": after,
             "law_bytes": law,
-            "settling_ms": self.settling_ns(seen) as f64 / 1e6,
+            "settling_ms": self.convergence_ns(seen) as f64 / 1e6,
             "excess_byte_s": self.excess_byte_s(seen, most_bytes),
             "idle_us": self.idle_ns() / 1e3,
         })
@@ -112,13 +112,13 @@ impl SingleQueueSettings {
         bench: &SingleQueueConfig,
         seen: &Observed,
     ) -> Found {
-        let cadence_ns = self.cadence_of(traffic).0;
+        let coalesce_ns = self.interval_of(traffic).0;
         let phases = Phase::all(self.rates_of(traffic), seen).into_iter();
         Found {
             rows: phases
-                .map(|phase| phase.row(rule, seen, bench, cadence_ns))
+                .map(|phase| phase.row(rule, seen, bench, coalesce_ns))
                 .collect(),
-            series: series(&self.row_name(traffic, rule), &seen.course).into(),
+            series: series(&self.row_name(traffic, rule), &seen.series).into(),
             ..Found::default()
         }
     }

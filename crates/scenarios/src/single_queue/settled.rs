@@ -35,7 +35,7 @@ impl SingleQueueSettings {
         let row = json!({
             "packets": traffic.name,
             "limit_bytes": seen.limit_bytes,
-            "law_bytes": law_bytes(bench, self.cadence_of(traffic).0),
+            "law_bytes": law_bytes(bench, self.interval_of(traffic).0),
             "in_flight_mean_bytes": mean_bytes,
             "in_flight_p90_bytes": in_flight.p90,
             "in_flight_max_bytes": in_flight.max,

@@ -15,7 +15,7 @@ const BACKLOG_PACKETS: u32 = 10_000;
 
 /// Records the time series and the largest packet.
 struct StreamProbe {
-    course: TimeSeriesRecorder,
+    recorder: TimeSeriesRecorder,
     largest_object_bytes: u64,
 }
 
@@ -25,7 +25,7 @@ impl Probe for StreamProbe {
             let bytes = u64::from(packet.wire_bytes());
             self.largest_object_bytes = self.largest_object_bytes.max(bytes);
         }
-        self.course.event(now_ns, event);
+        self.recorder.event(now_ns, event);
     }
 }
 
@@ -37,14 +37,14 @@ pub(super) fn run(
     end_ns: u64,
 ) -> Result<QueueHistory, ScenarioError> {
     let watch = |_| StreamProbe {
-        course: TimeSeriesRecorder::new(end_ns),
+        recorder: TimeSeriesRecorder::new(end_ns),
         largest_object_bytes: 0,
     };
     let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
     world.connect(&stream(gso_packet), BULK, App::Sink, 0);
     world.run_until(end_ns)?;
     let watch = world.probe(CLIENT);
-    let samples = watch.course.course().clone();
+    let samples = watch.recorder.series().clone();
     let link_bits = world.wire(CLIENT).time_bytes as f64 * 8.0;
     let rate_bits_per_s = card.rate_bits_per_s as f64;
     Ok(QueueHistory {

@@ -7,10 +7,10 @@ use taut_sim::single_queue_bench::{Reap, SingleQueueConfig, TrafficSource};
 use taut_sim::tcp::SuperPacket;
 
 use super::SingleQueueSettings;
-use crate::allowed::Verdict;
 use crate::one_queue::{LINK_OVERHEAD_BYTES, counted_with, saturated};
 use crate::prelude::*;
 use crate::two_hosts::card;
+use crate::validation::Validation;
 
 /// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of
 /// all traffic.
@@ -35,7 +35,7 @@ pub struct Traffic {
     pub jitter: Option<Time>,
     /// Intervals of another length.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rare_gap: Option<OddGap>,
+    pub rare_gap: Option<RareInterval>,
     /// How completions are reaped; all at once if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reap: Option<PolledReap>,
@@ -57,7 +57,7 @@ pub struct Traffic {
 /// One interval in `one_in` has another length.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct OddGap {
+pub struct RareInterval {
     one_in: u32,
     gap: Time,
 }
@@ -80,25 +80,25 @@ pub struct Bursts {
     jitter: Time,
 }
 
-impl OddGap {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
-        allowed::up_to(duration)("rare_gap.gap", &self.gap)
+impl RareInterval {
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
+        validation::up_to(duration)("rare_gap.gap", &self.gap)
     }
 }
 
 impl PolledReap {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=u32::MAX)("reap.packets", &self.packets)?;
-        allowed::up_to(duration)("reap.gap", &self.gap)
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=u32::MAX)("reap.packets", &self.packets)?;
+        validation::up_to(duration)("reap.gap", &self.gap)
     }
 }
 
 impl Bursts {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=1 << 16)("bursts.packets", &self.packets)?;
-        allowed::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
-        allowed::up_to(duration)("bursts.jitter", &self.jitter)
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=1 << 16)("bursts.packets", &self.packets)?;
+        validation::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
+        validation::up_to(duration)("bursts.jitter", &self.jitter)
     }
 }
 
@@ -111,20 +111,20 @@ pub(super) const MOST_VALUES: usize = 1_000;
 
 impl Traffic {
     /// Whether it can be run for `duration`.
-    pub(super) fn check(&self, duration: Time) -> Verdict {
-        let up_to = allowed::up_to(duration);
+    pub(super) fn check(&self, duration: Time) -> Validation {
+        let up_to = validation::up_to(duration);
         if let Some(rates) = &self.rates {
-            allowed::each(1..=MOST_VALUES, allowed::rate)("rates", rates)?;
+            validation::each(1..=MOST_VALUES, validation::rate)("rates", rates)?;
         }
         if let Some(sizes) = &self.sizes {
-            allowed::each(1..=MOST_VALUES, allowed::size)("sizes", sizes)?;
+            validation::each(1..=MOST_VALUES, validation::size)("sizes", sizes)?;
         }
-        allowed::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
+        validation::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
         for (key, time) in [("cadence", self.cadence), ("jitter", self.jitter)] {
             time.map_or(Ok(()), |time| up_to(key, &time))?;
         }
         if let Some(at_most) = &self.at_most {
-            allowed::duration("at_most", at_most)?;
+            validation::duration("at_most", at_most)?;
         }
         self.rare_gap.map_or(Ok(()), |it| it.check(duration))?;
         self.reap.map_or(Ok(()), |it| it.check(duration))?;
@@ -142,7 +142,7 @@ impl Traffic {
         }
         let size =
             parse_size_bytes(text).map_err(|error| format!("tcp: {text:?}: {error}, or auto"))?;
-        allowed::size("tcp", &Size(size))?;
+        validation::size("tcp", &Size(size))?;
         Ok(Some(SuperPacket::Fixed(size as u32)))
     }
 }
@@ -153,7 +153,7 @@ impl SingleQueueSettings {
         traffic.rates.as_ref().unwrap_or(&self.rates)
     }
 
-    pub(super) fn cadence_of(&self, traffic: &Traffic) -> Time {
+    pub(super) fn interval_of(&self, traffic: &Traffic) -> Time {
         traffic.cadence.unwrap_or(self.cadence)
     }
 
@@ -167,11 +167,13 @@ impl SingleQueueSettings {
     pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             jitter_ns: traffic.jitter.map_or(0, |jitter| jitter.0),
-            rare_gap: traffic.rare_gap.map(|OddGap { one_in, gap }| RareGap {
-                one_in,
-                gap_ns: gap.0,
-            }),
-            ..InterruptRule::every(self.cadence_of(traffic).0)
+            rare_gap: traffic
+                .rare_gap
+                .map(|RareInterval { one_in, gap }| RareGap {
+                    one_in,
+                    gap_ns: gap.0,
+                }),
+            ..InterruptRule::every(self.interval_of(traffic).0)
         };
         let sizes = traffic.sizes.as_ref().unwrap_or(&self.sizes);
         let rates = self.rates_of(traffic);
@@ -215,7 +217,7 @@ impl SingleQueueSettings {
             ..card(
                 self.rates_of(traffic)[0],
                 self.ring,
-                self.cadence_of(traffic),
+                self.interval_of(traffic),
                 seed,
             )
         }

@@ -15,44 +15,44 @@ use one_stream::{OneStream, StreamReport};
 settings! {
     SmallQueuesSettings, "small-queues" {
         /// Link rates of the stream; rows with and without TSO for each.
-        rates: Vec<Rate> => allowed::each(1..=10, allowed::rate),
+        rates: Vec<Rate> => validation::each(1..=10, validation::rate),
         /// What it may have below its socket: `none`, `rate` or a size; a row for each.
-        budgets: Vec<Budget> => allowed::each(1..=20, allowed::any),
+        budgets: Vec<Budget> => validation::each(1..=20, validation::any),
         /// Descriptors of its ring.
-        ring: u32 => allowed::card_ring,
+        ring: u32 => validation::card_ring,
         /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        cadence: Time where validation::up_to(*duration),
         /// From a flow's place on the deferred list to its run.
-        deferred: Time => allowed::within(Time(0)..=Time::ms(1_000)),
+        deferred: Time => validation::within(Time(0)..=Time::ms(1_000)),
         /// From the end of a request of high priority to the next.
-        requests_every: Time => allowed::within(Time::us(1)..=Time::ms(10_000)),
+        requests_every: Time => validation::within(Time::us(1)..=Time::ms(10_000)),
         /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
+        warm_up: Time => validation::duration,
         /// What is measured.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
         /// Link rates over which the knee is looked for.
-        knee_rates: Vec<Rate> => allowed::each(0..=10, allowed::rate),
+        knee_rates: Vec<Rate> => validation::each(0..=10, validation::rate),
         /// Budgets over which it is looked for.
-        knee_budgets: Vec<Budget> => allowed::each(0..=40, allowed::any),
+        knee_budgets: Vec<Budget> => validation::each(0..=40, validation::any),
         /// Descriptors of that card's ring.
-        knee_ring: u32 => allowed::card_ring,
+        knee_ring: u32 => validation::card_ring,
         /// Its times from interrupt to interrupt; the figures are of the first.
-        knee_cadences: Vec<Time> where allowed::each(1..=10, allowed::up_to(*knee_duration)),
+        knee_cadences: Vec<Time> where validation::each(1..=10, validation::up_to(*knee_duration)),
         /// What is not measured at the start there.
-        knee_warm_up: Time => allowed::duration,
+        knee_warm_up: Time => validation::duration,
         /// What is measured there.
-        knee_duration: Time => allowed::duration,
+        knee_duration: Time => validation::duration,
         /// Numbers of sockets that an application serves, in place of the rest; none serves none.
-        sockets: Vec<u32> => allowed::each(0..=20, allowed::within(1..=20_000)),
+        sockets: Vec<u32> => validation::each(0..=20, validation::within(1..=20_000)),
         /// Times from one visit of a socket to the next. One that is too short to visit all sockets
         /// is left out.
-        periods: Vec<Time> => allowed::each(0..=20, allowed::within(MIN_PERIOD..=MAX_PERIOD)),
+        periods: Vec<Time> => validation::each(0..=20, validation::within(MIN_PERIOD..=MAX_PERIOD)),
         /// Time for which a visit holds the socket.
-        visit: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        visit: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Socket buffers, in percent of what the socket's share of the link sends in a period.
-        buffer_percents: Vec<u32> => allowed::each(0..=20, allowed::within(1..=10_000)),
+        buffer_percents: Vec<u32> => validation::each(0..=20, validation::within(1..=10_000)),
         /// Packets that the discipline above all sockets holds.
-        backlog_packets: u32 => allowed::within(1..=1_000_000),
+        backlog_packets: u32 => validation::within(1..=1_000_000),
     }
 }
 

@@ -14,19 +14,19 @@ pub struct SoftwareConsumerCase {
     /// Where it runs.
     pub core: ConsumerCore,
     /// Notify the queue is told of completions.
-    pub told: Notify,
+    pub notify: Notify,
 }
 
 impl SoftwareConsumerCase {
     /// Every consumer on every core with every way of telling.
-    pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], told: &[Notify]) -> Vec<Self> {
+    pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], notify: &[Notify]) -> Vec<Self> {
         let mut cases = Vec::new();
         for &consumer in consumers {
             for &core in cores {
-                cases.extend(told.iter().map(|&told| Self {
+                cases.extend(notify.iter().map(|&notify| Self {
                     consumer,
                     core,
-                    told,
+                    notify,
                 }));
             }
         }
@@ -39,9 +39,9 @@ impl fmt::Display for SoftwareConsumerCase {
         let Self {
             consumer,
             core,
-            told,
+            notify,
         } = self;
-        write!(f, "{consumer}, {core} core, told {told}")
+        write!(f, "{consumer}, {core} core, told {notify}")
     }
 }
 

@@ -23,43 +23,43 @@ const ENOUGH: f64 = 0.999;
 settings! {
     SoftwareConsumerSettings, "software-consumer" {
         /// What a packet costs a slow consumer.
-        slow_packet: Time => allowed::within(Time(1)..=MAX_COST),
+        slow_packet: Time => validation::within(Time(1)..=MAX_COST),
         /// What it costs a fast one that shares the sender's core.
-        fast_packet_shared_core: Time => allowed::within(Time(1)..=MAX_COST),
+        fast_packet_shared_core: Time => validation::within(Time(1)..=MAX_COST),
         /// What it costs a fast one on a core of its own.
-        fast_packet_own_core: Time => allowed::within(Time(1)..=MAX_COST),
+        fast_packet_own_core: Time => validation::within(Time(1)..=MAX_COST),
         /// What a packet costs the sender.
-        sender_packet: Time => allowed::within(Time(1)..=MAX_COST),
+        sender_packet: Time => validation::within(Time(1)..=MAX_COST),
         /// From one thread to the other on one core.
-        switch_shared_core: Time => allowed::up_to(MAX_COST),
+        switch_shared_core: Time => validation::up_to(MAX_COST),
         /// From a wake to the first work on two.
-        switch_own_core: Time => allowed::up_to(MAX_COST),
+        switch_own_core: Time => validation::up_to(MAX_COST),
         /// What it costs to wake the other; on two cores only.
-        wake: Time => allowed::up_to(MAX_COST),
+        wake: Time => validation::up_to(MAX_COST),
         /// Slots of the ring.
-        ring: u32 => allowed::within(2..=MAX_RING),
+        ring: u32 => validation::within(2..=MAX_RING),
         /// Packets of a poll at most.
-        poll: u32 => allowed::within(1..=MAX_RING),
+        poll: u32 => validation::within(1..=MAX_RING),
         /// What a packet counts for where a limit counts bytes.
-        size: Size => allowed::within(Size(1)..=Size(65_536)),
+        size: Size => validation::within(Size(1)..=Size(65_536)),
         /// How fast the consumer is.
         #[serde(with = "as_texts")]
-        consumers: Vec<Consumer> => allowed::each(1..=MOST_VALUES, allowed::any),
+        consumers: Vec<Consumer> => validation::each(1..=MOST_VALUES, validation::any),
         /// Where it runs.
         #[serde(with = "as_texts")]
-        cores: Vec<ConsumerCore> => allowed::each(1..=MOST_VALUES, allowed::any),
+        cores: Vec<ConsumerCore> => validation::each(1..=MOST_VALUES, validation::any),
         /// Notify the queue is told of completions.
         #[serde(with = "as_texts")]
-        told: Vec<Notify> => allowed::each(1..=MOST_VALUES, allowed::any),
+        told: Vec<Notify> => validation::each(1..=MOST_VALUES, validation::any),
         /// The limits.
         #[serde(with = "as_texts")]
         limits: Vec<LimitName>,
         /// Mean time from ping to ping.
-        ping: Time => allowed::within(Time(1_000)..=Time(10_000_000_000)),
+        ping: Time => validation::within(Time(1_000)..=Time(10_000_000_000)),
         /// What is not measured at the start of each row.
-        warm_up: Time => allowed::duration,
+        warm_up: Time => validation::duration,
         /// What is measured of each row.
-        duration: Time => allowed::duration,
+        duration: Time => validation::duration,
     }
 }
 
@@ -82,7 +82,7 @@ impl SoftwareConsumerSettings {
             wake_ns: self.wake.0,
             ring: self.ring,
             poll: self.poll,
-            told: case.told,
+            notify: case.notify,
             units: 1,
             ping_ns: self.ping.0,
             seed,

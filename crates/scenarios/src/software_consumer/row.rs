@@ -27,7 +27,7 @@ pub(super) fn row(
         "consumer": case.consumer.to_string(),
         "core": case.core.to_string(),
         "limit": limit.to_string(),
-        "told": case.told.to_string(),
+        "told": case.notify.to_string(),
         "pps": seen.packets_per_s.round(),
         "limit_p50": match limit {
             LimitName::Rule { limit, .. } if limit.is_off() => Value::Null,
@@ -53,12 +53,12 @@ pub(super) fn figures<'a>(
     };
     let (off, dql) = (seen("off"), seen("dql:packets"));
     let figure = |what: &str, published: &[f64], value, unit| {
-        let id = format!("E12, {}, told {}, {what}", case.consumer, case.told);
+        let id = format!("E12, {}, told {}, {what}", case.consumer, case.notify);
         Figure::new(id, published, value, unit, &["switch"])
     };
     // The published pairs of interfaces polled on the sender's core.
     let mut figures = Vec::new();
-    match (case.consumer, case.core, case.told) {
+    match (case.consumer, case.core, case.notify) {
         (Consumer::Slow, ConsumerCore::Shared, Notify::Each) => {
             let ping_ms = |seen: &ConsumerReport| seen.ping_ns.mean() / 1e6;
             figures.extend(off.map(|off| figure("no limit, ping", &[22.0], ping_ms(off), "ms")));

@@ -38,18 +38,18 @@ fn drawn_queue() -> impl Strategy<Value = String> {
         // Headers and gaps of segments are 1,538 of 1,448 bytes.
         let on_wire: u64 = sizes.iter().map(|&bytes: &u64| bytes.max(60) + 90).sum();
         let object_ns = on_wire * 8_000 / rate_mbit / sizes.len() as u64;
-        let cadence_ns = cadence_us * 1_000;
+        let interval_ns = cadence_us * 1_000;
         let pattern = match pattern {
             0 => String::new(),
-            1 => format!(", jitter = \"{}ns\"", cadence_ns / 2),
+            1 => format!(", jitter = \"{}ns\"", interval_ns / 2),
             2 => format!(
                 ", rare_gap = {{ one_in = 100, gap = \"{}ns\" }}",
-                10 * cadence_ns
+                10 * interval_ns
             ),
-            3 => format!(", jitter = \"{}ns\"", cadence_ns / 10),
+            3 => format!(", jitter = \"{}ns\"", interval_ns / 10),
             _ => format!(
                 ", reap = {{ packets = 64, gap = \"{}ns\" }}",
-                cadence_ns / 20
+                interval_ns / 20
             ),
         };
         let (packets, percent) = bursts.unwrap_or((1, 90));
@@ -58,7 +58,9 @@ fn drawn_queue() -> impl Strategy<Value = String> {
         let sent =
             format!("packets = {packets}, every = \"{every_ns}ns\", jitter = \"{object_ns}ns\"");
         let bursts = bursts.map_or(String::new(), |_| format!(", bursts = {{ {sent} }}"));
-        let duration_ns = (4_000 * object_ns).max(200 * cadence_ns).max(10 * every_ns);
+        let duration_ns = (4_000 * object_ns)
+            .max(200 * interval_ns)
+            .max(10 * every_ns);
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let rule = if taut { "taut" } else { "dql" };
         format!(

@@ -38,14 +38,14 @@ fn the_published_limits_come_out() {
     }
 }
 
-fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> SingleQueueConfig {
+fn saturated(rate_bits_per_s: u64, interval_ns: u64, bytes: u32) -> SingleQueueConfig {
     SingleQueueConfig {
         nic: NicConfig {
             rate_bits_per_s,
             framing: Framing::ETHERNET,
             slots: 1 << 16,
             rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(cadence_ns),
+            interrupt: InterruptRule::every(interval_ns),
             finished_at: FinishedAt::End,
             segments_apart: false,
             seed: 1,
@@ -79,18 +79,18 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
             0..=GBIT => (1_514.0, 1_538.0),
             _ => (65_226.0, 45.0 * 1_538.0),
         };
-        for cadence_ns in [10 * US, 100 * US, MS, 10 * MS] {
-            if rate == 400 * GBIT && (100 * US..10 * MS).contains(&cadence_ns) {
+        for interval_ns in [10 * US, 100 * US, MS, 10 * MS] {
+            if rate == 400 * GBIT && (100 * US..10 * MS).contains(&interval_ns) {
                 continue;
             }
-            let mut bench = saturated(rate, cadence_ns, bytes as u32);
+            let mut bench = saturated(rate, interval_ns, bytes as u32);
             // Slow intervals: the measured time holds many of them.
-            bench.end_ns += 10 * cadence_ns;
+            bench.end_ns += 10 * interval_ns;
             let seen = observe(&bench, &Rule::dql()).expect("valid settings");
             let packet_ns = time_bytes * 8e9 / rate as f64;
-            let low = 2.0 * bytes * (cadence_ns as f64 / packet_ns).max(1.0);
+            let low = 2.0 * bytes * (interval_ns as f64 / packet_ns).max(1.0);
             let peak = seen.in_flight_bytes.max as f64 / 1.001;
-            let case = format!("{rate} bit/s, {cadence_ns} ns: {peak}, at least {low}");
+            let case = format!("{rate} bit/s, {interval_ns} ns: {peak}, at least {low}");
             assert!((low * 0.998..=low + 2.0 * bytes).contains(&peak), "{case}");
             assert!(f64::from(seen.limit_bytes) <= low + 2.0 * bytes, "{case}");
             // The wire is counted in whole packets, so one may be missing at the end.

@@ -4,7 +4,7 @@
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split};
 use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 const DURATION_NS: u64 = 2_000_000_000;
 

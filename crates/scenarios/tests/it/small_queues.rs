@@ -84,20 +84,20 @@ fn a_budget_bounds_what_is_below_the_socket_by_its_closed_form() {
         );
         // All of it goes between two interrupts, or the link is full: 64 bytes of a request and its
         // acknowledgements each take 84 or more.
-        let in_a_cadence = (packets * time_bytes(payload)) as f64
+        let per_interval = (packets * time_bytes(payload)) as f64
             / (number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us"));
         let share = number(row, "link_share");
         assert!(
-            share <= in_a_cadence.min(1.0) * 1.001,
-            "{row}: {in_a_cadence}"
+            share <= per_interval.min(1.0) * 1.001,
+            "{row}: {per_interval}"
         );
         assert!(
-            share >= 0.95 * in_a_cadence.min(1.0),
-            "{row}: {in_a_cadence}"
+            share >= 0.95 * per_interval.min(1.0),
+            "{row}: {per_interval}"
         );
         assert_eq!(number(row, "drops"), 0.0, "{row}");
-        let heard_of = number(row, "throttled") - number(row, "deferred");
-        assert!((0.0..=1.0).contains(&heard_of), "{row}");
+        let notified = number(row, "throttled") - number(row, "deferred");
+        assert!((0.0..=1.0).contains(&notified), "{row}");
     }
     assert_eq!(rows, 12, "two rates, with TSO and without, three sizes");
 }
@@ -150,11 +150,11 @@ fn throughput_over_the_budget_bends_where_it_lasts_from_one_interrupt_to_the_nex
         rows += 1;
         let (payload, packets) = closed_form(budget, true);
         let link_bytes = number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us");
-        let in_a_cadence = (packets * time_bytes(payload)) as f64 / link_bytes;
+        let per_interval = (packets * time_bytes(payload)) as f64 / link_bytes;
         let share = number(row, "link_share");
         assert!(
-            share <= in_a_cadence.min(1.0) * 1.01,
-            "{row}: {in_a_cadence}"
+            share <= per_interval.min(1.0) * 1.01,
+            "{row}: {per_interval}"
         );
         // A packet that is under way at the interrupt waits for the next: never more than that one
         // short of the closed form, and above a packet more nothing is.

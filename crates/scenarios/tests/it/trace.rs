@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use crate::support::file_with;
 use proptest::prelude::*;
 use taut_dql::Dql;
-use taut_measure::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
+use taut_measure::trace::{
+    BatchRecord, Event, Head, Line, PacketRecord, ReadError, Recorder, read,
+};
 use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
@@ -259,8 +261,8 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
     }
 }
 
-fn mention() -> impl Strategy<Value = Mention> {
-    (1..=u32::MAX, any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| Mention {
+fn mention() -> impl Strategy<Value = PacketRecord> {
+    (1..=u32::MAX, any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| PacketRecord {
         bytes,
         flow,
         priority,
@@ -277,19 +279,21 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(packet, which)| Event::Drop(packet, DropReason::ALL[which])),
         (any::<u32>(), any::<u32>())
             .prop_map(|(packets, bytes)| Event::Completed(CompletedCounts { packets, bytes })),
-        Just(Event::Refused),
+        Just(Event::Blocked),
         (
             any::<u32>(),
             any::<bool>(),
             any::<u32>(),
             any::<Option<u64>>()
         )
-            .prop_map(|(units, more, refusals, returned_ns)| Event::Round(Told {
-                units,
-                more,
-                refusals,
-                returned_ns,
-            })),
+            .prop_map(
+                |(units, more, times_blocked, sender_returned_ns)| Event::Batch(BatchRecord {
+                    units,
+                    more,
+                    times_blocked,
+                    sender_returned_ns,
+                })
+            ),
         any::<u32>().prop_map(Event::Limit),
         any::<bool>().prop_map(|limit| Event::Stopped(if limit {
             StopReason::Limit

@@ -1,4 +1,4 @@
-//! Traces of a bench, replayed.
+//! Replays of bench traces.
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn config() -> SingleQueueConfig {
     }
 }
 
-/// The trace of a saturated bench, and what a rule had in flight in it.
+/// Returns the trace of a saturated bench, and the bytes in flight of a rule in it.
 fn traced(rule: &Rule) -> (Traffic, u64, u64) {
     traced_of(&config(), rule)
 }
@@ -55,7 +55,7 @@ fn the_rate_of_the_device_is_found() {
 
 #[test]
 fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
-    // An object each 2 us, then one each 1 us, then one each 4 us; another is always in flight.
+    // One object per 2 us, then per 1 us, then per 4 us; another is always in flight.
     let gaps_ns = [2_000, 1_000, 4_000].map(|gap_ns| [gap_ns; 1_100]);
     let mut text = format!("{}\nrow\ta\tdql\n0\tsent\t1000\t0\t0\n", head());
     let mut at_ns = 0;
@@ -67,7 +67,7 @@ fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
     assert_eq!(traffic.rate_bits_per_s, 8_000_000_000);
 }
 
-/// Open-loop, and yet the same bytes: the sender of the bench is always there.
+/// The replay is open-loop, but the sender of the bench is saturating.
 #[test]
 fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
     let (traffic, ..) = traced(&Rule::dql());
@@ -91,7 +91,7 @@ fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
     }
 }
 
-/// Mean bytes in flight where a rule was run, and where that trace is replayed under it.
+/// Returns the mean bytes in flight of a run under a rule, and of the replay of its trace.
 fn there_and_here(config: &SingleQueueConfig, rule: &Rule) -> (u64, u64) {
     let (traffic, _, mean) = traced_of(config, rule);
     assert!(mean.abs_diff(traffic.in_flight_mean_bytes) * 100 <= mean);
@@ -112,9 +112,9 @@ fn where_nobody_asked_the_device_for_long_nobody_does_here() {
     assert!(there.abs_diff(here) * 100 <= there * 15, "{there}, {here}");
 }
 
-/// There are no rounds while a long object is sent: nothing was finished, and nobody was late. Less
-/// exact than with short ones: headers of segments are not in a trace, and rounds follow what is
-/// finished.
+/// There are no batches while a long object is sent: nothing was finished, and the poll was not
+/// late. Less exact than with short objects: the trace lacks the segment headers, and batches
+/// follow completions.
 #[test]
 fn where_nothing_was_finished_for_long_nobody_was_late() {
     let mut long = config();
@@ -162,7 +162,7 @@ fn a_sampled_trace_is_refused() {
     assert!(matches!(read(&bytes[..]), Err(TrafficError::Sampled)));
 }
 
-/// One of the events that a replay takes from a trace.
+/// An event that a replay reads from a trace.
 fn event() -> impl Strategy<Value = String> {
     let bytes = 1u32..70_000;
     prop_oneof![
@@ -177,7 +177,7 @@ fn event() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Time 0 and the last that there is are drawn often: their sums are what overflows.
+/// Time 0 and the maximum are frequent, because their sums overflow.
 fn wild_ns() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), 0u64..2_000_000]
 }

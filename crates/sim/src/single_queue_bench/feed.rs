@@ -1,20 +1,20 @@
-//! What a bench's sender does next.
+//! Schedules the actions of a bench's sender.
 
 use super::{Cost, SingleQueueConfig, TrafficSource};
 use crate::NEVER_NS;
 use crate::rng::Rng;
 
-/// The sender's clockwork.
+/// The schedule of the sender.
 pub(super) struct Feed {
     pub(super) source: TrafficSource,
     pub(super) cost: Cost,
-    /// When the sender next does something by itself,
+    /// Time of the sender's next own action, in ns.
     pub(super) next_ns: u64,
-    /// and when the packet that is being made is ready.
+    /// Time at which the packet that is being prepared is ready, in ns.
     pub(super) made_ns: u64,
-    /// Packets that are wanted and not made.
+    /// Packets that are requested and not yet prepared.
     pub(super) wanted: u64,
-    /// A packet was wanted and there was no room for it in the discipline.
+    /// The sender waits for room in the discipline.
     pub(super) asleep: bool,
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
@@ -34,14 +34,14 @@ impl Feed {
             asleep: false,
             failed_sends: 0,
             wakeups: 0,
-            // Not the sequence that the NIC draws its periods from.
+            // A different random sequence than that of the NIC.
             rng: Rng::new(!config.nic.seed),
             object_bytes: config.object_bytes.clone(),
             next_object: 0,
         }
     }
 
-    /// Size of the next object, in bytes.
+    /// Returns the size of the next object, in bytes.
     pub(super) fn next_bytes(&mut self) -> u32 {
         let bytes = self.object_bytes[self.next_object];
         self.next_object = (self.next_object + 1) % self.object_bytes.len();
@@ -53,7 +53,7 @@ impl Feed {
         self.source == TrafficSource::Saturating
     }
 
-    /// The start of the next burst.
+    /// Returns the start of the next burst, in ns.
     pub(super) fn next_burst_ns(&mut self, now_ns: u64) -> u64 {
         match self.source {
             TrafficSource::Saturating | TrafficSource::Blind(_) => NEVER_NS,

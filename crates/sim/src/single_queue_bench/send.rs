@@ -1,4 +1,4 @@
-//! What a bench's sender does.
+//! Actions of a bench's sender.
 
 use taut_path::{Packet, Probe};
 
@@ -6,10 +6,10 @@ use super::run::{BenchTestbed, QUEUE, SingleQueueBench};
 use super::{TrafficSource, WhenFull, object};
 use crate::NEVER_NS;
 use crate::queue::QueueFault;
-use crate::source::Refused;
+use crate::source::BlockedAction;
 
 impl<T: Probe> SingleQueueBench<'_, T> {
-    /// Sends what there is, and has more made.
+    /// Sends the ready packets, and starts to prepare further ones.
     pub(super) fn send(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating() {
             self.run_queue(bed, now_ns)?;
@@ -26,7 +26,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    /// Returns whether it sent all that waited.
+    /// Runs the queue. Returns `true` if the whole backlog was sent.
     fn run_queue(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<bool, QueueFault> {
         let stop = self.queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, QUEUE, now_ns)
@@ -46,8 +46,8 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         object(self.frames, self.feed.next_bytes())
     }
 
-    /// Has the core make the next packet, if one is wanted, there is a place for it and none is
-    /// being made.
+    /// Starts to prepare the next packet if one is requested, the discipline has room, and the core
+    /// prepares no other.
     fn make_next(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         let wanted = self.feed.wanted > 0 || self.feed.is_saturating();
         if !wanted || self.feed.made_ns != NEVER_NS {
@@ -99,7 +99,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    /// One call of a blind sender, or all calls of one instant if they cost nothing.
+    /// Makes one call of a blind sender, or all calls of one instant if they cost nothing.
     fn on_blind(
         &mut self,
         bed: &mut BenchTestbed,
@@ -123,18 +123,18 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     fn on_refused(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
-        match when_full.refused(now_ns) {
-            Refused::SleepUntil(at_ns) => {
+        match when_full.on_blocked(now_ns) {
+            BlockedAction::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.wakeups += 1;
                 self.feed.next_ns = at_ns;
             }
-            Refused::Spin(cost_ns) => {
+            BlockedAction::Spin(cost_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.next_ns = bed.core.work(now_ns, cost_ns);
             }
-            Refused::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
-            Refused::Wait => self.feed.next_ns = now_ns.saturating_add(1),
+            BlockedAction::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
+            BlockedAction::Wait => self.feed.next_ns = now_ns.saturating_add(1),
         }
     }
 }

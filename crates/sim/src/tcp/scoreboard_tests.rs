@@ -1,4 +1,4 @@
-//! The scoreboard in ranges against RFC 6675 read aloud, byte by byte.
+//! Compares the scoreboard in ranges with a literal implementation of RFC 6675, byte by byte.
 
 use proptest::prelude::*;
 

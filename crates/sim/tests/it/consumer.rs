@@ -7,7 +7,7 @@ use taut_sim::consumer::{
 
 const MS: u64 = 1_000_000;
 
-fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig {
+fn config(core: ConsumerCore, consumer_ns: u64, notify: Notify) -> ConsumerConfig {
     ConsumerConfig {
         core,
         consumer_ns,
@@ -16,7 +16,7 @@ fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig 
         wake_ns: 300,
         ring: 256,
         poll: 64,
-        told,
+        notify,
         units: 1,
         ping_ns: MS,
         seed: 1,
@@ -28,7 +28,7 @@ fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig 
 fn run(config: &ConsumerConfig, limit: &str) -> ConsumerReport {
     let limit: AnyLimit = limit.parse().expect("a limit");
     let seen = observe(config, limit).expect("a run");
-    assert!(seen.queued >= seen.finished && seen.finished >= seen.told);
+    assert!(seen.queued >= seen.finished && seen.finished >= seen.reported);
     let in_ring = seen.queued - seen.finished;
     assert!(in_ring <= u64::from(config.ring), "{in_ring}");
     seen
@@ -43,8 +43,8 @@ fn shared_rounds(config: &ConsumerConfig, packets: f64) -> f64 {
 #[test]
 fn on_a_shared_core_only_the_switches_are_lost() {
     for consumer_ns in [800, 100_000] {
-        for told in [Notify::Each, Notify::Poll] {
-            let config = config(ConsumerCore::Shared, consumer_ns, told);
+        for notify in [Notify::Each, Notify::Poll] {
+            let config = config(ConsumerCore::Shared, consumer_ns, notify);
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
                 let seen = run(&config, limit);
@@ -52,7 +52,7 @@ fn on_a_shared_core_only_the_switches_are_lost() {
                 let off = seen.packets_per_s / expected - 1.0;
                 assert!(
                     off.abs() < 1e-6,
-                    "{consumer_ns} ns, {told:?}, {limit}: {off}"
+                    "{consumer_ns} ns, {notify:?}, {limit}: {off}"
                 );
             }
         }

@@ -20,7 +20,7 @@ fn average(make: impl Fn(u32) -> Packet) -> f64 {
         let packet = make(frame);
         let slots = ring.take(&packet);
         taken += u64::from(slots);
-        ring.give_back(slots);
+        ring.release(slots);
         drop(packet.into_frame());
     }
     taken as f64 / f64::from(PACKETS)
@@ -39,7 +39,7 @@ fn full_ring_bytes(make: impl Fn(u32) -> Packet) -> f64 {
             used += ring.take(&packet);
             drop(packet.into_frame());
         }
-        ring.give_back(used);
+        ring.release(used);
     }
     total as f64 / f64::from(FILLINGS)
 }
@@ -114,7 +114,7 @@ proptest! {
                 let mut packet = packet(0, bytes);
                 packet.segmentation = Segmentation::new(u16::MAX, 1).filter(|_| segmented);
                 while ring.slots_free() < ring.slots_of_largest() {
-                    ring.give_back(held.pop_front().expect("something is in the ring"));
+                    ring.release(held.pop_front().expect("something is in the ring"));
                 }
                 let slots = ring.take(&packet);
                 drop(packet.into_frame());

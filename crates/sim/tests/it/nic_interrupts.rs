@@ -218,7 +218,7 @@ fn what_a_poll_left_over_still_interrupts() {
     while nic.packets_to_send() > 0 {
         nic.advance(u64::MAX);
     }
-    // One was told of at once; a poll takes it and three of the other five.
+    // One was events of at once; a poll takes it and three of the other five.
     let Ok(more) = nic.reap(6 * FRAME_NS, 4, &mut |packet| freed.freed(packet));
     assert!(more);
     let at_ns = FRAME_NS + 1_000_000;
@@ -426,16 +426,16 @@ fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
 }
 
 /// What a NIC does: when, and whether it interrupts.
-type Told = Vec<(u64, bool)>;
+type Events = Vec<(u64, bool)>;
 
 /// Submits `bursts`, one each 20 us, and reaps up to `budget` packets at each interrupt.
-fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
     let mut nic = EmulatedNic::new(config).expect("the settings are valid");
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let mut until = |nic: &mut EmulatedNic, until_ns| {
         while let Some((at_ns, event)) = nic.advance(until_ns) {
             let interrupts = event == NicEvent::Interrupt;
-            told.push((at_ns, interrupts));
+            events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = nic.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
             }
@@ -447,14 +447,14 @@ fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireC
     }
     until(&mut nic, u64::MAX);
     let counters = nic.counters();
-    (told, counters)
+    (events, counters)
 }
 
 /// The same with the one ring of a NIC that could have several.
-fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
     let (nic, mut rings) = MultiNic::new(config, 1).expect("the settings are valid");
     let ring = &mut rings[0];
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let mut until = |ring: &mut RingOf, until_ns| {
         let is_due = || {
             nic.borrow()
@@ -465,7 +465,7 @@ fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told
             && let Some((at_ns, event)) = { nic.borrow_mut().advance(until_ns) }
         {
             let interrupts = event == MultiEvent::Interrupt(0);
-            told.push((at_ns, interrupts));
+            events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = ring.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
             }
@@ -477,7 +477,7 @@ fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told
     }
     until(ring, u64::MAX);
     let counters = nic.borrow().counters(0);
-    (told, counters)
+    (events, counters)
 }
 
 fn submit_all(ring: &mut impl TxRing<Error = Infallible>, sizes: &[u32], now_ns: u64) {

@@ -175,7 +175,7 @@ fn the_counters_are_those_of_the_wire() {
     assert_eq!((wire.interrupts, interrupts), (2, 2));
 }
 
-/// Every frame event of one packet: when it is told, when it ends, and whether it is the last.
+/// Every frame event of one packet: when it is events, when it ends, and whether it is the last.
 fn frames_of_one(
     packet: Packet,
     finished_at: FinishedAt,
@@ -194,15 +194,15 @@ fn frames_of_one(
     .expect("the settings are valid");
     nic.submit(packet, 0).expect("it takes every packet");
     let Ok(()) = nic.kick(0);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     while let Some((at_ns, event)) = nic.advance(u64::MAX) {
         if let NicEvent::Frame(frame) = event {
-            assert_eq!(frame.index as usize, told.len());
-            told.push((at_ns, frame.ends_ns, frame.last));
+            assert_eq!(frame.index as usize, events.len());
+            events.push((at_ns, frame.ends_ns, frame.last));
         }
     }
     assert_eq!(nic.counters().packets, 1);
-    told
+    events
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn the_limits_timer_asks_no_device() {
     pattern.warm_ns = 0;
     pattern.end_ns = 3_900_000;
     let detail = Detail {
-        cadence_ns: 1_800_000,
+        coalesce_ns: 1_800_000,
         ..Detail::FULL
     };
     let seen = observe(&pattern, Fixed::bytes(3_000), detail).expect("runs");

@@ -189,7 +189,7 @@ fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_wi
     long.end_ns = 86_400_000_000_001;
     assert!(refuses(run(&long), "end_ns"));
     let blind = Detail {
-        course: false,
+        time_series: false,
         ..Detail::FULL
     };
     let run =
@@ -211,7 +211,7 @@ fn polled() -> ConsumerConfig {
         wake_ns: 300,
         ring: 4,
         poll: 2,
-        told: Notify::Each,
+        notify: Notify::Each,
         units: 1,
         ping_ns: 0,
         seed: 1,
@@ -233,7 +233,7 @@ fn a_consumer_that_would_never_end_is_refused() {
     refused("sender_ns", &|it| it.sender_ns = 0);
     refused("switch_ns", &|it| it.switch_ns = u64::MAX);
     refused("wake_ns", &|it| it.wake_ns = u64::MAX);
-    refused("told", &|it| it.told = Notify::After(u64::MAX));
+    refused("notify", &|it| it.notify = Notify::After(u64::MAX));
     refused("ring", &|it| it.ring = 0);
     refused("poll", &|it| it.poll = 0);
     refused("units", &|it| it.units = MAX_OBJECT + 1);
@@ -251,7 +251,7 @@ fn a_consumer_with_the_longest_costs_ends() {
             switch_ns: hour_ns,
             wake_ns: hour_ns,
             ring: 2,
-            told: Notify::After(hour_ns),
+            notify: Notify::After(hour_ns),
             end_ns: u64::MAX / 2,
             ..polled()
         };

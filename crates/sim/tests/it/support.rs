@@ -88,7 +88,7 @@ impl Saturated {
     pub fn new(rule: &Rule, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
-            cadence_ns: rule.cadence_ns,
+            cadence_ns: rule.coalesce_ns,
             // What is held are whole super-packets.
             split: taut_path::Split::Off,
             ..QueueConfig::default()

@@ -14,14 +14,14 @@ struct Log(Vec<(u64, String)>);
 impl Probe for Log {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         // Which queue of the process it is differs from world to world.
-        let told = match event {
+        let text = match event {
             Event::Enqueued(packet) => format!("in {} {}", packet.flow, packet.wire_bytes()),
             Event::Sent(packet) => format!("out {} {}", packet.flow, packet.wire_bytes()),
             Event::Completed(done) => format!("{done:?}"),
             Event::Dropped(_, reason) => format!("{reason:?}"),
             _ => return,
         };
-        self.0.push((now_ns, told));
+        self.0.push((now_ns, text));
     }
 }
 

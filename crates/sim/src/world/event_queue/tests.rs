@@ -15,7 +15,7 @@ fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
         order.push(event);
     }
     assert_eq!(order, "abcde");
-    assert_eq!(event_queue.not_before_ns(), NEVER_NS);
+    assert_eq!(event_queue.lower_bound_ns(), NEVER_NS);
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn what_moved_on_before_its_bucket_is_due_is_due_then() {
     for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
         event_queue.schedule(0, at_ns, event);
     }
-    let start_ns = event_queue.not_before_ns();
+    let start_ns = event_queue.lower_bound_ns();
     assert!(start_ns <= of(3));
     let announced = std::cell::RefCell::new(String::new());
     event_queue.open_buckets(
@@ -59,7 +59,7 @@ fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
         &mut (),
         |(), _| {},
         |(), event, at_ns, end_ns| {
-            assert!(at_ns < end_ns, "{event} is of another bucket");
+            assert!(at_ns < end_ns, "{event} is in another bucket");
             None
         },
     );
@@ -75,7 +75,7 @@ fn however_far_ahead_an_event_is_its_time_and_number_decide() {
     let mut due = Vec::new();
     let mut taken = Vec::new();
     let mut now_ns = 0;
-    // From one nanosecond to some minutes ahead, many of them at the same time.
+    // From one nanosecond to some minutes in the future, many of them simultaneous.
     let mut random = 1_u64;
     for number in 0..20_000_u64 {
         random = random
@@ -88,13 +88,13 @@ fn however_far_ahead_an_event_is_its_time_and_number_decide() {
         if number % 3 == 0
             && let Some(next) = event_queue.next(now_ns + (1 << 20))
         {
-            assert!(event_queue.not_before_ns() >= next.0);
+            assert!(event_queue.lower_bound_ns() >= next.0);
             now_ns = next.0;
             taken.push(next);
         }
     }
-    while event_queue.not_before_ns() != NEVER_NS {
-        taken.extend(event_queue.next(event_queue.not_before_ns()));
+    while event_queue.lower_bound_ns() != NEVER_NS {
+        taken.extend(event_queue.next(event_queue.lower_bound_ns()));
     }
     due.sort_unstable();
     assert_eq!(taken, due);
@@ -107,7 +107,7 @@ fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
     event_queue.schedule(0, start_ns, 1);
     event_queue.schedule(0, start_ns, 2);
     assert_eq!(event_queue.next(start_ns - 1), None);
-    assert_eq!(event_queue.not_before_ns(), start_ns);
+    assert_eq!(event_queue.lower_bound_ns(), start_ns);
     assert_eq!(event_queue.next(start_ns), Some((start_ns, 1)));
     assert_eq!(event_queue.next(start_ns), Some((start_ns, 2)));
 }

@@ -9,27 +9,27 @@ use super::{Event, Recorder};
 
 /// Events of a block of memory: few pages, so that a new block is allocated quickly. A single block
 /// that grows would be copied from time to time, for tens of milliseconds.
-const PIECE_EVENTS: usize = 2048;
+const CHUNK_EVENTS: usize = 2048;
 
 /// The probe that keeps what a live queue did, for a [`Recorder`] afterwards.
 #[derive(Debug)]
-pub struct Tape {
+pub struct Recording {
     start_ns: u64,
     /// In order of time, with the time since the start, in ns.
-    pieces: Vec<Vec<(u64, Event)>>,
+    chunks: Vec<Vec<(u64, Event)>>,
     /// Events that may still be kept, by both halves of a queue together.
     left_events: Arc<AtomicUsize>,
     /// Events that came when it was full.
     lost_events: u64,
 }
 
-impl Tape {
-    /// Keeps at most `most_events`, with their times since `start_ns`.
-    pub fn new(start_ns: u64, most_events: usize) -> Self {
+impl Recording {
+    /// Keeps at most `max_events`, with their times since `start_ns`.
+    pub fn new(start_ns: u64, max_events: usize) -> Self {
         Self {
             start_ns,
-            pieces: Vec::new(),
-            left_events: Arc::new(AtomicUsize::new(most_events)),
+            chunks: Vec::new(),
+            left_events: Arc::new(AtomicUsize::new(max_events)),
             lost_events: 0,
         }
     }
@@ -44,7 +44,7 @@ impl Tape {
 
     /// Events that it keeps.
     pub fn events(&self) -> usize {
-        self.pieces.iter().map(Vec::len).sum()
+        self.chunks.iter().map(Vec::len).sum()
     }
 
     /// Events that it could not keep: if there are any, it is not a whole trace.
@@ -55,17 +55,17 @@ impl Tape {
     /// What both halves of a queue did. Of one time, `self` comes first.
     pub fn merge(&mut self, other: Self) {
         self.lost_events += other.lost_events;
-        let pieces = std::mem::take(&mut self.pieces);
-        let mut all: Vec<_> = pieces.into_iter().chain(other.pieces).flatten().collect();
+        let chunks = std::mem::take(&mut self.chunks);
+        let mut all: Vec<_> = chunks.into_iter().chain(other.chunks).flatten().collect();
         // Two runs that are in order already: it is stable, and quick.
         all.sort_by_key(|&(at_ns, _)| at_ns);
-        self.pieces = vec![all];
+        self.chunks = vec![all];
     }
 
     /// Adds a row with its events to a trace.
     pub fn write(&self, name: &str, limit: &str, recorder: &mut Recorder<'_>) {
         recorder.row(name, limit);
-        for &(at_ns, event) in self.pieces.iter().flatten() {
+        for &(at_ns, event) in self.chunks.iter().flatten() {
             recorder.event(at_ns, event);
         }
     }
@@ -77,27 +77,27 @@ impl Tape {
             self.lost_events += 1;
             return;
         }
-        match self.pieces.last_mut() {
-            Some(piece) if piece.len() < piece.capacity() => piece.push((at_ns, event)),
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < chunk.capacity() => chunk.push((at_ns, event)),
             _ => {
-                let mut piece = Vec::with_capacity(PIECE_EVENTS);
-                piece.push((at_ns, event));
-                self.pieces.push(piece);
+                let mut chunk = Vec::with_capacity(CHUNK_EVENTS);
+                chunk.push((at_ns, event));
+                self.chunks.push(chunk);
             }
         }
     }
 }
 
-impl Probe for Tape {
+impl Probe for Recording {
     #[inline]
     fn event(&mut self, now_ns: u64, event: taut_path::Event<'_>) {
         let start_ns = self.start_ns;
         let since_ns = |at_ns: u64| at_ns.saturating_sub(start_ns);
         let event = match Event::of(event) {
             None => return,
-            Some(Event::Round(mut told)) => {
-                told.returned_ns = told.returned_ns.map(since_ns);
-                Event::Round(told)
+            Some(Event::Batch(mut batch)) => {
+                batch.sender_returned_ns = batch.sender_returned_ns.map(since_ns);
+                Event::Batch(batch)
             }
             Some(event) => event,
         };
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_halves_of_a_queue_share_what_may_be_kept() {
-        let mut sender = Tape::new(0, 10);
+        let mut sender = Recording::new(0, 10);
         let mut completer = sender.divide();
         for at_ns in 0..9 {
             sender.event(at_ns, taut_path::Event::Limit(1));

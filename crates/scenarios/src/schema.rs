@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 /// The settings of a scenario: what `settings!` writes.
 ///
 /// Its file states every one of them, and is the default of each.
-pub trait Stated: DeserializeOwned + Serialize + Send + Sync + 'static {
+pub trait Schema: DeserializeOwned + Serialize + Send + Sync + 'static {
     /// The scenario's name, which is also its file's first key.
     const NAME: &'static str;
     /// Its file, a TOML text.
@@ -40,7 +40,7 @@ pub(crate) use file;
 
 /// The settings of a scenario, a struct, and what is allowed of each: `key: Kind => rule`, or `key:
 /// Kind where rule` for a rule that needs other settings (by reference, under their names), which
-/// is looked at after the rest. A rule is a function of key and value; see [`crate::allowed`].
+/// is looked at after the rest. A rule is a function of key and value; see [`crate::validation`].
 macro_rules! settings {
     ($type:ident, $name:literal {
         $($(#[$about:meta])* $key:ident: $kind:ty $(where $late:expr)? $(=> $rule:expr)?,)*
@@ -57,9 +57,9 @@ macro_rules! settings {
             $($(#[$about])* pub $key: $kind,)*
         }
 
-        impl $crate::stated::Stated for $type {
+        impl $crate::schema::Schema for $type {
             const NAME: &'static str = $name;
-            const FILE: &'static str = $crate::stated::file!($name);
+            const FILE: &'static str = $crate::schema::file!($name);
 
             #[allow(unused_variables, reason = "few rules need other settings")]
             fn validate(&self) -> Result<(), String> {

@@ -7,7 +7,7 @@ const LEARNS_NS: u64 = 1_000_000_000;
 
 /// When a promise was broken most, or kept least.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Broken {
+pub(super) struct Overrun {
     /// What was lost since the start over what may be.
     pub over_allowed: f64,
     /// When, in s.
@@ -16,10 +16,10 @@ pub(super) struct Broken {
 
 /// The worst moment of the mean over all seeds, of a promise to use so much; nothing if nothing was
 /// seen.
-pub(super) fn most_broken<'l>(
+pub(super) fn largest_overrun<'l>(
     seeds: impl Iterator<Item = &'l Losses>,
     promise: f64,
-) -> Option<Broken> {
+) -> Option<Overrun> {
     let mut sums: Vec<(u64, u64)> = Vec::new();
     for losses in seeds {
         let totals: Vec<_> = losses.totals_ns().collect();
@@ -37,7 +37,7 @@ pub(super) fn most_broken<'l>(
         .iter()
         .enumerate()
         .skip((LEARNS_NS / LOSS_STEP_NS) as usize - 1);
-    let broken = later.map(|(step, &(dry_ns, wanted_ns))| Broken {
+    let broken = later.map(|(step, &(dry_ns, wanted_ns))| Overrun {
         over_allowed: dry_ns as f64 / ((1.0 - promise) * wanted_ns.max(1) as f64),
         at_s: ((step as u64 + 1) * LOSS_STEP_NS) as f64 / 1e9,
     });

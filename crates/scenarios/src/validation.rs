@@ -10,7 +10,7 @@ use taut_sim::nic::DescriptorRule;
 use taut_path::units::{Rate, Size, Time};
 
 /// What a rule says; an error is the text for the user.
-pub type Verdict = Result<(), String>;
+pub type Validation = Result<(), String>;
 
 /// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.
 const MAX_RATE: Rate = Rate(400_000_000_000);
@@ -47,7 +47,7 @@ const MOST_LIMITS: usize = 20;
 ///
 /// # Errors
 /// Names it and what is allowed.
-pub fn check<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) -> Verdict {
+pub fn check<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) -> Validation {
     if (&least..=&most).contains(&&value) {
         return Ok(());
     }
@@ -55,20 +55,22 @@ pub fn check<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) ->
 }
 
 /// A value within a range.
-pub fn within<T: PartialOrd + Display>(range: RangeInclusive<T>) -> impl Fn(&str, &T) -> Verdict {
+pub fn within<T: PartialOrd + Display>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str, &T) -> Validation {
     move |key, value| check(key, value, range.start(), range.end())
 }
 
 /// A time that must come round within another.
-pub(crate) fn up_to(most: Time) -> impl Fn(&str, &Time) -> Verdict {
+pub(crate) fn up_to(most: Time) -> impl Fn(&str, &Time) -> Validation {
     within(Time(0)..=most)
 }
 
 /// A list of so many values, each of which `one` allows.
 pub(crate) fn each<T>(
     number: RangeInclusive<usize>,
-    one: impl Fn(&str, &T) -> Verdict,
-) -> impl Fn(&str, &[T]) -> Verdict {
+    one: impl Fn(&str, &T) -> Validation,
+) -> impl Fn(&str, &[T]) -> Validation {
     move |key, values| {
         within(number.clone())(&format!("{key}, their number"), &values.len())?;
         values.iter().try_for_each(|value| one(key, value))
@@ -79,7 +81,7 @@ pub(crate) fn each<T>(
 pub fn each_once<T: PartialEq + Display>(
     number: RangeInclusive<usize>,
     what: &str,
-) -> impl Fn(&str, &[T]) -> Verdict {
+) -> impl Fn(&str, &[T]) -> Validation {
     move |key, values| {
         for (at, value) in values.iter().enumerate() {
             if values[..at].contains(value) {
@@ -94,39 +96,39 @@ pub fn each_once<T: PartialEq + Display>(
 }
 
 /// Whatever could be read.
-pub(crate) fn any<T>(_key: &str, _value: &T) -> Verdict {
+pub(crate) fn any<T>(_key: &str, _value: &T) -> Validation {
     Ok(())
 }
 
 /// A link rate.
-pub(crate) fn rate(key: &str, rate: &Rate) -> Verdict {
+pub(crate) fn rate(key: &str, rate: &Rate) -> Validation {
     within(Rate(1)..=MAX_RATE)(key, rate)
 }
 
 /// Descriptors of a ring.
-pub(crate) fn ring(key: &str, ring: &u32) -> Verdict {
+pub(crate) fn ring(key: &str, ring: &u32) -> Validation {
     within(2..=MAX_RING)(key, ring)
 }
 
 /// Those of the card of the published experiments: it must have room for its largest packet before
 /// a queue starts again.
-pub(crate) fn card_ring(key: &str, slots: &u32) -> Verdict {
+pub(crate) fn card_ring(key: &str, slots: &u32) -> Validation {
     ring(key, slots)?;
     within(DescriptorRule::E1000.restart_slots(*slots)..=u32::MAX)(key, slots)
 }
 
 /// Bytes of an object.
-pub(crate) fn size(key: &str, size: &Size) -> Verdict {
+pub(crate) fn size(key: &str, size: &Size) -> Validation {
     within(Size(1)..=MAX_OBJECT)(key, size)
 }
 
 /// Time that is run.
-pub(crate) fn duration(key: &str, duration: &Time) -> Verdict {
+pub(crate) fn duration(key: &str, duration: &Time) -> Validation {
     within(Time(1)..=MAX_DURATION)(key, duration)
 }
 
 /// At least so many limits, each a row of its own.
-pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Verdict {
+pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
     each_once(least..=MOST_LIMITS, "limit")
 }
 
@@ -135,6 +137,6 @@ pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Verdict {
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn splits(key: &str, splits: &[Split]) -> Verdict {
+pub fn splits(key: &str, splits: &[Split]) -> Validation {
     each_once(1..=MOST_LIMITS, "way")(key, splits)
 }

@@ -8,7 +8,7 @@ use taut_sim::completion_trace::{self, CompletionTrace, Detail, TraceReport};
 use taut_sim::single_queue_bench::Rule;
 
 /// Something that a rule can be run on.
-pub(super) trait Ground {
+pub(super) trait Workload {
     /// Runs it with `rule`.
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError>;
 
@@ -31,10 +31,10 @@ pub(super) trait Ground {
     fn end_ns(&self) -> u64;
 }
 
-impl Ground for CompletionTrace {
+impl Workload for CompletionTrace {
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let detail = Detail {
-            cadence_ns: rule.cadence_ns,
+            coalesce_ns: rule.coalesce_ns,
             ..Detail::FULL
         };
         Ok(completion_trace::observe(self, rule.limit.clone(), detail)?)

@@ -1,18 +1,18 @@
 //! The least fixed budget that is enough.
 
 use crate::error::ScenarioError;
-use taut_sim::least::least_above;
+use taut_sim::bisection::smallest_above;
 
 /// The part of the link's time that a budget must let the queues use to be enough.
 const ENOUGH: f64 = 0.999;
 
 /// The least fixed budget that is enough, and what was in flight with it on average.
-pub struct Least {
+pub struct SmallestBudget {
     pub(super) bytes: Option<u32>,
     pub(super) mean_bytes: f64,
 }
 
-impl Least {
+impl SmallestBudget {
     /// In steps, to the first that is not below `most_bytes`: a larger budget never wastes more.
     /// `with` says of a budget which part of the link's time the queues use, and what is in flight
     /// on average.
@@ -23,7 +23,7 @@ impl Least {
     ) -> Result<Self, ScenarioError> {
         let most = most_bytes / step_bytes + 1;
         let mut mean_bytes = 0.0;
-        let steps = least_above(0, most + 1, 1, |steps| {
+        let steps = smallest_above(0, most + 1, 1, |steps| {
             let (utilisation, in_flight_bytes) = with(steps * step_bytes)?;
             let is_enough = utilisation >= ENOUGH;
             if is_enough {

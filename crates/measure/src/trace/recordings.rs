@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-use super::tape::Tape;
+use super::recording::Recording;
 use super::write::Recorder;
 use super::{Head, LINE_BYTES};
 
 /// Keeps the events of each row of a live run. All rows together keep at most a number of bytes.
 #[derive(Debug)]
-pub struct Tapes {
-    rows: Vec<(String, String, Tape)>,
+pub struct Recordings {
+    rows: Vec<(String, String, Recording)>,
     /// `None` if no trace is wanted.
     left_events: Option<usize>,
     is_whole: bool,
 }
 
-impl Tapes {
+impl Recordings {
     /// Creates a set that keeps about `max_bytes` of a trace, or nothing if that is `None`.
     pub fn new(max_bytes: Option<u64>) -> Self {
         let max_events = |bytes| usize::try_from(bytes / LINE_BYTES).unwrap_or(usize::MAX);
@@ -32,13 +32,14 @@ impl Tapes {
     }
 
     /// Keeps the events of a row.
-    pub fn push(&mut self, name: &str, limit: &str, tape: Option<Tape>) {
-        let (Some(left), Some(tape)) = (&mut self.left_events, tape) else {
+    pub fn push(&mut self, name: &str, limit: &str, recording: Option<Recording>) {
+        let (Some(left), Some(recording)) = (&mut self.left_events, recording) else {
             return;
         };
-        *left = left.saturating_sub(tape.events());
-        self.is_whole &= tape.lost_events() == 0;
-        self.rows.push((name.to_owned(), limit.to_owned(), tape));
+        *left = left.saturating_sub(recording.events());
+        self.is_whole &= recording.lost_events() == 0;
+        self.rows
+            .push((name.to_owned(), limit.to_owned(), recording));
     }
 
     /// Returns `true` if no row was kept.
@@ -57,8 +58,8 @@ impl Tapes {
     /// The first error of `out`.
     pub fn write(&self, head: &Head, out: &mut dyn Write) -> io::Result<u64> {
         let mut recorder = Recorder::new(out, head);
-        for (name, limit, tape) in &self.rows {
-            tape.write(name, limit, &mut recorder);
+        for (name, limit, recording) in &self.rows {
+            recording.write(name, limit, &mut recorder);
         }
         recorder.finish()
     }

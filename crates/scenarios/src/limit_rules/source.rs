@@ -1,7 +1,7 @@
 //! What is compared on: files, patterns of the table, and a load.
 
-use super::ground::Ground;
 use super::tcp_load::{self, TcpLoad};
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
@@ -21,7 +21,7 @@ pub(super) fn find(name: &str) -> Option<&'static str> {
 
 /// A pattern, or how to make it from a seed.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
+pub enum WorkloadSource {
     /// From a file.
     File(Box<CompletionTrace>),
     /// By name.
@@ -30,7 +30,7 @@ pub enum Subject {
     Tcp(Times),
 }
 
-impl Subject {
+impl WorkloadSource {
     /// What is called so in the table.
     pub(super) fn named(name: &'static str, times: Times) -> Self {
         match name {
@@ -49,7 +49,7 @@ impl Subject {
     }
 
     /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
-    pub(super) fn ground(&self, seed: u64) -> Result<Box<dyn Ground>, ScenarioError> {
+    pub(super) fn workload(&self, seed: u64) -> Result<Box<dyn Workload>, ScenarioError> {
         let pattern = match self {
             Self::Tcp(times) => return Ok(Box::new(TcpLoad::new(seed, *times)?)),
             Self::File(pattern) => (**pattern).clone(),
