@@ -1,15 +1,15 @@
-//! An axis of a chart: its range, its ticks, and where a value stands on it.
+//! An axis of a chart: its range, its ticks, and the positions of values.
 
 use crate::number::{short, time};
 
-/// About so many steps on a linear axis.
+/// Approximate number of steps on a linear axis.
 const STEPS: f64 = 5.0;
 
-/// Up to this number of decades, a logarithmic axis has ticks at 1, 2 and 5; with more decades they
-/// would touch each other on a phone.
+/// Up to this number of decades, a logarithmic axis has ticks at 1, 2 and 5. With more decades they
+/// would overlap on a phone.
 const DENSE_DECADES: f64 = 2.0;
 
-/// Within so many, it has ticks at 1 and 3.
+/// Up to this number of decades, it has ticks at 1 and 3.
 const FAIR_DECADES: f64 = 3.0;
 
 /// One axis.
@@ -129,7 +129,7 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<f64> {
         let step = step(self.high);
-        // An end that all but reaches a tick has it.
+        // An axis that nearly reaches a tick includes it.
         let count = (self.high / step + 0.01).floor() as u32;
         (0..=count).map(|at| f64::from(at) * step).collect()
     }
@@ -156,7 +156,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that about [`STEPS`] of them reach `high`.
+/// Returns 1, 2 or 5 times a power of ten, so that about [`STEPS`] of them reach `high`.
 fn step(high: f64) -> f64 {
     tick_at_or_above(high / STEPS)
 }

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::flat::flatten;
 
-/// The last columns, the same in each row: with them a line says where it is from, and RFC 4180
-/// knows no comments.
+/// The last columns, equal in each row: they state the origin of a line, because RFC 4180 has no
+/// comments.
 const ORIGIN: [&str; 3] = ["scenario", "seed", "taut_version"];
 
-/// A line of column names, and a line for each row. Numbers are as in the JSON document; a value
-/// that is not there is an empty field, an empty text is a quoted one.
+/// Returns a line of column names, and a line for each row. Numbers are as in the JSON document. A
+/// missing value is an empty field, an empty text is a quoted one.
 pub fn csv(document: &Document) -> String {
     let flat = flatten(&document.rows);
     let mut out = String::new();

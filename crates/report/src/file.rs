@@ -1,20 +1,20 @@
-//! A file that is there whole, or not at all.
+//! Atomic creation of files.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Puts `content` at `path`. A file that was there before stays as it was if anything fails.
+/// Writes `content` to `path` atomically. An existing file is unchanged if this fails.
 pub fn replace(path: &Path, content: &str) -> io::Result<()> {
     replace_with(path, |file| file.write_all(content.as_bytes()))
 }
 
-/// Says early what would fail late: a directory that is not there, or in which nothing may be made.
+/// Checks before a run that `path` can be written: its directory exists and is writable.
 pub fn check_early(path: &Path) -> io::Result<()> {
     check(path)?;
     match fs::metadata(path) {
-        // A device or a pipe: opening it may wait for somebody.
+        // A device or a pipe: opening it might block.
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => try_out(&temporary_beside(&fs::canonicalize(path)?)),
         Err(_) => try_out(&temporary_beside(path)),
@@ -42,10 +42,10 @@ fn check(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Puts what `fill` writes at `path`, on the same terms.
+/// Writes the output of `fill` to `path` atomically.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     check(path)?;
-    // A device or a pipe is written to, never replaced; a link keeps pointing where it points.
+    // A device or a pipe is written to, not replaced; the target of a link is replaced.
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => fill(&mut OpenOptions::new().write(true).open(path)?),
         Ok(_) => through_temporary(&fs::canonicalize(path)?, fill),
@@ -66,13 +66,13 @@ fn through_temporary(
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {
-        // The first error is the one to tell.
+        // The first error is returned.
         let _ = fs::remove_file(&temporary);
     }
     done
 }
 
-/// In the same directory, for only within a file system is renaming at once.
+/// Returns a path in the same directory, because renames are atomic only within a file system.
 fn temporary_beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -91,7 +91,7 @@ fn directory(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// A directory of its own for each test, taken away at its end.
+    /// A directory for each test, removed at its end.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(scratch.names().len(), 0);
     }
 
-    /// On a socket of the test's own: a broken version must not replace a device of the machine.
+    /// Uses a socket of the test: a defect must not replace a device of the machine.
     #[test]
     fn what_is_no_file_is_never_replaced() {
         use std::os::unix::fs::FileTypeExt;

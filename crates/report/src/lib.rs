@@ -1,5 +1,5 @@
-//! Results as one document, and its forms: text for people, CSV and JSON for programs, a page for
-//! a browser.
+//! Results as one document, and its forms: text for terminals, CSV and JSON for programs, and a
+//! page for browsers.
 //!
 //! [`document::Document`] is the main type. [`text::text`], [`csv::csv`] and
 //! [`Document::json_lines`](document::Document::json_lines) write it. A [`page::Page`] shows it

@@ -1,4 +1,4 @@
-//! Options for files that grow with a run: a trace, a capture.
+//! Options of files that grow with a run: a trace, a capture.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -59,7 +59,7 @@ impl PcapFile {
         emit::check("capture", self.path.as_deref())
     }
 
-    /// Writes the file if the user wants a capture. `fill` returns the number of bytes.
+    /// Writes the file if a capture was requested. `fill` returns the number of bytes.
     ///
     /// # Errors
     /// The exit code, after a message, if the file cannot be written.
@@ -86,12 +86,12 @@ impl TraceFile {
         emit::check("trace", self.path.as_deref())
     }
 
-    /// Returns the maximum number of bytes, or `None` if the user wants no trace.
+    /// Returns the maximum number of bytes; `None` if no trace was requested.
     pub fn max_bytes(&self) -> Option<u64> {
         self.path.is_some().then_some(self.most.0)
     }
 
-    /// Writes the file if the user wants a trace. `fill` returns the number of bytes.
+    /// Writes the file if a trace was requested. `fill` returns the number of bytes.
     ///
     /// # Errors
     /// The exit code, after a message, if the file cannot be written.
@@ -111,7 +111,7 @@ impl TraceFile {
     }
 }
 
-/// Writes a whole file or none. `what` names it, and `option` sets its maximum size.
+/// Writes a complete file or none. `what` describes it, and `option` sets its maximum size.
 fn write_bounded(
     path: &Path,
     (what, option, most): (&str, &'static str, Size),
@@ -157,6 +157,6 @@ impl Write for Bounded<'_> {
 
 fn too_long(option: &str) -> io::Error {
     io::Error::other(format!(
-        "longer than {option}; allow more, choose fewer rows, or let them be shorter"
+        "longer than {option}; increase it, select fewer rows, or shorten them"
     ))
 }

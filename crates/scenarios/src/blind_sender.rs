@@ -1,4 +1,4 @@
-//! E10: what a sender does that is told "no buffer space", and what that costs.
+//! E10: reactions of a sender to `ENOBUFS` ("no buffer space"), and their cost.
 
 use serde_json::json;
 
@@ -17,43 +17,42 @@ settings! {
         size: Size => validation::size,
         /// Descriptors of the ring.
         ring: u32 => validation::ring,
-        /// Packets that the queue above it holds.
+        /// Packets that the queue above the ring holds.
         queue_packets: u32 => validation::within(1..=1 << 16),
-        /// From interrupt to interrupt.
+        /// Interrupt interval.
         cadence: Time where validation::up_to(*duration),
         /// The long sleep.
         long_sleep: Time where validation::within(Time(1_000)..=*duration),
         /// The short sleep.
         short_sleep: Time where validation::within(Time(1_000)..=*duration),
-        /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
+        /// Ticks of the clocks at which sleeps end; 0 is a clock without ticks.
         ticks: Vec<Time> where validation::each(1..=100, validation::up_to(*duration)),
-        /// What a spinning sender's failed call costs.
+        /// Cost of a failed call of a spinning sender.
         retry: Time where validation::within(Time(1)..=*duration),
-        /// What each call that sends costs. The published figures count none.
+        /// Cost of each call that sends. The published results assume none.
         call: Time where validation::up_to(*duration),
-        /// What is measured.
+        /// Measured time.
         duration: Time => validation::duration,
     }
 }
 
-/// What is not measured at the start is no shorter than this.
+/// Minimum warm-up.
 const LEAST_WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
 pub struct BlindSenderCase {
     what: String,
     when_full: WhenFull,
-    /// Packets a second by the closed form, if the wire is faster.
+    /// Packets per second by the closed form, if the wire is faster.
     closed_per_s: Option<f64>,
-    /// What was published for it, in kpps.
+    /// Published result, in kpps.
     published: Option<f64>,
-    /// What was published of how long it sleeps, in ms.
+    /// Published sleep time, in ms.
     published_sleep_ms: Option<f64>,
 }
 
-/// How long it is asleep that sleeps so long to the next of such ticks, in ns. It falls asleep just
-/// after a tick, since a tick woke it: so it always gets the worst, the next tick after the sleep
-/// is over.
+/// Returns the time for which a sender sleeps with these ticks, in ns. It was woken by a tick and
+/// falls asleep just after it, so it always gets the worst case, the next tick after the sleep.
 fn asleep_ns(sleep: Time, tick: Time) -> u64 {
     match tick.0 {
         0 => sleep.0,
@@ -62,14 +61,14 @@ fn asleep_ns(sleep: Time, tick: Time) -> u64 {
 }
 
 impl BlindSenderSettings {
-    /// Each sleep with each tick.
+    /// Returns each sleep with each tick.
     fn sleeps(&self) -> impl Iterator<Item = (Time, Time)> {
         let sleeps = [self.long_sleep, self.short_sleep].into_iter();
         sleeps.flat_map(|sleep| self.ticks.iter().map(move |&tick| (sleep, tick)))
     }
 
-    /// What is not measured at the start: no shorter than any sleep to its tick, so that each has
-    /// begun again.
+    /// Returns the warm-up, in ns: at least any sleep with its tick, so that each sleep has ended
+    /// once.
     fn warm_up_ns(&self) -> u64 {
         let asleep_ns = self.sleeps().map(|(sleep, tick)| asleep_ns(sleep, tick));
         asleep_ns.fold(LEAST_WARM_UP_NS, u64::max)

@@ -1,5 +1,5 @@
-//! E7: bulk streams against one request/response in one shared CoDel, with and without the limit,
-//! with drops and with marks; with a correct kernel, and with that of 2012.
+//! E7: bulk streams and one request/response flow in one shared CoDel, with and without the limit,
+//! with drops and with marks, with a correct kernel and with that of 2012.
 
 mod case;
 mod codel_2012;
@@ -27,29 +27,29 @@ settings! {
     CodelUnderLoadSettings, "codel-under-load" {
         /// Bulk streams.
         streams: u32 => validation::within(1..=10_000),
-        /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
+        /// Disciplines in `tc` syntax, without `ecn` and `noecn`.
         disciplines: Vec<String> => validation::each(1..=20, discipline),
-        /// Whose TCP and CoDel; that of 2012 runs `codel` only.
+        /// Implementation of TCP and CoDel; that of 2012 runs `codel` only.
         kernels: Vec<Kernel> => validation::each(1..=2, validation::any),
         /// Link rate.
         rate: Rate => validation::rate,
-        /// Descriptors of the ring; 18 for a super-packet of 64 KB.
+        /// Descriptors of the ring; 18 for a GSO packet of 64 KB.
         ring: u32 => validation::card_ring,
-        /// From interrupt to interrupt.
+        /// Interrupt interval.
         cadence: Time where validation::up_to(*duration),
-        /// Time of a transaction that is not spent in queues and on the wire.
+        /// Time of a transaction outside of queues and the wire.
         hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
-        /// Payload of the largest super-packet.
+        /// Payload of the largest GSO packet.
         super_packet: Size => validation::size,
-        /// Memory that each socket may have below it: small queues. 0 holds none back.
+        /// Memory budget of each socket (small queues); 0 is no budget.
         budget: Size => validation::within(Size(0)..=Size(1 << 30)),
-        /// What a receiver takes.
+        /// Receive buffer.
         receive_buffer: Size => validation::within(Size(1)..=Size(1 << 30)),
-        /// Segments that an acknowledgement counts for at most when a window grows.
+        /// Maximum segments that an acknowledgement counts for when a window grows.
         growth_segments: u32 => validation::within(1..=1_000),
-        /// What is not measured at the start.
+        /// Warm-up.
         warm_up: Time => validation::duration,
-        /// What is measured.
+        /// Measured time.
         duration: Time => validation::duration,
     }
 }
@@ -57,7 +57,7 @@ settings! {
 /// Points of a latency distribution.
 const CDF_POINTS: u32 = 200;
 
-/// A discipline, with drops and with marks.
+/// Checks a discipline with drops and with marks.
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
@@ -91,7 +91,7 @@ impl CodelUnderLoadSettings {
         cases
     }
 
-    /// The last of them is the request/response.
+    /// Returns the number of connections; the last is the request/response flow.
     fn connections(&self) -> u32 {
         self.streams + 1
     }
@@ -131,7 +131,7 @@ impl CodelUnderLoadSettings {
         }
     }
 
-    /// Streams that start at random, and the request/response after them.
+    /// Connects streams that start at random, and then the request/response flow.
     fn connect(&self, world: &mut World<Meter<Since>>, case: &CodelUnderLoadCase, seed: u64) {
         let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
@@ -169,7 +169,7 @@ impl CodelUnderLoadSettings {
     }
 }
 
-/// How the latencies of the transactions are distributed.
+/// Returns the latency distribution of the transactions.
 fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Series {
     let points = (0..=CDF_POINTS).map(|point| {
         let share = f64::from(point) / f64::from(CDF_POINTS);

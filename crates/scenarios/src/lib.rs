@@ -1,5 +1,5 @@
-//! Experiments in virtual time: each is settings from a TOML file, what it builds of the models in
-//! `taut-sim`, its rows, and the published figures beside what it finds.
+//! Experiments in virtual time. A scenario has settings from a TOML file, builds models of
+//! `taut-sim`, and returns rows and a comparison with published results.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What nearly every scenario is written with.
+//! Common imports of the scenarios.
 
 pub(crate) use crate::error::ScenarioError;
 pub(crate) use crate::scenario::{Found, Scenario};

@@ -1,4 +1,5 @@
-//! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
+//! Several queues on one link, each with a limit that it learned alone, and a budget over all of
+//! them.
 
 mod smallest;
 
@@ -12,15 +13,15 @@ use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudg
 use taut_sim::nic::InterruptRule;
 use taut_sim::single_queue_bench::SingleQueueConfig;
 
-/// More queues than a NIC has for as many cores.
+/// Maximum number of queues: more than a NIC has for the same number of cores.
 const MAX_QUEUES: u32 = 256;
 
-/// More than a second of the fastest link is no budget, and no limit counts it.
+/// Maximum budget: more than a second of the fastest link, and the maximum of a limit.
 const MAX_BUDGET: Size = Size(1 << 30);
 
-/// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
+/// Bytes in flight in all queues without a budget, as measured for eight queues at 1 Gbit/s.
 const KNOWN_BYTES: f64 = 206_000.0;
-/// How long that lasts, in s: a limit is not cut before its hold time has passed.
+/// Duration of that state, in s: a limit does not decrease before its hold time has passed.
 const KNOWN_S: f64 = 1.0;
 
 settings! {
@@ -31,41 +32,41 @@ settings! {
         queues: u32 => validation::within(1..=MAX_QUEUES),
         /// Size of each packet.
         size: Size => validation::size,
-        /// From interrupt to interrupt of each queue.
+        /// Interrupt interval of each queue.
         cadence: Time where validation::up_to(*alone),
         /// Descriptors of each queue's ring.
         ring: u32 => validation::ring,
-        /// How long each queue has the link to itself first.
+        /// Time for which each queue sends alone first.
         alone: Time => validation::duration,
-        /// How long none sends then. More than a hold time ends the windows in which the queues saw
-        /// no slack, as with queues that were busy at different times.
+        /// Pause after these phases. If it exceeds the hold time, the windows without slack end, as
+        /// with queues that were busy at different times.
         pause: Time => validation::duration,
-        /// How long all send together in the end.
+        /// Time for which all queues send together at the end.
         together: Time => validation::duration,
         /// The fixed budget.
         budget: Size => validation::within(Size(1)..=MAX_BUDGET),
-        /// How often the dynamic budget is told what all queues completed.
+        /// Interval between completion batches of the dynamic budget.
         interval: Time where validation::up_to(*together),
     }
 }
 
-/// What is run.
+/// A case of the scenario.
 pub enum SharedBudgetCase {
-    /// The search for the least fixed budget that is enough.
+    /// The search for the smallest sufficient fixed budget.
     LeastFixed,
-    /// A budget, by name.
+    /// A budget with its name.
     Budget(&'static str, SharedBudget),
 }
 
-/// What came of it.
+/// The outcome of a case.
 pub enum SharedBudgetOutcome {
-    /// What was searched.
+    /// Result of the search.
     LeastFixed(SmallestBudget),
-    /// What was seen.
+    /// Results of the run.
     Budget(MultiQueueReport),
 }
 
-/// A budget of so many bytes.
+/// Returns a budget of this many bytes.
 fn fixed(bytes: u32) -> SharedBudget {
     SharedBudget::Rule {
         limit: AnyLimit::bytes(bytes),
@@ -92,7 +93,7 @@ impl SharedBudgetSettings {
         }
     }
 
-    /// What one queue needs that has the link to itself, in bytes.
+    /// Returns the required in-flight of a queue that has the link alone, in bytes.
     fn law_bytes(&self) -> f64 {
         law_bytes(&self.bench(0), self.cadence.0)
     }
@@ -106,10 +107,10 @@ impl SharedBudgetSettings {
         seen.byte_ns as f64 / self.together.0 as f64
     }
 
-    /// In steps of a quarter of a packet.
+    /// Searches in steps of a quarter of a packet.
     fn least_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
-        // The sum of what all queues need alone is enough, if anything is.
+        // If any budget is sufficient, the sum of all queues' own requirements is.
         let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
         SmallestBudget::find(step_bytes, most_bytes as u32, |bytes| {
             let seen = observe(device, fixed(bytes))?;
@@ -143,14 +144,14 @@ fn own_limits_bytes(seen: &MultiQueueReport) -> u64 {
     seen.limits_bytes.iter().copied().map(u64::from).sum()
 }
 
-/// Until when nine tenths of what the own limits admit was in flight, in ns.
+/// Returns the time until which nine tenths of the own limits were in flight, in ns.
 fn full_until_ns(seen: &MultiQueueReport) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
     let last = seen.samples.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
 }
 
-/// What is known of the device without a budget.
+/// Compares a run without a budget with the known results.
 fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
     let figure = |what: &str, published, value, unit| {
         let id = format!("eight queues without a budget, {what}");
@@ -177,7 +178,8 @@ fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
 }
 
 impl Scenario for SharedBudgetSettings {
-    const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
+    const ABOUT: &'static str =
+        "queues with limits learned alone share one link, with and without a budget";
     const HAS_FIGURES: bool = true;
 
     type Case = SharedBudgetCase;
@@ -221,7 +223,7 @@ impl Scenario for SharedBudgetSettings {
         }
     }
 
-    /// Without the least fixed budget there is nothing to compare the others with.
+    /// Without the smallest fixed budget there is no reference for the others.
     fn found(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Found {
         let mut found = Found::default();
         let Some((_, SharedBudgetOutcome::LeastFixed(least))) = ran.first() else {

@@ -1,4 +1,4 @@
-//! Which rows of a scenario can be traced, and tracing them.
+//! Selection and tracing of a scenario's rows.
 
 use std::io::Write;
 
@@ -9,12 +9,12 @@ use taut_measure::trace::{Head, Recorder};
 use taut_report::document::Document;
 use taut_sim::pcap::Capture;
 
-/// What is written of a row.
+/// The recorded part of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tap {
-    /// What happens at its queue, as a trace.
+    /// The events of its queue, as a trace.
     Queue,
-    /// What crosses its wire, as pcapng.
+    /// The frames on its wire, as pcapng.
     Wire,
 }
 
@@ -102,7 +102,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Says whether that failed, so that no other row need be run.
+    /// Returns `true` if writing failed, so that no further row need be run.
     fn add(&mut self, row: TraceRow<'_>) -> Result<bool, ScenarioError> {
         match self {
             Self::Queue(recorder) => {

@@ -1,4 +1,4 @@
-//! What happened at a queue, event by event, as text that can be read back: `docs/trace-format.md`.
+//! The events of a queue as text that can be read back: `docs/trace-format.md`.
 
 mod read;
 mod recording;
@@ -16,52 +16,52 @@ pub use recording::Recording;
 pub use recordings::Recordings;
 pub use write::{Recorder, Tracer};
 
-/// The version of the format, for its readers.
+/// Version of the format.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// The size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
+/// Size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
 const LINE_BYTES: u64 = 32;
 
-/// The first words of a trace.
+/// First word of a trace.
 const MAGIC: &str = "taut-trace";
 
-/// The first line: where the trace is from.
+/// The first line of a trace: its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of everything drawn at random.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Version of this crate.
     pub taut_version: String,
-    /// How often it was looked, if the trace was sampled: then it says how much was in flight, and
-    /// neither what was queued nor what was completed.
+    /// Sampling frequency of a sampled trace, which contains the bytes in flight instead of
+    /// individual packets.
     pub sampled_hz: Option<u32>,
 }
 
 /// A line after the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A queue begins, empty, at time 0; what follows is of it.
+    /// The start of a queue, empty and at time 0. The following events belong to it.
     Row {
-        /// Its name. Without tabs and line breaks, which are written as spaces.
+        /// Name of the queue. Tabs and line breaks are written as spaces.
         name: String,
-        /// The limit that holds it back, as it is spelled on a command line.
+        /// Limit of the queue, in command line syntax.
         limit: String,
     },
-    /// Something happened.
+    /// An event.
     Event {
-        /// When, in ns.
+        /// Time, in ns.
         at_ns: u64,
-        /// What.
+        /// The event.
         event: Event,
     },
 }
 
-/// What a trace says of a packet.
+/// The description of a packet in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketRecord {
-    /// Length as one object: what a limit in bytes counts; at least 1.
+    /// Length as one object, as counted by a limit in bytes; at least 1.
     pub bytes: u32,
     /// Hash of its flow.
     pub flow: u32,
@@ -79,16 +79,17 @@ impl PacketRecord {
     }
 }
 
-/// What a rule was told of a round of completions, besides what `sent` and `completed` say.
+/// The completion batch as passed to a rule, in addition to `sent` and `completed` events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchRecord {
-    /// Units that finished, in the limit's units; 0 only closes a chain.
+    /// Completed units, in the limit's units; 0 only ends a series of budgeted polls.
     pub units: u32,
-    /// The reaping stopped at its budget and goes on.
+    /// The reap stopped at its budget with completions pending.
     pub more: bool,
-    /// Times that the sender was refused since the start or the last reset, wrapping.
+    /// Times that the sender was blocked since the start or the last reset, wrapping.
     pub times_blocked: u32,
-    /// When the sender queued first since the rule asked, in ns; `None` while it is away.
+    /// Time at which the sender first queued since the rule requested it, in ns; `None` if it has
+    /// not.
     pub sender_returned_ns: Option<u64>,
 }
 
@@ -103,44 +104,44 @@ impl BatchRecord {
     }
 }
 
-/// What happened at a queue: the events that a [`Probe`](taut_path::Probe) hears.
+/// An event of a queue, as passed to a [`Probe`](taut_path::Probe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The discipline was handed a packet.
+    /// A packet was enqueued.
     Enqueue(PacketRecord),
-    /// The discipline gave it to the transmit queue.
+    /// A packet was dequeued for transmission.
     Dequeue(PacketRecord),
-    /// It is accounted for and goes to the device.
+    /// A packet was charged and is submitted to the device.
     Sent(PacketRecord),
-    /// The discipline marked it.
+    /// The discipline marked a packet.
     Mark(PacketRecord),
-    /// It was dropped.
+    /// A packet was dropped.
     Drop(PacketRecord, DropReason),
-    /// Something waited, and the limit had no room for it.
+    /// Packets were queued, and the limit had no room for them.
     Blocked,
-    /// The device finished packets.
+    /// The device completed packets.
     Completed(CompletedCounts),
-    /// The rule was told of a round.
+    /// A completion batch was passed to the rule.
     Batch(BatchRecord),
     /// The limit at the start and after each completion, in its own units.
     Limit(u32),
     /// The queue stopped.
     Stopped(StopReason),
-    /// The device ran dry while the limit held the sender back.
+    /// The device ran dry while the limit blocked the sender.
     Starved,
-    /// The oldest byte in flight is older than the threshold.
+    /// The oldest bytes in flight exceed the stall threshold.
     Stall {
-        /// How old, in ns.
+        /// Their age, in ns.
         age_ns: u64,
     },
     /// The queue was reset.
     Reset,
-    /// So many bytes were found in flight. Of sampled traces only.
+    /// Bytes in flight. In sampled traces only.
     InFlight(u32),
 }
 
 impl Event {
-    /// What a trace says of it; nothing of what ends a simulation.
+    /// Converts an event; `None` for events that a trace does not contain.
     fn of(event: taut_path::Event<'_>) -> Option<Self> {
         use taut_path::Event as QueueEvent;
         Some(match event {
@@ -171,7 +172,7 @@ const fn stop_name(reason: StopReason) -> &'static str {
     }
 }
 
-/// Whether a reaping goes on.
+/// Returns the name of the flag for pending completions.
 const fn more_name(more: bool) -> &'static str {
     match more {
         true => "more",
@@ -179,7 +180,7 @@ const fn more_name(more: bool) -> &'static str {
     }
 }
 
-/// In place of a time: the sender is not back.
+/// Text instead of a time if the sender has not returned.
 const NOT_RETURNED: &str = "-";
 
 impl fmt::Display for Head {

@@ -1,4 +1,4 @@
-//! Reading a trace back.
+//! Reading of traces.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -13,33 +13,33 @@ use super::{
     stop_name,
 };
 
-/// No line of a trace is longer; one that is, is something else.
+/// Maximum length of a line.
 const MOST_LINE_BYTES: u64 = 4096;
 
-/// A line that is not understood.
+/// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// Which, counted from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What would have been allowed.
+    /// The allowed content.
     pub allowed: &'static str,
 }
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, allowed } = self;
-        write!(f, "line {line} is not understood; allowed: {allowed}")
+        write!(f, "line {line} cannot be parsed; allowed: {allowed}")
     }
 }
 
 impl std::error::Error for TraceError {}
 
-/// Why a trace ends early.
+/// Error of a trace, which ends it.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It is not understood.
+    /// The content cannot be parsed.
     Trace(TraceError),
 }
 
@@ -73,7 +73,7 @@ const WHOLE: &str = "whole lines (the file ends within this one: was it cut off?
 /// Reads a trace: its head, and then line by line. After an error it ends.
 ///
 /// # Errors
-/// If the first line cannot be read or is no head of this version.
+/// If the first line cannot be read or is not a head of this version.
 pub fn read<R: BufRead>(input: R) -> Result<(Head, Lines<R>), ReadError> {
     let mut lines = Lines {
         input,
@@ -100,7 +100,7 @@ enum Wrong {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line without its end; `None` at the end of the file.
+    /// Returns the next line without its end; `None` at the end of the file.
     fn text(&mut self) -> Result<Option<String>, Wrong> {
         let mut bytes = Vec::new();
         self.line += 1;
@@ -110,7 +110,7 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         let is_short = bytes.len() as u64 <= MOST_LINE_BYTES;
-        // A line that is cut off could be another one.
+        // An incomplete line could parse as another one.
         if bytes.pop() != Some(b'\n') {
             return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));
         }
@@ -207,7 +207,7 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
     })
 }
 
-/// Digits and nothing else: `+1` is a number for `parse`, but not what is written.
+/// Parses digits only: the format has no `+1`.
 fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
     let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
     text.filter(plain)?.parse().ok()
@@ -225,7 +225,7 @@ fn packet(values: &[&str]) -> Option<PacketRecord> {
         return None;
     };
     Some(PacketRecord {
-        // A packet counts for at least 1 wherever it is: 0 was never written.
+        // A packet counts for at least 1, so 0 is never written.
         bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
         flow: number(Some(flow))?,
         priority: number(Some(priority)).filter(|&priority| priority <= 15)?,

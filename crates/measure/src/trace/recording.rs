@@ -1,4 +1,4 @@
-//! A trace in memory. A live queue records to it, because writing to a file would delay the queue.
+//! A trace in memory, for live queues: writing to a file would delay the queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,24 +7,24 @@ use taut_path::Probe;
 
 use super::{Event, Recorder};
 
-/// Events of a block of memory: few pages, so that a new block is allocated quickly. A single block
-/// that grows would be copied from time to time, for tens of milliseconds.
+/// Events of a chunk of memory: few pages, so that its allocation is quick. A single growing block
+/// would be copied from time to time, for tens of milliseconds.
 const CHUNK_EVENTS: usize = 2048;
 
-/// The probe that keeps what a live queue did, for a [`Recorder`] afterwards.
+/// A probe that stores the events of a live queue, to be written by a [`Recorder`] later.
 #[derive(Debug)]
 pub struct Recording {
     start_ns: u64,
-    /// In order of time, with the time since the start, in ns.
+    /// Events in order of time, with the time since the start, in ns.
     chunks: Vec<Vec<(u64, Event)>>,
-    /// Events that may still be kept, by both halves of a queue together.
+    /// Remaining capacity in events, shared by both halves of a queue.
     left_events: Arc<AtomicUsize>,
-    /// Events that came when it was full.
+    /// Events lost because of the capacity.
     lost_events: u64,
 }
 
 impl Recording {
-    /// Keeps at most `max_events`, with their times since `start_ns`.
+    /// Creates a recording of at most `max_events`, with times since `start_ns`.
     pub fn new(start_ns: u64, max_events: usize) -> Self {
         Self {
             start_ns,
@@ -34,7 +34,7 @@ impl Recording {
         }
     }
 
-    /// Another for the other half of the same queue: together they keep what this one could.
+    /// Creates a recording for the other half of the same queue, which shares the capacity.
     pub fn divide(&mut self) -> Self {
         Self {
             left_events: Arc::clone(&self.left_events),
@@ -42,27 +42,27 @@ impl Recording {
         }
     }
 
-    /// Events that it keeps.
+    /// Returns the number of recorded events.
     pub fn events(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum()
     }
 
-    /// Events that it could not keep: if there are any, it is not a whole trace.
+    /// Returns the number of lost events: the trace is incomplete unless it is 0.
     pub fn lost_events(&self) -> u64 {
         self.lost_events
     }
 
-    /// What both halves of a queue did. Of one time, `self` comes first.
+    /// Merges the events of the other half. Simultaneous events of `self` come first.
     pub fn merge(&mut self, other: Self) {
         self.lost_events += other.lost_events;
         let chunks = std::mem::take(&mut self.chunks);
         let mut all: Vec<_> = chunks.into_iter().chain(other.chunks).flatten().collect();
-        // Two runs that are in order already: it is stable, and quick.
+        // Two sorted runs: the sort is stable, and fast.
         all.sort_by_key(|&(at_ns, _)| at_ns);
         self.chunks = vec![all];
     }
 
-    /// Adds a row with its events to a trace.
+    /// Writes a row with its events to a trace.
     pub fn write(&self, name: &str, limit: &str, recorder: &mut Recorder<'_>) {
         recorder.row(name, limit);
         for &(at_ns, event) in self.chunks.iter().flatten() {

@@ -1,4 +1,4 @@
-//! The events of several live queues, in memory until the run ends.
+//! The recordings of several live queues, in memory until the run ends.
 
 use std::io::{self, Write};
 
@@ -6,17 +6,17 @@ use super::recording::Recording;
 use super::write::Recorder;
 use super::{Head, LINE_BYTES};
 
-/// Keeps the events of each row of a live run. All rows together keep at most a number of bytes.
+/// The recordings of a live run's rows, with a common maximum size.
 #[derive(Debug)]
 pub struct Recordings {
     rows: Vec<(String, String, Recording)>,
-    /// `None` if no trace is wanted.
+    /// `None` without a trace.
     left_events: Option<usize>,
     is_whole: bool,
 }
 
 impl Recordings {
-    /// Creates a set that keeps about `max_bytes` of a trace, or nothing if that is `None`.
+    /// Creates an empty set for about `max_bytes` of a trace; `None` records nothing.
     pub fn new(max_bytes: Option<u64>) -> Self {
         let max_events = |bytes| usize::try_from(bytes / LINE_BYTES).unwrap_or(usize::MAX);
         Self {
@@ -26,12 +26,12 @@ impl Recordings {
         }
     }
 
-    /// Returns how many events the next row may keep, or `None` if no trace is wanted.
+    /// Returns the maximum number of events of the next row; `None` without a trace.
     pub fn left_events(&self) -> Option<usize> {
         self.left_events
     }
 
-    /// Keeps the events of a row.
+    /// Adds the events of a row.
     pub fn push(&mut self, name: &str, limit: &str, recording: Option<Recording>) {
         let (Some(left), Some(recording)) = (&mut self.left_events, recording) else {
             return;
@@ -42,12 +42,12 @@ impl Recordings {
             .push((name.to_owned(), limit.to_owned(), recording));
     }
 
-    /// Returns `true` if no row was kept.
+    /// Returns `true` if no row was added.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns `false` if a row had more events than it could keep.
+    /// Returns `false` if a row lost events.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }

@@ -1,4 +1,4 @@
-//! Every rule on a pattern of one seed, and what that comes to over the seeds.
+//! Runs every rule on a workload of one seed, and summarises the seeds.
 
 use std::sync::Arc;
 
@@ -10,33 +10,33 @@ use super::source::WorkloadSource;
 use crate::error::ScenarioError;
 use taut_report::document::Series;
 
-/// One pattern of one seed.
+/// A workload with one seed.
 pub struct LimitRulesCase {
     pub(super) subject: Arc<WorkloadSource>,
-    /// Which of the seeds.
+    /// Index of the seed.
     number: u32,
     seed: u64,
 }
 
-/// What came of it: what each rule did that could be run.
+/// Results of the rules that could run.
 pub struct LimitRulesOutcome {
     promise: f64,
     of_rules: Vec<Option<OfSeed>>,
-    /// Only of the first seed.
+    /// Only for the first seed.
     shown: Option<Shown>,
 }
 
-/// What was found on one pattern.
+/// Results of one workload.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// A row for each rule.
     pub rows: Vec<LimitRow>,
-    /// The first seed over time, for drawing.
+    /// Time series of the first seed, for drawing.
     pub shown: Shown,
 }
 
 impl LimitRulesCase {
-    /// The subject with the seed after so many others.
+    /// Creates the case of the source with the `number`-th seed from `first_seed`.
     pub(super) fn new(subject: Arc<WorkloadSource>, number: u32, first_seed: u64) -> Self {
         Self {
             subject,
@@ -71,7 +71,7 @@ impl LimitRulesCase {
 }
 
 impl Compared {
-    /// Of all seeds of one subject, at least one.
+    /// Summarises all seeds of one workload, at least one.
     pub(super) fn new(rules: &[RuleName], seeds: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Self {
         let (first, outcome) = seeds[0];
         let row = |(index, rule): (usize, &RuleName)| {
@@ -87,7 +87,7 @@ impl Compared {
         }
     }
 
-    /// The need of each interval and the limits, of the first seed.
+    /// Returns the required in-flight of each interval and the limits, for the first seed.
     pub(super) fn series(&self) -> Vec<Series> {
         let pattern = self.rows.first().map_or("", |row| &row.pattern);
         let series = |what: String, name, points: &Points| {

@@ -1,21 +1,21 @@
-//! Whether a promise holds at each moment, and not only in the end.
+//! Compliance with the loss budget at each moment, and not only at the end of a run.
 
 use taut_sim::completion_trace::{LOSS_STEP_NS, Losses};
 
-/// A new queue has so long to learn, in ns.
+/// Learning time of a new queue, in ns.
 const LEARNS_NS: u64 = 1_000_000_000;
 
-/// When a promise was broken most, or kept least.
+/// The largest ratio of losses to the loss budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Overrun {
-    /// What was lost since the start over what may be.
+    /// Losses since the start over the allowed losses.
     pub over_allowed: f64,
-    /// When, in s.
+    /// Its time, in s.
     pub at_s: f64,
 }
 
-/// The worst moment of the mean over all seeds, of a promise to use so much; nothing if nothing was
-/// seen.
+/// Returns the largest overrun of the mean over all seeds, for a target utilisation; `None` without
+/// data.
 pub(super) fn largest_overrun<'l>(
     seeds: impl Iterator<Item = &'l Losses>,
     promise: f64,
@@ -24,7 +24,7 @@ pub(super) fn largest_overrun<'l>(
     for losses in seeds {
         let totals: Vec<_> = losses.totals_ns().collect();
         let steps = sums.len().max(totals.len());
-        // A seed whose last step is earlier than that of others stays where it was.
+        // A seed whose last step is earlier than that of others keeps its last value.
         let last = |of: &[(u64, u64)]| of.last().copied().unwrap_or_default();
         let (last_sum, last_total) = (last(&sums), last(&totals));
         sums.resize(steps, last_sum);

@@ -1,4 +1,4 @@
-//! The rules that are compared, by name.
+//! Names of the compared rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,17 +11,17 @@ use crate::error::ScenarioError;
 use taut_sim::completion_trace::TraceReport;
 use taut_sim::single_queue_bench::{ParseRuleError, Rule};
 
-/// A rule, as it is spelled.
+/// A rule by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
-    /// `fixed`: the least fixed limit that keeps the pattern's promise.
+    /// `fixed`: the smallest sufficient fixed limit.
     Fixed,
-    /// A limit, which may hear of completions only so often: `dql every 1ms`.
+    /// A limit, with an optional coalescing interval: `dql every 1ms`.
     Rule(Rule),
 }
 
 impl RuleName {
-    /// Runs `workload` with it; `fixed_bytes` is the yardstick.
+    /// Runs `workload` with the rule; `fixed_bytes` is the offline optimum.
     pub(super) fn observe(
         &self,
         workload: &dyn Workload,
@@ -35,12 +35,12 @@ impl RuleName {
             Self::Rule(rule) if rule.limit.is_off() => return workload.observe_off().map(Some),
             Self::Rule(rule) => rule.clone(),
         };
-        // The workload says what is wanted of it, unless the rule was told.
+        // The workload has a target utilisation; a target in the rule's name takes precedence.
         rule.limit.set_default_target(wanted(workload.promise()));
         workload.observe(&rule).map(Some)
     }
 
-    /// What its limit counts.
+    /// Returns the unit of its limit.
     pub(super) fn unit_name(&self) -> &'static str {
         match self {
             Self::Rule(rule) if rule.limit.unit() == Unit::Packets => "packets",
@@ -49,7 +49,7 @@ impl RuleName {
     }
 }
 
-/// What a rule promises that is to keep so much of the link's time busy, or what comes nearest.
+/// Returns the valid target utilisation that is nearest to `utilisation`.
 fn wanted(utilisation: f64) -> Utilisation {
     let ppm = libm::round(utilisation * 1e6) as u32;
     let ppm = ppm.clamp(Utilisation::MIN_PPM, Utilisation::MAX_PPM);
@@ -74,7 +74,7 @@ impl FromStr for RuleName {
         }
         let rule = text.parse().map(Self::Rule);
         rule.map_err(|error: ParseRuleError| {
-            format!("{error}; or fixed, the least fixed limit, or dql every 1ms")
+            format!("{error}; or fixed, the smallest sufficient limit, or dql every 1ms")
         })
     }
 }

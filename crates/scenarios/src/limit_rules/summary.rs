@@ -1,10 +1,10 @@
-//! The rules in short, over all patterns.
+//! Summary of the rules over all workloads.
 
 use serde_json::{Value, json};
 
 use taut_report::document::Summary;
 
-/// A row for each rule; nothing of a single pattern, whose rows say it all.
+/// Returns a row for each rule; `None` for a single workload.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     let rules = distinct(rows, "rule");
     if distinct(rows, "pattern").len() < 2 {
@@ -15,9 +15,9 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
         of_one(rule, &of_rule)
     };
     Some(Summary {
-        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme; \
-                broken: on how many of them the promise was not kept, where a small ratio is no \
-                merit)",
+        title: "Over all workloads (ratio_mean: geometric; _at: the workload of the extreme; \
+                broken: number of workloads on which the target was missed, where a small ratio \
+                is meaningless)",
         rows: rules.iter().map(row).collect(),
     })
 }

@@ -1,8 +1,7 @@
 //! `w01-tcp-with-loss`: TCP streams that overrun a short discipline, in the world of two hosts.
 //!
-//! The patterns have a sender that always has something to send. Here what is to be sent comes in
-//! bursts of super-packets, and each loss takes some of it away, so a rule must also cope with a
-//! sender that answers to what the queue does.
+//! The traces have a saturating sender. Here data arrives in bursts of GSO packets, and losses
+//! reduce it, so a rule must also work with a sender that reacts to the queue.
 
 use hdrhistogram::Histogram;
 use taut_path::{Event, Probe, Split};
@@ -31,19 +30,19 @@ pub(super) const NAME: &str = "w01-tcp-with-loss";
 
 const RATE: Rate = Rate(1_000_000_000);
 
-/// One way: a round trip of 2 ms holds 250 KB.
+/// One-way delay: a round trip of 2 ms holds 250 KB.
 const DELAY_NS: u64 = 1_000_000;
 
 const STREAMS: u64 = 20;
 
-/// A hundred packets are at least 200 segments, above what the round trip holds: a stream that
-/// halves its window leaves the wire busy, and yet all of them together overrun it.
+/// A hundred packets are at least 200 segments, more than the round trip holds. A stream that
+/// halves its window leaves the wire busy, and all streams together still overrun it.
 const DISCIPLINE_PACKETS: u32 = 100;
 
 /// The default ring of the card.
 const RING_SLOTS: u32 = 256;
 
-/// 50 to 250 us.
+/// Interrupt intervals of 50 to 250 us.
 const INTERRUPT: InterruptRule = InterruptRule {
     period_ns: 150_000,
     packets: None,
@@ -51,27 +50,26 @@ const INTERRUPT: InterruptRule = InterruptRule {
     rare_gap: None,
 };
 
-/// What one super-packet takes of the wire at most.
+/// Maximum wire time of a GSO packet, in bytes.
 const LARGEST_BYTES: u64 = 70_000;
 
-/// How often it is seen whether a limit can still be enough: often enough that little is run in
-/// vain.
+/// Interval of the check whether a limit can still be sufficient: short, so that little is run
+/// without need.
 const CHECK_NS: u64 = 10_000_000;
 
-/// One look at the ring in each such time, at a random moment of it, as with the patterns.
+/// Interval that contains one sample of the ring at a random time, as with the traces.
 const SAMPLE_NS: u64 = 100_000;
 
-/// The promise, as that of the patterns: share of what is carried without a limit.
+/// Target utilisation, as that of the traces: a share of the traffic that no limit carries.
 const UTILISATION: f64 = 0.999;
 
-/// The yardstick is a multiple of this. Less than a hundredth of it, and closer limits differ by
-/// less than one loss more or less.
+/// Step of the optimum: less than a hundredth of it. Closer limits differ by less than one loss.
 const STEP_BYTES: u32 = 256;
 
-/// A request or response of 1 byte on the wire: with preamble, check sum and gap.
+/// A request or response of 1 byte on the wire, with preamble, check sequence and gap.
 const REQUEST_WIRE_BYTES: u64 = HEADER_BYTES as u64 + 1 + 24;
 
-/// A transaction between idle hosts: both ways, and the time of both frames.
+/// A transaction between idle hosts: both directions, and the time of both frames.
 const IDLE_LATENCY_NS: u64 = 2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE.0);
 
 /// One seed of the load.
@@ -81,22 +79,22 @@ struct SeededLoad {
     times: Times,
 }
 
-/// One seed, and what was seen of it without a limit.
+/// One seed, and its run without a limit.
 pub(super) struct TcpLoad {
     load: SeededLoad,
     off: TraceReport,
-    /// Link time in bytes that the wire was busy for then, in the measured time.
+    /// Link time that the wire was busy in that run, in bytes, in the measured time.
     off_wire_bytes: u64,
 }
 
-/// One run.
+/// Results of a run.
 struct TcpRun {
     world: World<Watch>,
-    /// Link time in bytes that the wire was busy for, in the measured time.
+    /// Link time that the wire was busy, in bytes, in the measured time.
     wire_bytes: u64,
-    /// The rest of what was seen.
+    /// Samples of the measured time.
     samples: Samples,
-    /// Samples of before the measured time at a dry wire.
+    /// Samples of the warm-up with a dry wire.
     learning_dry: u64,
 }
 
@@ -111,13 +109,12 @@ impl TcpLoad {
         })
     }
 
-    /// What was carried, as a share of what is carried without a limit.
+    /// Returns the carried traffic as a share of that without a limit.
     fn utilisation(&self, wire_bytes: u64) -> f64 {
         wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
     }
 
-    /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its
-    /// end.
+    /// Returns `true` if a limit is sufficient. A run ends early once it is not.
     fn is_enough(&self, limit_bytes: u32) -> Result<bool, ScenarioError> {
         let Times { warm_ns, end_ns } = self.load.times;
         let mut world = self.load.world(&Rule::bytes(limit_bytes), |_| ())?;
@@ -145,7 +142,7 @@ impl SeededLoad {
             limit_changes: Vec::new(),
         })?;
         let Times { warm_ns, end_ns } = self.times;
-        // Moments to look at; any seed will do, and one seed samples at every rule alike.
+        // Sampling times. Any seed works, and a fixed one samples every rule at the same times.
         let mut random = SplitMix::new(1);
         let learning_dry = sample(&mut world, &mut random, 0, warm_ns)?.dry;
         let before_bytes = world.wire(CLIENT).time_bytes;
@@ -179,7 +176,7 @@ impl SeededLoad {
         world.set_coalesce_ns(rule.coalesce_ns);
         let bulk = stream(SuperPacket::Auto);
         for _ in 0..STREAMS {
-            // At a random moment each.
+            // Each starts at a random time.
             world.connect(&bulk, BULK, App::Sink, random.next() % START_NS);
         }
         let (client, server) = request_response(1, 0);
@@ -206,7 +203,7 @@ impl Workload for TcpLoad {
         UTILISATION
     }
 
-    /// Nobody knows it: it is TCP that decides what there is to send.
+    /// Unknown: TCP determines the workload.
     fn need_over_time(&self) -> Points {
         Points::new()
     }
@@ -246,7 +243,7 @@ impl TcpRun {
                 .last()
                 .map_or(0, |&(_, bytes)| bytes.into()),
             starved_rounds: completions.starved,
-            // Samples at moments say nothing of steps.
+            // Samples contain no loss steps.
             losses: Losses::default(),
             limit_changes: watch.limit_changes.clone(),
             sent_packets: watch.sent_packets,
@@ -256,10 +253,10 @@ impl TcpRun {
     }
 }
 
-/// Samples at the bulk senders' ring.
+/// Samples of the bulk senders' ring.
 struct Samples {
     count: u64,
-    /// The wire was idle and something waited.
+    /// The wire was idle with packets queued.
     dry: u64,
     unsent_bytes: Histogram<u64>,
     unsent_sum_bytes: u64,
@@ -267,7 +264,7 @@ struct Samples {
     in_flight_sum_bytes: u64,
 }
 
-/// Runs `world` from `from_ns` to `until_ns` and samples once in each [`SAMPLE_NS`].
+/// Runs `world` from `from_ns` to `until_ns` with one sample per [`SAMPLE_NS`].
 fn sample(
     world: &mut World<Watch>,
     random: &mut SplitMix,
@@ -302,7 +299,7 @@ fn sample(
     Ok(samples)
 }
 
-/// What a look sees of a queue, and the course of its limit.
+/// The probe of a queue: the amount in flight, and the changes of its limit.
 struct Watch {
     meter: Meter<Since>,
     sent_packets: u64,

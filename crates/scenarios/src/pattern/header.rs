@@ -1,4 +1,4 @@
-//! The first line of a pattern file: what is sent, and how fast.
+//! The first line of a trace file: the workload and the rate.
 
 use core::fmt;
 
@@ -10,22 +10,22 @@ use taut_sim::completion_trace::{Burst, CompletionTrace};
 
 use crate::validation::check;
 
-/// What is allowed of each number. A day of 400 Gbit/s, more than any link or run here.
+/// Ranges of the numbers. A day at 400 Gbit/s is more than any link or run here.
 const MOST_RATE: f64 = 50_000.0;
 pub(super) const MOST_NS: u64 = 86_400_000_000_000;
-/// A super-packet is far smaller.
+/// Far above a GSO packet.
 const MOST_SIZE: u64 = 1 << 24;
 const MOST_SIZES: usize = 1 << 20;
-/// A limit may be larger than all of a burst, which is held in memory then.
+/// A limit can exceed a burst, which is then in memory completely.
 const MOST_OBJECTS: u64 = 1 << 20;
-/// Objects or bursts of a run: an hour's work or so.
+/// Maximum objects or bursts of a run: about an hour of computation.
 const MOST_WORK: u128 = 10_000_000_000;
-/// Between two rounds, if the file does not say.
+/// Default time between two batches.
 const POLL_NS: u64 = 3_000;
-/// What is promised, if the file does not say.
+/// Default target utilisation.
 const UTILISATION: f64 = 0.999;
 
-/// The keys that mean something; others are named in a warning and skipped.
+/// The known keys; others cause a warning and are ignored.
 const KEYS: [&str; 10] = [
     "id",
     "rate_bytes_per_us",
@@ -41,7 +41,7 @@ const KEYS: [&str; 10] = [
 
 const BURST_KEYS: [&str; 2] = ["period_ns", "objects"];
 
-/// The pattern of a header, without intervals, and the keys that mean nothing.
+/// Parses a header into a trace without intervals, and its unknown keys.
 pub(super) fn read(
     line: &str,
     otherwise_id: &str,
@@ -53,7 +53,7 @@ pub(super) fn read(
         )
     })?;
     if let Some(key) = twice {
-        return Err(format!("{key} is said twice"));
+        return Err(format!("duplicate key {key}"));
     }
     Ok((pattern(&keys, otherwise_id)?, unknown(&keys)))
 }
@@ -67,7 +67,7 @@ fn unknown(keys: &Map<String, Value>) -> Vec<String> {
     unknown.cloned().chain(of_burst).collect()
 }
 
-/// An object, and a key that is said twice in it: of two values somebody meant the other.
+/// An object, and its first duplicate key: it is unclear which of the two values is meant.
 #[derive(Default)]
 struct Keys {
     keys: Map<String, Value>,
@@ -100,8 +100,8 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
-/// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with
-/// a dot.
+/// Parses the value of `key`; `null` is the same as no value. `within` is the key of its object,
+/// with a dot.
 fn said<'k, T: Deserialize<'k>>(
     keys: &'k Map<String, Value>,
     within: &str,
@@ -115,7 +115,7 @@ fn said<'k, T: Deserialize<'k>>(
     }
 }
 
-/// What must be said: a time or a number from 1 on.
+/// Parses a required time or number from 1 on.
 fn needed(keys: &Map<String, Value>, within: &str, key: &str, most: u64) -> Result<u64, String> {
     let value = said(keys, within, key)?;
     let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {most}"))?;
@@ -162,7 +162,7 @@ fn sizes(said: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
     sizes.iter().map(size).collect()
 }
 
-/// Refuses what a run could not end in hours.
+/// Rejects traces that take hours to run.
 fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
     let ends = pattern.rates.iter().skip(1).map(|rate| rate.0);
     let ends = ends.chain([pattern.end_ns]);
@@ -196,8 +196,8 @@ fn burst(keys: Map<String, Value>) -> Result<Vec<Burst>, String> {
     }])
 }
 
-/// Steps of the rate are the only changes that a file tells of. Quick ones are no steps but a
-/// load, to which no rule is to settle.
+/// Returns the steps of the rate, the only changes that a file contains. Frequent steps are a load,
+/// to which no rule has to converge.
 fn changes(rates: Option<&[(u64, f64)]>) -> Vec<u64> {
     const STEP_NS: u64 = 500_000_000;
     let rates = rates.unwrap_or_default();
@@ -232,7 +232,7 @@ fn rates(
     }
     let in_bytes_per_s = |(at_ns, rate): (u64, f64)| {
         let bytes_per_s = (rate * 1e6).round();
-        // Also refuses what is no number.
+        // Also rejects NaN.
         if !(bytes_per_s >= 1.0 && rate <= MOST_RATE) {
             return Err(format!(
                 "the rate at {at_ns} ns is {rate} bytes/us; allowed: 0.000001 to {MOST_RATE}"

@@ -8,10 +8,10 @@ use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
 use taut_sim::single_queue_bench::Rule;
 
-/// More values of one setting than this make a table that is not read.
+/// Maximum values of one setting: a longer table is unreadable.
 const MAX_VALUES: usize = 20;
 
-/// A pause ends within a run that is still short.
+/// Range of a pause that keeps the run short.
 const PAUSES: RangeInclusive<Time> = Time(1)..=Time(100_000_000_000);
 
 settings! {
@@ -25,29 +25,29 @@ settings! {
         rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::within(validation::RATES)),
         /// Size of every packet.
         size: Size => validation::size,
-        /// Mean time from interrupt to interrupt.
+        /// Mean interrupt interval.
         interval: Time => validation::within(validation::CADENCES),
         /// Lengths of the one pause of a case.
         pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
-        /// What pauses: `sender`, or `thread`, which sends and completes.
+        /// The pausing thread: `sender`, or `thread`, which sends and completes.
         #[serde(with = "as_texts")]
         paused: Vec<PausedName> => validation::each_once(1..=2, "thread"),
-        /// Lengths of pauses that repeat.
+        /// Lengths of periodic pauses.
         periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),
-        /// From the start of such a pause to the start of the next.
+        /// Their periods, from start to start.
         periodic_every: Vec<Time> where longer_than(periodic_pauses),
         /// The ring of the periodic pauses.
         periodic_ring: u32 => validation::ring,
-        /// Their link rate.
+        /// Link rate of the periodic pauses.
         periodic_rate: Rate => validation::within(validation::RATES),
-        /// What is not measured before the first pause.
+        /// Warm-up before the first pause.
         warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
-        /// How long a case runs after its pause.
+        /// Time that a case runs after its pause.
         after: Time => validation::within(Time::ms(1)..=MAX_DURATION),
     }
 }
 
-/// One period for each pause, in which the pause ends.
+/// Requires one period for each pause, longer than the pause.
 fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Validation {
     move |key, every| {
         validation::each(pauses.len()..=pauses.len(), validation::any)(key, every)?;

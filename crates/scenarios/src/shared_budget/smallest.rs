@@ -1,21 +1,20 @@
-//! The least fixed budget that is enough.
+//! Search for the smallest sufficient fixed budget.
 
 use crate::error::ScenarioError;
 use taut_sim::bisection::smallest_above;
 
-/// The part of the link's time that a budget must let the queues use to be enough.
+/// Minimum utilisation of the link for a sufficient budget.
 const ENOUGH: f64 = 0.999;
 
-/// The least fixed budget that is enough, and what was in flight with it on average.
+/// The smallest sufficient fixed budget, and its mean bytes in flight.
 pub struct SmallestBudget {
     pub(super) bytes: Option<u32>,
     pub(super) mean_bytes: f64,
 }
 
 impl SmallestBudget {
-    /// In steps, to the first that is not below `most_bytes`: a larger budget never wastes more.
-    /// `with` says of a budget which part of the link's time the queues use, and what is in flight
-    /// on average.
+    /// Searches in steps, up to the first step at or above `most_bytes`; a larger budget never has
+    /// a lower utilisation. `with` returns utilisation and mean bytes in flight for a budget.
     pub(super) fn find(
         step_bytes: u32,
         most_bytes: u32,

@@ -1,5 +1,5 @@
-//! One queue over time: where a limit settles (E4), how it gets there (E5), completions that are
-//! not periodic (E6), a link that changes its rate (E9), and what a limit costs (E11).
+//! One queue over time: the converged limit (E4), its ramp-up (E5), aperiodic completions (E6), a
+//! link that changes its rate (E9), and the cost of a limit (E11).
 
 mod compared;
 mod over_time;
@@ -19,7 +19,7 @@ use traffic::{MOST_VALUES, Traffic};
 
 settings! {
     SingleQueueSettings, "right-size" {
-        /// What the rows show.
+        /// Content of the rows.
         show: Show => validation::any,
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
         rules: Vec<RuleName> where validation::each(1..=20, shown_rule(*show)),
@@ -29,34 +29,34 @@ settings! {
         sizes: Vec<Size> => validation::each(1..=MOST_VALUES, validation::size),
         /// Descriptors of the ring.
         ring: u32 => validation::ring,
-        /// From interrupt to interrupt.
+        /// Interrupt interval.
         cadence: Time where validation::up_to(*duration),
-        /// How often the delay of a new packet of high priority is sampled; 0 never.
+        /// Sampling interval for the delay of a new packet of high priority; 0 takes no samples.
         sample: Time where sampled(*duration),
-        /// What is not measured at the start.
+        /// Warm-up.
         warm_up: Time => validation::within(Time(0)..=validation::MAX_DURATION),
-        /// What is measured.
+        /// Measured time.
         duration: Time => validation::duration,
-        /// What is sent, and how the device completes it.
+        /// Workloads and completion patterns.
         traffic: Vec<Traffic> where validation::each(1..=100, shown_traffic(*show, *duration)),
     }
 }
 
-/// What the rows show.
+/// Content of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Show {
-    /// Where the limit settles.
+    /// The converged limit.
     Settled,
-    /// How the limit gets there.
+    /// The ramp-up of the limit.
     OverTime,
-    /// How the limit follows each rate.
+    /// The limit at each rate.
     Phases,
     /// Each rule compared with no limit and with the smallest sufficient limit.
     Compared,
 }
 
-/// How often a sample is taken: never, or not too often.
+/// Requires no sampling, or a sampling interval that is not too short.
 fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
     move |key, sample| match sample.0 {
         0 => Ok(()),
@@ -64,7 +64,7 @@ fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
     }
 }
 
-/// Only a comparison finds the smallest sufficient limit.
+/// Rejects `fixed` except in a comparison, which finds the smallest sufficient limit.
 fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     move |key, rule| match rule {
         RuleName::Fixed if show != Show::Compared => {
@@ -74,7 +74,7 @@ fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     }
 }
 
-/// Only the course of a TCP stream is recorded.
+/// Rejects a TCP stream except for time series.
 fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Validation {
     move |key, traffic| {
         let of_traffic = |error| format!("{key} {:?}: {error}", traffic.name);
@@ -87,14 +87,14 @@ fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Valid
     }
 }
 
-/// Traffic with one rule, or with all rules that are compared.
+/// Traffic with one rule, or with all compared rules.
 pub struct SingleQueueCase {
     traffic: Traffic,
     rule: Option<Rule>,
 }
 
 impl SingleQueueSettings {
-    /// What is run: the traffic under each rule, where nothing is compared.
+    /// Returns the cases: the traffic under each rule, unless rules are compared.
     fn rows(&self) -> Vec<SingleQueueCase> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
@@ -109,7 +109,7 @@ impl SingleQueueSettings {
         }
     }
 
-    /// The rules that are limits by themselves.
+    /// Returns the rules that are limits.
     fn limits(&self) -> impl Iterator<Item = Rule> {
         let limit = |name: &RuleName| match name {
             RuleName::Fixed => None,
@@ -118,7 +118,7 @@ impl SingleQueueSettings {
         self.rules.iter().filter_map(limit)
     }
 
-    /// What a row is called: by its traffic or its rule where there are several.
+    /// Returns the name of a row: its traffic or its rule where there are several.
     fn row_name(&self, traffic: &Traffic, rule: &Rule) -> String {
         match (self.traffic.len(), self.rules.len()) {
             (1, _) => rule.to_string(),
@@ -147,7 +147,7 @@ impl SingleQueueSettings {
 }
 
 impl Scenario for SingleQueueSettings {
-    const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
+    const ABOUT: &'static str = "the converged limit of one saturating sender (E4)";
     const HAS_FIGURES: bool = true;
 
     type Case = SingleQueueCase;

@@ -1,4 +1,4 @@
-//! Where the limit settles, compared with the law and with published figures (E4).
+//! The converged limit, compared with the law and with published results (E4).
 
 use serde_json::json;
 use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
@@ -9,7 +9,7 @@ use crate::scenario::Found;
 use taut_report::document::Figure;
 
 impl SingleQueueSettings {
-    /// The row of `traffic`.
+    /// Returns the row of `traffic`.
     pub(super) fn settled(
         &self,
         traffic: &Traffic,

@@ -10,7 +10,7 @@ use super::over_time::QueueHistory;
 use crate::error::ScenarioError;
 use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
 
-/// Packets that the discipline holds: more than the send buffer, so that nothing is lost.
+/// Capacity of the discipline, in packets: more than the send buffer, so that there are no losses.
 const BACKLOG_PACKETS: u32 = 10_000;
 
 /// Records the time series and the largest packet.

@@ -13,11 +13,11 @@ use crate::two_hosts::card;
 use crate::validation::Validation;
 
 /// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of
-/// all traffic.
+/// the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
-    /// What the rows call it.
+    /// Its name in the rows.
     pub name: String,
     /// Link rates, each for an equal part of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,10 +27,10 @@ pub struct Traffic {
     pub sizes: Option<Vec<Size>>,
     /// Bytes of the link's overhead that a packet's size includes.
     pub counted_overhead: u32,
-    /// From interrupt to interrupt.
+    /// Interrupt interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<Time>,
-    /// How much longer or shorter each interval can be.
+    /// Maximum deviation of each interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Time>,
     /// Intervals of another length.
@@ -42,14 +42,14 @@ pub struct Traffic {
     /// A sender that is silent between bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// One TCP stream with GSO packets of this payload; `auto`: what its rate sends in a
-    /// millisecond.
+    /// One TCP stream with GSO packets of this payload; `auto` is the payload that its rate sends
+    /// in a millisecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
-    /// The longest measurement.
+    /// Maximum measured time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Time>,
-    /// Published: bytes and packets in flight, and thousands of packets a second.
+    /// Published results: bytes and packets in flight, and thousands of packets per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<[f64; 3]>,
 }
@@ -106,11 +106,11 @@ const fn no_time() -> Time {
     Time(0)
 }
 
-/// Packet sizes and rates of a run at most.
+/// Maximum number of packet sizes and rates of a run.
 pub(super) const MOST_VALUES: usize = 1_000;
 
 impl Traffic {
-    /// Whether it can be run for `duration`.
+    /// Checks that it can be run for `duration`.
     pub(super) fn check(&self, duration: Time) -> Validation {
         let up_to = validation::up_to(duration);
         if let Some(rates) = &self.rates {
@@ -132,7 +132,7 @@ impl Traffic {
         self.gso_packet().map(drop)
     }
 
-    /// The GSO packets of the TCP stream, if it is one.
+    /// Returns the GSO packets of the TCP stream, if it is one.
     pub(super) fn gso_packet(&self) -> Result<Option<SuperPacket>, String> {
         let Some(text) = &self.tcp else {
             return Ok(None);
@@ -148,7 +148,7 @@ impl Traffic {
 }
 
 impl SingleQueueSettings {
-    /// The link rates of `traffic`.
+    /// Returns the link rates of `traffic`.
     pub(super) fn rates_of<'a>(&'a self, traffic: &'a Traffic) -> &'a [Rate] {
         traffic.rates.as_ref().unwrap_or(&self.rates)
     }
@@ -163,7 +163,7 @@ impl SingleQueueSettings {
             .map_or(self.duration, |most| most.min(self.duration))
     }
 
-    /// The queue with `traffic`, and how long it runs.
+    /// Returns the bench with `traffic`, and its duration.
     pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             jitter_ns: traffic.jitter.map_or(0, |jitter| jitter.0),
@@ -195,7 +195,7 @@ impl SingleQueueSettings {
                     every_ns: it.every.0,
                     jitter_ns: it.jitter.0,
                 }),
-            // No packet of a burst is dropped, so that every rule carries the same.
+            // The backlog holds a whole burst, so that every rule carries the same packets.
             backlog_packets: match traffic.bursts {
                 Some(_) => u32::MAX,
                 None => bench.backlog_packets,
@@ -210,7 +210,7 @@ impl SingleQueueSettings {
         }
     }
 
-    /// The card below a TCP stream.
+    /// Returns the card below a TCP stream.
     pub(super) fn tcp_card(&self, traffic: &Traffic, seed: u64) -> NicConfig {
         NicConfig {
             rule: DescriptorRule::OnePerPacket,

@@ -1,5 +1,5 @@
-//! An application that serves many sockets and comes back late to each: whether it loses
-//! throughput by small queues, and how much a socket buffer must hold.
+//! An application that serves many sockets and refills each late: the loss of throughput with small
+//! queues, and the required socket buffers.
 
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
@@ -13,28 +13,27 @@ use crate::two_hosts::{
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-/// A buffer holds two segments at least: with less, packets are cut small and the link carries
-/// headers.
+/// Minimum of a buffer: two segments. With less, packets are small and the link carries headers.
 const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
 
-/// The payload that a link carries at most, in bytes per second.
+/// Returns the maximum payload that a link carries, in bytes per second.
 fn most_bytes_per_s(rate: Rate) -> f64 {
     rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
 }
 
-/// One row.
+/// A row.
 pub struct LateSockets {
     rate: Rate,
     pub(super) sockets: u32,
     period_ns: u64,
-    /// What the socket's share of the link sends in a period.
+    /// Bytes that the socket's share of the link sends in a period.
     needed_bytes: u64,
     buffer_bytes: u64,
     budget: Budget,
 }
 
 impl SmallQueuesSettings {
-    /// Each number of sockets with each period and buffer.
+    /// Returns each number of sockets with each period and buffer.
     pub(super) fn late_sockets(&self) -> Vec<LateSockets> {
         let mut cases = Vec::new();
         for &rate in &self.rates {
@@ -49,7 +48,7 @@ impl SmallQueuesSettings {
         cases
     }
 
-    /// Each buffer under each budget, and the largest with nothing held back, for comparison.
+    /// Adds each buffer with each budget, and the largest without a budget, for comparison.
     fn push_buffers(&self, cases: &mut Vec<LateSockets>, of: (Rate, u32, u64)) {
         let (rate, sockets, period_ns) = of;
         let share = most_bytes_per_s(rate) / f64::from(sockets);
@@ -115,11 +114,11 @@ impl SmallQueuesSettings {
         let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
         let visitor = App::Visitor {
             period_ns: case.period_ns,
-            // More than the receiver ever takes at once is as good as 4 GB.
+            // The receiver never accepts more than that at once.
             buffer_bytes: case.buffer_bytes.try_into().unwrap_or(u32::MAX),
         };
         for socket in 0..case.sockets {
-            // One after the other, evenly within the period.
+            // Staggered uniformly within the period.
             let start_ns = case.period_ns * u64::from(socket) / u64::from(case.sockets);
             world.connect(&stream, visitor, App::Sink, start_ns);
         }

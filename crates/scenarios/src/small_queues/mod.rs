@@ -1,4 +1,4 @@
-//! E3: what one stream has below its socket, with small queues and without.
+//! E3: data below the socket of one stream, with and without small queues.
 
 mod late_sockets;
 mod one_stream;
@@ -16,51 +16,53 @@ settings! {
     SmallQueuesSettings, "small-queues" {
         /// Link rates of the stream; rows with and without TSO for each.
         rates: Vec<Rate> => validation::each(1..=10, validation::rate),
-        /// What it may have below its socket: `none`, `rate` or a size; a row for each.
+        /// Budgets below its socket: `none`, `rate` or a size; a row for each.
         budgets: Vec<Budget> => validation::each(1..=20, validation::any),
         /// Descriptors of its ring.
         ring: u32 => validation::card_ring,
-        /// From interrupt to interrupt.
+        /// Interrupt interval.
         cadence: Time where validation::up_to(*duration),
-        /// From a flow's place on the deferred list to its run.
+        /// Time from adding a flow to the deferred list to the run of the list.
         deferred: Time => validation::within(Time(0)..=Time::ms(1_000)),
-        /// From the end of a request of high priority to the next.
+        /// Time from the end of a request of high priority to the next.
         requests_every: Time => validation::within(Time::us(1)..=Time::ms(10_000)),
-        /// What is not measured at the start.
+        /// Warm-up.
         warm_up: Time => validation::duration,
-        /// What is measured.
+        /// Measured time.
         duration: Time => validation::duration,
-        /// Link rates over which the knee is looked for.
+        /// Link rates of the search for the knee.
         knee_rates: Vec<Rate> => validation::each(0..=10, validation::rate),
-        /// Budgets over which it is looked for.
+        /// Budgets of the search for the knee.
         knee_budgets: Vec<Budget> => validation::each(0..=40, validation::any),
-        /// Descriptors of that card's ring.
+        /// Descriptors of the ring in that search.
         knee_ring: u32 => validation::card_ring,
-        /// Its times from interrupt to interrupt; the figures are of the first.
+        /// Interrupt intervals of that search; the published results are for the first.
         knee_cadences: Vec<Time> where validation::each(1..=10, validation::up_to(*knee_duration)),
-        /// What is not measured at the start there.
+        /// Warm-up of that search.
         knee_warm_up: Time => validation::duration,
-        /// What is measured there.
+        /// Measured time of that search.
         knee_duration: Time => validation::duration,
-        /// Numbers of sockets that an application serves, in place of the rest; none serves none.
+        /// Numbers of sockets that an application serves, instead of the other cases; empty for
+        /// none.
         sockets: Vec<u32> => validation::each(0..=20, validation::within(1..=20_000)),
-        /// Times from one visit of a socket to the next. One that is too short to visit all sockets
-        /// is left out.
+        /// Times between two visits of a socket. Periods that are too short to visit all sockets
+        /// are skipped.
         periods: Vec<Time> => validation::each(0..=20, validation::within(MIN_PERIOD..=MAX_PERIOD)),
-        /// Time for which a visit holds the socket.
+        /// Time for which a visit locks the socket.
         visit: Time => validation::within(Time(0)..=Time::ms(10_000)),
-        /// Socket buffers, in percent of what the socket's share of the link sends in a period.
+        /// Socket buffers, in percent of the bytes that the socket's share of the link sends in a
+        /// period.
         buffer_percents: Vec<u32> => validation::each(0..=20, validation::within(1..=10_000)),
-        /// Packets that the discipline above all sockets holds.
+        /// Capacity of the discipline above all sockets, in packets.
         backlog_packets: u32 => validation::within(1..=1_000_000),
     }
 }
 
-/// Times from one visit of a socket to the next.
+/// Range of the time between two visits of a socket.
 const MIN_PERIOD: Time = Time::us(10);
 const MAX_PERIOD: Time = Time::ms(10_000);
 
-/// A run and the part of the table that it belongs to.
+/// A run and its part of the table.
 pub enum SmallQueuesCase {
     /// One stream.
     Stream(&'static str, OneStream),
@@ -68,7 +70,7 @@ pub enum SmallQueuesCase {
     LateSockets(LateSockets),
 }
 
-/// What it showed.
+/// The outcome of a run.
 pub enum SmallQueuesOutcome {
     /// One stream.
     Stream(Box<StreamReport>),
@@ -80,7 +82,7 @@ const STREAM: &str = "stream";
 const KNEE: &str = "knee";
 const ORPHANS: &str = "orphaning driver";
 
-/// The budget under which a driver that orphans its packets is shown: the limit of 2012.
+/// The budget with an orphaning driver: the limit of 2012.
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl SmallQueuesSettings {
@@ -114,7 +116,7 @@ impl SmallQueuesSettings {
         }
     }
 
-    /// Each rate with super-packets and without, under each budget.
+    /// Returns each rate with and without GSO packets, under each budget.
     fn streams(&self, seed: u64) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &rate in &self.rates {
@@ -126,7 +128,7 @@ impl SmallQueuesSettings {
         runs
     }
 
-    /// The stream alone, over rates and budgets.
+    /// Returns the runs of the stream alone, over rates and budgets.
     fn knee(&self, seed: u64) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &cadence in &self.knee_cadences {
@@ -144,7 +146,7 @@ impl SmallQueuesSettings {
         runs
     }
 
-    /// A driver that orphans its packets, with a limit and without, and one that does not.
+    /// Returns an orphaning driver with and without a limit, and one that does not orphan.
     fn orphans(&self, seed: u64) -> [OneStream; 3] {
         let run = |(orphans, limit)| OneStream {
             limit,
@@ -192,8 +194,8 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
     })
 }
 
-/// What was published of the row, if anything. `kept` is the part of the throughput without a
-/// budget.
+/// Compares a row with published results, if there are any. `kept` is the share of the throughput
+/// without a budget.
 fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<Figure> {
     let kib = |kib: u32| Budget::Bytes(kib << 10);
     let buffering_ms = seen.backlog_ns.p90 as f64 / 1e6;
@@ -262,7 +264,7 @@ impl Scenario for SmallQueuesSettings {
 
     fn found(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Found {
         let mut found = Found::default();
-        // Of the last row without a budget: those after it are compared with it.
+        // The last row without a budget, the reference of the following ones.
         let mut unlimited = None::<(&str, f64)>;
         for it in ran {
             match it {
@@ -283,7 +285,7 @@ impl Scenario for SmallQueuesSettings {
 }
 
 impl SmallQueuesSettings {
-    /// The row of a stream, its figures, and its curve.
+    /// Adds the row of a stream, its comparisons, and its curve.
     fn push_stream(
         &self,
         found: &mut Found,
@@ -302,7 +304,7 @@ impl SmallQueuesSettings {
     }
 }
 
-/// What was below the socket over the measured time.
+/// Returns the series of the data below the socket over the measured time.
 fn series(run: &OneStream, seen: &StreamReport) -> Series {
     let tso = if run.tso { "TSO" } else { "no TSO" };
     let mbit = run.rate.0 / 1_000_000;

@@ -1,4 +1,4 @@
-//! What is run, and what came of it.
+//! Cases and their outcomes.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use taut_sim::consumer::{ConsumerCore, ConsumerReport, FixedLimits, Notify};
 
 use super::names::Consumer;
 
-/// One consumer, told in one way: a row for each limit.
+/// One consumer with one kind of notification: a row for each limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftwareConsumerCase {
-    /// How fast it is.
+    /// The speed of the consumer.
     pub consumer: Consumer,
-    /// Where it runs.
+    /// The core of the consumer.
     pub core: ConsumerCore,
-    /// Notify the queue is told of completions.
+    /// When the queue is notified of completions.
     pub notify: Notify,
 }
 
 impl SoftwareConsumerCase {
-    /// Every consumer on every core with every way of telling.
+    /// Returns every consumer on every core with every kind of notification.
     pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], notify: &[Notify]) -> Vec<Self> {
         let mut cases = Vec::new();
         for &consumer in consumers {
@@ -45,10 +45,10 @@ impl fmt::Display for SoftwareConsumerCase {
     }
 }
 
-/// What came of it.
+/// The outcome of a case.
 pub struct SoftwareConsumerOutcome {
     pub(super) fixed: FixedLimits,
-    /// With the least fixed limit that is enough.
+    /// With the smallest sufficient fixed limit.
     pub(super) least: ConsumerReport,
     /// With each limit.
     pub(super) seen: Vec<ConsumerReport>,

@@ -12,7 +12,7 @@ use crate::setting;
 use crate::trace_row::TraceRow;
 use taut_report::document::Document;
 
-/// A combination, its run, and its rows if it was finished elsewhere.
+/// A combination, its run, and its rows if another process has finished it.
 struct Planned {
     point: Vec<(String, String)>,
     file: String,
@@ -52,7 +52,7 @@ impl Planned {
         rows.into_iter().map(|row| self.named(row)).collect()
     }
 
-    /// The row, behind the values that it was run with.
+    /// Returns the row with the values of its combination in front.
     fn named(&self, row: Value) -> Value {
         let mut named = Map::new();
         if !self.point.is_empty() {
@@ -92,28 +92,29 @@ pub struct Plan {
     base: SharedRun,
     swept: Vec<Swept>,
     planned: Vec<Planned>,
-    /// The runs of each [`key`], as indices.
+    /// The indices of the runs with each [`key`].
     by_key: HashMap<Value, Vec<usize>>,
 }
 
-/// A run of a [`Plan`] as it can be given to somebody else: file and seed are all that it needs.
+/// A run of a [`Plan`] for another process, which needs only the file and the seed.
 pub struct Part<'a> {
-    /// The scenario file, with the values of the combination in it.
+    /// The scenario file with the values of the combination.
     pub file: &'a str,
     /// The seed.
     pub seed: u64,
-    /// The run that they make.
+    /// The run of file and seed.
     pub run: &'a SharedRun,
-    /// Whether its rows were [taken](Plan::take).
+    /// Whether its rows were added by [`take`](Plan::take).
     pub is_finished: bool,
 }
 
 impl Plan {
-    /// Every combination of `swept` and of what the file sweeps, of which nothing has been run; a
-    /// single run if there is none. The values of `swept` replace those of the file.
+    /// Creates a run for every combination of `swept` and of the file's sweep; a single run if
+    /// there is none. The values of `swept` replace those of the file.
     ///
     /// # Errors
-    /// If the file is not understood, a setting is unknown or cannot be, or anything is said twice.
+    /// If the file cannot be parsed, a setting is unknown or invalid, or a setting or value occurs
+    /// twice.
     pub fn new(file: &str, seed: u64, swept: &[Swept]) -> Result<Self, ScenarioError> {
         let (file, mut all_swept) = of_file(file)?;
         all_swept.retain(|of_file| swept.iter().all(|it| it.key != of_file.key));
@@ -134,7 +135,7 @@ impl Plan {
         })
     }
 
-    /// Every run, in the order of the rows.
+    /// Returns every run, in the order of the rows.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> + ExactSizeIterator {
         self.planned.iter().map(|it| Part {
             file: &it.file,
@@ -144,21 +145,21 @@ impl Plan {
         })
     }
 
-    /// The runs whose rows were not [taken](Self::take).
+    /// Returns the runs without rows from [`take`](Self::take).
     pub fn left(&self) -> Vec<SharedRun> {
         let left = self.parts().filter(|part| !part.is_finished);
         left.map(|part| part.run.clone()).collect()
     }
 
-    /// Takes the rows of a run that was finished somewhere else, from its [`finished_line`], and
-    /// says whether the run is one of these: another version of this crate is another run.
+    /// Adds the rows of a [`finished_line`] of another process. Returns `true` if it is one of
+    /// these runs; a run of another version of this crate is not.
     ///
     /// # Errors
-    /// Says why the line is no finished run.
+    /// A message if the line is not a finished run.
     pub fn take(&mut self, line: &str) -> Result<bool, String> {
         let entry: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let (Some(run), Some(rows)) = (entry.get("run"), entry["rows"].as_array()) else {
-            return Err("it is no finished run".to_owned());
+            return Err("not a finished run".to_owned());
         };
         let those = self.by_key.get(run).map_or(&[][..], Vec::as_slice);
         for &at in those {
@@ -167,7 +168,7 @@ impl Plan {
         Ok(!those.is_empty())
     }
 
-    /// The run that has a case, and the case's number in it.
+    /// Returns the run of a case, and the case's number in it.
     fn at(&self, mut case: usize) -> (&SharedRun, usize) {
         let mut runs = self.planned.iter().map(|it| &it.run);
         let run = runs.find(|run| {
@@ -196,7 +197,7 @@ impl AnyRun for Plan {
         run.run(case)
     }
 
-    /// The rows of all runs that were finished, here or elsewhere.
+    /// Returns the rows of all finished runs, including those of other processes.
     fn document(&self) -> Document {
         let mut document = self.base.document();
         if let Value::Object(parameters) = &mut document.parameters {
@@ -213,19 +214,19 @@ impl AnyRun for Plan {
         }
     }
 
-    /// The rows of the file without its sweep.
+    /// Returns the rows of the file without its sweep.
     fn traces(&self) -> Vec<TraceRow<'_>> {
         self.base.traces()
     }
 }
 
-/// The rows of a run on one line: for a [`Book`](super::Book), or for the [`Plan`] of another
-/// process.
+/// Returns the rows of a run on one line, for a [`Book`](super::Book) or for the [`Plan`] of
+/// another process.
 pub fn finished_line(document: &Document) -> String {
     json!({"run": key(document), "rows": document.rows}).to_string()
 }
 
-/// What makes a run what it is: another version may find something else.
+/// Returns the identity of a run; it includes the version, which affects the results.
 fn key(document: &Document) -> Value {
     json!({
         "scenario": document.scenario,

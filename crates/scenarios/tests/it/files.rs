@@ -76,7 +76,7 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
             "split",
             "limits",
             "[]",
-            "rows bql=on leaves no row: no limit is said but off; allowed with it: bql=off",
+            "rows bql=on leaves no row: the only limit is off; allowed with it: bql=off",
         ),
         (
             "software-consumer",

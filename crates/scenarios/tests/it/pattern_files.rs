@@ -80,7 +80,7 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
         ),
         (
             header(r#""rate_bytes_per_us": 125, "end_ns": 300, "end_ns": 5"#),
-            "line 1: end_ns is said twice",
+            "line 1: duplicate key end_ns",
         ),
         (
             "[1]\n".to_owned(),
@@ -208,7 +208,7 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
     assert!(error.to_string().contains("neither"), "{error}");
     let text = [HEADER.as_bytes(), b"\n\xff 1\n"].concat();
     let error = read(&text[..], "").expect_err("no text").to_string();
-    assert_eq!(error, "line 2: is no UTF-8 text");
+    assert_eq!(error, "line 2: is not UTF-8 text");
 }
 
 proptest! {

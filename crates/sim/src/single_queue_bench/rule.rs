@@ -109,7 +109,7 @@ impl fmt::Display for ParseRuleError {
             Self::Limit(error) => error.fmt(f),
             Self::Coalesce(error) => error.fmt(f),
             Self::CoalesceZero => f.write_str(
-                "invalid interval 0; allowed: a time above 0, or no interval for each batch at once",
+                "invalid interval 0; allowed: a time above 0, or no interval to disable coalescing",
             ),
         }
     }

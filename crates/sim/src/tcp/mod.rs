@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The results are the same on every machine: all arithmetic uses integers. Written from the RFCs:
-//! 5681 (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675 (selective
-//! acknowledgement), 3168 (ECN), 6928 (initial window).
+//! 5681 (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675
+//! (selective acknowledgement), 3168 (ECN), 6928 (initial window).
 //!
 //! # Simpler than a complete TCP
 //! - A connection is established from the start and never closes: no handshake (hence no sample of

@@ -17,7 +17,9 @@ use taut_sim::single_queue_bench::{self, Cost, Rule, SingleQueueConfig, TrafficS
 /// Whether it is refused for `what`.
 fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
     let text = result.err().map(|error| error.to_string());
-    text.is_some_and(|text| text.starts_with(what) && text.contains("allowed: "))
+    text.is_some_and(|text| {
+        text.starts_with(&format!("invalid {what}")) && text.contains("allowed: ")
+    })
 }
 
 /// A byte takes a ns.
@@ -286,5 +288,5 @@ fn what_cannot_be_replayed_is_refused_instead_of_dropped() {
     ));
     assert!(run(vec![arrival(0, MAX_OBJECT)], Vec::new()).is_ok());
     let many = vec![arrival(0, 1); 1_000_070];
-    assert!(refuses(run(many, Vec::new()), "packets that wait"));
+    assert!(refuses(run(many, Vec::new()), "backlog packets"));
 }

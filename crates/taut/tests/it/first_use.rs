@@ -68,7 +68,7 @@ fn an_interrupted_run_shows_the_rows_that_were_finished() {
     let output = interrupted_with_rows(&format!("{run} --report {}", page.display()), "-INT");
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(
-        table.contains("\ninterrupted: only what was finished"),
+        table.contains("\ninterrupted: only finished rows"),
         "{table}"
     );
     assert!(
