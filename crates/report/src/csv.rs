@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_quotes_is_quoted() {
+    fn only_special_fields_are_quoted() {
         for (text, written) in [
             ("plain text", "plain text"),
             ("a,b", "\"a,b\""),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_line_and_a_missing_value_an_empty_field() {
+    fn missing_value_is_an_empty_field() {
         let rows = [
             json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": u64::MAX}}),
             json!({"name": "", "on": null, "at": {"p50": 2}}),

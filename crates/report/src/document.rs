@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_predicted_within_a_tenth_of_it_or_of_its_range() {
+    fn result_within_a_tenth_is_predicted() {
         let figure = |published: &[f64], value| Figure {
             id: String::new(),
             published: published.to_vec(),

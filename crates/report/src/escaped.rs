@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_is_markup() {
+    fn text_contains_no_markup() {
         let text = "<script>alert(\"a\" & 'b')</script>\0\u{1b}[31m\nü";
         assert_eq!(
             Escaped(text).to_string(),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_leaves_nothing() {
+    fn failed_write_leaves_no_file() {
         let scratch = Scratch::new("nothing");
         let error = replace_with(&scratch.0.join("out.html"), fails_half_way).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_leaves_the_old_file() {
+    fn failed_write_keeps_the_old_file() {
         let scratch = Scratch::new("old");
         let path = scratch.0.join("out.html");
         replace(&path, "old").unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link() {
+    fn link_remains_a_link() {
         let scratch = Scratch::new("link");
         let (target, link) = (scratch.0.join("target"), scratch.0.join("link"));
         replace(&target, "old").unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_file_is_refused() {
+    fn invalid_path_is_rejected() {
         let scratch = Scratch::new("refused");
         assert!(replace(&scratch.0, "x").is_err());
         assert!(replace(Path::new(""), "x").is_err());
@@ -161,7 +161,7 @@ mod tests {
 
     /// Uses a socket of the test: a defect must not replace a device of the machine.
     #[test]
-    fn what_is_no_file_is_never_replaced() {
+    fn special_files_are_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
 
         let scratch = Scratch::new("socket");

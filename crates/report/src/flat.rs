@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nested_keys_are_joined_in_the_order_of_the_rows() {
+    fn nested_keys_are_joined_in_order() {
         let rows = [
             json!({"z": 1, "a": {"p50": 2, "deep": {"x": null}}}),
             json!({"z": 3, "list": [true, "t"], "a": {"p50": 4}}),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_keeps_its_column() {
+    fn empty_value_keeps_its_column() {
         assert_eq!(flatten(&[json!({"a": {}, "b": []})]).columns, ["a", "b"]);
         assert_eq!(flatten(&[]).columns.len(), 0);
     }

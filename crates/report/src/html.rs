@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_said_and_nothing_is_markup() {
+    fn page_is_complete_and_escaped() {
         let html = page(&document());
         for part in [
             "<title>a&lt;b - taut</title>",
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_rows_of_many_columns_stand_side_by_side_and_all_is_there() {
+    fn few_rows_of_many_columns_are_transposed() {
         let mut document = document();
         let row = |first: u64| {
             let fields = (first..first + 30).map(|at| (format!("key{}", at - first), at.into()));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_published_leaves_no_empty_table() {
+    fn no_published_results_no_table() {
         let mut document = document();
         document.figures.clear();
         document.rows.clear();

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_wide_stands_below_with_its_keys() {
+    fn wide_columns_follow_below_with_keys() {
         let columns = [
             column(&["key", "---", "one"]),
             column(&["   a", "----", "1234"]),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_in_a_part_is_left_out_of_it() {
+    fn empty_lines_of_a_part_are_omitted() {
         let columns = [
             column(&["a", "b"]),
             column(&["1", "2"]),
@@ -159,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_failure() {
+    fn no_columns_are_not_an_error() {
         assert_eq!(side_by_side(&[], 1, SPACES, Some(80)), "");
     }
 
     #[test]
-    fn words_are_folded_and_none_is_lost() {
+    fn fold_keeps_all_words() {
         assert_eq!(
             fold("  a bb ccc dddd", 4, Some(8)),
             "  a bb\n    ccc\n    dddd\n"

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_has_one_colour_whatever_else_is_drawn() {
+    fn limit_colour_is_independent_of_others() {
         assert_eq!(
             limit_color("taut", ["taut"]),
             limit_color("taut", ["off", "dql", "taut"])

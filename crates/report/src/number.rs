@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_kept_apart() {
+    fn thousands_are_separated() {
         for (value, text) in [
             (json!(0), "0"),
             (json!(999), "999"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_short_and_say_their_scale() {
+    fn ticks_are_short_with_a_scale() {
         assert_eq!(
             [0.0, 0.25, 500.0, 1e3, 1.5e6, 2e9].map(short),
             ["0", "0.25", "500", "1k", "1.5M", "2G"]

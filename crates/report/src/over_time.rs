@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_apart_on_one_scale_for_each_unit() {
+    fn rows_have_charts_on_a_common_scale() {
         let document = document(vec![
             series("off", "in flight", "bytes", 4e6),
             series("on", "in flight", "bytes", 1e5),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_drawn_last_and_to_the_end() {
+    fn limit_is_drawn_last() {
         let mut limit = series("on", "limit", "bytes", 1e5);
         limit.points = vec![(0, 7.0)];
         let document = document(vec![limit, series("on", "in flight", "bytes", 1e5)]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_keeps_its_colour_from_chart_to_chart() {
+    fn limit_has_one_colour_in_all_charts() {
         let document = document(vec![
             series("ramp-up: dql", "limit", "bytes", 1.0),
             series("ramp-up: taut", "in flight", "bytes", 1.0),
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rows_are_counted_rather_than_drawn() {
+    fn excess_rows_are_counted() {
         let many = (0..MAX_CHARTS + 3).map(|row| series(&row.to_string(), "limit", "bytes", 1.0));
         let (charts, left_out) = charts(&document(many.collect()));
         assert_eq!((charts.len(), left_out), (MAX_CHARTS, 3));
     }
 
     #[test]
-    fn a_series_without_points_is_not_drawn() {
+    fn empty_series_is_not_drawn() {
         let mut empty = series("on", "limit", "bytes", 1.0);
         empty.points.clear();
         assert_eq!(charts(&document(vec![empty])).0.len(), 0);

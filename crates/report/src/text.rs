@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_right_texts_left_and_names_on_the_rule() {
+    fn numbers_are_right_and_texts_left_aligned() {
         let rows = [
             json!({"case": "limit off", "in_flight_bytes": {"p50": 3_090_431}, "tps": 39.8}),
             json!({"case": "on", "in_flight_bytes": {"p50": 7}, "tps": null}),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_broken_only_where_it_is_too_wide() {
+    fn only_wide_names_are_broken() {
         assert_eq!(broken("rr_tps", 9), ["rr_tps"]);
         assert_eq!(
             broken("rr_latency_us.p50", 9),
@@ -186,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_are_no_failure() {
+    fn no_rows_are_not_an_error() {
         assert_eq!(table(&[], Some(80)), "");
     }
 
     #[test]
-    fn no_line_is_wider_than_it_may_be_and_each_says_its_row() {
+    fn lines_keep_width_and_row_key() {
         let rows = [json!({"rule": "dql", "first_bytes": 1, "second_bytes": 2, "third_bytes": 3})];
         let table = table(&rows, Some(28));
         assert!(table.lines().all(|line| line.len() <= 28), "{table}");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_outside_are_named_with_what_was_found() {
+    fn results_outside_are_listed() {
         let document = Document {
             seed: 7,
             taut_version: "0.1.0",

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_figures_as_constants_do_not_count() {
+    fn each_constant_reduces_the_predictions() {
         let figures = [
             figure(100.0, &["cadence"]),
             figure(101.0, &["cadence", "hosts"]),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn more_constants_than_figures_predict_nothing() {
+    fn more_constants_than_results_predict_nothing() {
         let figures = [figure(100.0, &["a", "b"])];
         let verdict = Verdict::of(&figures);
         assert_eq!(verdict.predicted(), 0);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_published_is_nothing_to_say() {
+    fn no_published_results_no_sentence() {
         assert_eq!(Verdict::of(&[]).sentence(), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Every published figure beside the simulator's and the lab's, as one page: `docs/predictions.md`.
+//! Compares every published result with the simulator's and the lab's, as one page:
+//! `docs/predictions.md`.
 //!
 //! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]... [--cost FILE]`:
 //! FILE is a JSON document of the lab, or the counts of `scripts/cost.sh`. `scripts/predictions.sh`
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The whole page.
+/// Returns the page.
 fn page(mut arguments: impl Iterator<Item = String>) -> Result<String, Failed> {
     let (mut live, mut cost) = (BTreeMap::new(), String::new());
     while let Some(option) = arguments.next() {
@@ -82,7 +83,7 @@ fn read(file: &str) -> Result<Value, Failed> {
     Ok(serde_json::from_str(&fs::read_to_string(file)?)?)
 }
 
-/// Figures found live, by their id.
+/// Returns the live results by id.
 fn live_values(file: &str) -> Result<Vec<(String, f64)>, Failed> {
     let document = read(file)?;
     let figures = document["figures"].as_array().ok_or("no figures")?;
@@ -90,7 +91,7 @@ fn live_values(file: &str) -> Result<Vec<(String, f64)>, Failed> {
     Ok(figures.iter().filter_map(pair).collect())
 }
 
-/// What a packet costs on the path.
+/// Returns the section about the cost of a packet on the path.
 fn cost_section(file: &str) -> Result<String, Failed> {
     let document = read(file)?;
     let mut section = COST_HEAD.to_owned();
@@ -107,7 +108,7 @@ fn cost_section(file: &str) -> Result<String, Failed> {
     Ok(section)
 }
 
-/// The results of every scenario with published figures, and the remark about it.
+/// Returns the results of every scenario with published results, and the remark about it.
 fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
     let entries = || registry::ALL.iter().filter(|entry| entry.has_figures);
     let runs: Result<Vec<_>, _> = entries().map(|it| sweep::prepare(it.file, None)).collect();

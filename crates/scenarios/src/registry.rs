@@ -179,7 +179,7 @@ mod tests {
     use crate::sweep;
 
     #[test]
-    fn every_file_states_every_setting_and_nothing_else() {
+    fn every_file_has_exactly_the_settings() {
         for entry in ALL {
             let run = sweep::prepare(entry.file, None).unwrap_or_else(|error| panic!("{error}"));
             let parameters = run.document().parameters;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_leaves_out_is_as_in_the_scenarios_own() {
+    fn missing_keys_have_the_scenarios_values() {
         let read = read::<rr_under_load::Settings>;
         let short = read("scenario = \"rr-under-load\"\nstreams = 7").expect("settings");
         let whole = rr_under_load::Settings {

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_done_once_on_any_number_of_threads() {
+    fn every_part_runs_once() {
         let parts: Vec<usize> = (0..100).collect();
         for jobs in [0, 1, 3, 1_000] {
             let mut results = Vec::new();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_error_nothing_more_is_begun_than_there_are_threads() {
+    fn no_part_starts_after_an_error() {
         let parts: Vec<u32> = (0..100_000).collect();
         let mut begun = 0;
         let events = side_by_side(&parts, 2, |&part| part, &mut |_, event| match event {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_of_the_kind_that_the_setting_is() {
+    fn value_has_the_type_of_the_setting() {
         assert_eq!(changed("ring", "128"), Value::Integer(128));
         assert_eq!(changed("cadence", "50us"), Value::String("50us".into()));
         assert_eq!(changed("cadence", "\"50us\""), Value::String("50us".into()));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused_with_what_there_is() {
+    fn unknown_setting_error_lists_the_settings() {
         for (key, value, says) in [
             ("rnig", "64", "no setting \"rnig\"; there are"),
             ("scenario", "x", "no setting \"scenario\""),

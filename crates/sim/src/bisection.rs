@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_multiple_is_found_wherever_it_is() {
+    fn smallest_multiple_is_found_for_any_threshold() {
         for least in [0, 1, 99, 8_192, 8_193, 1_000_000] {
             let found = smallest_multiple(100, |bytes| Ok::<_, ()>(bytes >= least));
             assert_eq!(found, Ok(Some(least.next_multiple_of(100))), "{least}");

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_is_timed_from_its_change() {
+    fn each_direction_is_timed_from_its_change() {
         // Rises to 1,000 in 30 ns, drops to 100 in 50 ns after 100, and rises in 7 ns after 200.
         let series = [(0, 0), (10, 500), (30, 1_000), (150, 100), (207, 1_000)];
         let found = convergence_times(&series, &[100, 200], 300);

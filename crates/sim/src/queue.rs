@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_says_which_queue_when_and_what() {
+    fn fault_message_has_queue_time_and_cause() {
         let round = Err(CompleteError::UnknownCompletions { packets: 2 });
         let fault = QueueFault::of_batch(round, 3, 17).unwrap_err();
         let message = fault.to_string();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_discipline_holds_as_much_as_is_said_here() {
+    fn fifo_capacity_matches_max_backlog() {
         use taut_path::{Frame, Packet, Qdisc, qdisc::Fifo};
         let mut discipline = Fifo::new(u32::MAX);
         let mut sink = crate::sink::Sink::default();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_stop_is_waited_for() {
+    fn other_stops_are_not_faults() {
         let stops = [Stop::Idle, Stop::Limit, Stop::RingFull];
         let idle = stops.map(|stop| QueueFault::of_run(stop, 0, 0));
         assert_eq!(idle, [Ok(true), Ok(false), Ok(false)]);

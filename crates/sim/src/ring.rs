@@ -133,7 +133,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn it_is_a_queue() {
+    fn ring_buffer_matches_vec_deque() {
         let (mut ring, mut known) = (RingBuffer::new(), VecDeque::new());
         let mut next = 0_u32;
         for round in 0..300_usize {

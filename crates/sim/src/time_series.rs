@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_course_as_long_as_time_ends() {
+    fn longest_time_series_ends() {
         let mut watch = TimeSeriesRecorder::new(u64::MAX);
         watch.change(7, 5);
         watch.count_until(u64::MAX);

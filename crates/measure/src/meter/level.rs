@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn figures_are_those_of_the_histogram(
+        fn quantiles_match_the_histogram(
             steps in prop::collection::vec((0..34_u32, any::<u32>(), 0..5_000_u64), 1..60),
             share in 0.0..1.0_f64,
         ) {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_seconds_is_as_exact_as_a_short_one() {
+    fn long_durations_are_exact() {
         let mut times_ns = histogram_ns();
         for time_ns in [5_000, 2_500_000_000, 3_599_000_000_000] {
             times_ns.saturating_record(time_ns);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_told_again_holds_on() {
+    fn repeated_value_continues() {
         let mut level = Level::new(0, &Since(0));
         for now_ns in [10, 20, 30] {
             level.change(7, now_ns, &Since(0));

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_flight_is_weighed_by_time_and_a_reset_empties_it() {
+    fn in_flight_is_time_weighted_and_reset() {
         let mut meter = Meter::new(Since(0), 0, 2_000);
         let packet = Packet::new(Frame::new(0), 1_000);
         let done = Event::Completed(CompletedCounts {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_counts_for_the_measured_time_that_it_waits() {
+    fn backlog_counts_in_the_measured_time() {
         let mut meter = Meter::new(Since(100), 0, 1_000);
         let packet = Packet::new(Frame::new(0), 1_000);
         for at_ns in [40, 150] {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_halves_of_a_queue_share_what_may_be_kept() {
+    fn halves_share_the_capacity() {
         let mut sender = Recording::new(0, 10);
         let mut completer = sender.divide();
         for at_ns in 0..9 {

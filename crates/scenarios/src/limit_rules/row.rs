@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_confidence_interval_is_that_of_the_textbook() {
+    fn confidence_interval_matches_the_textbook() {
         // Mean 5, deviation sqrt(32/7), t of 7 degrees 2.365.
         let found = interval95(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert!((found.1 - 5.0 - 1.787_7).abs() < 1e-3, "{found:?}");

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_its_mean_and_its_worst_patterns() {
+    fn each_rule_has_mean_and_worst_workloads() {
         let rows = [
             row("a", "dql", Some(2.0), 1.0),
             row("a", "taut", None, 0.5),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pattern_needs_no_summary() {
+    fn one_workload_has_no_summary() {
         assert_eq!(of(&[row("a", "dql", Some(2.0), 1.0)]), None);
     }
 }

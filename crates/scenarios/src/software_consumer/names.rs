@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn text_form_parses_back() {
         for text in [
             "fixed:99.9%",
             "off",
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_limit_is_in_packets_whatever_is_counted() {
+    fn minimum_is_in_packets_for_any_unit() {
         let least = |text: &str| {
             let name: LimitName = text.parse().expect("a limit");
             let limit = name.limit(100, 0);

@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_another_run_or_no_run(
+        fn any_line_is_handled(
             text in "\\PC{0,80}|\\{\"run\": \\{.{0,20}\\}, \"rows\": \\[.{0,20}\\]\\}",
         ) {
             let mut plan = Plan::new("scenario = \"rate-change\"", 1, &[]).unwrap();
@@ -252,7 +252,7 @@ mod tests {
         }
 
         #[test]
-        fn a_number_that_was_kept_is_shown_as_it_was_found(found in any::<f64>()) {
+        fn stored_numbers_are_unchanged(found in any::<f64>()) {
             let shown = Value::from(found).to_string();
             let kept: Value = serde_json::from_str(&shown).unwrap();
             prop_assert_eq!(kept.to_string(), shown);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_run_twice_is_refused() {
+    fn duplicate_runs_are_rejected() {
         let file = "scenario = \"rate-change\"";
         for (swept, says) in [
             (&["ring=64,128,64"][..], "ring has 64 twice"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_run_is_not_taken_and_what_is_no_line_is_refused() {
+    fn other_runs_and_invalid_lines_are_rejected() {
         let file = "scenario = \"rate-change\"";
         let mut plan = Plan::new(file, 1, &[]).unwrap();
         let other = Plan::new(file, 2, &[]).unwrap();

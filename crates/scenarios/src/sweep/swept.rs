@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_split_where_no_bracket_and_no_quote_is_open() {
+    fn values_are_split_outside_brackets_and_quotes() {
         assert_eq!(split("1,20us,x"), ["1", "20us", "x"]);
         assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
         assert_eq!(split("\"a,b\",c"), ["\"a,b\"", "c"]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_every_combination_once_and_no_sweep_is_one_run() {
+    fn grid_has_every_combination_once() {
         let sweeps: Vec<Swept> = ["a=1,2", "b=x,y,z"].map(|it| it.parse().unwrap()).into();
         let points = grid(&sweeps);
         assert_eq!(points.len(), 6);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_sweeps_lists_of_any_values() {
+    fn file_can_sweep_any_values() {
         let name = "scenario = \"rate-change\"\n";
         let sweep = "[sweep]\nring = [64, 128]\nrates = [\"1gbit\", [\"1mbit\"]]";
         let (file, swept) = of_file(&format!("{name}{sweep}")).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_sweep_has_that_of_its_scenario() {
+    fn missing_sweep_is_that_of_the_scenario() {
         let (file, swept) = of_file("scenario = \"split\"").unwrap();
         assert_eq!(swept[0].key, "rate");
         assert_eq!(of_file(&file).unwrap().1, [], "the sweep was removed");

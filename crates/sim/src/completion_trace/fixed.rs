@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_the_run_through_the_queue_finds(
+        fn fixed_run_matches_the_run_through_the_queue(
             pattern in pattern(),
             limit_bytes in prop_oneof![Just(0_u32), 0_u32..100_000],
         ) {

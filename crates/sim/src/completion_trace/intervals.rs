@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_given_back() {
+    fn encoded_intervals_are_decoded_unchanged() {
         let numbers = [
             1,
             127,

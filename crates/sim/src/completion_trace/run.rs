@@ -286,7 +286,7 @@ mod tests {
     use crate::queue::Fault;
 
     #[test]
-    fn a_wire_that_makes_a_packet_up_ends_the_run_with_a_report() {
+    fn unknown_completion_ends_the_run_with_a_fault() {
         let mut intervals = Intervals::new();
         (0..10).for_each(|_| {
             intervals.push(Interval {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_the_limit_is_the_one_that_was_held_longest_here() {
+    fn limit_median_is_weighted_by_time() {
         let ([first, second], median) = limits_and_median(0);
         assert!(first < second, "{first}, {second}");
         // In packets: the limit lasted 900 of 1,100 ns.

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notifications_are_written_as_they_are_read() {
+    fn notify_display_parses_back() {
         for text in ["each", "poll", "100us"] {
             assert_eq!(
                 text.parse().map(|it: Notify| it.to_string()),

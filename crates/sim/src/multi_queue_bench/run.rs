@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_above_a_soft_limit_is_not_above_the_mark_and_the_limit_of_another_queue_is() {
+    fn one_object_above_the_limit_is_not_counted() {
         for (queues, above_ns) in [(1, 0), (2, 10_000)] {
             let config = MultiQueueConfig { queues, ..config() };
             let seen = run(&config, SharedBudget::None);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_send_nothing_new_in_the_pause() {
+    fn queues_send_no_new_packets_in_the_pause() {
         let config = MultiQueueConfig {
             pause_ns: 1_000_000,
             ..config()
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_budget_is_told_where_there_is_one() {
+    fn budget_limit_changes_are_reported() {
         assert_eq!(run(&config(), SharedBudget::None).budget, []);
         let changes = run(&config(), dql()).budget;
         assert!(changes.first().is_some_and(|&(at_ns, _)| at_ns <= 10_000));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
+    fn unknown_completion_ends_the_run_with_a_fault() {
         fails_with_a_report(without_budget);
         fails_with_a_report(under(AnyLimit::dql(), 0));
     }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_flight_counts_for_as_long_as_it_is_also_in_steps_in_which_nothing_changes() {
+    fn bytes_in_flight_count_in_samples_without_changes() {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         // Samples of 2 ns.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_when_it_begins_is_the_most_if_no_more_comes() {
+    fn initial_bytes_in_flight_count_for_the_peak() {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         watch.begin(100, 2_000, 1_000, Vec::new());

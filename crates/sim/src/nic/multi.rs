@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_last_waits_for_as_much_of_other_rings_as_of_its_own() {
+    fn last_packet_waits_for_equal_shares_of_rings() {
         // A byte takes 1 ns.
         let config = NicConfig::plain(8_000_000_000, 64);
         let (nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn without_interrupts_there_is_none_however_much_was_reaped() {
+    fn no_interrupts_after_reaping_if_disabled() {
         let config = NicConfig::plain(8_000_000_000, 64);
         let (nic, mut rings) = MultiNic::watched(&config, 1, (), false).expect("valid");
         for frame in 0..3 {

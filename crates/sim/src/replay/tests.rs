@@ -47,14 +47,14 @@ fn traced_of(config: &SingleQueueConfig, rule: &Rule) -> (Traffic, u64, u64) {
 }
 
 #[test]
-fn the_rate_of_the_device_is_found() {
+fn device_rate_is_determined() {
     let (traffic, ..) = traced(&Rule::dql());
     let off = traffic.rate_bits_per_s.abs_diff(RATE);
     assert!(off < RATE / 50, "{}", traffic.rate_bits_per_s);
 }
 
 #[test]
-fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
+fn device_rate_is_that_of_the_busiest_window() {
     // One object per 2 us, then per 1 us, then per 4 us; another is always in flight.
     let gaps_ns = [2_000, 1_000, 4_000].map(|gap_ns| [gap_ns; 1_100]);
     let mut text = format!("{}\nrow\ta\tdql\n0\tsent\t1000\t0\t0\n", head());
@@ -69,7 +69,7 @@ fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
 
 /// The replay is open-loop, but the sender of the bench is saturating.
 #[test]
-fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
+fn replay_has_the_bytes_of_the_run() {
     let (traffic, ..) = traced(&Rule::dql());
     for rule in [
         Rule::dql(),
@@ -100,7 +100,7 @@ fn there_and_here(config: &SingleQueueConfig, rule: &Rule) -> (u64, u64) {
 }
 
 #[test]
-fn where_nobody_asked_the_device_for_long_nobody_does_here() {
+fn late_polls_are_late_in_replay() {
     let mut late = config();
     late.nic.interrupt.rare_gap = Some(RareGap {
         one_in: 200,
@@ -116,7 +116,7 @@ fn where_nobody_asked_the_device_for_long_nobody_does_here() {
 /// late. Less exact than with short objects: the trace lacks the segment headers, and batches
 /// follow completions.
 #[test]
-fn where_nothing_was_finished_for_long_nobody_was_late() {
+fn long_objects_are_not_late_polls() {
     let mut long = config();
     long.object_bytes = vec![65_226, 1514, 40_000, 700];
     for rule in [Rule::dql(), Rule::taut()] {
@@ -129,7 +129,7 @@ fn where_nothing_was_finished_for_long_nobody_was_late() {
 }
 
 #[test]
-fn too_small_a_limit_starves_the_device_and_none_does_not() {
+fn only_too_small_a_limit_starves_the_device() {
     let (traffic, ..) = traced(&Rule::dql());
     let dry = |rule: &Rule| replay(&traffic, rule, RATE, 4096).unwrap().dry_ns;
     assert!(
@@ -141,7 +141,7 @@ fn too_small_a_limit_starves_the_device_and_none_does_not() {
 }
 
 #[test]
-fn everything_that_was_sent_is_sent() {
+fn all_sent_packets_are_replayed() {
     let (traffic, ..) = traced(&Rule::dql());
     let bytes: u64 = traffic.arrivals.iter().map(|it| u64::from(it.bytes)).sum();
     for rule in [Rule::off(), Rule::bytes(0), Rule::dql_every(1_000_000)] {
@@ -151,7 +151,7 @@ fn everything_that_was_sent_is_sent() {
 }
 
 #[test]
-fn a_sampled_trace_is_refused() {
+fn sampled_trace_is_rejected() {
     let mut bytes = Vec::new();
     let sampled = Head {
         sampled_hz: Some(1000),
@@ -183,7 +183,7 @@ fn wild_ns() -> impl Strategy<Value = u64> {
 }
 
 #[test]
-fn a_time_that_goes_back_counts_as_none() {
+fn decreasing_time_has_no_duration() {
     let times = [0, u64::MAX, 0, u64::MAX, 0, u64::MAX];
     let lines = times.map(|at_ns| format!("{at_ns}\tsent\t1000\t0\t0\n{at_ns}\tcompleted\t1\t1\n"));
     let text = format!("{}\nrow\ta\tdql\n{}", head(), lines.concat());

@@ -78,7 +78,7 @@ mod tests {
     use crate::nic::NicConfig;
 
     #[test]
-    fn bursts_come_as_much_too_early_as_too_late() {
+    fn burst_jitter_is_symmetric() {
         let config = SingleQueueConfig {
             source: TrafficSource::Bursts {
                 packets: 1,

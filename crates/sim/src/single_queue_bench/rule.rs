@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_spelled_as_a_trace_spells_them() {
+    fn rule_display_parses_back() {
         for text in [
             "dql",
             "off",
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_rule_is_read_without_panic(text in "\\PC{0,20}") {
+        fn any_rule_text_parses_without_panic(text in "\\PC{0,20}") {
             let _ = read(&text);
             let _ = read(&format!("dql every {text}"));
         }

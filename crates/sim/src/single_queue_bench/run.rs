@@ -194,7 +194,7 @@ mod tests {
     use crate::single_queue_bench::object;
 
     #[test]
-    fn a_nic_that_makes_a_packet_up_ends_the_lane_with_a_report() {
+    fn unknown_completion_ends_the_bench_with_a_fault() {
         let config = SingleQueueConfig {
             end_ns: 1_000_000,
             ..SingleQueueConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)

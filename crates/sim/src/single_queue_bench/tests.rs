@@ -24,7 +24,7 @@ fn run(config: &SingleQueueConfig, rule: &Rule) -> Observed {
 }
 
 #[test]
-fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
+fn packet_finished_at_start_is_not_held() {
     let mut config = light();
     config.nic.finished_at = FinishedAt::Start;
     let seen = run(&config, &Rule::off());
@@ -36,7 +36,7 @@ fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
 }
 
 #[test]
-fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
+fn hold_time_counts_reaps_in_measured_time_only() {
     let config = SingleQueueConfig {
         measure_from_ns: 50_000,
         ..light()
@@ -46,7 +46,7 @@ fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
 }
 
 #[test]
-fn what_is_dropped_is_what_came_last() {
+fn last_packet_is_dropped() {
     // One packet is sent, two are queued, and two of three new ones find no room.
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
@@ -111,7 +111,7 @@ fn sends_that_fail_before_the_measured_time_do_not_count() {
 }
 
 #[test]
-fn an_urgent_packet_waits_for_what_the_wire_has_not_sent() {
+fn urgent_packet_waits_for_unsent_packets() {
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 10,

@@ -104,7 +104,7 @@ fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: 
 }
 
 #[test]
-fn at_one_time_the_rate_is_first_then_what_is_offered_then_the_device_then_senders_then_looks() {
+fn simultaneous_events_have_a_fixed_order() {
     let setup = Setup {
         rates: vec![(1_000, 1_000_000_000)],
         ..Setup::default()
@@ -121,7 +121,7 @@ fn at_one_time_the_rate_is_first_then_what_is_offered_then_the_device_then_sende
 }
 
 #[test]
-fn a_round_that_stopped_at_its_budget_goes_on_and_masks_interrupts_until_it_is_through() {
+fn budgeted_polls_continue_and_mask_interrupts() {
     let setup = Setup {
         round_ns: 50,
         ..Setup::default()
@@ -137,7 +137,7 @@ fn a_round_that_stopped_at_its_budget_goes_on_and_masks_interrupts_until_it_is_t
 }
 
 #[test]
-fn interrupts_that_cost_are_served_one_after_the_other() {
+fn interrupts_with_a_cost_are_served_in_order() {
     let setup = Setup {
         interrupt_ns: 100,
         ..Setup::default()

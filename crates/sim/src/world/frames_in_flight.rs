@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out_in_order_however_long_the_wire_is() {
+    fn frames_arrive_in_order_for_any_number() {
         let mut wire = FramesInFlight::new();
         let (mut sent, mut arrived) = (0, 0);
         for round in 0..200 {

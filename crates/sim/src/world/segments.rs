@@ -105,7 +105,7 @@ mod tests {
     use crate::tcp::SackBlocks;
 
     #[test]
-    fn a_mark_comes_with_each_segment_of_a_super_packet_and_the_answer_with_its_first() {
+    fn each_segment_has_the_mark_first_has_cwr() {
         let mut segments = Segments::new();
         let ack = Ack {
             cumulative: 0,

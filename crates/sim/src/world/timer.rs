@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timer_that_moves_on_is_looked_at_once_for_each_time_it_was_set_earlier() {
+    fn postponed_timer_needs_one_check_per_earlier_setting() {
         let mut timer = Timer::NEVER;
         assert_eq!(timer.set(40), Some(40));
         timer.check_is_scheduled();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_moves_on_with_its_timer() {
+    fn check_is_postponed_with_its_timer() {
         let mut timer = Timer::NEVER;
         assert_eq!(timer.set(40), Some(40));
         timer.check_is_scheduled();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_was_not_scheduled_is_asked_for_again() {
+    fn unscheduled_check_is_requested_again() {
         let mut timer = Timer::NEVER;
         assert_eq!(timer.set(40), Some(40));
         assert_eq!(timer.set(50), Some(50));

@@ -1,5 +1,4 @@
-//! Settings that would never end, or count past the end of numbers, are refused; the last that are
-//! allowed run.
+//! Settings that would not end or would overflow are rejected; the extreme allowed ones run.
 
 use taut_dql::MAX_OBJECT;
 use taut_path::AnyLimit;
@@ -14,7 +13,7 @@ use taut_sim::nic::NicConfig;
 use taut_sim::replay::{Arrival, Round, Traffic, replay};
 use taut_sim::single_queue_bench::{self, Cost, Rule, SingleQueueConfig, TrafficSource};
 
-/// Whether it is refused for `what`.
+/// Returns `true` if the settings are rejected because of `what`.
 fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
     let text = result.err().map(|error| error.to_string());
     text.is_some_and(|text| {
@@ -22,7 +21,7 @@ fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
     })
 }
 
-/// A byte takes a ns.
+/// A byte takes 1 ns.
 fn nic() -> NicConfig {
     NicConfig::plain(8_000_000_000, 64)
 }
@@ -40,7 +39,7 @@ fn device() -> MultiQueueConfig {
 }
 
 #[test]
-fn a_device_that_would_never_end_is_refused() {
+fn endless_multi_queue_bench_is_rejected() {
     let run = |config: &MultiQueueConfig| multi_queue_bench::observe(config, SharedBudget::None);
     for backlog_packets in [0, 1_000_001, u32::MAX] {
         let config = MultiQueueConfig {
@@ -72,7 +71,7 @@ fn a_device_that_would_never_end_is_refused() {
 }
 
 #[test]
-fn a_device_with_the_largest_objects_ends() {
+fn multi_queue_bench_with_largest_objects_ends() {
     let config = MultiQueueConfig {
         object_bytes: MAX_OBJECT,
         ..device()
@@ -94,7 +93,7 @@ fn bench() -> SingleQueueConfig {
 }
 
 #[test]
-fn a_lane_that_would_never_end_is_refused() {
+fn endless_single_queue_bench_is_rejected() {
     let run = |config: &SingleQueueConfig| single_queue_bench::observe(config, &Rule::off());
     let mut config = bench();
     config.object_bytes.push(MAX_OBJECT + 1);
@@ -107,8 +106,8 @@ fn a_lane_that_would_never_end_is_refused() {
 }
 
 #[test]
-fn a_lane_whose_discipline_holds_no_more_ends() {
-    // What the ring has taken does not wait.
+fn single_queue_bench_with_a_full_discipline_ends() {
+    // Packets in the ring are not in the backlog.
     for (backlog_packets, waiting) in [(0, 0), (u32::MAX, 1_000_000 - 64)] {
         let config = SingleQueueConfig {
             backlog_packets,
@@ -121,7 +120,7 @@ fn a_lane_whose_discipline_holds_no_more_ends() {
 }
 
 #[test]
-fn a_core_that_is_asked_for_more_than_all_time_is_no_overflow() {
+fn overloaded_core_does_not_overflow() {
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 3,
@@ -166,7 +165,7 @@ fn run(pattern: &CompletionTrace) -> Result<completion_trace::TraceReport, Testb
 }
 
 #[test]
-fn a_pattern_that_would_never_end_is_refused() {
+fn endless_trace_is_rejected() {
     let mut endless = pattern();
     endless.bursts.push(Burst {
         period_ns: 0,
@@ -186,7 +185,7 @@ fn a_pattern_that_would_never_end_is_refused() {
 }
 
 #[test]
-fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_with_one() {
+fn time_series_limits_traces_to_a_day() {
     let mut long = pattern();
     long.end_ns = 86_400_000_000_001;
     assert!(refuses(run(&long), "end_ns"));
@@ -223,7 +222,7 @@ fn polled() -> ConsumerConfig {
 }
 
 #[test]
-fn a_consumer_that_would_never_end_is_refused() {
+fn endless_consumer_is_rejected() {
     let refused = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
         let mut config = polled();
         change(&mut config);
@@ -243,7 +242,7 @@ fn a_consumer_that_would_never_end_is_refused() {
 }
 
 #[test]
-fn a_consumer_with_the_longest_costs_ends() {
+fn consumer_with_the_longest_costs_ends() {
     let hour_ns = 3_600_000_000_000;
     for core in [ConsumerCore::Shared, ConsumerCore::Own] {
         let config = ConsumerConfig {
@@ -263,7 +262,7 @@ fn a_consumer_with_the_longest_costs_ends() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_instead_of_dropped() {
+fn invalid_traffic_is_rejected_instead_of_dropped() {
     let arrival = |at_ns, bytes| Arrival { at_ns, bytes };
     let round = |at_ns| Round {
         at_ns,

@@ -1,5 +1,5 @@
-//! Whatever the network does, the stream arrives whole, in order and once; whatever the peer says,
-//! nothing breaks.
+//! The stream arrives complete, in order and once for any network, and any input of the peer is
+//! handled.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ fn fate(random: &mut Xoshiro256PlusPlus, trouble: &Trouble) -> Fate {
     }
 }
 
-/// The bytes that have arrived, kept in the simplest way.
+/// A simple record of the bytes that have arrived.
 #[derive(Default)]
 struct Arrived {
     next: u64,
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn no_acknowledgement_breaks_the_sender(
+    fn any_acknowledgement_is_handled(
         config in config(),
         seed in any::<u64>(),
         largest in prop_oneof![Just(10_000_u64), Just(1 << 20), Just(u64::MAX)],
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn two_runs_are_the_same() {
+fn same_seed_gives_the_same_run() {
     let trouble = Trouble {
         seed: 7,
         loss_percent: 5,

@@ -1,5 +1,5 @@
-//! A trace says all that a rule was told: any rule gives the limits of the trace again, from it
-//! alone.
+//! A trace contains the complete input of a rule: any rule reproduces the limits of the trace from
+//! it.
 
 use taut_measure::trace::{
     BatchRecord, Event, Head, Line, PacketRecord, Recorder, Recording, Tracer, read,
@@ -12,8 +12,8 @@ use taut_sim::single_queue_bench::{
     Cost, Reap, Rule, SingleQueueConfig, TrafficSource, observe_with,
 };
 
-/// Bursts that come faster than the link sends, with time between them in which it is idle, reaped
-/// eight at a time: the sender is refused, goes away and comes back, and reaps go on.
+/// Bursts that exceed the link rate with idle times in between, reaped eight packets at a time. The
+/// sender is blocked, idles and returns, and reaps stop at their budget.
 fn config() -> SingleQueueConfig {
     SingleQueueConfig {
         nic: NicConfig {
@@ -70,7 +70,7 @@ fn traced(rule: &str) -> Vec<(u64, Event)> {
     events.collect()
 }
 
-/// A rule, and what the queue knows that tells it of rounds.
+/// A rule, and the state of the queue that is its input.
 struct Player {
     rule: AnyLimit,
     rate: RateMeter,
@@ -115,7 +115,7 @@ impl Player {
     }
 }
 
-/// FrameFlags how often the limit was compared, and how often it had changed.
+/// Returns how often the limit was compared, and how often it had changed.
 fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
     let mut player = Player {
         rule: rule.parse().expect("a rule"),
@@ -144,7 +144,7 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
 }
 
 #[test]
-fn every_rule_gives_its_limits_again_from_its_trace() {
+fn trace_reproduces_the_limits_of_every_rule() {
     for rule in ["dql", "taut", "taut:99%", "dql:500us"] {
         let events = traced(rule);
         let (compared, changed) = play(rule, &events);
@@ -162,7 +162,7 @@ fn every_rule_gives_its_limits_again_from_its_trace() {
             more > 100 && last > 100 && refused > 100,
             "{rule}: {more}, {last}, {refused}"
         );
-        // What is counted in a round was told before it.
+        // The blocks counted in a batch were recorded before it.
         let said = events.iter().rev().find_map(|(_, event)| match event {
             Event::Batch(batch) => Some(batch.times_blocked),
             _ => None,
@@ -171,9 +171,9 @@ fn every_rule_gives_its_limits_again_from_its_trace() {
     }
 }
 
-/// A broken trace is caught: the same without what version 2 brought.
+/// Checks that a broken trace is detected: one without the additions of version 2.
 #[test]
-fn without_stops_the_loss_budget_gives_other_limits() {
+fn loss_budget_depends_on_blocks() {
     let mut events = traced("taut");
     for (_, event) in &mut events {
         if let Event::Batch(batch) = event {
@@ -185,7 +185,7 @@ fn without_stops_the_loss_budget_gives_other_limits() {
 }
 
 #[test]
-fn a_tape_has_the_events_of_a_trace_and_its_bounds() {
+fn recording_has_the_events_of_a_trace() {
     let rule = Rule::taut();
     let mut recording = Recording::new(0, usize::MAX);
     observe_with(&config(), &rule, &mut recording).expect("it runs");
@@ -211,7 +211,7 @@ fn a_tape_has_the_events_of_a_trace_and_its_bounds() {
 }
 
 #[test]
-fn the_tapes_of_two_halves_are_one_in_order_of_time() {
+fn recordings_of_two_halves_merge_in_order() {
     use taut_path::{Event as QueueEvent, Probe};
     let mut sender = Recording::new(100, 10);
     let mut completer = sender.divide();

@@ -17,7 +17,7 @@ fn load(seed: u64) -> TcpLoad {
 }
 
 #[test]
-fn what_is_sent_is_conserved_and_the_streams_lose() {
+fn bytes_are_conserved_and_streams_have_losses() {
     let load = load(3);
     let ran = load.load.run(&Rule::dql()).unwrap();
     let seen = ran.seen(1.0);
@@ -44,7 +44,7 @@ fn what_is_sent_is_conserved_and_the_streams_lose() {
 }
 
 #[test]
-fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
+fn optimum_is_near_one_interval() {
     let load = load(1);
     let fixed_bytes = load.smallest_sufficient_limit().unwrap().unwrap();
     // The longest interval; a limit is exceeded by one GSO packet at most.
@@ -81,7 +81,7 @@ fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
 }
 
 #[test]
-fn seeds_differ_and_a_seed_gives_the_same_again() {
+fn seeds_differ_and_are_reproducible() {
     let mean_bytes = |seed| load(seed).observe(&Rule::bytes(30_000)).unwrap().mean_bytes;
     assert_eq!(mean_bytes(1), mean_bytes(1));
     assert_ne!(mean_bytes(1), mean_bytes(2));

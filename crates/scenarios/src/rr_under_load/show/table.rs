@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sparkline_spans_its_scale_and_survives_an_empty_one() {
+    fn sparkline_spans_its_scale() {
         assert_eq!(sparkline(&[0, 50, 100], 100), "▁▄█");
         assert_eq!(sparkline(&[10, 20], 200), "▁▁");
         assert_eq!(sparkline(&[0, 0], 0), "▁▁");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_times_are_as_short_as_they_can_be_exact() {
+    fn bytes_and_times_are_short() {
         assert_eq!(
             [999, 9_999, 63_615, 3_104_768].map(kilo),
             ["999", "9999", "63.6K", "3104K"]

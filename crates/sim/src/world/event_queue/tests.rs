@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
+fn simultaneous_events_are_in_scheduling_order() {
     let mut event_queue = EventQueue::new();
     event_queue.schedule(0, 20, 'd');
     event_queue.schedule(0, 10, 'a');
@@ -19,7 +19,7 @@ fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
 }
 
 #[test]
-fn what_moved_on_before_its_bucket_is_due_is_due_then() {
+fn postponed_event_is_due_at_its_new_time() {
     let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
     let mut event_queue = EventQueue::new();
     for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
@@ -47,7 +47,7 @@ fn what_moved_on_before_its_bucket_is_due_is_due_then() {
 }
 
 #[test]
-fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
+fn opened_bucket_is_not_mixed_with_earlier_ones() {
     let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
     let mut event_queue = EventQueue::new();
     event_queue.schedule(0, of(5), 'a');
@@ -70,7 +70,7 @@ fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
 }
 
 #[test]
-fn however_far_ahead_an_event_is_its_time_and_number_decide() {
+fn order_is_independent_of_the_distance() {
     let mut event_queue = EventQueue::<u64>::new();
     let mut due = Vec::new();
     let mut taken = Vec::new();
@@ -101,7 +101,7 @@ fn however_far_ahead_an_event_is_its_time_and_number_decide() {
 }
 
 #[test]
-fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
+fn event_at_bucket_start_is_due_then() {
     let start_ns = 1 << BUCKET_NS_LOG2;
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, start_ns, 1);
@@ -113,7 +113,7 @@ fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
 }
 
 #[test]
-fn nothing_later_than_asked_for_is_taken() {
+fn events_after_the_requested_time_remain() {
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, 5, 1);
     event_queue.schedule(0, 6, 2);
@@ -123,7 +123,7 @@ fn nothing_later_than_asked_for_is_taken() {
 }
 
 #[test]
-fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
+fn first_turn_orders_events_of_other_sources() {
     let mut event_queue = EventQueue::<u8>::new();
     let before = event_queue.take_turn(1);
     event_queue.schedule(2, 1 << 40, 1);
@@ -135,7 +135,7 @@ fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
 }
 
 #[test]
-fn what_is_scheduled_for_the_past_happens_now() {
+fn event_scheduled_for_the_past_is_due_now() {
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, 9, 1);
     assert_eq!(event_queue.next(9), Some((9, 1)));

@@ -48,7 +48,7 @@ fn segment() -> OutgoingSegment {
 }
 
 #[test]
-fn a_nic_that_makes_a_packet_up_ends_the_world_with_a_report() {
+fn unknown_completion_ends_the_world_with_a_fault() {
     let mut world = silent();
     world.run_until(500).expect("nothing happens");
     let host = &mut world.hosts[SERVER];
