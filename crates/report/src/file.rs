@@ -16,8 +16,8 @@ pub fn check_early(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         // A device or a pipe: opening it might block.
         Ok(found) if !found.is_file() => Ok(()),
-        Ok(_) => try_out(&temporary_beside(&fs::canonicalize(path)?)),
-        Err(_) => try_out(&temporary_beside(path)),
+        Ok(_) => try_out(&temporary_path(&fs::canonicalize(path)?)),
+        Err(_) => try_out(&temporary_path(path)),
     }
 }
 
@@ -57,7 +57,7 @@ fn through_temporary(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let temporary = temporary_beside(path);
+    let temporary = temporary_path(path);
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -73,7 +73,7 @@ fn through_temporary(
 }
 
 /// Returns a path in the same directory, because renames are atomic only within a file system.
-fn temporary_beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));

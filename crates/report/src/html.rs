@@ -15,10 +15,10 @@ use crate::verdict::{MEANING, SOURCES, Verdict, published};
 const STYLE: &str = include_str!("page.css");
 
 /// A table with more columns does not fit on a page; if it has few rows, it is transposed.
-const MOST_COLUMNS: usize = 11;
+const MAX_COLUMNS: usize = 11;
 
 /// Tables with more rows are not transposed.
-const MOST_SIDE_BY_SIDE: usize = 8;
+const MAX_SIDE_BY_SIDE: usize = 8;
 
 /// Returns the page as HTML.
 pub fn html(page: &Page<'_>) -> String {
@@ -144,7 +144,7 @@ fn push_columns(out: &mut String, columns: &[(&str, &str)]) {
 fn push_table(out: &mut String, rows: &[Value]) {
     let flat = flatten(rows);
     out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
-    if flat.columns.len() > MOST_COLUMNS && rows.len() <= MOST_SIDE_BY_SIDE {
+    if flat.columns.len() > MAX_COLUMNS && rows.len() <= MAX_SIDE_BY_SIDE {
         push_side_by_side(out, &flat);
     } else {
         push_one_below_another(out, &flat);

@@ -80,7 +80,7 @@ pub mod text;
 /// Values of options.
 #[cfg(feature = "cli")]
 pub mod value;
-/// The comparison of results with published figures.
+/// The comparison with published results.
 pub mod verdict;
 
 /// The examples of the README are run with the tests.

@@ -16,7 +16,7 @@ pub struct Verdict<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    /// Summarises `figures`.
+    /// Summarises the comparisons.
     pub fn of(figures: &'a [Figure]) -> Self {
         let mut constants: Vec<&str> = Vec::new();
         for constant in figures.iter().flat_map(|figure| &figure.constants) {

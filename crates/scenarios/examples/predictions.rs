@@ -144,14 +144,14 @@ fn push_row(page: &mut String, figure: &Figure, live: Option<&f64>) -> Result<()
     } = figure;
     let (published, value) = (published(figure), float(*value));
     let live = live.map_or_else(String::new, |&value| float(value));
-    let judged = if figure.is_predicted() {
+    let compared = if figure.is_predicted() {
         "within"
     } else {
         "outside"
     };
     writeln!(
         page,
-        "| {id} | {published} | {value} | {live} | {unit} | {judged} |"
+        "| {id} | {published} | {value} | {live} | {unit} | {compared} |"
     )?;
     Ok(())
 }

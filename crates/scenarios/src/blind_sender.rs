@@ -37,7 +37,7 @@ settings! {
 }
 
 /// Minimum warm-up.
-const LEAST_WARM_UP_NS: u64 = 100_000_000;
+const MIN_WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
 pub struct BlindSenderCase {
@@ -71,7 +71,7 @@ impl BlindSenderSettings {
     /// once.
     fn warm_up_ns(&self) -> u64 {
         let asleep_ns = self.sleeps().map(|(sleep, tick)| asleep_ns(sleep, tick));
-        asleep_ns.fold(LEAST_WARM_UP_NS, u64::max)
+        asleep_ns.fold(MIN_WARM_UP_NS, u64::max)
     }
 
     fn senders(&self) -> Vec<BlindSenderCase> {
@@ -140,7 +140,7 @@ impl Scenario for BlindSenderSettings {
     const HAS_FIGURES: bool = true;
 
     type Case = BlindSenderCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<BlindSenderCase>, ScenarioError> {
         Ok(self.senders())
@@ -150,7 +150,7 @@ impl Scenario for BlindSenderSettings {
         case.what.clone()
     }
 
-    fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Results, ScenarioError> {
         let seen = observe(&self.bench(case.when_full, seed), &Rule::off())?;
         let per_s = |count: u64| per_second(count, self.duration.0);
         let kpps = per_s(seen.wire.packets) / 1e3;
@@ -178,14 +178,14 @@ impl Scenario for BlindSenderSettings {
             (case.published, kpps, "kpps"),
             (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
         ];
-        Ok(Found {
+        Ok(Results {
             figures: figures.into_iter().filter_map(figure).collect(),
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&BlindSenderCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&BlindSenderCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

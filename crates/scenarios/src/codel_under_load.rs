@@ -20,7 +20,7 @@ use kernel::Kernel;
 use taut_measure::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::rng::Rng;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SmallQueues, World};
 
 settings! {
@@ -133,7 +133,7 @@ impl CodelUnderLoadSettings {
 
     /// Connects streams that start at random, and then the request/response flow.
     fn connect(&self, world: &mut World<Meter<Since>>, case: &CodelUnderLoadCase, seed: u64) {
-        let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
+        let mut stream = stream(GsoSize::Fixed(self.super_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
         stream.tcp = case.kernel.tcp(stream.tcp, self.growth_segments);
@@ -197,7 +197,7 @@ impl Scenario for CodelUnderLoadSettings {
         of 48 KB would give it), and how few packets wait with marks.";
 
     type Case = CodelUnderLoadCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
         Ok(self.rows())
@@ -207,21 +207,21 @@ impl Scenario for CodelUnderLoadSettings {
         case.name()
     }
 
-    fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Results, ScenarioError> {
         let mut world = self.world(case, seed)?;
         world.run_until(self.warm_up.0)?;
         let before = Done::of(&world, self.connections());
         world.run_until(self.end_ns())?;
         let done = Done::of(&world, self.connections()).since(before);
         let row = self.row(case, &world, done);
-        Ok(Found {
+        Ok(Results {
             figures: published::figures(case, &row),
             series: vec![distribution(case, world.transactions().latency_ns())],
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&CodelUnderLoadCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&CodelUnderLoadCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 }

@@ -73,30 +73,30 @@ impl Replay {
     /// # Errors
     /// If the trace cannot be read or replayed, or has no such queue.
     pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ScenarioError> {
-        let refuse = |message: String| Err(ScenarioError::Setting(message));
+        let reject = |message: String| Err(ScenarioError::Setting(message));
         if !(1..=ReplaySettings::MAX_RING).contains(&settings.ring) {
             let (slots, max) = (settings.ring, ReplaySettings::MAX_RING);
-            return refuse(format!("a ring of {slots} slots; allowed: 1 to {max}"));
+            return reject(format!("a ring of {slots} slots; allowed: 1 to {max}"));
         }
         if settings.rate_bits_per_s == Some(0) {
-            return refuse("a rate of 0; allowed: at least 1bit".to_owned());
+            return reject("a rate of 0; allowed: at least 1bit".to_owned());
         }
         let mut traffic = read(trace)?;
         let names: Vec<String> = traffic.iter().map(|it| it.name.clone()).collect();
         traffic.retain(|it| it.name.contains(&settings.row) && !it.arrivals.is_empty());
         if names.is_empty() {
-            return refuse("no queue in it".to_owned());
+            return reject("no queue in it".to_owned());
         }
         if traffic.is_empty() {
             let (row, names) = (settings.row, names.join("; "));
-            return refuse(format!(
+            return reject(format!(
                 "no row with {row:?} in its name has sent packets; there are: {names}"
             ));
         }
         if let Some(queue) = traffic.iter().find(|it| it.rate_bits_per_s == 0)
             && settings.rate_bits_per_s.is_none()
         {
-            return refuse(format!(
+            return reject(format!(
                 "{}: too few completions to determine the link's rate; set it with --rate",
                 queue.name
             ));
@@ -129,7 +129,7 @@ impl Replay {
                 "queue": it.name,
                 "limit": it.limit,
                 "packets": it.arrivals.len(),
-                "rounds": it.rounds.len(),
+                "rounds": it.batches.len(),
                 "in_flight_mean_bytes": it.in_flight_mean_bytes,
                 "rate_bits_per_s": self.rate_bits_per_s(it),
             })
@@ -194,7 +194,7 @@ fn traced_note(queue: &Traffic) -> String {
 }
 
 fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
-    // Without a limit, there is no value.
+    // Without a limit, the column is empty.
     let is_limited = it.limit_p50 < taut_dql::MAX_LIMIT.into();
     document.rows.push(json!({
         "queue": queue,

@@ -11,12 +11,12 @@ use taut_path::Probe;
 use crate::on_off::on_off;
 use crate::prelude::*;
 use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
+    GSO_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };
 use taut_measure::meter::{Meter, Since};
 use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::nic::link_ns;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, World};
 
 settings! {
@@ -120,13 +120,13 @@ impl RrSizesSettings {
     }
 
     fn connect<P: Probe>(&self, world: &mut World<P>, size: Size) {
-        let mut stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
+        let mut stream = stream(GsoSize::Fixed(GSO_PACKET_BYTES));
         let tcp = &mut stream.tcp;
         if size.0 > u64::from(tcp.mss_bytes) {
             // A receiver that merges segments sends one acknowledgement per interrupt. An
             // acknowledgement for every second segment would take most of the descriptors: two
             // each, where six carry a whole message of 14,000 bytes.
-            tcp.delayed_ack_segments = SUPER_PACKET_BYTES / tcp.mss_bytes;
+            tcp.delayed_ack_segments = GSO_PACKET_BYTES / tcp.mss_bytes;
             tcp.delayed_ack_ns = self.cadence.0;
         }
         let (client, server) = request_response(size.0 as u32, think_ns(self.hosts));
@@ -163,7 +163,7 @@ impl Scenario for RrSizesSettings {
         1 Gbit/s Ethernet carries with 66 bytes of headers.";
 
     type Case = RrSizesCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
         Ok(self.rows())
@@ -173,7 +173,7 @@ impl Scenario for RrSizesSettings {
         case.name()
     }
 
-    fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Results, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.end_ns())?;
@@ -191,14 +191,14 @@ impl Scenario for RrSizesSettings {
             "latency_p50_us": latency_ns.value_at_quantile(0.5) / 1_000,
             "goodput_bits_per_s": tps * case.size.0 as f64 * 8.0,
         });
-        Ok(Found {
+        Ok(Results {
             figures: case.figures(mean_bytes, tps),
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&RrSizesCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&RrSizesCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

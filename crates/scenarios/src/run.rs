@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
 use crate::error::ScenarioError;
-use crate::scenario::{Found, Scenario};
+use crate::scenario::{Results, Scenario};
 use crate::trace_row::TraceRow;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
@@ -101,11 +101,11 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn document(&self) -> Document {
-        let Found {
+        let Results {
             rows,
             figures,
             series,
-        } = self.settings.found(&self.ran());
+        } = self.settings.results(&self.ran());
         Document {
             version: DOCUMENT_VERSION,
             scenario: self.scenario,

@@ -39,7 +39,7 @@ pub trait Scenario: Schema {
     fn run(&self, case: &Self::Case, seed: u64) -> Result<Self::Outcome, ScenarioError>;
 
     /// Returns the results of the finished cases, in order. After an interrupt some are missing.
-    fn found(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Found;
+    fn results(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Results;
 
     /// Returns [`COLUMNS`](Self::COLUMNS), or columns that depend on the settings.
     fn columns(&self) -> &'static [(&'static str, &'static str)] {
@@ -60,7 +60,7 @@ pub trait Scenario: Schema {
 /// The results of a scenario: the parts of a [`Document`](taut_report::document::Document) that
 /// depend on the run.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct Results {
     /// One object for each row.
     pub rows: Vec<Value>,
     /// Comparisons with published results.
@@ -69,7 +69,7 @@ pub struct Found {
     pub series: Vec<Series>,
 }
 
-impl Found {
+impl Results {
     /// Creates the results of one row.
     pub fn row(row: Value) -> Self {
         Self {

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn unknown_setting_error_lists_the_settings() {
-        for (key, value, says) in [
+        for (key, value, message) in [
             ("rnig", "64", "no setting \"rnig\"; there are"),
             ("scenario", "x", "no setting \"scenario\""),
             ("ring", "many", "invalid ring \"many\""),
@@ -120,7 +120,7 @@ mod tests {
             ("cadence", "soon", "invalid cadence \"soon\": "),
         ] {
             let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
-            assert!(error.contains(says), "{key}: {error}");
+            assert!(error.contains(message), "{key}: {error}");
         }
     }
 }

@@ -53,7 +53,7 @@ settings! {
 /// A case of the scenario.
 pub enum SharedBudgetCase {
     /// The search for the smallest sufficient fixed budget.
-    LeastFixed,
+    SmallestFixed,
     /// A budget with its name.
     Budget(&'static str, SharedBudget),
 }
@@ -61,7 +61,7 @@ pub enum SharedBudgetCase {
 /// The outcome of a case.
 pub enum SharedBudgetOutcome {
     /// Result of the search.
-    LeastFixed(SmallestBudget),
+    SmallestFixed(SmallestBudget),
     /// Results of the run.
     Budget(MultiQueueReport),
 }
@@ -108,22 +108,22 @@ impl SharedBudgetSettings {
     }
 
     /// Searches in steps of a quarter of a packet.
-    fn least_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
+    fn smallest_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
         // If any budget is sufficient, the sum of all queues' own requirements is.
-        let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
-        SmallestBudget::find(step_bytes, most_bytes as u32, |bytes| {
+        let max_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        SmallestBudget::find(step_bytes, max_bytes as u32, |bytes| {
             let seen = observe(device, fixed(bytes))?;
             Ok((self.utilisation(&seen), self.mean_bytes(&seen)))
         })
     }
 
-    fn row(&self, budget: &str, seen: &MultiQueueReport, least: &SmallestBudget) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport, smallest: &SmallestBudget) -> Value {
         let got = &seen.time_bytes;
-        let (fewest, most) = (got.iter().min(), got.iter().max());
+        let (fewest, max) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
         let mean_bytes = self.mean_bytes(seen);
-        let of_least = least.bytes.map(|_| mean_bytes / least.mean_bytes);
+        let of_least = smallest.bytes.map(|_| mean_bytes / smallest.mean_bytes);
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
@@ -133,8 +133,8 @@ impl SharedBudgetSettings {
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
-            "least_of_most_served": share(fewest) / share(most).max(1.0),
-            "least_fixed_bytes": least.bytes,
+            "least_of_most_served": share(fewest) / share(max).max(1.0),
+            "least_fixed_bytes": smallest.bytes,
             "mean_of_least_fixed": of_least,
         })
     }
@@ -191,7 +191,7 @@ impl Scenario for SharedBudgetSettings {
             interval_ns: self.interval.0,
         };
         Ok(vec![
-            SharedBudgetCase::LeastFixed,
+            SharedBudgetCase::SmallestFixed,
             SharedBudgetCase::Budget("none", SharedBudget::None),
             SharedBudgetCase::Budget("fixed", fixed(self.budget.0 as u32)),
             SharedBudgetCase::Budget("dql", rule(AnyLimit::dql())),
@@ -201,7 +201,7 @@ impl Scenario for SharedBudgetSettings {
 
     fn name(&self, case: &SharedBudgetCase) -> String {
         match case {
-            SharedBudgetCase::LeastFixed => "least fixed budget".to_owned(),
+            SharedBudgetCase::SmallestFixed => "least fixed budget".to_owned(),
             SharedBudgetCase::Budget(name, _) => (*name).to_owned(),
         }
     }
@@ -213,9 +213,9 @@ impl Scenario for SharedBudgetSettings {
     ) -> Result<SharedBudgetOutcome, ScenarioError> {
         let device = self.device(seed);
         match case {
-            SharedBudgetCase::LeastFixed => {
-                Ok(SharedBudgetOutcome::LeastFixed(self.least_fixed(&device)?))
-            }
+            SharedBudgetCase::SmallestFixed => Ok(SharedBudgetOutcome::SmallestFixed(
+                self.smallest_fixed(&device)?,
+            )),
             SharedBudgetCase::Budget(_, budget) => Ok(SharedBudgetOutcome::Budget(observe(
                 &device,
                 budget.clone(),
@@ -223,17 +223,17 @@ impl Scenario for SharedBudgetSettings {
         }
     }
 
-    /// Without the smallest fixed budget there is no reference for the others.
-    fn found(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Found {
-        let mut found = Found::default();
-        let Some((_, SharedBudgetOutcome::LeastFixed(least))) = ran.first() else {
+    /// The smallest fixed budget is the reference for the others.
+    fn results(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Results {
+        let mut found = Results::default();
+        let Some((_, SharedBudgetOutcome::SmallestFixed(smallest))) = ran.first() else {
             return found;
         };
         for (case, outcome) in ran {
             if let (SharedBudgetCase::Budget(name, budget), SharedBudgetOutcome::Budget(seen)) =
                 (case, outcome)
             {
-                found.rows.push(self.row(name, seen, least));
+                found.rows.push(self.row(name, seen, smallest));
                 found.series.extend(series(name, seen));
                 if *budget == SharedBudget::None {
                     found.figures.extend(figures(seen));

@@ -18,7 +18,7 @@ pub enum Tap {
     Wire,
 }
 
-fn wanted<'a>(
+fn matching_rows<'a>(
     run: &'a dyn AnyRun,
     tap: Tap,
     part: &str,
@@ -45,7 +45,7 @@ fn wanted<'a>(
 /// # Errors
 /// If no row matches.
 pub fn check(run: &dyn AnyRun, tap: Tap, part: &str) -> Result<(), ScenarioError> {
-    wanted(run, tap, part).map(drop)
+    matching_rows(run, tap, part).map(drop)
 }
 
 /// Runs the rows of `run` with `part` in their names and writes what `tap` records to `out`, which
@@ -59,7 +59,7 @@ pub fn write(
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, ScenarioError> {
-    let rows = wanted(run, tap, part)?;
+    let rows = matching_rows(run, tap, part)?;
     let all = rows.len() as u64;
     let Document { scenario, seed, .. } = run.document();
     let mut writer = Writer::new(tap, (scenario, seed), out);

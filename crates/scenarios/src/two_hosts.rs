@@ -5,7 +5,7 @@ use taut_path::{AnyLimit, Probe, Qdisc, Split};
 use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::tcp::{GsoSize, TcpConfig};
 use taut_sim::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
 
 use taut_path::units::{Rate, Time};
@@ -20,7 +20,7 @@ pub(crate) const MSS_BYTES: u32 = 1_448;
 pub(crate) const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
 
 /// Maximum whole segments of a GSO packet within 64 KB.
-pub(crate) const SUPER_PACKET_BYTES: u32 = 45 * MSS_BYTES;
+pub(crate) const GSO_PACKET_BYTES: u32 = 45 * MSS_BYTES;
 
 /// Maximum of Linux's autotuned socket buffers: `tcp_wmem` and `tcp_rmem`.
 pub(crate) const SEND_BUFFER_BYTES: u32 = 4 << 20;
@@ -108,10 +108,10 @@ pub(crate) fn dql_or_off(limited: bool) -> AnyLimit {
 }
 
 /// Returns a stream of low priority.
-pub(crate) fn stream(super_packet: SuperPacket) -> ConnectionConfig {
+pub(crate) fn stream(gso_size: GsoSize) -> ConnectionConfig {
     ConnectionConfig {
         tcp: TcpConfig {
-            super_packet,
+            gso_size,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             ..TcpConfig::default()
         },

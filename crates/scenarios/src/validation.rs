@@ -42,17 +42,17 @@ pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=MAX_DURATION;
 pub const WARM_UPS: RangeInclusive<Time> = Time(0)..=*DURATIONS.end();
 
 /// Maximum number of limits: more rows are unreadable.
-const MOST_LIMITS: usize = 20;
+const MAX_LIMITS: usize = 20;
 
 /// Checks that a value is within a range.
 ///
 /// # Errors
 /// A message with the key, the value and the range.
-pub fn check<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) -> Validation {
-    if (&least..=&most).contains(&&value) {
+pub fn check<T: PartialOrd + Display>(key: &str, value: T, min: T, max: T) -> Validation {
+    if (&min..=&max).contains(&&value) {
         return Ok(());
     }
-    Err(format!("{key} is {value}; allowed: {least} to {most}"))
+    Err(format!("{key} is {value}; allowed: {min} to {max}"))
 }
 
 /// Requires a value within a range.
@@ -63,8 +63,8 @@ pub fn within<T: PartialOrd + Display>(
 }
 
 /// Requires a time of at most another.
-pub(crate) fn up_to(most: Time) -> impl Fn(&str, &Time) -> Validation {
-    within(Time(0)..=most)
+pub(crate) fn up_to(max: Time) -> impl Fn(&str, &Time) -> Validation {
+    within(Time(0)..=max)
 }
 
 /// Requires a list of this length, whose values `one` accepts.
@@ -129,8 +129,8 @@ pub(crate) fn duration(key: &str, duration: &Time) -> Validation {
 }
 
 /// Requires at least this number of limits, without duplicates.
-pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
-    each_once(least..=MOST_LIMITS, "limit")
+pub fn limits(min: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
+    each_once(min..=MAX_LIMITS, "limit")
 }
 
 /// Requires at least one late segmentation, without duplicates; `key` names the list.
@@ -138,5 +138,5 @@ pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
 /// # Errors
 /// A message with the first invalid value and the allowed ones.
 pub fn splits(key: &str, splits: &[Split]) -> Validation {
-    each_once(1..=MOST_LIMITS, "way")(key, splits)
+    each_once(1..=MAX_LIMITS, "way")(key, splits)
 }

@@ -202,8 +202,8 @@ impl Scenario for WatermarksSettings {
         })
     }
 
-    fn found(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Found {
-        let mut found = Found::default();
+    fn results(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Results {
+        let mut found = Results::default();
         for (point, seen) in ran {
             if point.load != MapLoad::Free {
                 found.rows.push(seen.row.clone());

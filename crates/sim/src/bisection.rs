@@ -1,7 +1,7 @@
 //! Bisection for the smallest sufficient amount of a quantity of which more is never worse.
 
 /// Upper bound of the search: 2 s at 1 Gbit/s.
-const MOST_BYTES: u32 = 1 << 28;
+const MAX_BYTES: u32 = 1 << 28;
 
 /// Start of the search: a few packets.
 const FIRST_BYTES: u32 = 1 << 13;
@@ -42,7 +42,7 @@ pub fn smallest_multiple<E>(
     }
     let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
     while !is_enough(enough * step)? {
-        if enough * step >= MOST_BYTES {
+        if enough * step >= MAX_BYTES {
             return Ok(None);
         }
         too_low = enough;

@@ -56,11 +56,11 @@ pub enum Fault {
 impl QueueFault {
     /// Returns the result of a completion batch of queue `queue`, or its fault.
     pub(crate) fn of_batch(
-        round: Result<Completed, CompleteError<Infallible>>,
+        batch: Result<Completed, CompleteError<Infallible>>,
         queue: usize,
         at_ns: u64,
     ) -> Result<Completed, Self> {
-        round.map_err(|error| match error {
+        batch.map_err(|error| match error {
             CompleteError::Driver(never) => match never {},
             CompleteError::UnknownCompletions { packets } => Self {
                 queue,
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn fault_message_has_queue_time_and_cause() {
-        let round = Err(CompleteError::UnknownCompletions { packets: 2 });
-        let fault = QueueFault::of_batch(round, 3, 17).unwrap_err();
-        let message = fault.to_string();
-        assert!(message.starts_with("queue 3 at 17 ns: packets handed back by the driver"));
+        let batch = Err(CompleteError::UnknownCompletions { packets: 2 });
+        let fault = QueueFault::of_batch(batch, 3, 17).unwrap_err();
+        let error = CompleteError::<Infallible>::UnknownCompletions { packets: 2 };
+        assert_eq!(fault.to_string(), format!("queue 3 at 17 ns: {error}"));
         let fault = QueueFault::of_run(Stop::NotReady(99), 0, 5).unwrap_err();
         let message = fault.to_string();
         assert!(message.starts_with("queue 0 at 5 ns: ") && message.contains("until 99 ns"));

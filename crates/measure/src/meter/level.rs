@@ -9,7 +9,7 @@ const DIGITS: u8 = 3;
 const LARGEST: u64 = u32::MAX as u64 / 2;
 
 /// Times are clamped to an hour, longer than any delay in a run of minutes.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;
 
 /// Returns an empty histogram for bytes or other units of a limit.
 pub fn histogram_bytes() -> Histogram<u64> {
@@ -19,7 +19,7 @@ pub fn histogram_bytes() -> Histogram<u64> {
 /// Returns an empty histogram for times, in ns. It has the buckets of [`histogram_bytes`], and more
 /// above them.
 pub fn histogram_ns() -> Histogram<u64> {
-    histogram(LONGEST_NS)
+    histogram(MAX_NS)
 }
 
 fn histogram(largest: u64) -> Histogram<u64> {

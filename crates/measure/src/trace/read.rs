@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Maximum length of a line.
-const MOST_LINE_BYTES: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,12 +104,12 @@ impl<R: BufRead> Lines<R> {
     fn text(&mut self) -> Result<Option<String>, Wrong> {
         let mut bytes = Vec::new();
         self.line += 1;
-        let mut limited = io::Read::take(&mut self.input, MOST_LINE_BYTES + 1);
+        let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
         limited.read_until(b'\n', &mut bytes).map_err(Wrong::Io)?;
         if bytes.is_empty() {
             return Ok(None);
         }
-        let is_short = bytes.len() as u64 <= MOST_LINE_BYTES;
+        let is_short = bytes.len() as u64 <= MAX_LINE_BYTES;
         // An incomplete line could parse as another one.
         if bytes.pop() != Some(b'\n') {
             return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));

@@ -63,7 +63,7 @@ impl LimitRulesCase {
             of_rules.push(seen.map(|seen| OfSeed::new(workload, &seen, fixed.as_ref())));
         }
         Ok(LimitRulesOutcome {
-            promise: workload.promise(),
+            promise: workload.target_utilisation(),
             of_rules,
             shown,
         })

@@ -34,7 +34,7 @@ settings! {
     LimitRulesSettings, "limit-rules" {
         /// Synthetic traces by name: the published six (`p..`), further families (`f..`), and a
         /// load in the world of two hosts (`w..`).
-        patterns: Vec<String> where known_beside(files),
+        patterns: Vec<String> where known_names(files),
         /// Completion trace files.
         files: Vec<PathBuf>,
         /// Rules by name; `fixed` is the smallest sufficient fixed limit.
@@ -106,7 +106,7 @@ fn value(row: &LimitRow) -> serde_json::Value {
 }
 
 /// Requires known trace names; the list can be empty only if there are `files`.
-fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
+fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
     move |key, patterns| {
         if patterns.is_empty() && files.is_empty() {
             return Err(format!(
@@ -205,13 +205,13 @@ impl Scenario for LimitRulesSettings {
         case.run(&self.rules)
     }
 
-    fn found(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Found {
+    fn results(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Results {
         let compared = self.compared(ran);
         let rows = compared.iter().flat_map(|it| &it.rows);
-        Found {
+        Results {
             rows: rows.map(value).collect(),
             series: compared.iter().flat_map(Compared::series).collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

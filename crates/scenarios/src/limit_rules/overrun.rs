@@ -18,7 +18,7 @@ pub(super) struct Overrun {
 /// data.
 pub(super) fn largest_overrun<'l>(
     seeds: impl Iterator<Item = &'l Losses>,
-    promise: f64,
+    target: f64,
 ) -> Option<Overrun> {
     let mut sums: Vec<(u64, u64)> = Vec::new();
     for losses in seeds {
@@ -29,16 +29,16 @@ pub(super) fn largest_overrun<'l>(
         let (last_sum, last_total) = (last(&sums), last(&totals));
         sums.resize(steps, last_sum);
         for (step, sum) in sums.iter_mut().enumerate() {
-            let (dry_ns, wanted_ns) = totals.get(step).copied().unwrap_or(last_total);
-            *sum = (sum.0 + dry_ns, sum.1 + wanted_ns);
+            let (dry_ns, busy_and_dry_ns) = totals.get(step).copied().unwrap_or(last_total);
+            *sum = (sum.0 + dry_ns, sum.1 + busy_and_dry_ns);
         }
     }
     let later = sums
         .iter()
         .enumerate()
         .skip((LEARNS_NS / LOSS_STEP_NS) as usize - 1);
-    let broken = later.map(|(step, &(dry_ns, wanted_ns))| Overrun {
-        over_allowed: dry_ns as f64 / ((1.0 - promise) * wanted_ns.max(1) as f64),
+    let broken = later.map(|(step, &(dry_ns, busy_and_dry_ns))| Overrun {
+        over_allowed: dry_ns as f64 / ((1.0 - target) * busy_and_dry_ns.max(1) as f64),
         at_s: ((step as u64 + 1) * LOSS_STEP_NS) as f64 / 1e9,
     });
     broken.max_by(|a, b| a.over_allowed.total_cmp(&b.over_allowed))

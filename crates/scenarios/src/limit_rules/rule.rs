@@ -36,7 +36,8 @@ impl RuleName {
             Self::Rule(rule) => rule.clone(),
         };
         // The workload has a target utilisation; a target in the rule's name takes precedence.
-        rule.limit.set_default_target(wanted(workload.promise()));
+        rule.limit
+            .set_default_target(nearest_target(workload.target_utilisation()));
         workload.observe(&rule).map(Some)
     }
 
@@ -50,7 +51,7 @@ impl RuleName {
 }
 
 /// Returns the valid target utilisation that is nearest to `utilisation`.
-fn wanted(utilisation: f64) -> Utilisation {
+fn nearest_target(utilisation: f64) -> Utilisation {
     let ppm = libm::round(utilisation * 1e6) as u32;
     let ppm = ppm.clamp(Utilisation::MIN_PPM, Utilisation::MAX_PPM);
     Utilisation::from_ppm(ppm).unwrap_or_default()

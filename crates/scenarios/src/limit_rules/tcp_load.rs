@@ -21,7 +21,7 @@ use taut_sim::completion_trace::{Losses, SplitMix, TraceReport};
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::single_queue_bench::Rule;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::time_series::note_change;
 use taut_sim::world::{App, CLIENT, World};
 
@@ -174,7 +174,7 @@ impl SeededLoad {
         let discipline = bands_of(DISCIPLINE_PACKETS);
         let mut world = hosts.world(&rule.limit, discipline, probe)?;
         world.set_coalesce_ns(rule.coalesce_ns);
-        let bulk = stream(SuperPacket::Auto);
+        let bulk = stream(GsoSize::Auto);
         for _ in 0..STREAMS {
             // Each starts at a random time.
             world.connect(&bulk, BULK, App::Sink, random.next() % START_NS);
@@ -199,7 +199,7 @@ impl Workload for TcpLoad {
         smallest_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
     }
 
-    fn promise(&self) -> f64 {
+    fn target_utilisation(&self) -> f64 {
         UTILISATION
     }
 
@@ -242,7 +242,7 @@ impl TcpRun {
                 .limit_changes
                 .last()
                 .map_or(0, |&(_, bytes)| bytes.into()),
-            starved_rounds: completions.starved,
+            starved_batches: completions.starved,
             // Samples contain no loss steps.
             losses: Losses::default(),
             limit_changes: watch.limit_changes.clone(),

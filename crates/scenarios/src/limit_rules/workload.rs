@@ -19,7 +19,7 @@ pub(super) trait Workload {
     fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError>;
 
     /// Returns the target utilisation.
-    fn promise(&self) -> f64;
+    fn target_utilisation(&self) -> f64;
 
     /// Returns the required in-flight of each interrupt interval, if it is known in advance.
     fn need_over_time(&self) -> Points;
@@ -48,7 +48,7 @@ impl Workload for CompletionTrace {
         Ok(completion_trace::smallest_sufficient_limit(self)?)
     }
 
-    fn promise(&self) -> f64 {
+    fn target_utilisation(&self) -> f64 {
         self.utilisation
     }
 

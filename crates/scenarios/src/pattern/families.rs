@@ -35,7 +35,7 @@ pub const ALL: &[Family] = &[
     // Frequent interrupts at low load and rare ones under load, in on/off bursts.
     Family::new("f03-moderation", moderation),
     // GSO packets among ACKs in bursts: object sizes differ by a factor of a thousand.
-    Family::new("f04-supers-and-acks", supers_and_acks),
+    Family::new("f04-supers-and-acks", gso_and_acks),
     // A light load that is saturated once a second for 100 ms: learning while idle.
     Family::new("f05-light-rarely-full", light_rarely_full),
     // Gaps that vary from 50 to 250 us and back in 7 s: a required in-flight that always changes.
@@ -209,7 +209,7 @@ fn moderation(random: SplitMix, times: Times) -> CompletionTrace {
     }
 }
 
-fn supers_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
+fn gso_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
     let mut sizes_random = random.clone();
     let size = |share: f64| if share < 0.2 { 65_226 } else { 66 };
     let sizes = (0..499).map(|_| size(sizes_random.even())).collect();

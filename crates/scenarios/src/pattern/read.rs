@@ -3,14 +3,14 @@
 use std::fmt::Display;
 use std::io::{BufRead, Read};
 
-use super::header::{self, MOST_NS};
+use super::header::{self, MAX_NS};
 use crate::error::ScenarioError;
 use crate::validation::check;
 use taut_sim::completion_trace::{CompletionTrace, Interval, Intervals};
 
 /// A header can contain a million sizes; a line of two numbers is short.
-const MOST_HEADER_BYTES: u64 = 1 << 24;
-const MOST_LINE_BYTES: u64 = 64;
+const MAX_HEADER_BYTES: u64 = 1 << 24;
+const MAX_LINE_BYTES: u64 = 64;
 
 /// Content of a trace file.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ pub struct PatternFile {
 /// If the file cannot be read, or a line is invalid.
 pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, ScenarioError> {
     let mut line = Vec::new();
-    next_line(&mut file, &mut line, 1, MOST_HEADER_BYTES)?;
+    next_line(&mut file, &mut line, 1, MAX_HEADER_BYTES)?;
     // Some editors start a text with a byte order mark.
     let header = text(&line, 1)?.trim_start_matches('\u{feff}');
     let (mut pattern, unknown_keys) =
         header::read(header, otherwise_id).map_err(|message| at(1, message))?;
     let mut intervals = Intervals::new();
     let mut number = 1;
-    while next_line(&mut file, &mut line, number + 1, MOST_LINE_BYTES)? {
+    while next_line(&mut file, &mut line, number + 1, MAX_LINE_BYTES)? {
         number += 1;
         let interval = interval(text(&line, number)?).map_err(|message| at(number, message))?;
         if let Some(interval) = interval {
@@ -71,13 +71,13 @@ fn next_line(
     file: &mut impl BufRead,
     line: &mut Vec<u8>,
     number: u64,
-    most_bytes: u64,
+    max_bytes: u64,
 ) -> Result<bool, ScenarioError> {
     line.clear();
-    let limited = file.by_ref().take(most_bytes).read_until(b'\n', line);
+    let limited = file.by_ref().take(max_bytes).read_until(b'\n', line);
     let read = limited.map_err(ScenarioError::Io)?;
-    if read as u64 == most_bytes && line.last() != Some(&b'\n') {
-        let message = format!("is longer than {} bytes", most_bytes - 1);
+    if read as u64 == max_bytes && line.last() != Some(&b'\n') {
+        let message = format!("is longer than {} bytes", max_bytes - 1);
         return Err(at(number, message));
     }
     Ok(read > 0)
@@ -99,8 +99,8 @@ fn interval(line: &str) -> Result<Option<Interval>, String> {
         gap_ns: number("gap_ns", gap)?,
         delay_ns: number("delay_ns", delay)?,
     };
-    check("gap_ns", interval.gap_ns, 1, MOST_NS)?;
-    check("delay_ns", interval.delay_ns, 0, MOST_NS)?;
+    check("gap_ns", interval.gap_ns, 1, MAX_NS)?;
+    check("delay_ns", interval.delay_ns, 0, MAX_NS)?;
     Ok(Some(interval))
 }
 
@@ -109,6 +109,6 @@ fn number(name: &str, word: &str) -> Result<u64, String> {
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
     let parsed = if digits { word.parse().ok() } else { None };
     parsed.ok_or_else(|| {
-        format!("{name} is {word:?}; allowed: a whole number of ns, at most {MOST_NS}")
+        format!("{name} is {word:?}; allowed: a whole number of ns, at most {MAX_NS}")
     })
 }

@@ -61,11 +61,11 @@ impl Scenario for PausesSettings {
         self.run_case(case, seed)
     }
 
-    fn found(&self, ran: &[(&PausesCase, &PausesOutcome)]) -> Found {
+    fn results(&self, ran: &[(&PausesCase, &PausesOutcome)]) -> Results {
         let rows = ran.iter().flat_map(|(_, rows)| rows.iter());
-        Found {
+        Results {
             rows: rows.cloned().collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

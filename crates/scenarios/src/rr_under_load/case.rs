@@ -66,11 +66,11 @@ impl Only {
                 })
             })
         };
-        let wanted = |case: &Case| {
+        let selected = |case: &Case| {
             self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
         };
         let cases = of_tso(true).chain(of_tso(false));
-        cases.filter(wanted).collect()
+        cases.filter(selected).collect()
     }
 }
 
@@ -90,9 +90,9 @@ fn ways(splits: &[Split], tso: bool, no_limit: bool) -> Vec<Split> {
 
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wanted = [("bql", self.bql), ("tso", self.tso)];
+        let selected = [("bql", self.bql), ("tso", self.tso)];
         let mut comma = "";
-        for (name, on) in wanted.iter().filter_map(|&(name, on)| Some((name, on?))) {
+        for (name, on) in selected.iter().filter_map(|&(name, on)| Some((name, on?))) {
             write!(f, "{comma}{name}={}", on_off(on))?;
             comma = ",";
         }
@@ -146,12 +146,12 @@ impl FromStr for Only {
         }
         let mut position = 1;
         for part in text.split(',') {
-            let wanted = match part {
+            let selected = match part {
                 "bql=on" | "bql=off" => &mut only.bql,
                 "tso=on" | "tso=off" => &mut only.tso,
                 _ => return Err(ParseOnlyError::Unknown { position }),
             };
-            if wanted.replace(part.ends_with("=on")).is_some() {
+            if selected.replace(part.ends_with("=on")).is_some() {
                 return Err(ParseOnlyError::Twice { position });
             }
             position += part.chars().count() + 1;

@@ -71,17 +71,17 @@ impl Scenario for Settings {
     }
 
     /// Curves are drawn from the outcomes, not from series.
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+    fn results(&self, ran: &[(&Case, &Outcome)]) -> Results {
         let rows = self.rows_of(ran);
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        Found {
+        Results {
             figures: if self.is_published() {
                 figures(&rows, &["cadence"], &["cadence", "hosts"])
             } else {
                 Vec::new()
             },
             rows: rows.iter().map(value).collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

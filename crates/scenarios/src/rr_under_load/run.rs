@@ -3,15 +3,14 @@
 use hdrhistogram::Histogram;
 use taut_measure::meter::{Curve, Meter, Quantiles, Since};
 use taut_path::{Probe, qdisc};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, SERVER, World};
 
 use super::case::Case;
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    Done, SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream,
-    think_ns,
+    Done, GSO_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
 };
 
 /// Results of one case.
@@ -80,9 +79,9 @@ impl Settings {
         let discipline = || by_name().expect("the same text");
         let mut world = hosts.world(&case.limit, discipline, probe)?;
         let mut bulk = stream(if case.tso {
-            SuperPacket::Fixed(SUPER_PACKET_BYTES)
+            GsoSize::Fixed(GSO_PACKET_BYTES)
         } else {
-            SuperPacket::Off
+            GsoSize::Off
         });
         bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
         let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));

@@ -13,16 +13,16 @@ pub struct SmallestBudget {
 }
 
 impl SmallestBudget {
-    /// Searches in steps, up to the first step at or above `most_bytes`; a larger budget never has
+    /// Searches in steps, up to the first step at or above `max_bytes`; a larger budget never has
     /// a lower utilisation. `with` returns utilisation and mean bytes in flight for a budget.
     pub(super) fn find(
         step_bytes: u32,
-        most_bytes: u32,
+        max_bytes: u32,
         with: impl Fn(u32) -> Result<(f64, f64), ScenarioError>,
     ) -> Result<Self, ScenarioError> {
-        let most = most_bytes / step_bytes + 1;
+        let max = max_bytes / step_bytes + 1;
         let mut mean_bytes = 0.0;
-        let steps = smallest_above(0, most + 1, 1, |steps| {
+        let steps = smallest_above(0, max + 1, 1, |steps| {
             let (utilisation, in_flight_bytes) = with(steps * step_bytes)?;
             let is_enough = utilisation >= ENOUGH;
             if is_enough {
@@ -31,7 +31,7 @@ impl SmallestBudget {
             Ok::<_, ScenarioError>(is_enough)
         })?;
         Ok(Self {
-            bytes: (steps <= most).then_some(steps * step_bytes),
+            bytes: (steps <= max).then_some(steps * step_bytes),
             mean_bytes,
         })
     }

@@ -8,7 +8,7 @@ use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 use super::{SingleQueueSettings, Traffic};
 use crate::error::ScenarioError;
 use crate::limit_rules::RuleName;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Summary;
 
 /// A limit is sufficient if it carries this share of the packets carried without a limit.
@@ -18,7 +18,7 @@ const ENOUGH: f64 = 0.999;
 const FIXED_WARM_UP_NS: u64 = 50_000_000;
 
 /// Row name of the smallest sufficient limit, which is exact to less than an object.
-const LEAST_FIXED: &str = "least fixed";
+const SMALLEST_FIXED: &str = "least fixed";
 const FIXED_STEP_BYTES: u32 = 4;
 
 /// Meanings of its columns.
@@ -46,7 +46,7 @@ pub(super) const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// Returns the smallest limit that carries [`ENOUGH`] of the packets of `off`.
-fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
+fn smallest_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
     // A fixed limit does not change, so only the first filling of the ring is warm-up.
     let measure_from_ns = bench.measure_from_ns.min(FIXED_WARM_UP_NS);
     let quick = SingleQueueConfig {
@@ -59,8 +59,8 @@ fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, T
         let seen = observe(&quick, &Rule::bytes(bytes))?;
         Ok(seen.wire.packets as f64 >= ENOUGH * off.wire.packets as f64)
     };
-    let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
-    smallest_above(0, most_bytes, FIXED_STEP_BYTES, is_enough)
+    let max_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
+    smallest_above(0, max_bytes, FIXED_STEP_BYTES, is_enough)
 }
 
 fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
@@ -80,15 +80,15 @@ fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
 
 impl SingleQueueSettings {
     /// Returns a row for each rule.
-    pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Found, ScenarioError> {
+    pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Results, ScenarioError> {
         let bench = self.bench(traffic, seed);
         let off = observe(&bench, &Rule::off())?;
-        let mut found = Found::default();
+        let mut found = Results::default();
         for name in &self.rules {
             let (name, rule) = match name {
                 RuleName::Fixed => {
-                    let bytes = least_fixed_bytes(&bench, &off)?;
-                    (LEAST_FIXED.to_owned(), Rule::bytes(bytes))
+                    let bytes = smallest_fixed_bytes(&bench, &off)?;
+                    (SMALLEST_FIXED.to_owned(), Rule::bytes(bytes))
                 }
                 RuleName::Rule(rule) => (rule.to_string(), rule.clone()),
             };
@@ -101,21 +101,21 @@ impl SingleQueueSettings {
 }
 
 /// Returns the ratio of a row's bytes in flight to those of the smallest sufficient limit.
-fn of_least_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
-    let is_least = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == LEAST_FIXED;
-    let least_bytes = rows.iter().find(is_least)?["in_flight_mean_bytes"].as_f64()?;
-    Some(row["in_flight_mean_bytes"].as_f64()? / least_bytes.max(1.0))
+fn of_smallest_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
+    let is_smallest = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == SMALLEST_FIXED;
+    let min_bytes = rows.iter().find(is_smallest)?["in_flight_mean_bytes"].as_f64()?;
+    Some(row["in_flight_mean_bytes"].as_f64()? / min_bytes.max(1.0))
 }
 
 /// Summarises each rule over all traffic, if the smallest sufficient limit is among the rules.
 pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
-    rows.iter().find(|row| row["rule"] == LEAST_FIXED)?;
+    rows.iter().find(|row| row["rule"] == SMALLEST_FIXED)?;
     let first = &rows.first()?["pattern"];
     let rules = rows.iter().take_while(|row| row["pattern"] == *first);
     let summary = rules.map(|of_first| {
         let rule = &of_first["rule"];
         let of_rule = || rows.iter().filter(|row| row["rule"] == *rule);
-        let ratios = || of_rule().filter_map(|row| of_least_fixed(row, rows));
+        let ratios = || of_rule().filter_map(|row| of_smallest_fixed(row, rows));
         let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,

@@ -15,7 +15,7 @@ use taut_sim::single_queue_bench::{Rule, observe};
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
 use crate::validation::Validation;
-use traffic::{MOST_VALUES, Traffic};
+use traffic::{MAX_VALUES, Traffic};
 
 settings! {
     SingleQueueSettings, "right-size" {
@@ -24,9 +24,9 @@ settings! {
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
         rules: Vec<RuleName> where validation::each(1..=20, shown_rule(*show)),
         /// Link rates, each for an equal part of the run.
-        rates: Vec<Rate> => validation::each(1..=MOST_VALUES, validation::rate),
+        rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::rate),
         /// Packet sizes, in turn.
-        sizes: Vec<Size> => validation::each(1..=MOST_VALUES, validation::size),
+        sizes: Vec<Size> => validation::each(1..=MAX_VALUES, validation::size),
         /// Descriptors of the ring.
         ring: u32 => validation::ring,
         /// Interrupt interval.
@@ -127,7 +127,7 @@ impl SingleQueueSettings {
         }
     }
 
-    fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Found, ScenarioError> {
+    fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Results, ScenarioError> {
         if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
             let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
             let seen = tcp_stream::run(card, gso_packet, &rule.limit, end_ns)?;
@@ -151,7 +151,7 @@ impl Scenario for SingleQueueSettings {
     const HAS_FIGURES: bool = true;
 
     type Case = SingleQueueCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
         Ok(self.rows())
@@ -164,15 +164,15 @@ impl Scenario for SingleQueueSettings {
         }
     }
 
-    fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Results, ScenarioError> {
         match &case.rule {
             Some(rule) => self.run_one(&case.traffic, rule, seed),
             None => self.compare(&case.traffic, seed),
         }
     }
 
-    fn found(&self, ran: &[(&SingleQueueCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&SingleQueueCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn columns(&self) -> &'static [(&'static str, &'static str)] {

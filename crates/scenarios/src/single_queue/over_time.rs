@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, TimeSeries};
 
 use super::{SingleQueueSettings, Traffic};
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Series;
 
 /// The limit and the bytes in flight of a queue over time.
@@ -74,10 +74,10 @@ pub(super) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
 
 impl SingleQueueSettings {
     /// Returns a row and its curves.
-    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &QueueHistory) -> Found {
-        Found {
+    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &QueueHistory) -> Results {
+        Results {
             series: series(&self.row_name(traffic, rule), &seen.samples).into(),
-            ..Found::row(seen.row(&traffic.name, &rule.to_string()))
+            ..Results::row(seen.row(&traffic.name, &rule.to_string()))
         }
     }
 }

@@ -8,7 +8,7 @@ use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig};
 use super::over_time::series;
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_path::units::Rate;
 
 /// Meanings of its columns.
@@ -59,16 +59,16 @@ impl Phase {
         times_ns.map(|at_ns| limit_at(&seen.series.limit_bytes, at_ns).into())
     }
 
-    /// Returns the bytes in flight above `most_bytes`, integrated over time, in bytes times
+    /// Returns the bytes in flight above `max_bytes`, integrated over time, in bytes times
     /// seconds.
-    fn excess_byte_s(&self, seen: &Observed, most_bytes: f64) -> f64 {
+    fn excess_byte_s(&self, seen: &Observed, max_bytes: f64) -> f64 {
         let step_ns = seen.series.step_ns;
         let first = (self.starts_ns / step_ns) as usize;
         let last = (self.ends_ns / step_ns) as usize;
         let steps = seen.series.in_flight.iter().take(last).skip(first);
-        let most_byte_ns = most_bytes * step_ns as f64;
+        let max_byte_ns = max_bytes * step_ns as f64;
         steps
-            .map(|step| (step.byte_ns as f64 - most_byte_ns).max(0.0) / 1e9)
+            .map(|step| (step.byte_ns as f64 - max_byte_ns).max(0.0) / 1e9)
             .sum()
     }
 
@@ -88,7 +88,7 @@ impl Phase {
         at_rate.nic.rate_bits_per_s = self.rate.0;
         let law = law_bytes(&at_rate, coalesce_ns);
         // The law allows two packets more.
-        let most_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
+        let max_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
         let [before, after] = self.limits(seen);
         json!({
             "rule": rule.to_string(),
@@ -98,7 +98,7 @@ impl Phase {
             "limit_after_bytes": after,
             "law_bytes": law,
             "settling_ms": self.convergence_ns(seen) as f64 / 1e6,
-            "excess_byte_s": self.excess_byte_s(seen, most_bytes),
+            "excess_byte_s": self.excess_byte_s(seen, max_bytes),
             "idle_us": self.idle_ns() / 1e3,
         })
     }
@@ -112,15 +112,15 @@ impl SingleQueueSettings {
         rule: &Rule,
         bench: &SingleQueueConfig,
         seen: &Observed,
-    ) -> Found {
+    ) -> Results {
         let coalesce_ns = self.interval_of(traffic).0;
         let phases = Phase::all(self.rates_of(traffic), seen).into_iter();
-        Found {
+        Results {
             rows: phases
                 .map(|phase| phase.row(rule, seen, bench, coalesce_ns))
                 .collect(),
             series: series(&self.row_name(traffic, rule), &seen.series).into(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 }

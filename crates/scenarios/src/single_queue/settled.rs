@@ -5,7 +5,7 @@ use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
 
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Figure;
 
 impl SingleQueueSettings {
@@ -15,7 +15,7 @@ impl SingleQueueSettings {
         traffic: &Traffic,
         bench: &SingleQueueConfig,
         seen: &Observed,
-    ) -> Found {
+    ) -> Results {
         let object = f64::from(bench.object_bytes[0]);
         let packets = |bytes: u64| bytes as f64 / object;
         let (in_flight, mean_bytes) = (seen.in_flight_bytes, seen.in_flight_mean_bytes);
@@ -46,9 +46,9 @@ impl SingleQueueSettings {
             "utilisation": seen.utilisation,
             "starved_rounds": seen.starved,
         });
-        Found {
+        Results {
             figures: figures.collect(),
-            ..Found::row(row)
+            ..Results::row(row)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::nic::NicConfig;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::time_series::TimeSeriesRecorder;
 use taut_sim::world::{App, CLIENT};
 
@@ -32,7 +32,7 @@ impl Probe for StreamProbe {
 /// Runs one stream until `end_ns`.
 pub(super) fn run(
     card: NicConfig,
-    gso_packet: SuperPacket,
+    gso_packet: GsoSize,
     rule: &AnyLimit,
     end_ns: u64,
 ) -> Result<QueueHistory, ScenarioError> {

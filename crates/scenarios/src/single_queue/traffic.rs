@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use taut_path::units::parse_size_bytes;
 use taut_sim::nic::{DescriptorRule, InterruptRule, NicConfig, RareGap};
 use taut_sim::single_queue_bench::{Reap, SingleQueueConfig, TrafficSource};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 
 use super::SingleQueueSettings;
 use crate::one_queue::{LINK_OVERHEAD_BYTES, counted_with, saturated};
@@ -107,17 +107,17 @@ const fn no_time() -> Time {
 }
 
 /// Maximum number of packet sizes and rates of a run.
-pub(super) const MOST_VALUES: usize = 1_000;
+pub(super) const MAX_VALUES: usize = 1_000;
 
 impl Traffic {
     /// Checks that it can be run for `duration`.
     pub(super) fn check(&self, duration: Time) -> Validation {
         let up_to = validation::up_to(duration);
         if let Some(rates) = &self.rates {
-            validation::each(1..=MOST_VALUES, validation::rate)("rates", rates)?;
+            validation::each(1..=MAX_VALUES, validation::rate)("rates", rates)?;
         }
         if let Some(sizes) = &self.sizes {
-            validation::each(1..=MOST_VALUES, validation::size)("sizes", sizes)?;
+            validation::each(1..=MAX_VALUES, validation::size)("sizes", sizes)?;
         }
         validation::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
         for (key, time) in [("cadence", self.cadence), ("jitter", self.jitter)] {
@@ -133,17 +133,17 @@ impl Traffic {
     }
 
     /// Returns the GSO packets of the TCP stream, if it is one.
-    pub(super) fn gso_packet(&self) -> Result<Option<SuperPacket>, String> {
+    pub(super) fn gso_packet(&self) -> Result<Option<GsoSize>, String> {
         let Some(text) = &self.tcp else {
             return Ok(None);
         };
         if text == "auto" {
-            return Ok(Some(SuperPacket::Auto));
+            return Ok(Some(GsoSize::Auto));
         }
         let size =
             parse_size_bytes(text).map_err(|error| format!("tcp: {text:?}: {error}, or auto"))?;
         validation::size("tcp", &Size(size))?;
-        Ok(Some(SuperPacket::Fixed(size as u32)))
+        Ok(Some(GsoSize::Fixed(size as u32)))
     }
 }
 
@@ -160,7 +160,7 @@ impl SingleQueueSettings {
     pub(super) fn duration_of(&self, traffic: &Traffic) -> Time {
         traffic
             .at_most
-            .map_or(self.duration, |most| most.min(self.duration))
+            .map_or(self.duration, |max| max.min(self.duration))
     }
 
     /// Returns the bench with `traffic`, and its duration.
@@ -185,7 +185,7 @@ impl SingleQueueSettings {
         SingleQueueConfig {
             reap: traffic.reap.map_or(Reap::ALL, |it| Reap {
                 budget_packets: it.packets,
-                round_ns: it.gap.0,
+                poll_interval_ns: it.gap.0,
             }),
             object_bytes: sizes.iter().map(|size| size.0 as u32).collect(),
             source: traffic

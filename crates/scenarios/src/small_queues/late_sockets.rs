@@ -8,16 +8,16 @@ use super::SmallQueuesSettings;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, stream,
+    FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, TwoHosts, bands_of, card, stream,
 };
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 /// Minimum of a buffer: two segments. With less, packets are small and the link carries headers.
-const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
+const MIN_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
 
 /// Returns the maximum payload that a link carries, in bytes per second.
-fn most_bytes_per_s(rate: Rate) -> f64 {
+fn max_bytes_per_s(rate: Rate) -> f64 {
     rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
 }
 
@@ -51,14 +51,14 @@ impl SmallQueuesSettings {
     /// Adds each buffer with each budget, and the largest without a budget, for comparison.
     fn push_buffers(&self, cases: &mut Vec<LateSockets>, of: (Rate, u32, u64)) {
         let (rate, sockets, period_ns) = of;
-        let share = most_bytes_per_s(rate) / f64::from(sockets);
+        let share = max_bytes_per_s(rate) / f64::from(sockets);
         let needed_bytes = (share * period_ns as f64 / 1e9) as u64;
         let case = |percent: u32, budget| LateSockets {
             rate,
             sockets,
             period_ns,
             needed_bytes,
-            buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(LEAST_BUFFER_BYTES),
+            buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(MIN_BUFFER_BYTES),
             budget,
         };
         for &budget in &self.budgets {
@@ -77,7 +77,7 @@ impl SmallQueuesSettings {
         let delivered = world.arrived_bytes(SERVER) - before;
         let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
         let written = f64::from(case.sockets) * case.buffer_bytes as f64;
-        let closed_form = written * 1e9 / case.period_ns as f64 / most_bytes_per_s(case.rate);
+        let closed_form = written * 1e9 / case.period_ns as f64 / max_bytes_per_s(case.rate);
         let round_trips_ns: u64 = (0..case.sockets)
             .map(|socket| world.report(socket, CLIENT).srtt_ns)
             .sum();
@@ -89,7 +89,7 @@ impl SmallQueuesSettings {
             "buffer_bytes": case.buffer_bytes,
             "budget": case.budget,
             "throughput_bits_per_s": throughput * 8.0,
-            "link_share": throughput / most_bytes_per_s(case.rate),
+            "link_share": throughput / max_bytes_per_s(case.rate),
             "closed_form_share": closed_form.min(1.0),
             "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
             "throttled": totals.throttled,
@@ -111,7 +111,7 @@ impl SmallQueuesSettings {
             orphans: false,
         };
         world.use_small_queues(&small_queues)?;
-        let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
+        let stream = stream(GsoSize::Fixed(GSO_PACKET_BYTES));
         let visitor = App::Visitor {
             period_ns: case.period_ns,
             // The receiver never accepts more than that at once.

@@ -174,7 +174,7 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
         "orphans": run.orphans,
         "throughput_bits_per_s": seen.throughput_bits_per_s,
         "kept_share": kept,
-        "link_share": seen.throughput_bits_per_s / run.most_bits_per_s(),
+        "link_share": seen.throughput_bits_per_s / run.max_bits_per_s(),
         "backlog_mean_bytes": seen.backlog_mean_bytes,
         "backlog_p90_bytes": seen.backlog_bytes.p90,
         "backlog_max_bytes": seen.backlog_bytes.max,
@@ -262,8 +262,8 @@ impl Scenario for SmallQueuesSettings {
         })
     }
 
-    fn found(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Found {
-        let mut found = Found::default();
+    fn results(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Results {
+        let mut found = Results::default();
         // The last row without a budget, the reference of the following ones.
         let mut unlimited = None::<(&str, f64)>;
         for it in ran {
@@ -273,7 +273,7 @@ impl Scenario for SmallQueuesSettings {
                         unlimited = Some((part, seen.throughput_bits_per_s));
                     }
                     let of_part = unlimited.filter(|(of, _)| of == part);
-                    let kept = of_part.map(|(_, most)| seen.throughput_bits_per_s / most);
+                    let kept = of_part.map(|(_, max)| seen.throughput_bits_per_s / max);
                     self.push_stream(&mut found, part, run, (seen, kept));
                 }
                 (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
@@ -288,7 +288,7 @@ impl SmallQueuesSettings {
     /// Adds the row of a stream, its comparisons, and its curve.
     fn push_stream(
         &self,
-        found: &mut Found,
+        found: &mut Results,
         part: &'static str,
         run: &OneStream,
         (seen, kept): (&StreamReport, Option<f64>),

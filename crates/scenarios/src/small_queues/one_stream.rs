@@ -9,13 +9,13 @@ use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
 use taut_sim::HEADER_BYTES;
 use taut_sim::nic::{Framing, link_ns};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 use crate::budget::Budget;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, SUPER_PACKET_BYTES,
+    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES,
     TwoHosts, card, first_band, request_response, stream,
 };
 use taut_path::units::{Rate, Time};
@@ -109,7 +109,7 @@ impl OneStream {
     }
 
     /// Returns the maximum payload rate of the link, in bit/s.
-    pub fn most_bits_per_s(&self) -> f64 {
+    pub fn max_bits_per_s(&self) -> f64 {
         self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
@@ -151,9 +151,9 @@ impl OneStream {
 
     fn connect(&self, world: &mut World<Below>) {
         let bulk = stream(match (self.tso, self.budget) {
-            (false, _) => SuperPacket::Off,
-            (true, Budget::Rate) => SuperPacket::Auto,
-            (true, _) => SuperPacket::Fixed(SUPER_PACKET_BYTES),
+            (false, _) => GsoSize::Off,
+            (true, Budget::Rate) => GsoSize::Auto,
+            (true, _) => GsoSize::Fixed(GSO_PACKET_BYTES),
         });
         // The size of a send buffer is in memory.
         let payload = u64::from(self.packet_payload());
@@ -173,7 +173,7 @@ impl OneStream {
     /// Returns the payload of a full packet that no budget shortens.
     const fn packet_payload(&self) -> u32 {
         if self.tso {
-            SUPER_PACKET_BYTES
+            GSO_PACKET_BYTES
         } else {
             MSS_BYTES
         }

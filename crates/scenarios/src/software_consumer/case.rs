@@ -49,7 +49,7 @@ impl fmt::Display for SoftwareConsumerCase {
 pub struct SoftwareConsumerOutcome {
     pub(super) fixed: FixedLimits,
     /// With the smallest sufficient fixed limit.
-    pub(super) least: ConsumerReport,
+    pub(super) smallest: ConsumerReport,
     /// With each limit.
     pub(super) seen: Vec<ConsumerReport>,
 }

@@ -15,7 +15,7 @@ pub use names::{Consumer, LimitName};
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
 /// Maximum values of a list: above the number of useful ones.
-const MOST_VALUES: usize = 20;
+const MAX_VALUES: usize = 20;
 
 /// Minimum share of the throughput of the best fixed limit: the target of `taut`.
 const ENOUGH: f64 = 0.999;
@@ -44,13 +44,13 @@ settings! {
         size: Size => validation::within(Size(1)..=Size(65_536)),
         /// Speeds of the consumer.
         #[serde(with = "as_texts")]
-        consumers: Vec<Consumer> => validation::each(1..=MOST_VALUES, validation::any),
+        consumers: Vec<Consumer> => validation::each(1..=MAX_VALUES, validation::any),
         /// Cores of the consumer.
         #[serde(with = "as_texts")]
-        cores: Vec<ConsumerCore> => validation::each(1..=MOST_VALUES, validation::any),
+        cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
         /// When the queue is notified of completions.
         #[serde(with = "as_texts")]
-        told: Vec<Notify> => validation::each(1..=MOST_VALUES, validation::any),
+        told: Vec<Notify> => validation::each(1..=MAX_VALUES, validation::any),
         /// The limits.
         #[serde(with = "as_texts")]
         limits: Vec<LimitName>,
@@ -147,7 +147,7 @@ impl Scenario for SoftwareConsumerSettings {
         let of_limit = |name: &LimitName| {
             let size_bytes = self.size.0 as u32;
             let packets = match name {
-                LimitName::Fixed(share) => fixed.least(f64::from(share.ppm()) / 1e6),
+                LimitName::Fixed(share) => fixed.smallest(f64::from(share.ppm()) / 1e6),
                 LimitName::Rule { .. } => 0,
             };
             let config = ConsumerConfig {
@@ -156,16 +156,16 @@ impl Scenario for SoftwareConsumerSettings {
             };
             observe(&config, name.limit(size_bytes, packets))
         };
-        let least = taut_path::AnyLimit::bytes(fixed.least(ENOUGH));
+        let smallest = taut_path::AnyLimit::bytes(fixed.smallest(ENOUGH));
         Ok(SoftwareConsumerOutcome {
-            least: observe(&config, least)?,
+            smallest: observe(&config, smallest)?,
             seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
             fixed,
         })
     }
 
-    fn found(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Found {
-        let mut found = Found::default();
+    fn results(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Results {
+        let mut found = Results::default();
         for (case, outcome) in ran {
             let limits = self.limits.iter().zip(&outcome.seen);
             let rows = limits.clone();

@@ -97,7 +97,7 @@ impl fmt::Display for LimitName {
 }
 
 /// Maximum: that of a ring.
-const MOST_PACKETS: u32 = 1 << 16;
+const MAX_PACKETS: u32 = 1 << 16;
 
 impl FromStr for LimitName {
     type Err = String;
@@ -110,7 +110,7 @@ impl FromStr for LimitName {
         let (rest, min_packets) = match text.rsplit_once(":min-") {
             Some((rest, packets)) => {
                 let packets = packets.parse().ok();
-                let packets = packets.filter(|packets| (1..=MOST_PACKETS).contains(packets));
+                let packets = packets.filter(|packets| (1..=MAX_PACKETS).contains(packets));
                 let packets =
                     packets.ok_or("expected a minimum of 1 to 65536 packets: dql:min-8")?;
                 (rest, Some(packets))

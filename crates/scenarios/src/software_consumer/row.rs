@@ -21,7 +21,7 @@ pub(super) fn row(
     seen: &ConsumerReport,
     outcome: &SoftwareConsumerOutcome,
 ) -> Value {
-    let least = &outcome.least;
+    let smallest = &outcome.smallest;
     let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
         "consumer": case.consumer.to_string(),
@@ -37,8 +37,8 @@ pub(super) fn row(
         "ping_us": { "p50": ping_us(seen, 0.5), "p99": ping_us(seen, 0.99) },
         // Rounded to a hundred-thousandth: the target is exact to a thousandth.
         "of_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
-        "over_least": thousandths(seen.in_flight_mean / least.in_flight_mean),
-        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(least)),
+        "over_least": thousandths(seen.in_flight_mean / smallest.in_flight_mean),
+        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(smallest)),
     })
 }
 

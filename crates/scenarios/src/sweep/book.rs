@@ -7,7 +7,7 @@ use std::path::Path;
 use super::plan::Plan;
 
 /// Maximum length of a line in a [`Book`]: ten thousand rows are 10 MB.
-const MOST_LINE_BYTES: u64 = 1 << 26;
+const MAX_LINE_BYTES: u64 = 1 << 26;
 
 /// A file of finished runs, with a [`finished_line`](super::finished_line) each. Two sweeps must
 /// not use the same file at once.
@@ -32,13 +32,13 @@ impl Book {
         for number in 1_u64.. {
             let wrong = |why: String| io::Error::other(format!("line {number}: {why}"));
             let mut line = String::new();
-            let mut limited = lines.by_ref().take(MOST_LINE_BYTES);
+            let mut limited = lines.by_ref().take(MAX_LINE_BYTES);
             let bytes = limited.read_line(&mut line)? as u64;
             if line.ends_with('\n') {
                 plan.take(line.trim_end()).map_err(wrong)?;
                 whole_bytes += bytes;
-            } else if bytes == MOST_LINE_BYTES {
-                return Err(wrong(format!("longer than {MOST_LINE_BYTES} bytes")));
+            } else if bytes == MAX_LINE_BYTES {
+                return Err(wrong(format!("longer than {MAX_LINE_BYTES} bytes")));
             } else {
                 if bytes > 0 {
                     // The process ended while it wrote this line.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::swept::{Point, SWEEP, Swept, grid, of_file, said_once};
+use super::swept::{Point, SWEEP, Swept, grid, of_file, reject_duplicates};
 use crate::error::ScenarioError;
 use crate::registry::prepare_one;
 use crate::run::{AnyRun, SharedRun};
@@ -27,8 +27,8 @@ impl Planned {
         let seed = match seeds.last() {
             None => seed,
             Some((_, text)) => text.parse().map_err(|_| {
-                let most = u64::MAX;
-                ScenarioError::Setting(format!("seed is {text:?}; allowed: 0 to {most}"))
+                let max = u64::MAX;
+                ScenarioError::Setting(format!("seed is {text:?}; allowed: 0 to {max}"))
             })?,
         };
         let file = if changes.is_empty() {
@@ -119,7 +119,7 @@ impl Plan {
         let (file, mut all_swept) = of_file(file)?;
         all_swept.retain(|of_file| swept.iter().all(|it| it.key != of_file.key));
         all_swept.extend_from_slice(swept);
-        said_once(&all_swept).map_err(ScenarioError::Setting)?;
+        reject_duplicates(&all_swept).map_err(ScenarioError::Setting)?;
         let points = grid(&all_swept);
         let planned = points.iter().map(|point| Planned::new(&file, seed, point));
         let planned: Vec<_> = planned.collect::<Result<_, _>>()?;
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn duplicate_runs_are_rejected() {
         let file = "scenario = \"rate-change\"";
-        for (swept, says) in [
+        for (swept, message) in [
             (&["ring=64,128,64"][..], "ring has 64 twice"),
             (&["ring=64", "ring=128"], "ring is swept twice"),
         ] {
@@ -271,7 +271,7 @@ mod tests {
                 .err()
                 .map(|error| error.to_string());
             assert!(
-                error.as_ref().is_some_and(|it| it.contains(says)),
+                error.as_ref().is_some_and(|it| it.contains(message)),
                 "{error:?}"
             );
         }

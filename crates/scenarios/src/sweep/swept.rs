@@ -61,7 +61,7 @@ fn split(text: &str) -> Vec<String> {
 pub(super) type Point<'a> = Vec<(&'a str, &'a str)>;
 
 /// Rejects duplicates: a duplicate run would be in the table twice, and count twice in every mean.
-pub(super) fn said_once(sweeps: &[Swept]) -> Result<(), String> {
+pub(super) fn reject_duplicates(sweeps: &[Swept]) -> Result<(), String> {
     let mut keys = HashSet::new();
     for Swept { key, values } in sweeps {
         if !keys.insert(key) {

@@ -79,8 +79,8 @@ fn taut_is_near_the_lowest_fixed_limit(found: &Document) {
         };
         let (own, least, linux) = (held("taut"), held("least fixed"), held("dql"));
         // A packet, which the optimum does not need to spare, or a seventh.
-        let most = (1.15 * least).max(least + 1_514.0);
-        assert!(own <= most, "{pattern}: {own} of {least}");
+        let max = (1.15 * least).max(least + 1_514.0);
+        assert!(own <= max, "{pattern}: {own} of {least}");
         // Linux's rule holds less only where that is insufficient.
         if pattern != "small last round" {
             assert!(own <= 1.001 * linux, "{pattern}: {own} of {linux}");

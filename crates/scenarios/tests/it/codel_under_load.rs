@@ -33,16 +33,16 @@ fn found(discipline: &str) -> taut_report::document::Document {
 /// Checks the bounds of every row, for any discipline.
 fn assert_bounds(row: &Value) {
     // 1448 of the 1538 bytes of link time of a full segment are payload.
-    let most = RATE * 1_448.0 / 1_538.0;
+    let max = RATE * 1_448.0 / 1_538.0;
     let goodput = number(row, "goodput_bits_per_s");
-    assert!((0.98 * most..=1.001 * most).contains(&goodput), "{row}");
+    assert!((0.98 * max..=1.001 * max).contains(&goodput), "{row}");
     // A request takes at least the time of the bytes in the ring, and the hosts' time.
-    let least_s = 550e-6 + number(row, "in_flight_p10_bytes") * 8.0 / RATE;
+    let min_s = 550e-6 + number(row, "in_flight_p10_bytes") * 8.0 / RATE;
     let alone = number(row, "rate_tps") * 550e-6;
     assert!(alone <= 1.0, "{row}");
     if row["discipline"] == "codel" {
         // One more can be in progress at either end of the measured second.
-        assert!(number(row, "rate_tps") <= 1.02 / least_s + 2.0, "{row}");
+        assert!(number(row, "rate_tps") <= 1.02 / min_s + 2.0, "{row}");
     }
     let [drops, marks, again] =
         ["dropped_packets", "marked_packets", "retransmissions"].map(|key| number(row, key));

@@ -61,8 +61,8 @@ fn tcp_stream_fills_the_link_under_limit() {
     // One GSO packet takes 55 us, more than the interval. The law's 2RT is two of them, and two
     // more. The smallest sufficient limit is one, and one more.
     let cases = ["auto", "65160"].map(|of| [(of, "dql", 2.0), (of, "taut", 1.0)]);
-    for (super_packets, rule, objects) in cases.into_iter().flatten() {
-        let name = format!("one TCP stream, super-packets {super_packets}");
+    for (gso_packets, rule, objects) in cases.into_iter().flatten() {
+        let name = format!("one TCP stream, super-packets {gso_packets}");
         let row = row(&found, &[("traffic", &name), ("rule", rule)]);
         // 45 segments with one set of headers.
         let object = 66.0 + 45.0 * 1_448.0;
@@ -83,9 +83,9 @@ fn tcp_stream_fills_the_link_under_limit() {
             points.map(|point| point.1).fold(0.0, f64::max)
         };
         // Bytes in flight exceed the current limit by at most one object.
-        let most = highest("in flight");
-        assert!(most <= highest("limit") + object, "{most}");
-        assert!(most >= objects * object, "{most}");
+        let max = highest("in flight");
+        assert!(max <= highest("limit") + object, "{max}");
+        assert!(max >= objects * object, "{max}");
         assert!(number(row, "overshoot_bytes") <= object, "{row}");
     }
 }

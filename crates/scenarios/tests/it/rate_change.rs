@@ -28,11 +28,11 @@ fn limit_follows_the_rate() {
     assert!(number(down, "idle_us") < 2.0 * 123.04, "{down}");
     // At most the old limit minus the new one, until convergence.
     let too_much = number(down, "limit_before_bytes") - number(down, "limit_after_bytes");
-    let most = (too_much + 3_028.0) * number(down, "settling_ms") / 1e3;
+    let max = (too_much + 3_028.0) * number(down, "settling_ms") / 1e3;
     let excess = number(down, "excess_byte_s");
     assert!(
-        (0.5 * most..=1.1 * most).contains(&excess),
-        "{excess} of {most}"
+        (0.5 * max..=1.1 * max).contains(&excess),
+        "{excess} of {max}"
     );
     // During the increase it starves, but not for longer than it grows.
     for row in [first, up] {

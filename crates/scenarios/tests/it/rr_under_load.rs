@@ -125,7 +125,7 @@ fn same_seed_gives_the_same_results() {
 
 #[test]
 fn invalid_settings_are_rejected() {
-    let refused = |change: &dyn Fn(&mut Settings)| {
+    let rejected = |change: &dyn Fn(&mut Settings)| {
         let mut settings = e1();
         change(&mut settings);
         let case = case(AnyLimit::dql(), false);
@@ -135,9 +135,9 @@ fn invalid_settings_are_rejected() {
             .expect_err("cannot be");
         error.to_string()
     };
-    assert!(refused(&|e| e.ring = 0).contains("ring of 0"));
-    assert!(refused(&|e| e.rate = Rate(0)).contains("rate is 0"));
-    assert!(refused(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
+    assert!(rejected(&|e| e.ring = 0).contains("ring of 0"));
+    assert!(rejected(&|e| e.rate = Rate(0)).contains("rate is 0"));
+    assert!(rejected(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
 }
 
 #[test]

@@ -50,12 +50,12 @@ fn the_table_of_a_short_run() {
         // At most 1448 bytes of payload per 1538 bytes of link time.
         assert!(values[3] <= 1e3 * 1448.0 / 1538.0 * 1.001, "{name}");
         // 1024 descriptors: at most a segment for each, or 45 for 20 of them.
-        let most = if row["tso"] == true {
+        let max = if row["tso"] == true {
             3.6e6
         } else {
             1024.0 * 1514.0
         };
-        assert!(number(bytes, "max") <= most, "{name}");
+        assert!(number(bytes, "max") <= max, "{name}");
         assert_eq!(row["limit_bytes_p50"].is_null(), row["bql"] == false);
     }
     // The law: 2RT, R in counted bytes, to two packets more.

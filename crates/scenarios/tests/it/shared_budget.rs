@@ -31,8 +31,8 @@ fn budget_limits_eight_queues() {
     let full = number(none, "full_until_ms");
     assert!((990.0..=1_010.0).contains(&full), "{none}");
 
-    let most = 25_000.0 + 8.0 * OBJECT;
-    assert!(number(fixed, "in_flight_peak_bytes") <= most, "{fixed}");
+    let max = 25_000.0 + 8.0 * OBJECT;
+    assert!(number(fixed, "in_flight_peak_bytes") <= max, "{fixed}");
     assert_eq!(number(fixed, "above_one_limit_ms"), 0.0, "{fixed}");
     // With a budget, the bytes in flight never reach the sum of the own limits.
     for budget in [fixed, dql] {

@@ -69,12 +69,9 @@ fn budget_bounds_the_bytes_below_the_socket() {
         let (payload, packets) = closed_form(budget, tso);
         // Two requests can be below it as well: one waits for the wire, one for the reap.
         let backlog = packets * (66 + payload) + 2 * 67;
-        let most = number(row, "backlog_max_bytes");
-        assert!(most <= 1.001 * backlog as f64, "{row}: {backlog}");
-        assert!(
-            most >= 0.97 * (packets * payload) as f64,
-            "{row}: {backlog}"
-        );
+        let max = number(row, "backlog_max_bytes");
+        assert!(max <= 1.001 * backlog as f64, "{row}: {backlog}");
+        assert!(max >= 0.97 * (packets * payload) as f64, "{row}: {backlog}");
         let time_us = (packets * time_bytes(payload)) as f64 * 8e6 / number(row, "rate_bits_per_s");
         let seen_us = number(row, "backlog_max_us");
         assert!(seen_us <= 1.01 * time_us + 3.0, "{row}: {time_us} us");

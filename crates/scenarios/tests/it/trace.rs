@@ -122,7 +122,7 @@ fn every_enqueued_packet_leaves_in_the_trace() {
     let urgent = |event: &Event| matches!(event, Event::Sent(packet) if packet.priority == 6);
     assert!(
         count(urgent) > 0,
-        "the request/response is told by its priority"
+        "the request/response has a higher priority"
     );
 }
 

@@ -74,7 +74,7 @@ struct FixedWire {
 impl FixedRun<'_> {
     fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
         let pattern = self.pattern;
-        let (measured_ns, most_dry_ns) = (pattern.measured_ns(), pattern.most_dry_ns());
+        let (measured_ns, max_dry_ns) = (pattern.measured_ns(), pattern.max_dry_ns());
         let mut rates = pattern.rates[1..].iter().peekable();
         let mut next = intervals.next();
         let after = |next: Option<Interval>, now_ns: u64| {
@@ -106,7 +106,7 @@ impl FixedRun<'_> {
             } else {
                 self.send(now_ns);
             }
-            if self.dry_ns > most_dry_ns {
+            if self.dry_ns > max_dry_ns {
                 return None;
             }
         }

@@ -109,8 +109,8 @@ impl CompletionTrace {
 
     /// Returns the dry time above which the target utilisation is missed, in ns. Busy and dry time
     /// together are at most the measured time.
-    fn most_dry_ns(&self) -> u64 {
-        let most_ns = (1.0 - self.utilisation) * self.measured_ns() as f64;
-        (most_ns as u64).saturating_add(1)
+    fn max_dry_ns(&self) -> u64 {
+        let max_ns = (1.0 - self.utilisation) * self.measured_ns() as f64;
+        (max_ns as u64).saturating_add(1)
     }
 }

@@ -45,7 +45,7 @@ fn detail(pattern: &CompletionTrace) -> Detail {
     Detail {
         sample_ns: 0,
         time_series: false,
-        give_up_dry_ns: pattern.most_dry_ns(),
+        give_up_dry_ns: pattern.max_dry_ns(),
         ..Detail::FULL
     }
 }

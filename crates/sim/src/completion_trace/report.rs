@@ -60,7 +60,7 @@ pub struct TraceReport {
     /// The limit at the end, in bytes.
     pub limit_bytes: u64,
     /// Completion batches after which nothing was in flight while the limit blocked the sender.
-    pub starved_rounds: u64,
+    pub starved_batches: u64,
     /// Losses and transmissions since the start, if the time series is recorded.
     pub losses: Losses,
     /// Each change of the first queue's limit: (ns, bytes).

@@ -66,7 +66,7 @@ fn prepared<L: Limit + Clone>(
     let queues = queues.collect::<Result<_, _>>()?;
     let setup = Setup {
         rates: later.collect(),
-        round_ns: pattern.poll_ns,
+        poll_interval_ns: pattern.poll_ns,
         ..Setup::default()
     };
     let mut run = TraceRun {
@@ -193,7 +193,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
             freed_packets: bed.sink.freed,
             in_ring_packets: nic.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
-            starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
+            starved_batches: queues().map(|it| it.completer_counters().starved).sum(),
             losses,
             ..TraceReport::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
         };
@@ -216,7 +216,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
         let scripts = self.scripts.iter();
         match activity {
             Activity::Arrival => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
-            Activity::Resume => scripts.fold(NEVER_NS, |least_ns, it| least_ns.min(it.back_ns)),
+            Activity::Resume => scripts.fold(NEVER_NS, |min_ns, it| min_ns.min(it.back_ns)),
             Activity::Sample => self.sample_ns,
         }
     }
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Ok(()));
         let (mut bed, mut of_pattern) = run();
         let port = of_pattern.queues[1].device_mut();
-        let stray = Packet::new(Frame::new(0), 1_000);
-        port.submit(stray, 0).expect("there is room");
+        let unknown = Packet::new(Frame::new(0), 1_000);
+        port.submit(unknown, 0).expect("there is room");
         let fault = QueueFault {
             queue: 1,
             at_ns: 5_000,

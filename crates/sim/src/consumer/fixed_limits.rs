@@ -48,9 +48,9 @@ impl FixedLimits {
     }
 
     /// Returns the smallest limit, in packets, that reaches `share` of that throughput.
-    pub fn least(&self, share: f64) -> u32 {
+    pub fn smallest(&self, share: f64) -> u32 {
         let enough = self.best() * share;
-        let least = self.packets_per_s.iter().position(|&it| it >= enough);
-        least.map_or(0, |limit| limit as u32)
+        let smallest = self.packets_per_s.iter().position(|&it| it >= enough);
+        smallest.map_or(0, |limit| limit as u32)
     }
 }

@@ -82,14 +82,14 @@ mod tests {
     /// 1,100 ns.
     fn limits_and_median(warm_ns: u64) -> ([f64; 2], f64) {
         let mut ledger = ConsumerLedger::new(AnyLimit::dql(), 1, warm_ns);
-        let mut round = |packets: u32, at_ns: u64| {
+        let mut batch = |packets: u32, at_ns: u64| {
             for _ in 0..packets {
                 ledger.queued(at_ns).expect("counted");
             }
             ledger.completed(packets, at_ns + 10).expect("in flight");
             f64::from(ledger.counted.limit())
         };
-        let limits = [round(4, 90), round(40, 990)];
+        let limits = [batch(4, 90), batch(40, 990)];
         (limits, ledger.close(1_100).1)
     }
 

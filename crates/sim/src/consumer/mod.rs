@@ -98,7 +98,7 @@ impl FromStr for Notify {
 }
 
 /// Maximum of each cost: an hour.
-const LONGEST_COST_NS: u64 = 3_600_000_000_000;
+const MAX_COST_NS: u64 = 3_600_000_000_000;
 
 /// Half of the range, so that additions to it cannot overflow.
 const LATEST_END_NS: u64 = u64::MAX / 2;
@@ -145,8 +145,8 @@ impl ConsumerConfig {
             (self.poll, u32::MAX, "poll", "at least 1"),
             (self.units, MAX_OBJECT, "units", "1 to 268435455"),
         ];
-        for (number, most, what, allowed) in numbers {
-            demand((1..=most).contains(&number), what, allowed)?;
+        for (number, max, what, allowed) in numbers {
+            demand((1..=max).contains(&number), what, allowed)?;
         }
         let costs = [
             (self.consumer_ns, 1, "consumer_ns", "1 ns to an hour"),
@@ -155,8 +155,8 @@ impl ConsumerConfig {
             (self.wake_ns, 0, "wake_ns", "at most an hour"),
             (self.notify.longest_ns(), 0, "notify", "at most an hour"),
         ];
-        for (cost_ns, least_ns, what, allowed) in costs {
-            let range_ns = least_ns..=LONGEST_COST_NS;
+        for (cost_ns, min_ns, what, allowed) in costs {
+            let range_ns = min_ns..=MAX_COST_NS;
             demand(range_ns.contains(&cost_ns), what, allowed)?;
         }
         demand(

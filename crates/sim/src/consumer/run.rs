@@ -27,7 +27,7 @@ struct ConsumerRun {
     /// Packets finished in the current poll.
     polled: u32,
     pings: Pings,
-    rounds: Rounds,
+    cycles: Cycles,
 }
 
 /// Runs sender and consumer of `config` with `limit`.
@@ -48,7 +48,7 @@ pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<ConsumerRepor
         pending: 0,
         polled: 0,
         pings: Pings::new(config),
-        rounds: Rounds::default(),
+        cycles: Cycles::default(),
     };
     run.run_to_end()?;
     Ok(run.seen())
@@ -146,7 +146,7 @@ impl ConsumerRun {
 
     fn sender_runs_from(&mut self, start_ns: u64) {
         self.sender_ns = start_ns;
-        self.rounds
+        self.cycles
             .returned(start_ns, self.finished, self.config.warm_ns);
     }
 
@@ -171,7 +171,7 @@ impl ConsumerRun {
     fn seen(mut self) -> ConsumerReport {
         let (in_flight_mean, limit_p50) = self.ledger.close(self.config.end_ns);
         ConsumerReport {
-            packets_per_s: self.rounds.packets_per_s(),
+            packets_per_s: self.cycles.packets_per_s(),
             in_flight_mean,
             limit_p50,
             ping_ns: self.pings.delays_ns,
@@ -184,12 +184,12 @@ impl ConsumerRun {
 
 /// First and last return of the sender in the measured time, with the packets finished by then.
 #[derive(Debug, Default)]
-struct Rounds {
+struct Cycles {
     first: Option<(u64, u64)>,
     last: (u64, u64),
 }
 
-impl Rounds {
+impl Cycles {
     fn returned(&mut self, now_ns: u64, finished: u64, warm_ns: u64) {
         if now_ns >= warm_ns {
             self.last = (now_ns, finished);

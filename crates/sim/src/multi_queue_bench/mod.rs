@@ -53,7 +53,7 @@ impl MultiQueueConfig {
     /// they are created.
     ///
     /// # Errors
-    /// - If there is no queue, or the backlog is out of range.
+    /// - If the number of queues is 0, or the backlog is out of range.
     /// - If an object is larger than a limit can count.
     /// - If the end of the run overflows.
     pub fn check(&self) -> Result<(), TestbedError> {

@@ -313,8 +313,8 @@ mod tests {
         device.run(bed).expect("no fault");
         let sent = |ring| nic.borrow().counters(ring).packets;
         // 10 us for each queue, its backlog, and 10 us together.
-        let most = 2 * 10 + 2 * 20 + 10;
-        assert!((20..=most).contains(&(sent(0) + sent(1))));
+        let max = 2 * 10 + 2 * 20 + 10;
+        assert!((20..=max).contains(&(sent(0) + sent(1))));
     }
 
     #[test]

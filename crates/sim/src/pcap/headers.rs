@@ -7,10 +7,10 @@ const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
 /// Room for options in a TCP header.
-const MOST_OPTION_BYTES: usize = 40;
+const MAX_OPTION_BYTES: usize = 40;
 
 /// Maximum length of the headers, in bytes.
-pub const MOST_BYTES: usize = ETHERNET_BYTES + IP_BYTES + TCP_BYTES + MOST_OPTION_BYTES;
+pub const MAX_BYTES: usize = ETHERNET_BYTES + IP_BYTES + TCP_BYTES + MAX_OPTION_BYTES;
 
 /// Window scale: megabytes fit into 16 bits.
 const WINDOW_SCALE: u32 = 7;
@@ -46,7 +46,7 @@ const LOW_DELAY: u8 = 0x10;
 
 /// Writes headers sequentially.
 struct Put<'a> {
-    room: &'a mut [u8; MOST_BYTES],
+    room: &'a mut [u8; MAX_BYTES],
     at: usize,
 }
 
@@ -72,8 +72,8 @@ impl Put<'_> {
 /// Writes the headers of a frame of the `row`-th row. Returns them with the length of the whole
 /// frame, in bytes. It is longer than on the model's wire only if the SACK blocks exceed the room
 /// in its headers.
-pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) -> (&'a [u8], u32) {
-    let mut options = [tcp_option::NOTHING; MOST_OPTION_BYTES];
+pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MAX_BYTES]) -> (&'a [u8], u32) {
+    let mut options = [tcp_option::NOTHING; MAX_OPTION_BYTES];
     let option_bytes = sack(&frame.ack, &mut options).max(spare_bytes(frame));
     let ip_payload_bytes = TCP_BYTES + option_bytes + usize::from(frame.payload_bytes);
     let mut put = Put { room, at: 0 };
@@ -89,7 +89,7 @@ pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) ->
 fn spare_bytes(frame: &WireFrame) -> usize {
     let fixed = ETHERNET_BYTES + IP_BYTES + TCP_BYTES;
     let spare = usize::from(frame.header_bytes).saturating_sub(fixed);
-    (spare / 4 * 4).min(MOST_OPTION_BYTES)
+    (spare / 4 * 4).min(MAX_OPTION_BYTES)
 }
 
 fn ethernet(put: &mut Put<'_>, frame: &WireFrame) {
@@ -141,7 +141,7 @@ fn ports(put: &mut Put<'_>, frame: &WireFrame) {
 }
 
 /// Writes SACK blocks in absolute numbers. Returns the length of the padded option.
-fn sack(ack: &Ack, options: &mut [u8; MOST_OPTION_BYTES]) -> usize {
+fn sack(ack: &Ack, options: &mut [u8; MAX_OPTION_BYTES]) -> usize {
     if ack.sack.is_empty() {
         return 0;
     }
@@ -168,8 +168,8 @@ fn tcp(put: &mut Put<'_>, frame: &WireFrame, options: &[u8], bytes: usize) {
     put.long(sequence(frame.start));
     put.long(sequence(ack.cumulative));
     put.byte((((TCP_BYTES + options.len()) / 4) << 4) as u8);
-    let says = |what: bool, flag: u8| if what { flag } else { 0 };
-    put.byte(flag::ACK | says(ack.ece, flag::ECE) | says(frame.cwr, flag::CWR));
+    let flag_if = |what: bool, flag: u8| if what { flag } else { 0 };
+    put.byte(flag::ACK | flag_if(ack.ece, flag::ECE) | flag_if(frame.cwr, flag::CWR));
     put.short((ack.window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16);
     put.bytes(&[0; 4]);
     put.bytes(options);

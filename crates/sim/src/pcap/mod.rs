@@ -100,7 +100,7 @@ impl<'w> Capture<'w> {
         let interface = Block::new(INTERFACE)
             .with(&ETHERNET.to_le_bytes())
             .with(&[0; 2])
-            .with(&(headers::MOST_BYTES as u32).to_le_bytes())
+            .with(&(headers::MAX_BYTES as u32).to_le_bytes())
             .option(option::NAME, name.as_bytes())
             .option(option::SPEED, &rate_bits_per_s.to_le_bytes())
             // Time unit 10^-9 s.
@@ -113,7 +113,7 @@ impl<'w> Capture<'w> {
     /// Appends a frame of the current row.
     pub fn frame(&mut self, frame: &WireFrame) {
         let row = self.rows.saturating_sub(1);
-        let mut room = [0; headers::MOST_BYTES];
+        let mut room = [0; headers::MAX_BYTES];
         let (headers, whole_bytes) = headers::write(frame, row, &mut room);
         let packet = Block::new(PACKET)
             .with(&row.to_le_bytes())

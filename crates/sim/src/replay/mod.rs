@@ -9,7 +9,7 @@ mod run;
 mod traffic;
 
 pub use run::{Replayed, replay};
-pub use traffic::{Arrival, Round, Traffic, TrafficError, read};
+pub use traffic::{Arrival, Batch, Traffic, TrafficError, read};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::task::Waker;
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 
-use super::{Arrival, Round, Traffic};
+use super::{Arrival, Batch, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
 use crate::nic::{MultiNic, NicConfig, RingOf};
@@ -63,7 +63,7 @@ pub fn replay(
 ) -> Result<Replayed, TestbedError> {
     traffic.check()?;
     let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
-    let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
+    let length_ns = last_ns.max(traffic.batches.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
     let config = QueueConfig {
         cadence_ns: rule.coalesce_ns,
@@ -85,9 +85,9 @@ pub fn replay(
     let mut run = ReplayRun {
         queue,
         arrivals: &traffic.arrivals,
-        rounds: &traffic.rounds,
-        clock: ReplayClock::of(&traffic.rounds),
-        last_round_ns: 0,
+        batches: &traffic.batches,
+        clock: ReplayClock::of(&traffic.batches),
+        last_batch_ns: 0,
         now_ns: 0,
     };
     bed.run_until(&mut run, NEVER_NS)?;
@@ -100,9 +100,9 @@ struct ReplayRun<'t> {
     queue: Queue<RingOf<WireStats>, AnyLimit, Fifo, Meter<Since>>,
     /// Remaining arrivals, and remaining batches of the trace.
     arrivals: &'t [Arrival],
-    rounds: &'t [Round],
+    batches: &'t [Batch],
     clock: ReplayClock,
-    last_round_ns: u64,
+    last_batch_ns: u64,
     now_ns: u64,
 }
 
@@ -118,28 +118,28 @@ impl ReplayRun<'_> {
 
     /// Returns the time of the next batch of the trace with completions to report. If the trace has
     /// none in time, returns the time at which its device would have reported.
-    fn next_round_ns(&self, oldest_ns: u64) -> u64 {
+    fn next_batch_ns(&self, oldest_ns: u64) -> u64 {
         let ReplayClock {
             period_ns,
             slack_ns,
         } = self.clock;
-        let of_period = oldest_ns.max(self.last_round_ns.saturating_add(period_ns));
-        let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
-        let Some(round) = self.rounds.get(of_trace) else {
+        let of_period = oldest_ns.max(self.last_batch_ns.saturating_add(period_ns));
+        let of_trace = self.batches.partition_point(|it| it.at_ns < oldest_ns);
+        let Some(batch) = self.batches.get(of_trace) else {
             return of_period;
         };
-        let before_ns = self.rounds[..of_trace]
+        let before_ns = self.batches[..of_trace]
             .last()
-            .map_or(self.last_round_ns, |it| it.at_ns);
+            .map_or(self.last_batch_ns, |it| it.at_ns);
         let clock_ns = before_ns.saturating_add(period_ns);
-        let due_ns = round.finished_ns.max(clock_ns);
-        let most_ns = of_period.saturating_add(slack_ns);
+        let due_ns = batch.finished_ns.max(clock_ns);
+        let max_ns = of_period.saturating_add(slack_ns);
         // A nearby batch of the trace that did not wait for a packet reflects the device's activity
         // interval. If it was late there, it is late here.
-        let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
-        let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
-        if is_own || was_late && due_ns <= most_ns {
-            round.at_ns
+        let is_own = batch.finished_ns <= clock_ns && batch.at_ns <= max_ns;
+        let was_late = batch.at_ns > due_ns.saturating_add(slack_ns);
+        if is_own || was_late && due_ns <= max_ns {
+            batch.at_ns
         } else {
             of_period
         }
@@ -199,9 +199,9 @@ impl Experiment for ReplayRun<'_> {
         _done: Completed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let passed = self.rounds.partition_point(|it| it.at_ns <= now_ns);
-        self.rounds = &self.rounds[passed..];
-        self.last_round_ns = now_ns;
+        let passed = self.batches.partition_point(|it| it.at_ns <= now_ns);
+        self.batches = &self.batches[passed..];
+        self.last_batch_ns = now_ns;
         self.send(bed, now_ns)
     }
 
@@ -210,7 +210,7 @@ impl Experiment for ReplayRun<'_> {
         nic: &mut MultiNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
-        let at_ns = self.next_round_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
+        let at_ns = self.next_batch_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
         if at_ns > until_ns {
             return None;
         }
@@ -230,18 +230,16 @@ struct ReplayClock {
 
 impl ReplayClock {
     /// Computes the regularity from a trace's batches, except those that waited for a packet.
-    fn of(rounds: &[Round]) -> Self {
-        let gap_ns = |it: &[Round]| it[1].at_ns - it[0].at_ns;
-        let least_ns = quantile(rounds.windows(2).map(gap_ns).collect(), 10);
-        let by_clock = |it: &&[Round]| it[1].finished_ns <= it[0].at_ns.saturating_add(least_ns);
-        let gaps_ns = rounds.windows(2).filter(by_clock).map(gap_ns).collect();
-        let period_ns = quantile(gaps_ns, 50).max(least_ns);
+    fn of(batches: &[Batch]) -> Self {
+        let gap_ns = |it: &[Batch]| it[1].at_ns - it[0].at_ns;
+        let min_ns = quantile(batches.windows(2).map(gap_ns).collect(), 10);
+        let by_clock = |it: &&[Batch]| it[1].finished_ns <= it[0].at_ns.saturating_add(min_ns);
+        let gaps_ns = batches.windows(2).filter(by_clock).map(gap_ns).collect();
+        let period_ns = quantile(gaps_ns, 50).max(min_ns);
         Self {
             period_ns,
             // Covers most of what lies above the median without merging two batches.
-            slack_ns: 4_u64
-                .saturating_mul(period_ns - least_ns)
-                .min(period_ns / 2),
+            slack_ns: 4_u64.saturating_mul(period_ns - min_ns).min(period_ns / 2),
         }
     }
 }

@@ -188,7 +188,7 @@ fn decreasing_time_has_no_duration() {
     let lines = times.map(|at_ns| format!("{at_ns}\tsent\t1000\t0\t0\n{at_ns}\tcompleted\t1\t1\n"));
     let text = format!("{}\nrow\ta\tdql\n{}", head(), lines.concat());
     let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
-    assert_eq!((traffic.arrivals.len(), traffic.rounds.len()), (6, 2));
+    assert_eq!((traffic.arrivals.len(), traffic.batches.len()), (6, 2));
     assert_eq!(traffic.rate_bits_per_s, 0);
 }
 
@@ -210,21 +210,21 @@ proptest! {
     #[test]
     fn any_traffic_is_replayed_to_its_end(
         packets in prop::collection::vec((0u64..2_000_000, 1u32..70_000), 0..60),
-        rounds in prop::collection::vec((0u64..2_000_000, 0u64..100_000), 0..60),
+        batches in prop::collection::vec((0u64..2_000_000, 0u64..100_000), 0..60),
         rate in 1_000u64..10_000_000_000,
         limit in 0u32..100_000,
     ) {
         let mut traffic = Traffic {
             arrivals: packets.iter().map(|&(at_ns, bytes)| Arrival { at_ns, bytes }).collect(),
-            rounds: rounds.iter().map(|&(at_ns, busy_ns)| Round {
+            batches: batches.iter().map(|&(at_ns, busy_ns)| Batch {
                 at_ns,
                 finished_ns: at_ns.saturating_sub(busy_ns),
             }).collect(),
             ..Traffic::default()
         };
         traffic.arrivals.sort();
-        traffic.rounds.sort_unstable();
-        traffic.rounds.dedup_by_key(|it| it.at_ns);
+        traffic.batches.sort_unstable();
+        traffic.batches.dedup_by_key(|it| it.at_ns);
         let bytes: u64 = packets.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
         let replayed = replay(&traffic, &Rule::bytes(limit), rate, 8).unwrap();
         prop_assert_eq!(replayed.sent_bytes, bytes);

@@ -25,7 +25,7 @@ pub struct Arrival {
 
 /// A time at which the device reported completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Round {
+pub struct Batch {
     /// Time of the report, in ns.
     pub at_ns: u64,
     /// Latest possible end of the first packet of the batch, in ns. The device was not polled after
@@ -43,7 +43,7 @@ pub struct Traffic {
     /// The sent packets, in order of arrival.
     pub arrivals: Vec<Arrival>,
     /// The completion batches, in order of time.
-    pub rounds: Vec<Round>,
+    pub batches: Vec<Batch>,
     /// Mean bytes in flight of the recording, over time. A replay under the same limit should
     /// reproduce it.
     pub in_flight_mean_bytes: u64,
@@ -59,7 +59,7 @@ impl Traffic {
     /// If arrivals or batches are not in order of time, or for such an object.
     pub fn check(&self) -> Result<(), TestbedError> {
         demand_order(self.arrivals.iter().map(|it| it.at_ns), "arrivals")?;
-        demand_order(self.rounds.iter().map(|it| it.at_ns), "rounds")?;
+        demand_order(self.batches.iter().map(|it| it.at_ns), "rounds")?;
         demand_countable(self.arrivals.iter().map(|it| it.bytes), "an arrival")
     }
 }
@@ -135,7 +135,7 @@ struct Queue {
     back_packets: Vec<u32>,
     /// End of the last batch that left the device with work, and the spans between busy batches.
     busy: Vec<Span>,
-    last_round_ns: Option<u64>,
+    last_batch_ns: Option<u64>,
 }
 
 /// Time between two batches, and the bytes that the second one completed; `busy` if something was
@@ -161,7 +161,7 @@ impl Queue {
             sent: Vec::new(),
             back_packets: Vec::new(),
             busy: Vec::new(),
-            last_round_ns: None,
+            last_batch_ns: None,
         }
     }
 
@@ -197,7 +197,7 @@ impl Queue {
             }
             Event::Completed(done) => {
                 let bytes = u64::from(done.bytes);
-                if let Some(last_ns) = self.last_round_ns {
+                if let Some(last_ns) = self.last_batch_ns {
                     self.busy.push(Span {
                         length_ns: at_ns.saturating_sub(last_ns),
                         bytes,
@@ -205,17 +205,17 @@ impl Queue {
                 }
                 self.in_flight_bytes -= i64::from(done.bytes);
                 // The next span counts only if the device has work from its start on.
-                self.last_round_ns = (self.in_flight_bytes > 0).then_some(at_ns);
+                self.last_batch_ns = (self.in_flight_bytes > 0).then_some(at_ns);
                 if self.in_flight_bytes <= 0 {
                     self.busy.push(Span::BREAK);
                 }
-                match (self.traffic.rounds.last(), self.back_packets.last_mut()) {
+                match (self.traffic.batches.last(), self.back_packets.last_mut()) {
                     (Some(last), Some(back)) if last.at_ns >= at_ns => {
                         *back = back.saturating_add(done.packets);
                     }
                     _ => {
                         self.back_packets.push(done.packets);
-                        self.traffic.rounds.push(Round {
+                        self.traffic.batches.push(Batch {
                             at_ns,
                             finished_ns: at_ns,
                         });
@@ -242,18 +242,18 @@ impl Queue {
     fn find_finished(&mut self) {
         let sending_ns = |bytes| link_ns(bytes, self.traffic.rate_bits_per_s);
         let (mut sent, mut before_ns) = (self.sent.iter(), 0);
-        for (round, &packets) in self.traffic.rounds.iter_mut().zip(&self.back_packets) {
+        for (batch, &packets) in self.traffic.batches.iter_mut().zip(&self.back_packets) {
             let mut back = sent.by_ref().take(packets as usize);
             let first = back.next();
             let others_bytes = back.map(|it| u64::from(it.bytes)).sum();
-            let mut finished_ns = round.at_ns.saturating_sub(sending_ns(others_bytes));
+            let mut finished_ns = batch.at_ns.saturating_sub(sending_ns(others_bytes));
             if let Some(first) = first {
                 let begun_ns = first.at_ns.max(before_ns);
                 let length_ns = sending_ns(first.bytes.into());
                 finished_ns = finished_ns.min(begun_ns.saturating_add(length_ns));
             }
-            round.finished_ns = finished_ns;
-            before_ns = round.at_ns;
+            batch.finished_ns = finished_ns;
+            before_ns = batch.at_ns;
         }
     }
 

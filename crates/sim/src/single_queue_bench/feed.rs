@@ -13,7 +13,7 @@ pub(super) struct Feed {
     /// Time at which the packet that is being prepared is ready, in ns.
     pub(super) made_ns: u64,
     /// Packets that are requested and not yet prepared.
-    pub(super) wanted: u64,
+    pub(super) requested: u64,
     /// The sender waits for room in the discipline.
     pub(super) asleep: bool,
     pub(super) failed_sends: u64,
@@ -30,7 +30,7 @@ impl Feed {
             cost: config.cost,
             next_ns: 0,
             made_ns: NEVER_NS,
-            wanted: 0,
+            requested: 0,
             asleep: false,
             failed_sends: 0,
             wakeups: 0,
@@ -89,14 +89,14 @@ mod tests {
         };
         let mut feed = Feed::new(&config);
         let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_burst_ns(7) - 7).collect();
-        let (least_ns, most_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
+        let (min_ns, max_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
         assert!(
-            least_ns.is_some_and(|ns| (600..620).contains(ns)),
-            "{least_ns:?}"
+            min_ns.is_some_and(|ns| (600..620).contains(ns)),
+            "{min_ns:?}"
         );
         assert!(
-            most_ns.is_some_and(|ns| (1_380..=1_400).contains(ns)),
-            "{most_ns:?}"
+            max_ns.is_some_and(|ns| (1_380..=1_400).contains(ns)),
+            "{max_ns:?}"
         );
         let mean_ns = gaps_ns.iter().sum::<u64>() / 1_000;
         assert!((970..1_030).contains(&mean_ns), "{mean_ns}");

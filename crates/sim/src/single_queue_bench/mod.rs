@@ -63,14 +63,14 @@ pub struct Reap {
     /// Maximum packets of a batch, at least 1. A batch that reaches it is followed by another.
     pub budget_packets: u32,
     /// Time between these batches, in ns.
-    pub round_ns: u64,
+    pub poll_interval_ns: u64,
 }
 
 impl Reap {
     /// No budget: one batch reaps everything.
     pub const ALL: Self = Self {
         budget_packets: u32::MAX,
-        round_ns: 0,
+        poll_interval_ns: 0,
     };
 }
 

@@ -92,7 +92,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
             .build(0)?;
         let setup = Setup {
             rates: config.rate_changes.clone(),
-            round_ns: config.reap.round_ns,
+            poll_interval_ns: config.reap.poll_interval_ns,
             interrupt_ns: config.cost.interrupt_ns,
             wakeup_reaps: true,
         };

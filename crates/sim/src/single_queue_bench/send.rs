@@ -49,8 +49,8 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     /// Starts to prepare the next packet if one is requested, the discipline has room, and the core
     /// prepares no other.
     fn make_next(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        let wanted = self.feed.wanted > 0 || self.feed.is_saturating();
-        if !wanted || self.feed.made_ns != NEVER_NS {
+        let requested = self.feed.requested > 0 || self.feed.is_saturating();
+        if !requested || self.feed.made_ns != NEVER_NS {
             return;
         }
         if !self.has_backlog_room() {
@@ -71,7 +71,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         self.feed.made_ns = NEVER_NS;
-        self.feed.wanted = self.feed.wanted.saturating_sub(1);
+        self.feed.requested = self.feed.requested.saturating_sub(1);
         self.enqueue(bed, now_ns);
         self.send(bed, now_ns)
     }
@@ -85,7 +85,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         match self.feed.source {
             TrafficSource::Saturating => self.send(bed, now_ns),
             TrafficSource::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
-                self.feed.wanted += u64::from(packets);
+                self.feed.requested += u64::from(packets);
                 self.make_next(bed, now_ns);
                 Ok(())
             }
@@ -109,8 +109,8 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         let call_ns = self.feed.cost.packet_ns;
         loop {
             let packet = self.next_packet();
-            if let Err(refused) = self.queue.offer(packet, now_ns, &mut bed.sink) {
-                let _ = refused.0.into_frame();
+            if let Err(rejected) = self.queue.offer(packet, now_ns, &mut bed.sink) {
+                let _ = rejected.0.into_frame();
                 self.on_refused(bed, when_full, now_ns);
                 return Ok(());
             }

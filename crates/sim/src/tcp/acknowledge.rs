@@ -70,9 +70,9 @@ impl TcpSender {
 
     #[cold]
     fn collapse(&mut self) {
-        let most_bytes = self.in_flight_bytes() + self.mss_bytes();
+        let max_bytes = self.in_flight_bytes() + self.mss_bytes();
         let cwnd_bytes = self.window.cwnd_bytes();
-        self.window.set_cwnd(cwnd_bytes.min(most_bytes));
+        self.window.set_cwnd(cwnd_bytes.min(max_bytes));
     }
 
     /// Processes a timer at `now_ns`. Then call [`next_segment`](Self::next_segment) until it
@@ -109,12 +109,12 @@ impl TcpSender {
             return;
         }
         let mss = self.mss_bytes();
-        let most_segments = self.config.growth_segments;
+        let max_segments = self.config.growth_segments;
         if self.window.in_slow_start() {
-            let most_bytes = u64::from(most_segments.unwrap_or(2)) * mss;
-            return self.window.grow_in_slow_start(counted, most_bytes);
+            let max_bytes = u64::from(max_segments.unwrap_or(2)) * mss;
+            return self.window.grow_in_slow_start(counted, max_bytes);
         }
-        let counted = most_segments.map_or(counted, |most| counted.min(u64::from(most) * mss));
+        let counted = max_segments.map_or(counted, |max| counted.min(u64::from(max) * mss));
         let srtt_ns = self.round_trip.smoothed_ns();
         self.move_window(|cold, window| cold.rule.on_ack(window, counted, srtt_ns, now_ns));
     }

@@ -20,7 +20,7 @@ pub(super) struct ColdState {
     /// The rescue retransmission of this recovery (RFC 6675, NextSeg 4) is still available.
     pub rescue: bool,
     /// Maximum payload of a GSO packet, in bytes, regardless of the configuration.
-    pub most_packet_bytes: u64,
+    pub max_packet_bytes: u64,
     pub retransmissions: u64,
     pub recoveries: u32,
     pub timeouts: u32,
@@ -39,7 +39,7 @@ impl ColdState {
             dup_acks: 0,
             resend_first: false,
             rescue: false,
-            most_packet_bytes: u64::MAX,
+            max_packet_bytes: u64::MAX,
             retransmissions: 0,
             recoveries: 0,
             timeouts: 0,

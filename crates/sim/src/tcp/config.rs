@@ -15,7 +15,7 @@ pub enum Congestion {
 /// Size of the packets that the sender passes to the transmit path. GSO packets are segmented on
 /// the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SuperPacket {
+pub enum GsoSize {
     /// One segment each.
     Off,
     /// Up to this many bytes of payload, rounded down to whole segments (at least one).
@@ -44,7 +44,7 @@ pub struct TcpConfig {
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
     /// Size of GSO packets.
-    pub super_packet: SuperPacket,
+    pub gso_size: GsoSize,
     /// Restarts from the initial window after an idle time of one timeout (RFC 5681, 4.1).
     pub restart_after_idle: bool,
     /// Receive buffer and offered window, in bytes. The sender also assumes this window before the
@@ -77,7 +77,7 @@ impl Default for TcpConfig {
             initial_rto_ns: 1_000_000_000,
             congestion: Congestion::Cubic,
             ecn: false,
-            super_packet: SuperPacket::Off,
+            gso_size: GsoSize::Off,
             restart_after_idle: true,
             receive_buffer_bytes: 131_072,
             delayed_ack_segments: 2,
@@ -93,8 +93,8 @@ impl Default for TcpConfig {
 impl TcpConfig {
     /// Returns the settings with every value in the range that the arithmetic requires.
     fn in_range(&self) -> Self {
-        let min_rto_ns = self.min_rto_ns.clamp(1, LONGEST_NS);
-        let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, LONGEST_NS);
+        let min_rto_ns = self.min_rto_ns.clamp(1, MAX_NS);
+        let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, MAX_NS);
         Self {
             // An IP packet has at most 65,535 bytes.
             mss_bytes: self.mss_bytes.clamp(1, 65_535),
@@ -104,7 +104,7 @@ impl TcpConfig {
             initial_rto_ns: self.initial_rto_ns.clamp(1, max_rto_ns),
             receive_buffer_bytes: self.receive_buffer_bytes.max(1),
             delayed_ack_segments: self.delayed_ack_segments.max(1),
-            delayed_ack_ns: self.delayed_ack_ns.min(LONGEST_NS),
+            delayed_ack_ns: self.delayed_ack_ns.min(MAX_NS),
             growth_segments: self.growth_segments.map(|segments| segments.max(1)),
             ..*self
         }
@@ -141,4 +141,4 @@ impl Deref for TcpSettings {
 }
 
 /// An hour: no timer of TCP is longer, and sums of a few of them cannot overflow.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;

@@ -3,7 +3,7 @@
 use super::config::TcpConfig;
 
 /// RFC 7323, 2.3: no window is larger than 1 GiB. Products of two windows stay inside a `u64`.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// The window and the slow-start threshold, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ impl ShortWindow {
     pub fn new(config: &TcpConfig) -> Self {
         let initial = u64::from(config.initial_window_segments) * u64::from(config.mss_bytes);
         Self {
-            cwnd_bytes: initial.min(MOST_BYTES) as u32,
+            cwnd_bytes: initial.min(MAX_BYTES) as u32,
             ssthresh_bytes: HIGH,
         }
     }
@@ -39,7 +39,7 @@ impl ShortWindow {
     }
 
     pub fn set_cwnd(&mut self, bytes: u64) {
-        self.cwnd_bytes = bytes.min(MOST_BYTES) as u32;
+        self.cwnd_bytes = bytes.min(MAX_BYTES) as u32;
     }
 
     /// Returns the threshold, in bytes; `u64::MAX` before the first reduction.
@@ -55,12 +55,12 @@ impl ShortWindow {
         self.cwnd_bytes < self.ssthresh_bytes
     }
 
-    /// Grows the window in slow start. With `most_bytes` of two segments (RFC 3465), the window
+    /// Grows the window in slow start. With `max_bytes` of two segments (RFC 3465), the window
     /// doubles in a round trip although only every second segment is acknowledged. One
     /// acknowledgement never releases more than two segments beyond those it covers.
     #[inline]
-    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, most_bytes: u64) {
-        let grown = self.cwnd_bytes() + acked_bytes.min(most_bytes);
+    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, max_bytes: u64) {
+        let grown = self.cwnd_bytes() + acked_bytes.min(max_bytes);
         self.set_cwnd(grown);
     }
 
@@ -88,7 +88,7 @@ impl Window {
     }
 
     pub fn grow(&mut self, bytes: u64) {
-        self.cwnd_bytes = self.cwnd_bytes.saturating_add(bytes).min(MOST_BYTES);
+        self.cwnd_bytes = self.cwnd_bytes.saturating_add(bytes).min(MAX_BYTES);
     }
 
     /// Reduces the window, to at least two segments (RFC 5681, (4) and RFC 9438, 4.6).

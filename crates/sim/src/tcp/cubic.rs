@@ -19,7 +19,7 @@ const ALPHA_DENOMINATOR: u64 = 17;
 
 const TICKS_PER_SECOND_LOG2: u32 = 20;
 /// 2^30 ticks are 1024 s: by then, another limit applies.
-const MOST_TICKS: u64 = (1 << 30) - 1;
+const MAX_TICKS: u64 = (1 << 30) - 1;
 
 #[derive(Debug, Default)]
 pub(super) struct Cubic {
@@ -120,7 +120,7 @@ impl Cubic {
 
     /// Returns W(t), in bytes.
     fn curve_bytes(&self, t_ticks: u64, mss_bytes: u64) -> u64 {
-        let from_plateau = u128::from(t_ticks.abs_diff(self.k_ticks).min(MOST_TICKS));
+        let from_plateau = u128::from(t_ticks.abs_diff(self.k_ticks).min(MAX_TICKS));
         let cube = from_plateau * from_plateau * from_plateau;
         let scaled = (cube * C_NUMERATOR * u128::from(mss_bytes)) >> (3 * TICKS_PER_SECOND_LOG2);
         let distance_bytes = scaled as u64 / C_DENOMINATOR;

@@ -9,7 +9,7 @@ pub(super) struct Reassembly {
     /// A byte of each of the latest ranges, the latest first (RFC 2018, 4: the information of a
     /// lost acknowledgement is then repeated twice). Each is in another range; 0 for none, because
     /// data at the start of the stream is never out of order.
-    latest: [u64; SackBlocks::MOST],
+    latest: [u64; SackBlocks::MAX],
 }
 
 impl Reassembly {

@@ -32,16 +32,16 @@ impl Segment {
 pub struct SackBlocks {
     /// First byte and end, relative to the cumulative acknowledgement so that an `Ack` stays small;
     /// (0, 0) for none.
-    blocks: [(u32, u32); SackBlocks::MOST],
+    blocks: [(u32, u32); SackBlocks::MAX],
 }
 
 impl SackBlocks {
     /// Maximum number of ranges.
-    pub const MOST: usize = 3;
+    pub const MAX: usize = 3;
 
     /// No ranges.
     pub(crate) const NONE: Self = Self {
-        blocks: [(0, 0); Self::MOST],
+        blocks: [(0, 0); Self::MAX],
     };
 
     /// Returns the number of ranges.
@@ -58,7 +58,7 @@ impl SackBlocks {
     /// the range is empty or not above `cumulative`, or if it is more than 4 GiB above it.
     pub fn push(&mut self, cumulative: u64, start: u64, end: u64) -> bool {
         let count = self.len();
-        if count == Self::MOST || start <= cumulative || end <= start {
+        if count == Self::MAX || start <= cumulative || end <= start {
             return false;
         }
         let (Ok(start), Ok(end)) = (

@@ -2,7 +2,7 @@
 //! `acknowledge.rs`.
 
 use super::cold_state::ColdState;
-use super::config::{SuperPacket, TcpConfig, TcpSettings};
+use super::config::{GsoSize, TcpConfig, TcpSettings};
 use super::congestion::{CongestionControl, ShortWindow};
 use super::pace;
 use super::round_trip::RoundTrip;
@@ -121,8 +121,8 @@ impl TcpSender {
     }
 
     /// Limits GSO packets to `bytes` of payload from now on, but to at least a segment.
-    pub fn limit_super_packets(&mut self, bytes: u64) {
-        self.cold().most_packet_bytes = bytes;
+    pub fn limit_gso_packets(&mut self, bytes: u64) {
+        self.cold().max_packet_bytes = bytes;
     }
 
     /// Returns offset and length of the segment to send now.
@@ -169,12 +169,12 @@ impl TcpSender {
         let room_at_peer = self.window_end.saturating_sub(self.nxt);
         let room = room_in_cwnd.min(room_at_peer);
         let full = self.full_packet_bytes();
-        let wanted = unsent.min(full);
-        let mut bytes = wanted;
-        if room < wanted {
+        let requested = unsent.min(full);
+        let mut bytes = requested;
+        if room < requested {
             // A packet of one segment is not shortened.
             bytes = if full > mss {
-                self.cut(room, wanted, full)
+                self.cut(room, requested, full)
             } else {
                 0
             };
@@ -194,21 +194,21 @@ impl TcpSender {
     #[inline]
     fn full_packet_bytes(&self) -> u64 {
         let mss = self.mss_bytes();
-        if self.config.super_packet == SuperPacket::Off {
+        if self.config.gso_size == GsoSize::Off {
             return mss;
         }
         let cold = self.cold.as_ref();
-        let most_bytes = cold.map_or(u64::MAX, |cold| cold.most_packet_bytes);
+        let max_bytes = cold.map_or(u64::MAX, |cold| cold.max_packet_bytes);
         let srtt_ns = self.round_trip.smoothed_ns();
-        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, most_bytes)
+        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, max_bytes)
     }
 
     /// Returns the part of a GSO packet that fits in `room`; 0 if that is too small.
-    fn cut(&self, room: u64, wanted: u64, full: u64) -> u64 {
+    fn cut(&self, room: u64, requested: u64, full: u64) -> u64 {
         let mss = self.mss_bytes();
         let offered = self.window_end - self.una;
         let window_bytes = self.window.cwnd_bytes().min(offered);
-        let least = pace::least_bytes(full, window_bytes, mss).min(wanted);
+        let least = pace::min_bytes(full, window_bytes, mss).min(requested);
         let bytes = room / mss * mss;
         if bytes < least { 0 } else { bytes }
     }

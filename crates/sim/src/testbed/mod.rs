@@ -124,7 +124,7 @@ pub(crate) struct Setup {
     /// Changes of the link rate: (ns, bit/s), in order of time.
     pub(crate) rates: Vec<(u64, u64)>,
     /// Time from a batch that stopped at its budget to the next, in ns.
-    pub(crate) round_ns: u64,
+    pub(crate) poll_interval_ns: u64,
     /// Cost of an interrupt on the core before it reaps, in ns.
     pub(crate) interrupt_ns: u64,
     /// Whether the timer of a coalescer also reaps.
@@ -144,7 +144,7 @@ pub(crate) struct Testbed<W> {
     /// End time and ring of each interrupt that the core has not finished.
     served: VecDeque<(u64, usize)>,
     /// Time of the next batch of each queue that stopped at its budget.
-    rounds_ns: Vec<u64>,
+    polls_ns: Vec<u64>,
 }
 
 impl<W: WireWatch> Testbed<W> {
@@ -158,7 +158,7 @@ impl<W: WireWatch> Testbed<W> {
             setup,
             rates: 0,
             served: VecDeque::new(),
-            rounds_ns: vec![NEVER_NS; rings],
+            polls_ns: vec![NEVER_NS; rings],
         }
     }
 
@@ -199,9 +199,9 @@ impl<W: WireWatch> Testbed<W> {
             .next_ns(Activity::Resume)
             .min(activity.next_ns(Activity::Sample));
         let served_ns = self.served.front().map_or(NEVER_NS, |served| served.0);
-        let rounds_ns = self.rounds_ns.iter().copied();
+        let polls_ns = self.polls_ns.iter().copied();
         let wakeups_ns = activity.queues().iter().filter_map(TestQueue::wakeup_ns);
-        let queues_ns = rounds_ns.chain(wakeups_ns);
+        let queues_ns = polls_ns.chain(wakeups_ns);
         queues_ns.fold(own_ns.min(served_ns), u64::min)
     }
 
@@ -222,7 +222,7 @@ impl<W: WireWatch> Testbed<W> {
             return Ok(self.complete(activity, at, now_ns)?);
         }
         let wakes = |queue: &E::Queue| queue.wakeup_ns() == Some(now_ns);
-        if let Some(at) = self.rounds_ns.iter().position(|&it| it == now_ns) {
+        if let Some(at) = self.polls_ns.iter().position(|&it| it == now_ns) {
             self.complete(activity, at, now_ns)?;
         } else if let Some(at) = activity.queues().iter().position(wakes) {
             self.wake(activity, at, now_ns)?;
@@ -249,7 +249,7 @@ impl<W: WireWatch> Testbed<W> {
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         // Interrupts are masked during polling.
-        if self.rounds_ns[at] != NEVER_NS {
+        if self.polls_ns[at] != NEVER_NS {
             return Ok(());
         }
         if self.setup.interrupt_ns == 0 {
@@ -268,9 +268,9 @@ impl<W: WireWatch> Testbed<W> {
         at: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let done = self.round(activity, at, now_ns)?;
-        self.rounds_ns[at] = if done.more_pending {
-            now_ns.saturating_add(self.setup.round_ns)
+        let done = self.poll(activity, at, now_ns)?;
+        self.polls_ns[at] = if done.more_pending {
+            now_ns.saturating_add(self.setup.poll_interval_ns)
         } else {
             NEVER_NS
         };
@@ -288,12 +288,12 @@ impl<W: WireWatch> Testbed<W> {
             return self.complete(activity, at, now_ns);
         }
         self.nic.borrow_mut().silent = true;
-        let done = self.round(activity, at, now_ns);
+        let done = self.poll(activity, at, now_ns);
         self.nic.borrow_mut().silent = false;
         activity.on_batch(self, at, done?, now_ns)
     }
 
-    fn round(
+    fn poll(
         &mut self,
         activity: &mut impl Experiment<Watch = W>,
         at: usize,

@@ -123,12 +123,12 @@ fn simultaneous_events_have_a_fixed_order() {
 #[test]
 fn budgeted_polls_continue_and_mask_interrupts() {
     let setup = Setup {
-        round_ns: 50,
+        poll_interval_ns: 50,
         ..Setup::default()
     };
     // The batch at 1,100 reaps the last packet.
-    let rounds = [1_000, 1_050, 1_100].map(|at_ns| (at_ns, "batch", 1));
-    let [first, second, third] = rounds;
+    let batches = [1_000, 1_050, 1_100].map(|at_ns| (at_ns, "batch", 1));
+    let [first, second, third] = batches;
     let after = (1_150, "batch", 0);
     assert_eq!(
         log(setup, 3, &[], &[1_000, 1_020, 1_150]),

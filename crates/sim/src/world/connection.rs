@@ -98,8 +98,8 @@ impl Endpoint {
     pub fn on_arrival(&mut self, flight: &Flight, now_ns: u64) {
         if flight.has(FrameFlags::ACK) {
             let reach = (flight.cumulative, flight.window_bytes);
-            let besides = (&flight.sack, flight.has(FrameFlags::ECE));
-            self.sender.on_parts_of_ack(reach, besides, now_ns);
+            let sack_and_ece = (&flight.sack, flight.has(FrameFlags::ECE));
+            self.sender.on_parts_of_ack(reach, sack_and_ece, now_ns);
         }
         if flight.payload_bytes == 0 {
             return;
@@ -188,8 +188,8 @@ impl Endpoint {
     /// Returns `true` if the small queue permits the next data.
     #[cold]
     fn may_send(&mut self, connection: u32, flow: &Flow, now_ns: u64) -> bool {
-        let most_bytes = flow.largest_packet_bytes();
-        self.sender.limit_super_packets(most_bytes.into());
+        let max_bytes = flow.largest_packet_bytes();
+        self.sender.limit_gso_packets(max_bytes.into());
         let Some(payload_bytes) = self.sender.next_payload_bytes(now_ns) else {
             return true;
         };

@@ -190,8 +190,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
-        let round = self.queue.complete(at_ns, sink);
-        let completed = match QueueFault::of_batch(round, self.log.index, at_ns) {
+        let batch = self.queue.complete(at_ns, sink);
+        let completed = match QueueFault::of_batch(batch, self.log.index, at_ns) {
             Ok(completed) => completed,
             Err(fault) => return self.record_fault(fault),
         };

@@ -35,7 +35,7 @@ fn run(config: &ConsumerConfig, limit: &str) -> ConsumerReport {
 }
 
 /// Returns packets per second for cycles of `packets` on a shared core.
-fn shared_rounds(config: &ConsumerConfig, packets: f64) -> f64 {
+fn shared_cycles(config: &ConsumerConfig, packets: f64) -> f64 {
     let packet_ns = (config.consumer_ns + config.sender_ns) as f64;
     1e9 / (packet_ns + 2.0 * config.switch_ns as f64 / packets)
 }
@@ -48,7 +48,7 @@ fn shared_core_loses_only_the_switches() {
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
                 let seen = run(&config, limit);
-                let expected = shared_rounds(&config, packets);
+                let expected = shared_cycles(&config, packets);
                 let off = seen.packets_per_s / expected - 1.0;
                 assert!(
                     off.abs() < 1e-6,
@@ -66,8 +66,8 @@ fn slower_core_limits_two_cores() {
     assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
     // With one packet in flight, each takes a wake and a start in each direction.
     let one = run(&config, "1p");
-    let round_ns = 100_000 + 2 * (300 + 500);
-    assert!((one.packets_per_s / (1e9 / round_ns as f64) - 1.0).abs() < 1e-4);
+    let cycle_ns = 100_000 + 2 * (300 + 500);
+    assert!((one.packets_per_s / (1e9 / cycle_ns as f64) - 1.0).abs() < 1e-4);
     assert!(
         (0.9..=1.0).contains(&one.in_flight_mean),
         "{}",
@@ -94,7 +94,7 @@ fn coalesced_packets_are_reported_after_time_or_limit() {
     // The bytes in flight exceed the limit by one packet, which triggers the report, whether or not
     // a poll ended.
     for (limit, packets) in [("1", 2.0), ("8", 9.0)] {
-        let expected = shared_rounds(&config, packets);
+        let expected = shared_cycles(&config, packets);
         let seen = run(&config, limit).packets_per_s;
         assert!((seen / expected - 1.0).abs() < 1e-6, "{limit}: {seen}");
     }
@@ -124,8 +124,8 @@ fn smallest_fixed_limit_follows_from_switch_cost() {
             ..config(ConsumerCore::Shared, consumer_ns, Notify::Each)
         };
         let fixed = FixedLimits::new(&config).expect("runs");
-        assert!((fixed.best() / shared_rounds(&config, 64.0) - 1.0).abs() < 1e-6);
-        let found = [fixed.least(0.999), fixed.least(0.99)];
+        assert!((fixed.best() / shared_cycles(&config, 64.0) - 1.0).abs() < 1e-6);
+        let found = [fixed.smallest(0.999), fixed.smallest(0.99)];
         assert!(
             found[0] == of_best[0] && found[1].abs_diff(of_best[1]) <= 1,
             "{found:?}"
@@ -154,7 +154,7 @@ fn taut_finds_sufficiently_long_cycles() {
         switch_ns: 4_000,
         ..config(ConsumerCore::Shared, 800, Notify::Poll)
     };
-    let share = run(&config, "taut").packets_per_s / shared_rounds(&config, 64.0);
+    let share = run(&config, "taut").packets_per_s / shared_cycles(&config, 64.0);
     assert!(share > 0.98, "{share}");
 }
 

@@ -1,6 +1,6 @@
 //! Descriptors of packets, and the content of a full ring.
 
-use crate::support::{packet, super_packet};
+use crate::support::{gso_packet, packet};
 use proptest::prelude::*;
 use taut_path::{Packet, Segmentation};
 use taut_sim::nic::{DescriptorRing, DescriptorRule, RingTooSmall};
@@ -52,7 +52,7 @@ fn e1000_needs_3_35_descriptors_for_1514_bytes() {
 
 #[test]
 fn e1000_needs_19_descriptors_for_a_gso_packet() {
-    let slots = average(super_packet);
+    let slots = average(gso_packet);
     assert!((18.5..=19.5).contains(&slots), "{slots}");
 }
 
@@ -70,8 +70,8 @@ fn e1000_needs_two_descriptors_for_an_ack() {
 fn full_e1000_ring_holds_the_published_bytes() {
     let packets = full_ring_bytes(|frame| packet(frame, 1_514));
     assert!((452e3..=455e3).contains(&packets), "{packets}");
-    let super_packets = full_ring_bytes(super_packet);
-    assert!((3.2e6..=3.6e6).contains(&super_packets), "{super_packets}");
+    let gso_packets = full_ring_bytes(gso_packet);
+    assert!((3.2e6..=3.6e6).contains(&gso_packets), "{gso_packets}");
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn plain_ring_restarts_half_empty() {
 
 #[test]
 fn ring_that_could_never_restart_is_rejected() {
-    let refused = |slots, rule| DescriptorRing::new(slots, rule).err();
+    let rejected = |slots, rule| DescriptorRing::new(slots, rule).err();
     let too_small = |slots, min_slots| Some(RingTooSmall { slots, min_slots });
-    assert_eq!(refused(0, DescriptorRule::OnePerPacket), too_small(0, 1));
-    assert_eq!(refused(31, DescriptorRule::E1000), too_small(31, 32));
-    assert_eq!(refused(32, DescriptorRule::E1000), None);
+    assert_eq!(rejected(0, DescriptorRule::OnePerPacket), too_small(0, 1));
+    assert_eq!(rejected(31, DescriptorRule::E1000), too_small(31, 32));
+    assert_eq!(rejected(32, DescriptorRule::E1000), None);
 }
 
 proptest! {
@@ -136,7 +136,7 @@ fn whole_pages_need_two_extra_descriptors() {
     };
     assert_eq!(slots(packet(0, 1_514)), 3);
     let cut = Segmentation::new(66, 1_448);
-    let mut super_packet = packet(1, 66 + 45 * 1_448);
-    super_packet.segmentation = cut;
-    assert_eq!(slots(super_packet), 18);
+    let mut gso_packet = packet(1, 66 + 45 * 1_448);
+    gso_packet.segmentation = cut;
+    assert_eq!(slots(gso_packet), 18);
 }

@@ -237,13 +237,13 @@ fn reaping_keeps_to_its_budget_and_its_order() {
         nic.advance(u64::MAX);
     }
     let mut freed = Freed::default();
-    let mut round = |budget| {
+    let mut reap = |budget| {
         let Ok(more) = nic.reap(0, budget, &mut |packet| freed.freed(packet));
         (more, Completions::slots_free(&nic))
     };
-    assert_eq!(round(4), (true, 1_018));
-    assert_eq!(round(6), (false, 1_024), "nothing is left at the budget");
-    assert_eq!(round(6), (false, 1_024));
+    assert_eq!(reap(4), (true, 1_018));
+    assert_eq!(reap(6), (false, 1_024), "nothing is left at the budget");
+    assert_eq!(reap(6), (false, 1_024));
     assert_eq!(freed.packets, 10);
 }
 
@@ -284,7 +284,7 @@ fn nic_counts_sent_and_unsent_packets() {
     };
     assert_eq!(holds(&nic), of(10));
     nic.advance(FRAME_NS);
-    assert_eq!(holds(&nic), of(10), "sent, and not handed back");
+    assert_eq!(holds(&nic), of(10), "sent, and not reaped");
     let mut freed = Freed::default();
     let Ok(_) = nic.reap(FRAME_NS, 4, &mut |packet| freed.freed(packet));
     assert_eq!(holds(&nic), of(9));

@@ -1,6 +1,6 @@
 //! Wire time of frames, and its accuracy in the emulated NIC.
 
-use crate::support::{Freed, nic, packet, super_packet};
+use crate::support::{Freed, gso_packet, nic, packet};
 use proptest::prelude::*;
 use taut_path::{Completions, Packet, PacketSink, Segmentation, TxRing};
 use taut_sim::nic::{
@@ -63,7 +63,7 @@ fn rounding_does_not_accumulate() {
 
 #[test]
 fn gso_packet_repeats_headers_in_each_segment() {
-    let packet = super_packet(0);
+    let packet = gso_packet(0);
     let cost = Framing::ETHERNET.packet_time(&packet);
     drop(packet.into_frame());
     assert_eq!((cost.frames, cost.bytes), (45, 45 * 1_538));
@@ -162,8 +162,7 @@ fn wire_starts_at_the_doorbell() {
 fn counters_match_the_wire() {
     let mut nic = nic(1_000_000_000, InterruptRule::every(0));
     nic.submit(packet(0, 14), 0).expect("it takes every packet");
-    nic.submit(super_packet(1), 0)
-        .expect("it takes every packet");
+    nic.submit(gso_packet(1), 0).expect("it takes every packet");
     let Ok(()) = nic.kick(0);
     let mut interrupts = 0;
     while let Some((_, event)) = nic.advance(u64::MAX) {

@@ -99,10 +99,12 @@ fn urgent_packets_use_all_queues_in_turn() {
 
 #[test]
 fn optimum_is_the_smallest_sufficient_limit() {
-    let mut odd = 0_u64;
+    let mut state = 0_u64;
     let jitter = move |_| {
-        odd = odd.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        60_000 + (odd >> 40) % 80_000
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        60_000 + (state >> 40) % 80_000
     };
     let mut mixed = pattern(2 * S, jitter, 0);
     for sizes in [vec![SIZE], vec![66], vec![66, SIZE, 9_000]] {
@@ -126,8 +128,8 @@ fn late_sender_requires_bytes_of_its_delay() {
         // The sender returns after its delay, is blocked at the next interrupt that finds it
         // blocked, and is late again. The bytes that leave in the meantime are whole packets.
         let least = 125 * (delay_ns + 100_000) / 1_000;
-        let most = least + 125 * 100 + 2 * u64::from(SIZE);
-        let allowed = least - u64::from(SIZE)..=most;
+        let max = least + 125 * 100 + 2 * u64::from(SIZE);
+        let allowed = least - u64::from(SIZE)..=max;
         assert!(
             allowed.contains(&found.into()),
             "{delay_ns}: {found}, {allowed:?}"
@@ -156,10 +158,10 @@ fn dql_converges_to_its_law() {
 #[test]
 fn batches_keep_dql_at_twice_the_budget() {
     for budget in [4, 16, 32] {
-        let mut rounds = pattern(4 * S, |_| 1_000_000, 0);
-        rounds.budget = budget;
-        rounds.poll_ns = 10_000;
-        let dql = run(&rounds, Dynamic::default());
+        let mut trace = pattern(4 * S, |_| 1_000_000, 0);
+        trace.budget = budget;
+        trace.poll_ns = 10_000;
+        let dql = run(&trace, Dynamic::default());
         assert_eq!(dql.limit_bytes, u64::from(2 * budget * SIZE));
         // Packets that were admitted, and those that later batches admit for packets that left
         // during the first.
@@ -171,7 +173,7 @@ fn batches_keep_dql_at_twice_the_budget() {
             dql.utilisation
         );
         assert!(dql.utilisation < 0.9);
-        assert!(run(&rounds, LossBudget::default()).utilisation >= 0.999);
+        assert!(run(&trace, LossBudget::default()).utilisation >= 0.999);
     }
 }
 
@@ -314,8 +316,8 @@ fn losses_are_recorded_in_steps() {
     let totals: Vec<_> = seen.losses.totals_ns().collect();
     let whole_steps = (2 * S / LOSS_STEP_NS) as usize;
     for (step, &(dry_ns, _)) in totals[..whole_steps].iter().enumerate() {
-        let rounds = (step as u64 + 1) * LOSS_STEP_NS / 100_000;
-        let off_ns = dry_ns.abs_diff(rounds * (100_000 - PACKET_NS));
+        let trace = (step as u64 + 1) * LOSS_STEP_NS / 100_000;
+        let off_ns = dry_ns.abs_diff(trace * (100_000 - PACKET_NS));
         assert!(off_ns <= 100_000, "step {step}: {dry_ns} ns");
     }
 }

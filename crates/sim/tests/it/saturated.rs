@@ -1,6 +1,6 @@
 //! The transmit queue and the emulated NIC with a saturating sender.
 
-use crate::support::{Saturated, nic, packet, super_packet, with_rule};
+use crate::support::{Saturated, gso_packet, nic, packet, with_rule};
 use taut_path::Packet;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule};
 use taut_sim::single_queue_bench::Rule;
@@ -104,15 +104,15 @@ fn dql_converges_to_two_intervals_at_any_rate() {
 
 #[test]
 fn two_or_three_gso_packets_are_in_flight() {
-    let seen = observe(GBIT, 250 * US, super_packet);
-    let bytes = f64::from(seen.peak) / cost(super_packet, GBIT).1;
+    let seen = observe(GBIT, 250 * US, gso_packet);
+    let bytes = f64::from(seen.peak) / cost(gso_packet, GBIT).1;
     assert!((2.0..=3.0).contains(&bytes), "{bytes} packets");
     assert!(seen.utilisation >= 0.999, "{}", seen.utilisation);
     assert_eq!(seen.starved, 0);
 
-    let seen = observe(10 * GBIT, 250 * US, super_packet);
-    let low = twice_an_interval(super_packet, 10 * GBIT, 250 * US);
-    let (_, bytes) = cost(super_packet, 10 * GBIT);
+    let seen = observe(10 * GBIT, 250 * US, gso_packet);
+    let low = twice_an_interval(gso_packet, 10 * GBIT, 250 * US);
+    let (_, bytes) = cost(gso_packet, 10 * GBIT);
     let peak = f64::from(seen.peak);
     assert!((low..=low + 2.0 * bytes).contains(&peak), "{peak}");
     assert_eq!(seen.starved, 0);
@@ -136,7 +136,7 @@ fn full_ring(make: fn(u32) -> Packet) -> u32 {
 fn unlimited_ring_fills_with_the_published_bytes() {
     let bytes = full_ring(plain);
     assert!((452_000..=455_000).contains(&bytes), "{bytes}");
-    let bytes = full_ring(super_packet);
+    let bytes = full_ring(gso_packet);
     assert!((3_200_000..=3_600_000).contains(&bytes), "{bytes}");
 }
 

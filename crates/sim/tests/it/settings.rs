@@ -10,11 +10,11 @@ use taut_sim::consumer::{self, ConsumerConfig, ConsumerCore, FixedLimits, Notify
 use taut_sim::error::TestbedError;
 use taut_sim::multi_queue_bench::{self, MultiQueueConfig, SharedBudget};
 use taut_sim::nic::NicConfig;
-use taut_sim::replay::{Arrival, Round, Traffic, replay};
+use taut_sim::replay::{Arrival, Batch, Traffic, replay};
 use taut_sim::single_queue_bench::{self, Cost, Rule, SingleQueueConfig, TrafficSource};
 
 /// Returns `true` if the settings are rejected because of `what`.
-fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
+fn rejects<T>(result: Result<T, TestbedError>, what: &str) -> bool {
     let text = result.err().map(|error| error.to_string());
     text.is_some_and(|text| {
         text.starts_with(&format!("invalid {what}")) && text.contains("allowed: ")
@@ -46,13 +46,13 @@ fn endless_multi_queue_bench_is_rejected() {
             backlog_packets,
             ..device()
         };
-        assert!(refuses(run(&config), "backlog_packets"));
+        assert!(rejects(run(&config), "backlog_packets"));
     }
     let large = MultiQueueConfig {
         object_bytes: MAX_OBJECT + 1,
         ..device()
     };
-    assert!(refuses(run(&large), "object_bytes"));
+    assert!(rejects(run(&large), "object_bytes"));
     let none = MultiQueueConfig {
         queues: 0,
         ..device()
@@ -66,7 +66,7 @@ fn endless_multi_queue_bench_is_rejected() {
             &mut long.together_ns,
         ];
         *times.into_iter().nth(at).expect("three times") = u64::MAX;
-        assert!(refuses(run(&long), "alone_ns"), "{at}");
+        assert!(rejects(run(&long), "alone_ns"), "{at}");
     }
 }
 
@@ -97,12 +97,12 @@ fn endless_single_queue_bench_is_rejected() {
     let run = |config: &SingleQueueConfig| single_queue_bench::observe(config, &Rule::off());
     let mut config = bench();
     config.object_bytes.push(MAX_OBJECT + 1);
-    assert!(refuses(run(&config), "object_bytes"));
+    assert!(rejects(run(&config), "object_bytes"));
     config.object_bytes = vec![MAX_OBJECT];
     assert!(run(&config).is_ok());
     let mut config = bench();
     config.rate_changes = vec![(50_000, 1_000_000_000), (40_000, 8_000_000_000)];
-    assert!(refuses(run(&config), "rate_changes"));
+    assert!(rejects(run(&config), "rate_changes"));
 }
 
 #[test]
@@ -171,24 +171,24 @@ fn endless_trace_is_rejected() {
         period_ns: 0,
         objects: 1,
     });
-    assert!(refuses(run(&endless), "period_ns"));
+    assert!(rejects(run(&endless), "period_ns"));
     let mut large = pattern();
     large.sizes.push(MAX_OBJECT + 1);
-    assert!(refuses(run(&large), "sizes"));
-    assert!(refuses(smallest_sufficient_limit(&large), "sizes"));
+    assert!(rejects(run(&large), "sizes"));
+    assert!(rejects(smallest_sufficient_limit(&large), "sizes"));
     let mut back = pattern();
     back.rates.extend([(9_000, 1), (8_000, 1)]);
-    assert!(refuses(run(&back), "the rates"));
-    assert!(refuses(smallest_sufficient_limit(&back), "the rates"));
+    assert!(rejects(run(&back), "the rates"));
+    assert!(rejects(smallest_sufficient_limit(&back), "the rates"));
     back.rates = vec![(1, 1)];
-    assert!(refuses(run(&back), "the first of the rates"));
+    assert!(rejects(run(&back), "the first of the rates"));
 }
 
 #[test]
 fn time_series_limits_traces_to_a_day() {
     let mut long = pattern();
     long.end_ns = 86_400_000_000_001;
-    assert!(refuses(run(&long), "end_ns"));
+    assert!(rejects(run(&long), "end_ns"));
     let blind = Detail {
         time_series: false,
         ..Detail::FULL
@@ -196,7 +196,7 @@ fn time_series_limits_traces_to_a_day() {
     let run =
         |pattern: &CompletionTrace| completion_trace::observe(pattern, Fixed::bytes(3_000), blind);
     long.end_ns = u64::MAX;
-    assert!(refuses(run(&long), "end_ns"));
+    assert!(rejects(run(&long), "end_ns"));
     (long.warm_ns, long.end_ns) = (u64::MAX, u64::MAX - 1);
     assert!(run(&long).is_ok());
     (long.warm_ns, long.utilisation) = (0, f64::NEG_INFINITY);
@@ -223,22 +223,22 @@ fn polled() -> ConsumerConfig {
 
 #[test]
 fn endless_consumer_is_rejected() {
-    let refused = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
+    let rejected = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
         let mut config = polled();
         change(&mut config);
         let run = consumer::observe(&config, AnyLimit::bytes(2));
-        assert!(refuses(run, what), "{what}");
-        assert!(refuses(FixedLimits::new(&config), what), "{what}");
+        assert!(rejects(run, what), "{what}");
+        assert!(rejects(FixedLimits::new(&config), what), "{what}");
     };
-    refused("consumer_ns", &|it| it.consumer_ns = 0);
-    refused("sender_ns", &|it| it.sender_ns = 0);
-    refused("switch_ns", &|it| it.switch_ns = u64::MAX);
-    refused("wake_ns", &|it| it.wake_ns = u64::MAX);
-    refused("notify", &|it| it.notify = Notify::After(u64::MAX));
-    refused("ring", &|it| it.ring = 0);
-    refused("poll", &|it| it.poll = 0);
-    refused("units", &|it| it.units = MAX_OBJECT + 1);
-    refused("end_ns", &|it| it.end_ns = u64::MAX);
+    rejected("consumer_ns", &|it| it.consumer_ns = 0);
+    rejected("sender_ns", &|it| it.sender_ns = 0);
+    rejected("switch_ns", &|it| it.switch_ns = u64::MAX);
+    rejected("wake_ns", &|it| it.wake_ns = u64::MAX);
+    rejected("notify", &|it| it.notify = Notify::After(u64::MAX));
+    rejected("ring", &|it| it.ring = 0);
+    rejected("poll", &|it| it.poll = 0);
+    rejected("units", &|it| it.units = MAX_OBJECT + 1);
+    rejected("end_ns", &|it| it.end_ns = u64::MAX);
 }
 
 #[test]
@@ -264,28 +264,28 @@ fn consumer_with_the_longest_costs_ends() {
 #[test]
 fn invalid_traffic_is_rejected_instead_of_dropped() {
     let arrival = |at_ns, bytes| Arrival { at_ns, bytes };
-    let round = |at_ns| Round {
+    let batch = |at_ns| Batch {
         at_ns,
         finished_ns: 0,
     };
-    let run = |arrivals: Vec<Arrival>, rounds: Vec<Round>| {
+    let run = |arrivals: Vec<Arrival>, batches: Vec<Batch>| {
         let traffic = Traffic {
             arrivals,
-            rounds,
+            batches,
             ..Traffic::default()
         };
         replay(&traffic, &Rule::off(), 8_000_000_000, 64)
     };
-    assert!(refuses(
+    assert!(rejects(
         run(vec![arrival(9, 1), arrival(8, 1)], Vec::new()),
         "arrivals"
     ));
-    assert!(refuses(run(Vec::new(), vec![round(9), round(8)]), "rounds"));
-    assert!(refuses(
+    assert!(rejects(run(Vec::new(), vec![batch(9), batch(8)]), "rounds"));
+    assert!(rejects(
         run(vec![arrival(0, MAX_OBJECT + 1)], Vec::new()),
         "an arrival"
     ));
     assert!(run(vec![arrival(0, MAX_OBJECT)], Vec::new()).is_ok());
     let many = vec![arrival(0, 1); 1_000_070];
-    assert!(refuses(run(many, Vec::new()), "backlog packets"));
+    assert!(rejects(run(many, Vec::new()), "backlog packets"));
 }

@@ -38,7 +38,7 @@ pub fn packet(frame: u32, bytes: u32) -> Packet {
 }
 
 /// Returns 45 segments of 1,448 bytes with one set of headers.
-pub fn super_packet(frame: u32) -> Packet {
+pub fn gso_packet(frame: u32) -> Packet {
     let mut packet = packet(frame, 66 + 45 * 1_448);
     packet.segmentation = Segmentation::new(66, 1_448);
     packet
@@ -130,8 +130,8 @@ impl Saturated {
     }
 
     fn complete(&mut self, at_ns: u64) {
-        let round = self.queue.complete(at_ns, &mut self.freed);
-        if round.expect("the NIC reports what it was given").schedule {
+        let batch = self.queue.complete(at_ns, &mut self.freed);
+        if batch.expect("the NIC reports what it was given").schedule {
             self.send(at_ns);
         }
     }

@@ -84,26 +84,26 @@ fn near(what: &str, is: f64, expected: f64, tolerance: f64) {
 /// is never empty, as w packets on the wire. Then the window grows by one packet. The largest
 /// window is sent once more until its loss is reported, and the smallest until the recovery ends.
 fn reno_cycle(round_trip_packets: f64, buffer_packets: f64) -> (f64, f64, f64) {
-    let most = round_trip_packets + buffer_packets;
+    let max = round_trip_packets + buffer_packets;
     let round = |window: f64| window.max(round_trip_packets);
-    let mut packets = most + most / 2.0;
-    let mut time = round(most) + round(most / 2.0);
-    let mut window = most / 2.0;
-    while window < most {
+    let mut packets = max + max / 2.0;
+    let mut time = round(max) + round(max / 2.0);
+    let mut window = max / 2.0;
+    while window < max {
         packets += window;
         time += round(window);
         window += 1.0;
     }
-    (most, time, packets / time)
+    (max, time, packets / time)
 }
 
 #[test]
 fn reno_with_one_bdp_keeps_the_link_busy() {
     let saw = sawtooth(Congestion::Reno, link(99, 100), 60, 300);
     // 99 ms and one packet's own transmission time.
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 100.0);
-    near("highest window", saw.highest, most, 0.03);
-    near("lowest window", saw.lowest, most / 2.0, 0.03);
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 100.0);
+    near("highest window", saw.highest, max, 0.03);
+    near("lowest window", saw.lowest, max / 2.0, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.01);
 }
@@ -111,10 +111,10 @@ fn reno_with_one_bdp_keeps_the_link_busy() {
 #[test]
 fn reno_with_small_buffer_uses_three_quarters() {
     let saw = sawtooth(Congestion::Reno, link(99, 4), 60, 300);
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 4.0);
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 4.0);
     assert!((0.75..0.80).contains(&utilisation));
-    near("highest window", saw.highest, most, 0.03);
-    near("lowest window", saw.lowest, most / 2.0, 0.03);
+    near("highest window", saw.highest, max, 0.03);
+    near("lowest window", saw.lowest, max / 2.0, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.03);
 }
@@ -122,8 +122,8 @@ fn reno_with_small_buffer_uses_three_quarters() {
 #[test]
 fn reno_with_half_a_bdp_of_buffer() {
     let saw = sawtooth(Congestion::Reno, link(99, 50), 60, 300);
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 50.0);
-    near("highest window", saw.highest, most, 0.03);
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 50.0);
+    near("highest window", saw.highest, max, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.02);
 }
@@ -147,7 +147,7 @@ fn cubic_uses_the_link() {
 /// window at each time is compared with `expected(seconds since, packets)`.
 fn after_one_loss(
     round_trip_ms: u64,
-    most: u64,
+    max: u64,
     seconds: u64,
     tolerance: f64,
     expected: impl Fn(f64, f64) -> f64,
@@ -158,7 +158,7 @@ fn after_one_loss(
         ..link(round_trip_ms, 1 << 20)
     };
     let mut network = Network::new(link, &[config]);
-    network.data_fate = Box::new(move |_, packet| match packet.number == 2 * most {
+    network.data_fate = Box::new(move |_, packet| match packet.number == 2 * max {
         true => Fate::Drop,
         false => Fate::Deliver,
     });
@@ -341,13 +341,13 @@ fn equal_flows_get_equal_shares() {
         );
         let jain = sum * sum / squares / flows as f64;
         let least = shares.iter().copied().fold(f64::MAX, f64::min);
-        let most = shares.iter().copied().fold(0.0, f64::max);
+        let max = shares.iter().copied().fold(0.0, f64::max);
         println!(
-            "{congestion:?} {flows}: {least:.3} to {most:.3}, Jain {jain:.5}, utilisation {:.4}",
+            "{congestion:?} {flows}: {least:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
             sum / flows as f64
         );
         let mean = sum / flows as f64;
-        assert!(least > 0.95 * mean && most < 1.05 * mean, "{shares:?}");
+        assert!(least > 0.95 * mean && max < 1.05 * mean, "{shares:?}");
         assert!(mean > 0.97, "{mean}");
     }
 }

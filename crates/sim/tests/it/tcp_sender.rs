@@ -1,7 +1,7 @@
 //! Segments of the sender without losses, call by call.
 
 use crate::tcp_support::{MS, SECOND};
-use taut_sim::tcp::{Ack, Congestion, SackBlocks, Segment, SuperPacket, TcpConfig, TcpSender};
+use taut_sim::tcp::{Ack, Congestion, GsoSize, SackBlocks, Segment, TcpConfig, TcpSender};
 
 const MSS: u64 = 1448;
 
@@ -184,7 +184,7 @@ fn window_restarts_after_idle_time() {
 #[test]
 fn fixed_gso_packets_reach_their_size() {
     let config = TcpConfig {
-        super_packet: SuperPacket::Fixed(65_536),
+        gso_size: GsoSize::Fixed(65_536),
         ..config()
     };
     let mut sender = TcpSender::new(&config);
@@ -222,7 +222,7 @@ fn fixed_gso_packets_reach_their_size() {
 fn automatic_gso_packets_are_1_ms_of_rate() {
     for (rtt_ms, segments) in [(20, None), (40, None), (320, Some(2)), (1, Some(45))] {
         let config = TcpConfig {
-            super_packet: SuperPacket::Auto,
+            gso_size: GsoSize::Auto,
             ..config()
         };
         let (mut sender, now) = warmed_up(&config, rtt_ms * MS, 100);

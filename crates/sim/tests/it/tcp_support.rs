@@ -247,7 +247,7 @@ impl Network {
             if self
                 .link
                 .mark_above
-                .is_some_and(|most| self.queue.len() >= most)
+                .is_some_and(|max| self.queue.len() >= max)
             {
                 packet.marked = true;
                 self.marks += 1;

@@ -29,7 +29,7 @@ fn config() -> SingleQueueConfig {
         restart_slots: None,
         reap: Reap {
             budget_packets: 8,
-            round_ns: 5_000,
+            poll_interval_ns: 5_000,
         },
         backlog_packets: 500,
         object_bytes: vec![1514, 700, 64],
@@ -152,22 +152,28 @@ fn trace_reproduces_the_limits_of_every_rule() {
             compared > 5_000 && changed > 5,
             "{rule}: {compared}, {changed}"
         );
-        let count = |wanted: &dyn Fn(&Event) -> bool| {
-            events.iter().filter(|(_, event)| wanted(event)).count()
+        let count = |matches_kind: &dyn Fn(&Event) -> bool| {
+            events
+                .iter()
+                .filter(|(_, event)| matches_kind(event))
+                .count()
         };
         let more = count(&|event| matches!(event, Event::Batch(batch) if batch.more));
         let last = count(&|event| matches!(event, Event::Batch(batch) if !batch.more));
-        let refused = count(&|event| matches!(event, Event::Blocked));
+        let blocked = count(&|event| matches!(event, Event::Blocked));
         assert!(
-            more > 100 && last > 100 && refused > 100,
-            "{rule}: {more}, {last}, {refused}"
+            more > 100 && last > 100 && blocked > 100,
+            "{rule}: {more}, {last}, {blocked}"
         );
         // The blocks counted in a batch were recorded before it.
-        let said = events.iter().rev().find_map(|(_, event)| match event {
+        let times_blocked = events.iter().rev().find_map(|(_, event)| match event {
             Event::Batch(batch) => Some(batch.times_blocked),
             _ => None,
         });
-        assert!(said.is_some_and(|said| said as usize <= refused), "{rule}");
+        assert!(
+            times_blocked.is_some_and(|times_blocked| times_blocked as usize <= blocked),
+            "{rule}"
+        );
     }
 }
 
@@ -195,9 +201,9 @@ fn recording_has_the_events_of_a_trace() {
     recorder.finish().expect("it is written");
     let (_, lines) = read(&bytes[..]).expect("a head");
     let found = lines.skip(1).map(|line| line.expect("a line"));
-    let wanted = traced("taut").into_iter();
-    let wanted = wanted.map(|(at_ns, event)| Line::Event { at_ns, event });
-    assert!(found.eq(wanted));
+    let matches_kind = traced("taut").into_iter();
+    let matches_kind = matches_kind.map(|(at_ns, event)| Line::Event { at_ns, event });
+    assert!(found.eq(matches_kind));
     assert_eq!(recording.lost_events(), 0);
 
     let mut short = Recording::new(0, 1_000);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::world_support::{MS, SECOND, bulk, config, connection, with_discipline};
 use taut_path::qdisc::{Backlog, Fifo};
 use taut_path::{Ecn, Packet, PacketSink, Qdisc};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::tcp::{GsoSize, TcpConfig};
 use taut_sim::world::{App, CLIENT, SERVER, World};
 
 /// Counters of a [`Marker`].
@@ -77,21 +77,21 @@ impl Qdisc for Marker {
 const RATE: u64 = 100_000_000;
 const DELAY_NS: u64 = 5 * MS;
 
-struct Found {
+struct EcnRun {
     world: World<()>,
     /// Logs of the hosts.
     logs: [Arc<Mutex<Log>>; 2],
     connection: u32,
 }
 
-impl Found {
+impl EcnRun {
     fn log<T>(&self, host: usize, of: impl Fn(&Log) -> T) -> T {
         of(&self.logs[host].lock().expect("no test panics holding it"))
     }
 }
 
 /// Runs one bulk stream until `until_ns`, with marks at both hosts.
-fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> Found {
+fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> EcnRun {
     let logs: [Arc<Mutex<Log>>; 2] = Default::default();
     // A small ring, so that packets are queued in the discipline.
     let mut config = config(RATE, DELAY_NS);
@@ -104,7 +104,7 @@ fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> Found {
     let mut world = with_discipline(&config, marker, || ());
     let connection = world.connect(&connection(tcp), sender, App::Sink, 0);
     world.run_until(until_ns).expect("no queue goes wrong");
-    Found {
+    EcnRun {
         world,
         logs,
         connection,
@@ -121,16 +121,13 @@ fn ecn() -> TcpConfig {
 
 #[test]
 fn marks_limit_the_window_without_retransmissions() {
-    for super_packet in [SuperPacket::Off, SuperPacket::Fixed(10 * 1_448)] {
-        let tcp = TcpConfig {
-            super_packet,
-            ..ecn()
-        };
+    for gso_size in [GsoSize::Off, GsoSize::Fixed(10 * 1_448)] {
+        let tcp = TcpConfig { gso_size, ..ecn() };
         // Packets are marked above a quarter of the round trip: as much as CUBIC's decrease.
         let found = run(tcp, When::Above(60_000), bulk(4 << 20), 10 * SECOND);
         let sent = found.world.report(found.connection, CLIENT);
         let marked = found.log(CLIENT, |log| log.marked);
-        println!("{super_packet:?}: {marked} marked, {:?}", sent.tcp);
+        println!("{gso_size:?}: {marked} marked, {:?}", sent.tcp);
         assert_eq!(found.world.marked_packets(CLIENT), marked);
         assert_eq!(found.world.dropped_packets(CLIENT), 0);
         assert_eq!((sent.tcp.retransmissions, sent.tcp.timeouts), (0, 0));

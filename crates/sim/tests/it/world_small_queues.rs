@@ -55,7 +55,7 @@ fn received(world: &World<()>) -> u64 {
 #[test]
 fn small_queues_keep_budget_and_throughput() {
     let packet = u64::from(memory_bytes(1_514, None));
-    let mut most = [0, 0];
+    let mut max = [0, 0];
     let world = run(Some(small_queues(LIMIT_BYTES)), |world| {
         for number in [0, 1] {
             let seen = world.small_queue(number, CLIENT).expect("it has one");
@@ -64,13 +64,13 @@ fn small_queues_keep_budget_and_throughput() {
                 "{seen:?}"
             );
             assert_eq!(seen.charged_bytes, u64::from(seen.packets) * packet);
-            let most = &mut most[number as usize];
-            *most = seen.charged_bytes.max(*most);
+            let max = &mut max[number as usize];
+            *max = seen.charged_bytes.max(*max);
         }
     });
     assert!(
-        most.iter().all(|&most| most > u64::from(LIMIT_BYTES)),
-        "{most:?}"
+        max.iter().all(|&max| max > u64::from(LIMIT_BYTES)),
+        "{max:?}"
     );
     // 1448 of 1514 bytes, for the whole second except its start.
     let line = RATE as f64 / 8.0 * 1_448.0 / 1_514.0;
@@ -80,7 +80,7 @@ fn small_queues_keep_budget_and_throughput() {
     assert!(totals.throttled > 10_000, "{totals:?}");
     assert!(
         totals.throttled - totals.deferred <= 2,
-        "each is heard of: {totals:?}"
+        "each is reported: {totals:?}"
     );
     assert_eq!(world.small_queue_totals(SERVER), Default::default());
     assert_eq!(world.orphaned_packets(CLIENT), 0);
@@ -150,10 +150,10 @@ fn orphaned_packets_are_counted() {
         orphans: true,
         ..small_queues(LIMIT_BYTES)
     };
-    let mut most = 0;
+    let mut max = 0;
     let world = run(Some(config), |world| {
         let seen = world.small_queue(0, CLIENT).expect("it has one");
-        most = most.max(seen.charged_bytes);
+        max = max.max(seen.charged_bytes);
     });
     let reaped = world.completions(CLIENT);
     assert_eq!(world.orphaned_packets(CLIENT), reaped.completed_packets);

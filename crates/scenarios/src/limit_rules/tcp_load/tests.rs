@@ -4,7 +4,7 @@ use super::*;
 use taut_sim::world::SERVER;
 
 /// Maximum interrupt interval, in ns.
-const LONGEST_NS: u64 = 250_000;
+const MAX_NS: u64 = 250_000;
 const BYTES_PER_US: u64 = 125;
 
 fn load(seed: u64) -> TcpLoad {
@@ -32,15 +32,15 @@ fn bytes_are_conserved_and_streams_have_losses() {
     let wire = ran.world.wire(CLIENT);
     let arrived_bytes = ran.world.arrived_bytes(SERVER);
     assert!(arrived_bytes * 1_538 <= wire.time_bytes * 1_448);
-    let most_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
-    assert!(wire.time_bytes <= most_bytes);
+    let max_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
+    assert!(wire.time_bytes <= max_bytes);
     // The ring contains the whole backlog; packets that left and are not reaped count separately.
     assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
     // A request takes at least the propagation time, and its delay is that of the ring.
     let latency_ns = ran.world.transactions().latency_ns();
     assert!(latency_ns.min() * 1_001 >= IDLE_LATENCY_NS * 1_000);
     let ring_ns = (seen.limit_bytes + LARGEST_BYTES) * 1_000 / BYTES_PER_US;
-    assert!(seen.urgent_delay_p99_ns <= ring_ns + LONGEST_NS, "{seen:?}");
+    assert!(seen.urgent_delay_p99_ns <= ring_ns + MAX_NS, "{seen:?}");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn optimum_is_near_one_interval() {
     let load = load(1);
     let fixed_bytes = load.smallest_sufficient_limit().unwrap().unwrap();
     // The longest interval; a limit is exceeded by one GSO packet at most.
-    let need_bytes = LONGEST_NS / 1_000 * BYTES_PER_US;
+    let need_bytes = MAX_NS / 1_000 * BYTES_PER_US;
     let bytes = u64::from(fixed_bytes);
     assert!(bytes <= need_bytes + LARGEST_BYTES, "{bytes}");
     assert!(bytes + LARGEST_BYTES >= need_bytes, "{bytes}");
