@@ -154,7 +154,7 @@ impl Scenario for LimitRulesSettings {
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
-            "fixed is the smallest fixed limit in bytes that reaches the target, by bisection",
+            "fixed is the smallest limit in bytes that reaches the target, found afterwards",
         ),
         (
             "ratio",

@@ -118,7 +118,7 @@ impl Scenario for SoftwareConsumerSettings {
         ),
         (
             "over_least, ping_over_least",
-            "mean in flight, and p99 of the ping, over those of the smallest fixed limit with 99.9 %",
+            "mean in flight, and p99 of the ping, over those of the smallest limit with 99.9 %",
         ),
     ];
 

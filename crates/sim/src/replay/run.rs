@@ -54,7 +54,6 @@ const QUEUE: usize = 0;
 /// # Errors
 /// Returns the errors of [`Traffic::check`]. Also fails if the rate is 0, if the ring is too small,
 /// or if the discipline overflows, because dropped packets cannot be replayed.
-/// time than the discipline can hold: what is dropped is not replayed.
 pub fn replay(
     traffic: &Traffic,
     rule: &Rule,

@@ -111,7 +111,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
             let packet = self.next_packet();
             if let Err(rejected) = self.queue.offer(packet, now_ns, &mut bed.sink) {
                 let _ = rejected.0.into_frame();
-                self.on_refused(bed, when_full, now_ns);
+                self.on_rejected(bed, when_full, now_ns);
                 return Ok(());
             }
             self.run_queue(bed, now_ns)?;
@@ -122,7 +122,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    fn on_refused(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
+    fn on_rejected(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
         match when_full.on_blocked(now_ns) {
             BlockedAction::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;

@@ -73,7 +73,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 self.endpoints[connection as usize].on_timer(now_ns);
                 self.pump(connection, now_ns);
             }
-            TimerCheck::At(at_ns) => self.schedule_look(connection, at_ns, now_ns),
+            TimerCheck::At(at_ns) => self.schedule_check(connection, at_ns, now_ns),
             TimerCheck::Nothing => {}
         }
     }
@@ -115,7 +115,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             self.watch(now_ns);
         }
         if let Some(at_ns) = check_ns {
-            self.schedule_look(connection, at_ns, now_ns);
+            self.schedule_check(connection, at_ns, now_ns);
         }
     }
 
@@ -135,12 +135,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     #[inline(never)]
-    fn schedule_look(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
+    fn schedule_check(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
         if self.next_timer_reset_ns(connection) < at_ns {
             return;
         }
         self.endpoints[connection as usize].check_is_scheduled();
-        let look = HostEvent::Timer(connection);
-        self.event_queue.schedule(now_ns, at_ns, look);
+        let check = HostEvent::Timer(connection);
+        self.event_queue.schedule(now_ns, at_ns, check);
     }
 }
