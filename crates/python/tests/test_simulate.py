@@ -57,10 +57,10 @@ class Simulate(unittest.TestCase):
         for arguments, settings, says in [
             (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are rr-under-load, "),
             (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are cadence, '),
-            (["rate-change"], {"ring": "many"}, 'ring cannot be "many"'),
+            (["rate-change"], {"ring": "many"}, 'invalid ring "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
-            (["rate-change"], {"ring": -1}, 'ring cannot be "-1": invalid value'),
-            (["rr-under-load"], {"streams": float("nan")}, 'streams cannot be "nan": invalid type'),
+            (["rate-change"], {"ring": -1}, 'invalid ring "-1": invalid value'),
+            (["rr-under-load"], {"streams": float("nan")}, 'invalid streams "nan": invalid type'),
             (["limit-rules"], {"rules": ["dql", "dql"]}, "rules has dql twice"),
             (["/dev/zero"], {}, "/dev/zero is longer than"),
             (['scenario = "rate-change"\n\nrates = 1\n'], {}, "line 3"),

@@ -80,7 +80,7 @@ class Sweeps(unittest.TestCase):
             taut.sweep(GRID, resume=book, on=OutOfOrder(1), progress=lambda *news: heard.append(news))
             self.assertEqual(heard, [("done", 0, 0)])
             book.write_text("{}\n")
-            with self.assertRaisesRegex(OSError, "line 1: it is no finished run"):
+            with self.assertRaisesRegex(OSError, "line 1: not a finished run"):
                 taut.sweep(GRID, resume=book)
 
     def test_seeds_are_swept_and_a_list_of_lists_is_values_that_are_lists(self):
@@ -92,7 +92,7 @@ class Sweeps(unittest.TestCase):
     def test_what_cannot_be_is_said_before_anything_is_run(self):
         for grid, says in [
             ({"ring": [1]}, "names no scenario"),
-            ({**GRID, "ring": ["many"]}, "ring cannot be"),
+            ({**GRID, "ring": ["many"]}, "invalid ring"),
             ({**GRID, "ring": []}, "ring has no values"),
             ({**GRID, "seed": ["x"]}, "seed is"),
         ]:

@@ -1,15 +1,15 @@
-//! An axis of a chart: its range, its ticks, and where a value stands on it.
+//! An axis of a chart: its range, its ticks, and the positions of values.
 
 use crate::number::{short, time};
 
-/// About so many steps on a linear axis.
+/// Approximate number of steps on a linear axis.
 const STEPS: f64 = 5.0;
 
-/// Up to this number of decades, a logarithmic axis has ticks at 1, 2 and 5; with more decades they
-/// would touch each other on a phone.
+/// Up to this number of decades, a logarithmic axis has ticks at 1, 2 and 5. With more decades they
+/// would overlap on a phone.
 const DENSE_DECADES: f64 = 2.0;
 
-/// Within so many, it has ticks at 1 and 3.
+/// Up to this number of decades, it has ticks at 1 and 3.
 const FAIR_DECADES: f64 = 3.0;
 
 /// One axis.
@@ -129,7 +129,7 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<f64> {
         let step = step(self.high);
-        // An end that all but reaches a tick has it.
+        // An axis that nearly reaches a tick includes it.
         let count = (self.high / step + 0.01).floor() as u32;
         (0..=count).map(|at| f64::from(at) * step).collect()
     }
@@ -156,7 +156,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that about [`STEPS`] of them reach `high`.
+/// Returns 1, 2 or 5 times a power of ten, so that about [`STEPS`] of them reach `high`.
 fn step(high: f64) -> f64 {
     tick_at_or_above(high / STEPS)
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn linear_ticks_are_round_and_reach_over_the_highest_value() {
+    fn linear_ticks_cover_the_highest_value() {
         for (high, expected) in [
             (3_484_000.0, "0 1M 2M 3M 4M"),
             (195_711.0, "0 50k 100k 150k 200k"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_up_to_its_end_has_ticks_inside_only() {
+    fn exact_axis_has_ticks_inside_only() {
         let axis = Axis::up_to("", 7.0);
         assert_eq!(labels(&axis), ["0", "2", "4", "6"]);
         assert_eq!(axis.position(7.0), 1.0);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn times_stand_by_their_logarithm() {
+    fn time_positions_are_logarithmic() {
         let axis = Axis::times("", 650_000.0, 30_000_000.0);
         assert_eq!(
             labels(&axis),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_leaves_the_chart() {
+    fn positions_are_clamped_to_the_chart() {
         for axis in [Axis::linear("", 10.0), Axis::times("", 1e3, 1e6)] {
             for value in [-1.0, 0.0, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
                 assert!((0.0..=1.0).contains(&axis.position(value)), "{value}");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_whole_values() {
+    fn names_are_at_whole_values() {
         let axis = Axis::names("", vec!["2mbit".to_owned(), "none".to_owned()]);
         assert_eq!(
             axis.ticks(),

@@ -40,7 +40,7 @@ impl Stroke {
 /// How two points are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Join {
-    /// Each value holds until the next point.
+    /// A value is constant until the next point.
     #[default]
     Step,
     /// A straight line.

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::flat::flatten;
 
-/// The last columns, the same in each row: with them a line says where it is from, and RFC 4180
-/// knows no comments.
+/// The last columns, equal in each row: they state the origin of a line, because RFC 4180 has no
+/// comments.
 const ORIGIN: [&str; 3] = ["scenario", "seed", "taut_version"];
 
-/// A line of column names, and a line for each row. Numbers are as in the JSON document; a value
-/// that is not there is an empty field, an empty text is a quoted one.
+/// Returns a line of column names, and a line for each row. Numbers are as in the JSON document. A
+/// missing value is an empty field, an empty text is a quoted one.
 pub fn csv(document: &Document) -> String {
     let flat = flatten(&document.rows);
     let mut out = String::new();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_quotes_is_quoted() {
+    fn only_special_fields_are_quoted() {
         for (text, written) in [
             ("plain text", "plain text"),
             ("a,b", "\"a,b\""),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_line_and_a_missing_value_an_empty_field() {
+    fn missing_value_is_an_empty_field() {
         let rows = [
             json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": u64::MAX}}),
             json!({"name": "", "on": null, "at": {"p50": 2}}),

@@ -1,12 +1,12 @@
-//! What a scenario found, as data: one document, the same shape for every scenario.
+//! The results of a scenario as data, in the same format for every scenario.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The version of the document, for its readers.
+/// Version of the document format.
 pub const DOCUMENT_VERSION: u32 = 1;
 
-/// Returns `fields` behind the fields that every document of a verb begins with.
+/// Returns `fields` after the common first fields of every document.
 pub fn envelope(fields: Value) -> Value {
     let mut document = json!({
         "version": DOCUMENT_VERSION,
@@ -18,7 +18,7 @@ pub fn envelope(fields: Value) -> Value {
     document
 }
 
-/// Everything that one run of a scenario found.
+/// The results of one run of a scenario.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Document {
     /// [`DOCUMENT_VERSION`].
@@ -27,32 +27,32 @@ pub struct Document {
     pub scenario: &'static str,
     /// Version of this crate.
     pub taut_version: &'static str,
-    /// Seed of everything drawn at random.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether it was interrupted: then only what was finished by then is here.
+    /// Whether the run was interrupted: then only the finished rows are included.
     pub interrupted: bool,
-    /// What must be known of the rows before they are trusted, such as that the machine was late.
+    /// Notes that affect the validity of the rows, such as late timers.
     pub notes: Vec<String>,
-    /// What was run: the scenario's settings, every one of them.
+    /// All settings of the scenario.
     pub parameters: Value,
-    /// One object for each row; all rows have the same keys. Units last in the keys' names.
+    /// One object for each row; all rows have the same keys. Units come last in the names of keys.
     pub rows: Vec<Value>,
-    /// Published figures and what was found in their place.
+    /// Published results and the corresponding results of this run.
     pub figures: Vec<Figure>,
-    /// How things went over time, for drawing.
+    /// Time series, for drawing.
     #[serde(skip)]
     pub series: Vec<Series>,
-    /// What the columns mean, for people: (name, meaning).
+    /// Meanings of the columns: (name, meaning).
     #[serde(skip)]
     pub columns: &'static [(&'static str, &'static str)],
-    /// The rows in short, for people.
+    /// Summary of the rows.
     #[serde(skip)]
     pub summary: Option<Summary>,
 }
 
 impl Document {
-    /// Each row as a JSON object on a line, with the source of the row, as the last columns of
-    /// comma-separated values have it.
+    /// Returns each row as a JSON object on a line, with the origin of the row, which corresponds
+    /// to the last columns of the CSV form.
     pub fn json_lines(&self) -> String {
         let line = |row: &Value| {
             let mut row = row.clone();
@@ -64,39 +64,39 @@ impl Document {
         self.rows.iter().map(line).collect()
     }
 
-    /// The seed of a row: its own where seeds are swept.
+    /// Returns the seed of a row: its own if seeds are swept.
     pub fn seed_of(&self, row: &Value) -> u64 {
         let own = row["sweep"]["seed"].as_str();
         own.and_then(|seed| seed.parse().ok()).unwrap_or(self.seed)
     }
 }
 
-/// Many rows in a few.
+/// A summary of many rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Of what.
+    /// Title of the summary.
     pub title: &'static str,
     /// One object for each row; all rows have the same keys.
     pub rows: Vec<Value>,
 }
 
-/// One published figure and what was found in its place.
+/// A published result and the corresponding result of this run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// Where it stands: experiment, row, column.
+    /// Its identity: experiment, row, column.
     pub id: String,
-    /// The figure, or the two ends of its range.
+    /// The published value, or the two ends of its range.
     pub published: Vec<f64>,
-    /// What was found.
+    /// The value of this run.
     pub value: f64,
-    /// Of both.
+    /// Unit of both.
     pub unit: &'static str,
-    /// What was chosen to meet published figures, rather than given with them.
+    /// Constants that were fitted to published results.
     pub constants: Vec<&'static str>,
 }
 
 impl Figure {
-    /// A figure, or the two ends of its range, and what was found.
+    /// Creates a comparison of a published value, or the two ends of its range, with a result.
     pub fn new(
         id: impl Into<String>,
         published: &[f64],
@@ -113,8 +113,8 @@ impl Figure {
         }
     }
 
-    /// Whether what was found is within a tenth of what was published, of the nearer end where that
-    /// is a range.
+    /// Returns `true` if the result is within a tenth of the published value, or of the nearer end
+    /// of its range.
     pub fn is_predicted(&self) -> bool {
         match self.published[..] {
             [figure] => (self.value - figure).abs() <= 0.1 * figure.abs(),
@@ -124,21 +124,21 @@ impl Figure {
     }
 }
 
-/// A value over time.
+/// A time series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// Which row it belongs to.
+    /// The row that it belongs to.
     pub row: String,
-    /// What it is: `limit`, `in flight`, `backlog`.
+    /// The quantity: `limit`, `in flight`, `backlog`.
     pub name: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Time in ns, and the value from then on.
+    /// Times in ns, with the value from then on.
     pub points: Vec<(u64, f64)>,
 }
 
 impl Series {
-    /// Bytes over time.
+    /// Creates a series of bytes.
     pub fn bytes(
         row: impl Into<String>,
         name: &'static str,
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_predicted_within_a_tenth_of_it_or_of_its_range() {
+    fn result_within_a_tenth_is_predicted() {
         let figure = |published: &[f64], value| Figure {
             id: String::new(),
             published: published.to_vec(),

@@ -98,8 +98,7 @@ pub fn check_spared<'a>(
         };
         if inputs.iter().any(|input| same(input.as_ref())) {
             let file = output.display();
-            let message =
-                format_args!("{file} is read, and would be written over; name another file");
+            let message = format_args!("{file} is an input of this run; refusing to overwrite it");
             return Err(exit::fail(exit::USAGE, message));
         }
     }

@@ -1,8 +1,8 @@
-//! Text inside of a page.
+//! Escaping of text in a page.
 
 use std::fmt;
 
-/// `self.0` as text or as the value of a quoted attribute, whatever is in it.
+/// Displays any text as HTML text or as the value of a quoted attribute.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -15,7 +15,7 @@ impl fmt::Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => fmt::Write::write_char(f, character)?,
-                // HTML has no way to say these.
+                // HTML cannot represent other control characters.
                 _ if character.is_control() => f.write_str("\u{fffd}")?,
                 _ => fmt::Write::write_char(f, character)?,
             }
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_is_markup() {
+    fn text_contains_no_markup() {
         let text = "<script>alert(\"a\" & 'b')</script>\0\u{1b}[31m\nü";
         assert_eq!(
             Escaped(text).to_string(),

@@ -1,23 +1,23 @@
-//! A file that is there whole, or not at all.
+//! Atomic creation of files.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Puts `content` at `path`. A file that was there before stays as it was if anything fails.
+/// Writes `content` to `path` atomically. An existing file is unchanged if this fails.
 pub fn replace(path: &Path, content: &str) -> io::Result<()> {
     replace_with(path, |file| file.write_all(content.as_bytes()))
 }
 
-/// Says early what would fail late: a directory that is not there, or in which nothing may be made.
+/// Checks before a run that `path` can be written: its directory exists and is writable.
 pub fn check_early(path: &Path) -> io::Result<()> {
     check(path)?;
     match fs::metadata(path) {
-        // A device or a pipe: opening it may wait for somebody.
+        // A device or a pipe: opening it might block.
         Ok(found) if !found.is_file() => Ok(()),
-        Ok(_) => try_out(&temporary_beside(&fs::canonicalize(path)?)),
-        Err(_) => try_out(&temporary_beside(path)),
+        Ok(_) => try_out(&temporary_path(&fs::canonicalize(path)?)),
+        Err(_) => try_out(&temporary_path(path)),
     }
 }
 
@@ -42,10 +42,10 @@ fn check(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Puts what `fill` writes at `path`, on the same terms.
+/// Writes the output of `fill` to `path` atomically.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     check(path)?;
-    // A device or a pipe is written to, never replaced; a link keeps pointing where it points.
+    // A device or a pipe is written to, not replaced; the target of a link is replaced.
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => fill(&mut OpenOptions::new().write(true).open(path)?),
         Ok(_) => through_temporary(&fs::canonicalize(path)?, fill),
@@ -57,7 +57,7 @@ fn through_temporary(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let temporary = temporary_beside(path);
+    let temporary = temporary_path(path);
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -66,14 +66,14 @@ fn through_temporary(
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {
-        // The first error is the one to tell.
+        // The first error is returned.
         let _ = fs::remove_file(&temporary);
     }
     done
 }
 
-/// In the same directory, for only within a file system is renaming at once.
-fn temporary_beside(path: &Path) -> PathBuf {
+/// Returns a path in the same directory, because renames are atomic only within a file system.
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));
@@ -91,7 +91,7 @@ fn directory(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// A directory of its own for each test, taken away at its end.
+    /// A directory for each test, removed at its end.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_leaves_nothing() {
+    fn failed_write_leaves_no_file() {
         let scratch = Scratch::new("nothing");
         let error = replace_with(&scratch.0.join("out.html"), fails_half_way).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_leaves_the_old_file() {
+    fn failed_write_keeps_the_old_file() {
         let scratch = Scratch::new("old");
         let path = scratch.0.join("out.html");
         replace(&path, "old").unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link() {
+    fn link_remains_a_link() {
         let scratch = Scratch::new("link");
         let (target, link) = (scratch.0.join("target"), scratch.0.join("link"));
         replace(&target, "old").unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_file_is_refused() {
+    fn invalid_path_is_rejected() {
         let scratch = Scratch::new("refused");
         assert!(replace(&scratch.0, "x").is_err());
         assert!(replace(Path::new(""), "x").is_err());
@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(scratch.names().len(), 0);
     }
 
-    /// On a socket of the test's own: a broken version must not replace a device of the machine.
+    /// Uses a socket of the test: a defect must not replace a device of the machine.
     #[test]
-    fn what_is_no_file_is_never_replaced() {
+    fn special_files_are_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
 
         let scratch = Scratch::new("socket");

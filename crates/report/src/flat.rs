@@ -5,13 +5,13 @@ use serde_json::Value;
 /// Columns, and for each row a value in each of them.
 #[derive(Debug, PartialEq)]
 pub struct Flat {
-    /// The keys on the way to a value, joined by dots, in the order of their first appearance.
+    /// The keys of the path to a value, joined by dots, in order of first appearance.
     pub columns: Vec<String>,
     /// `None` where a row has no such value.
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
-/// Lays `rows` out as a table.
+/// Converts `rows` to a table.
 pub fn flatten(rows: &[Value]) -> Flat {
     let rows: Vec<Vec<(String, Value)>> = rows.iter().map(leaves).collect();
     let mut columns: Vec<String> = Vec::new();
@@ -31,14 +31,14 @@ pub fn flatten(rows: &[Value]) -> Flat {
     Flat { columns, rows }
 }
 
-/// The values of `value` that hold no others, each with its path.
+/// Returns the scalar values of `value` with their paths.
 pub fn leaves(value: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     collect(String::new(), value, &mut found);
     found
 }
 
-// The depth is bounded: the documents are made by scenarios, and serde_json reads 128 levels.
+// The depth is bounded: scenarios create the documents, and serde_json reads 128 levels.
 fn collect(path: String, value: &Value, found: &mut Vec<(String, Value)>) {
     let below = |key: &str| {
         if path.is_empty() {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nested_keys_are_joined_in_the_order_of_the_rows() {
+    fn nested_keys_are_joined_in_order() {
         let rows = [
             json!({"z": 1, "a": {"p50": 2, "deep": {"x": null}}}),
             json!({"z": 3, "list": [true, "t"], "a": {"p50": 4}}),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_keeps_its_column() {
+    fn empty_value_keeps_its_column() {
         assert_eq!(flatten(&[json!({"a": {}, "b": []})]).columns, ["a", "b"]);
         assert_eq!(flatten(&[]).columns.len(), 0);
     }

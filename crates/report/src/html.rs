@@ -1,4 +1,4 @@
-//! A page as HTML: one file that needs no other file and no network.
+//! A page as HTML: one file without references to other files or the network.
 
 use std::fmt::Write;
 
@@ -14,18 +14,17 @@ use crate::verdict::{MEANING, SOURCES, Verdict, published};
 
 const STYLE: &str = include_str!("page.css");
 
-/// A table with more columns than this does not fit on a page; where its rows are fewer, they stand
-/// side by side instead.
-const MOST_COLUMNS: usize = 11;
+/// A table with more columns does not fit on a page; if it has few rows, it is transposed.
+const MAX_COLUMNS: usize = 11;
 
-/// More rows than this are not put side by side.
-const MOST_SIDE_BY_SIDE: usize = 8;
+/// Tables with more rows are not transposed.
+const MAX_SIDE_BY_SIDE: usize = 8;
 
 /// Returns the page as HTML.
 pub fn html(page: &Page<'_>) -> String {
     let document = page.document;
     let name = Escaped(document.scenario);
-    // The browser enforces the policy: the page loads nothing and runs nothing.
+    // The browser enforces the policy: the page loads no resources and runs no scripts.
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
@@ -41,11 +40,10 @@ pub fn html(page: &Page<'_>) -> String {
     );
     if document.interrupted {
         out.push_str(
-            "<p class=\"note\">The run was interrupted: only what was finished by then is \
-             here.</p>\n",
+            "<p class=\"note\">The run was interrupted: only finished rows are included.</p>\n",
         );
     }
-    // Writing to a String cannot fail, here and below.
+    // Writing to a `String` cannot fail, here and below.
     for note in &document.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
     }
@@ -63,7 +61,7 @@ pub fn html(page: &Page<'_>) -> String {
     push_parameters(&mut out, &document.parameters);
     let _ = write!(
         out,
-        "<h2>The same again</h2>\n<pre><code>{}</code></pre>\n</main>\n</body>\n</html>\n",
+        "<h2>Command</h2>\n<pre><code>{}</code></pre>\n</main>\n</body>\n</html>\n",
         Escaped(&page.command)
     );
     out
@@ -90,8 +88,8 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
     };
     let _ = write!(
         out,
-        "<h2>Beside the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
-         <p class=\"quiet\">{MEANING} Who published what: {SOURCES}.</p>\n\
+        "<h2>Comparison with published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
+         <p class=\"quiet\">{MEANING} Sources: {SOURCES}.</p>\n\
          <div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
          <th scope=\"col\">Figure</th><th scope=\"col\">Compared</th>\
          <th scope=\"col\" class=\"number\">Found</th>\
@@ -126,7 +124,7 @@ fn push_figure(out: &mut String, figure: &Figure) {
     );
 }
 
-/// What the columns mean.
+/// Writes the meanings of the columns.
 fn push_columns(out: &mut String, columns: &[(&str, &str)]) {
     if columns.is_empty() {
         return;
@@ -146,7 +144,7 @@ fn push_columns(out: &mut String, columns: &[(&str, &str)]) {
 fn push_table(out: &mut String, rows: &[Value]) {
     let flat = flatten(rows);
     out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
-    if flat.columns.len() > MOST_COLUMNS && rows.len() <= MOST_SIDE_BY_SIDE {
+    if flat.columns.len() > MAX_COLUMNS && rows.len() <= MAX_SIDE_BY_SIDE {
         push_side_by_side(out, &flat);
     } else {
         push_one_below_another(out, &flat);
@@ -173,7 +171,7 @@ fn push_side_by_side(out: &mut String, flat: &Flat) {
     out.push_str("<tbody>\n");
     for (at, column) in flat.columns.iter().enumerate() {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", breakable(column));
-        // All right, so that a column of texts and numbers is one.
+        // Right-aligned, so that a column with texts and numbers is aligned.
         for row in &flat.rows {
             let text = row[at].as_ref().map_or("-".to_owned(), readable);
             let _ = write!(out, "<td class=\"number\">{}</td>", Escaped(&text));
@@ -189,7 +187,7 @@ fn push_cell(out: &mut String, cell: Option<&Value>) {
     let _ = write!(out, "<td{class}>{}</td>", Escaped(&text));
 }
 
-/// Numbers, and their absence, stand right.
+/// Returns the class of numbers and missing values, which are right-aligned.
 fn number_class<'v>(mut values: impl Iterator<Item = &'v Value>) -> &'static str {
     if values.all(|value| value.is_number() || value.is_null()) {
         " class=\"number\""
@@ -211,7 +209,7 @@ fn push_parameters(out: &mut String, parameters: &Value) {
     out.push_str("</tbody>\n</table>\n</div>\n");
 }
 
-/// A name that may be broken where its parts meet.
+/// Returns a name with possible breaks between its parts.
 fn breakable(name: &str) -> String {
     let parts = name.split_inclusive(['/', '.', '_']);
     let escaped: Vec<String> = parts.map(|part| Escaped(part).to_string()).collect();
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_said_and_nothing_is_markup() {
+    fn page_is_complete_and_escaped() {
         let html = page(&document());
         for part in [
             "<title>a&lt;b - taut</title>",
@@ -284,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_rows_of_many_columns_stand_side_by_side_and_all_is_there() {
+    fn few_rows_of_many_columns_are_transposed() {
         let mut document = document();
         let row = |first: u64| {
             let fields = (first..first + 30).map(|at| (format!("key{}", at - first), at.into()));
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_published_leaves_no_empty_table() {
+    fn no_published_results_no_table() {
         let mut document = document();
         document.figures.clear();
         document.rows.clear();

@@ -1,13 +1,13 @@
-//! Columns side by side, on a terminal that may be too narrow for them.
+//! Columns side by side, on a terminal that might be too narrow for them.
 
 use std::fmt::Write;
 
-/// What stands between two columns.
+/// Separators of columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Separator {
-    /// Between two cells.
+    /// Separator of two cells.
     pub between: &'static str,
-    /// The same on a rule, a line of dashes only.
+    /// Separator on a rule, a line of dashes only.
     pub on_rule: &'static str,
 }
 
@@ -17,9 +17,9 @@ pub const SPACES: Separator = Separator {
     on_rule: "  ",
 };
 
-/// Columns of lines, each column with as many lines as the others, and each of its lines as wide as
-/// its others. Where they are wider than `width`, further columns stand below, again with the first
-/// `keys` columns, which say what a line is about; a line that has nothing there is left out.
+/// Joins columns of equally wide lines. If they exceed `width`, the remaining columns follow below,
+/// again with the first `keys` columns, which identify a line. Lines that are empty in these
+/// columns are omitted.
 pub fn side_by_side(
     columns: &[Vec<String>],
     keys: usize,
@@ -37,7 +37,7 @@ pub fn side_by_side(
         let mut used = key_width.saturating_sub(gap);
         while let Some(column) = rest.get(taken) {
             used += gap + width_of(column);
-            // At least one, or there would be no end.
+            // At least one column, so that the loop ends.
             if taken > 0 && width.is_some_and(|width| used > width) {
                 break;
             }
@@ -73,7 +73,7 @@ fn push<'c>(
     let columns: Vec<&Vec<String>> = columns.collect();
     for at in 0..columns.first().map_or(0, |column| column.len()) {
         let cells: Vec<&str> = columns.iter().map(|column| column[at].as_str()).collect();
-        // A line that says nothing in these columns.
+        // A line that is empty in these columns.
         if cells.len() > keys && cells[keys..].iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
@@ -90,8 +90,8 @@ fn push<'c>(
     }
 }
 
-/// `text` in lines of at most `width`, the second and later ones indented by `indent`; ends with a
-/// line feed. A word that is longer stands alone.
+/// Breaks `text` into lines of at most `width`; the second and later ones are indented by `indent`.
+/// Ends with a line feed. A longer word has a line of its own.
 pub fn fold(text: &str, indent: usize, width: Option<usize>) -> String {
     let words = text.trim_start_matches(' ');
     let mut used = text.len() - words.len();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_wide_stands_below_with_its_keys() {
+    fn wide_columns_follow_below_with_keys() {
         let columns = [
             column(&["key", "---", "one"]),
             column(&["   a", "----", "1234"]),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_in_a_part_is_left_out_of_it() {
+    fn empty_lines_of_a_part_are_omitted() {
         let columns = [
             column(&["a", "b"]),
             column(&["1", "2"]),
@@ -159,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_failure() {
+    fn no_columns_are_not_an_error() {
         assert_eq!(side_by_side(&[], 1, SPACES, Some(80)), "");
     }
 
     #[test]
-    fn words_are_folded_and_none_is_lost() {
+    fn fold_keeps_all_words() {
         assert_eq!(
             fold("  a bb ccc dddd", 4, Some(8)),
             "  a bb\n    ccc\n    dddd\n"

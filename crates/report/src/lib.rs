@@ -1,5 +1,5 @@
-//! Results as one document, and its forms: text for people, CSV and JSON for programs, a page for
-//! a browser.
+//! Results as one document, and its forms: text for terminals, CSV and JSON for programs, and a
+//! page for browsers.
 //!
 //! [`document::Document`] is the main type. [`text::text`], [`csv::csv`] and
 //! [`Document::json_lines`](document::Document::json_lines) write it. A [`page::Page`] shows it
@@ -80,7 +80,7 @@ pub mod text;
 /// Values of options.
 #[cfg(feature = "cli")]
 pub mod value;
-/// The comparison of results with published figures.
+/// The comparison with published results.
 pub mod verdict;
 
 /// The examples of the README are run with the tests.

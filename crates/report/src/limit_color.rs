@@ -1,22 +1,22 @@
-//! One colour for a limit, over all charts of a page and over all pages.
+//! Colours of limits, the same in all charts and pages.
 
 use taut_path::limit::LIMITS;
 
-/// Labels with a colour of their own, after the named limits, in the order of the classes `c0` and
-/// up of the style sheet.
+/// Labels with their own colour, after the named limits, in the order of the classes `c0` and
+/// following of the style sheet.
 const LABELS: [&str; 2] = ["fixed", "none"];
 
-/// Colours that have a name.
+/// Number of named colours.
 const NAMED: usize = LIMITS.len() + LABELS.len();
 
-/// Colours for the others: a size, a number of packets, a rule with a period.
+/// Number of colours for the others: a size, a number of packets, a rule with a period.
 const OTHERS: usize = 4;
 
-/// The colour of what is no limit.
+/// The colour of lines that are not limits.
 pub const NEUTRAL: usize = NAMED + OTHERS;
 
-/// The colour of `limit`, the same wherever it is drawn; `all` are those of the page, in the order
-/// in which they are first seen.
+/// Returns the colour of `limit`, the same in all charts; `all` are the limits of the page, in
+/// order of appearance.
 pub fn limit_color<'a>(limit: &str, all: impl IntoIterator<Item = &'a str>) -> usize {
     if let Some(at) = named(limit) {
         return at;
@@ -31,7 +31,7 @@ pub fn limit_color<'a>(limit: &str, all: impl IntoIterator<Item = &'a str>) -> u
     NAMED + at % OTHERS
 }
 
-/// Whether `name` is a limit that has a colour of its own.
+/// Returns the colour of a limit with its own colour.
 pub fn named(name: &str) -> Option<usize> {
     let limits = LIMITS.iter().map(|limit| limit.name);
     limits.chain(LABELS).position(|known| known == name)
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_has_one_colour_whatever_else_is_drawn() {
+    fn limit_colour_is_independent_of_others() {
         assert_eq!(
             limit_color("taut", ["taut"]),
             limit_color("taut", ["off", "dql", "taut"])

@@ -21,9 +21,9 @@ pub fn markdown(page: &Page<'_>, pictures: &[impl Display]) -> String {
         document.taut_version
     );
     if document.interrupted {
-        out += "\nThe run was interrupted: only what was finished by then is here.\n";
+        out += "\nThe run was interrupted: only finished rows are included.\n";
     }
-    // Writing to a String cannot fail, here and below.
+    // Writing to a `String` cannot fail, here and below.
     if !document.notes.is_empty() {
         out += "\n## Notes\n\n";
         for note in &document.notes {
@@ -52,7 +52,7 @@ pub fn markdown(page: &Page<'_>, pictures: &[impl Display]) -> String {
     if !document.rows.is_empty() {
         let _ = write!(out, "\n## Rows\n\n{}", table(&document.rows));
     }
-    let _ = writeln!(out, "\n## The same again\n\n    {}", page.command);
+    let _ = writeln!(out, "\n## Command\n\n    {}", page.command);
     out
 }
 

@@ -1,4 +1,4 @@
-//! Messages for people on standard error. A closed or full standard error ends nothing.
+//! Messages on standard error. A closed or full standard error does not end the program.
 
 use std::fmt;
 use std::io::{IsTerminal, Write, stderr};

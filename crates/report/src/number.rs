@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
 use serde_json::{Number, Value};
 
-/// A value of a row as people read it.
+/// Formats a value of a row.
 pub fn readable(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -10,7 +10,7 @@ pub fn readable(value: &Value) -> String {
         Value::Bool(false) => "no".to_owned(),
         Value::Number(number) => number_text(number),
         Value::String(text) => text.clone(),
-        // Empty; those with something in them are flattened.
+        // Empty; non-empty ones are flattened.
         Value::Array(_) | Value::Object(_) => "-".to_owned(),
     }
 }
@@ -23,7 +23,7 @@ fn number_text(number: &Number) -> String {
     }
 }
 
-/// Four digits that count, or all of the whole part.
+/// Formats a number with four significant digits, or with all digits of the integer part.
 pub fn float(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -38,7 +38,7 @@ pub fn float(value: f64) -> String {
     }
 }
 
-/// Commas between the thousands of the whole part.
+/// Inserts commas between the thousands of the integer part.
 fn grouped(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -55,19 +55,19 @@ fn grouped(text: &str) -> String {
     out + fraction
 }
 
-/// As short as it can be, for an axis: 1500000 is 1.5M.
+/// Formats a number as briefly as possible, for an axis: 1500000 is 1.5M.
 pub fn short(value: f64) -> String {
     let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let (scale, suffix) = scales
         .into_iter()
         .find(|(scale, _)| value.abs() >= *scale)
         .unwrap_or((1.0, ""));
-    // Rounded, for the ticks' multiples of a step are not exact.
+    // Rounded, because multiples of a step are inexact.
     let rounded = (value / scale * 1e6).round() / 1e6;
     format!("{rounded}{suffix}")
 }
 
-/// Three digits and a power of thousand: `12.1K`.
+/// Formats a number with three digits and a power of a thousand: `12.1K`.
 pub fn scaled(value: f64) -> String {
     let steps = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
     match steps.iter().find(|(worth, _)| value >= *worth) {
@@ -84,7 +84,7 @@ pub fn scaled(value: f64) -> String {
     }
 }
 
-/// A time in ns with its unit.
+/// Formats a time in ns with its unit.
 pub fn time(ns: f64) -> String {
     let scales = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     let (scale, unit) = scales
@@ -94,7 +94,7 @@ pub fn time(ns: f64) -> String {
     format!("{} {unit}", (ns / scale * 1e6).round() / 1e6)
 }
 
-/// Three digits that count, and the unit: `16.2us`, `1s`.
+/// Formats a time with three significant digits and its unit: `16.2us`, `1s`.
 pub fn short_time(ns: u64) -> String {
     let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let found = scales.into_iter().find(|&(scale, _)| ns >= scale);
@@ -113,12 +113,12 @@ pub fn short_time(ns: u64) -> String {
     format!("{digits}{unit}")
 }
 
-/// How many of something there are in a second, if there were `count` in `length_ns`.
+/// Returns the rate per second of `count` in `length_ns`.
 pub fn per_second(count: u64, length_ns: u64) -> f64 {
     count as f64 * 1e9 / length_ns.max(1) as f64
 }
 
-/// Rounds to one decimal: more would promise what a run of seconds cannot know.
+/// Rounds to one decimal, which is the accuracy of a run of seconds.
 pub fn one_decimal(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_kept_apart() {
+    fn thousands_are_separated() {
         for (value, text) in [
             (json!(0), "0"),
             (json!(999), "999"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_short_and_say_their_scale() {
+    fn ticks_are_short_with_a_scale() {
         assert_eq!(
             [0.0, 0.25, 500.0, 1e3, 1.5e6, 2e9].map(short),
             ["0", "0.25", "500", "1k", "1.5M", "2G"]

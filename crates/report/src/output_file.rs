@@ -1,4 +1,4 @@
-//! Options for files that grow with a run: a trace, a capture.
+//! Options of files that grow with a run: a trace, a capture.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ pub struct TraceFile {
     /// A longer trace is not written
     #[arg(id = "trace_most", long = "trace-most", value_name = "SIZE", requires = "trace",
           default_value = "256m", value_parser = parse_size)]
-    pub most: Size,
+    pub max: Size,
 }
 
 fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
@@ -47,7 +47,7 @@ pub struct PcapFile {
     /// A longer capture is not written
     #[arg(id = "pcap_most", long = "pcap-most", value_name = "SIZE", requires = "pcap",
           default_value = "1g", value_parser = parse_size)]
-    pub most: Size,
+    pub max: Size,
 }
 
 impl PcapFile {
@@ -59,7 +59,7 @@ impl PcapFile {
         emit::check("capture", self.path.as_deref())
     }
 
-    /// Writes the file if the user wants a capture. `fill` returns the number of bytes.
+    /// Writes the file if a capture was requested. `fill` returns the number of bytes.
     ///
     /// # Errors
     /// The exit code, after a message, if the file cannot be written.
@@ -68,14 +68,14 @@ impl PcapFile {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
     ) -> Result<(), ExitCode> {
         match &self.path {
-            Some(path) => write_bounded(path, ("capture", PCAP_MOST, self.most), fill),
+            Some(path) => write_bounded(path, ("capture", PCAP_MAX_SIZE, self.max), fill),
             None => Ok(()),
         }
     }
 }
 
-const TRACE_MOST: &str = "--trace-most";
-const PCAP_MOST: &str = "--pcap-most";
+const TRACE_MAX_SIZE: &str = "--trace-most";
+const PCAP_MAX_SIZE: &str = "--pcap-most";
 
 impl TraceFile {
     /// Checks before the run that the file can be written.
@@ -86,12 +86,12 @@ impl TraceFile {
         emit::check("trace", self.path.as_deref())
     }
 
-    /// Returns the maximum number of bytes, or `None` if the user wants no trace.
+    /// Returns the maximum number of bytes; `None` if no trace was requested.
     pub fn max_bytes(&self) -> Option<u64> {
-        self.path.is_some().then_some(self.most.0)
+        self.path.is_some().then_some(self.max.0)
     }
 
-    /// Writes the file if the user wants a trace. `fill` returns the number of bytes.
+    /// Writes the file if a trace was requested. `fill` returns the number of bytes.
     ///
     /// # Errors
     /// The exit code, after a message, if the file cannot be written.
@@ -100,28 +100,28 @@ impl TraceFile {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
     ) -> Result<(), ExitCode> {
         match &self.path {
-            Some(path) => write_bounded(path, ("trace", TRACE_MOST, self.most), fill),
+            Some(path) => write_bounded(path, ("trace", TRACE_MAX_SIZE, self.max), fill),
             None => Ok(()),
         }
     }
 
     /// Returns the error of a trace that exceeds the maximum.
     pub fn too_long(&self) -> io::Error {
-        too_long(TRACE_MOST)
+        too_long(TRACE_MAX_SIZE)
     }
 }
 
-/// Writes a whole file or none. `what` names it, and `option` sets its maximum size.
+/// Writes a complete file or none. `what` describes it, and `option` sets its maximum size.
 fn write_bounded(
     path: &Path,
-    (what, option, most): (&str, &'static str, Size),
+    (what, option, max): (&str, &'static str, Size),
     fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
 ) -> Result<(), ExitCode> {
     let mut bytes = 0;
     let fill = |file: &mut File| {
         let mut buffered = BufWriter::new(Bounded {
             file,
-            left_bytes: most.0,
+            left_bytes: max.0,
             option,
         });
         bytes = fill(&mut buffered)?;
@@ -157,6 +157,6 @@ impl Write for Bounded<'_> {
 
 fn too_long(option: &str) -> io::Error {
     io::Error::other(format!(
-        "longer than {option}; allow more, choose fewer rows, or let them be shorter"
+        "longer than {option}; increase it, select fewer rows, or shorten them"
     ))
 }

@@ -1,4 +1,4 @@
-//! Charts of a document's series.
+//! Charts of a document's time series.
 
 use crate::axis::Axis;
 use crate::chart::{Chart, Line, Stroke};
@@ -8,14 +8,15 @@ use crate::limit_color::{NEUTRAL, named};
 /// The maximum number of charts on a page.
 const MAX_CHARTS: usize = 24;
 
-/// Below this part of a common scale, a line is hard to read.
+/// A line that is lower than this part of a common scale is hard to read.
 const LOW: f64 = 0.2;
 
 /// The name of a limit's series.
 const LIMIT: &str = "limit";
 
-/// Charts of the document's series: one for each row and unit, all of a unit on one scale, and
-/// those that are low on it once more on their own. Says how many rows were left out.
+/// Returns the charts of the document's series, and the number of omitted rows. There is one chart
+/// for each row and unit; a unit has a common scale. Charts that are low on it are repeated on
+/// their own scale.
 pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
     let mut groups: Vec<Vec<&Series>> = Vec::new();
     for series in document.series.iter().filter(|it| !it.points.is_empty()) {
@@ -30,7 +31,7 @@ pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
     groups.truncate(MAX_CHARTS);
     let mut charts = Vec::new();
     for group in &mut groups {
-        // Over what it holds back, for the two often lie together.
+        // The limit is drawn last, because both lines often coincide.
         group.sort_by_key(|series| series.name == LIMIT);
         let of_unit = document.series.iter().filter(|it| it.unit == group[0].unit);
         let (scale, own) = (highest(of_unit), highest(group.iter().copied()));
@@ -59,7 +60,7 @@ fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
     let names: Vec<&str> = group.iter().map(|series| series.name).collect();
     let point = |(ns, value)| (ns as f64 / scale_ns, value);
     let lines = group.iter().enumerate().map(|(at, series)| {
-        // The last value holds to the end.
+        // The last value is valid until the end.
         let last = series.points.last().map(|last| (end_ns, last.1));
         let points = series.points.iter().copied().chain(last);
         Line {
@@ -79,13 +80,14 @@ fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
     }
 }
 
-/// Rows end in the limit they are of, if they are of one.
+/// Returns the colour of the limit at the end of a row's name, if there is one.
 fn color_of(row: &str) -> usize {
     let limit = row.rsplit(": ").next().unwrap_or(row);
     named(limit).unwrap_or(NEUTRAL)
 }
 
-/// What is held back and what holds it back look the same in every chart.
+/// Returns the stroke of a series: the same for the limit and for the limited quantity in every
+/// chart.
 fn stroke_of(name: &str, at: usize) -> Stroke {
     match name {
         "in flight" => Stroke::Pale,
@@ -94,7 +96,7 @@ fn stroke_of(name: &str, at: usize) -> Stroke {
     }
 }
 
-/// ns in the unit that times up to `end_ns` are read in, and its name.
+/// Returns the factor from ns to the unit of times up to `end_ns`, and the unit's name.
 fn time_unit(end_ns: u64) -> (f64, &'static str) {
     match end_ns {
         0..2_000_000 => (1e3, "us"),
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_apart_on_one_scale_for_each_unit() {
+    fn rows_have_charts_on_a_common_scale() {
         let document = document(vec![
             series("off", "in flight", "bytes", 4e6),
             series("on", "in flight", "bytes", 1e5),
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_drawn_last_and_to_the_end() {
+    fn limit_is_drawn_last() {
         let mut limit = series("on", "limit", "bytes", 1e5);
         limit.points = vec![(0, 7.0)];
         let document = document(vec![limit, series("on", "in flight", "bytes", 1e5)]);
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_keeps_its_colour_from_chart_to_chart() {
+    fn limit_has_one_colour_in_all_charts() {
         let document = document(vec![
             series("ramp-up: dql", "limit", "bytes", 1.0),
             series("ramp-up: taut", "in flight", "bytes", 1.0),
@@ -168,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rows_are_counted_rather_than_drawn() {
+    fn excess_rows_are_counted() {
         let many = (0..MAX_CHARTS + 3).map(|row| series(&row.to_string(), "limit", "bytes", 1.0));
         let (charts, left_out) = charts(&document(many.collect()));
         assert_eq!((charts.len(), left_out), (MAX_CHARTS, 3));
     }
 
     #[test]
-    fn a_series_without_points_is_not_drawn() {
+    fn empty_series_is_not_drawn() {
         let mut empty = series("on", "limit", "bytes", 1.0);
         empty.points.clear();
         assert_eq!(charts(&document(vec![empty])).0.len(), 0);

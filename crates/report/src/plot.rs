@@ -1,4 +1,4 @@
-//! Charts as SVG: a figure of a page, or a file of its own.
+//! Charts as SVG: a figure of a page, or a separate file.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use crate::escaped::Escaped;
 /// The colours and strokes of all charts.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
-/// One chart. It scales to its place; this size keeps the text readable on a phone.
+/// Size of a chart. It scales to its place; this size keeps the text readable on a phone.
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 260.0;
 
-/// The plot, without axes.
+/// The plot area, without axes.
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 386.0;
 const TOP: f64 = 22.0;
@@ -24,7 +24,7 @@ const VISIBLE: f64 = 0.4;
 /// The height of a line of the legend in a file.
 const KEY_HEIGHT: f64 = 13.0;
 
-/// The space that the name of a point takes.
+/// The width of a point's name.
 const NAME_WIDTH: f64 = 34.0;
 const NAME_HEIGHT: f64 = 11.0;
 
@@ -32,7 +32,7 @@ const NAME_HEIGHT: f64 = 11.0;
 /// page.
 pub fn figure(chart: &Chart, number: usize) -> String {
     let mut out = String::new();
-    // Writing to a String cannot fail, here and below.
+    // Writing to a `String` cannot fail, here and below.
     let _ = write!(
         out,
         "<figure class=\"chart\">\n<figcaption>{}</figcaption>\n<ul class=\"legend\">\n",
@@ -153,7 +153,7 @@ fn push_y_axis(out: &mut String, chart: &Chart) {
 fn push_x_axis(out: &mut String, chart: &Chart) {
     for (position, label) in chart.x.ticks() {
         let x = LEFT + position * (RIGHT - LEFT);
-        // A long label at the end must not leave the picture.
+        // A long label at the end must not exceed the picture.
         let (anchor, at) = if position > 0.97 && label.len() > 4 {
             ("end", RIGHT + 10.0)
         } else {

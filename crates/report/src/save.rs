@@ -50,7 +50,7 @@ pub fn files(page: &Page<'_>, path: &Path) -> Vec<(PathBuf, String)> {
     }
 }
 
-/// Puts `-number` in front of the extension.
+/// Inserts `-number` in front of the extension.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number}.svg"));

@@ -15,7 +15,7 @@ pub fn print(data: &str) -> ExitCode {
 /// Writes `data` and flushes it. [`answer`] turns the result into an exit code.
 ///
 /// # Errors
-/// Those of the write.
+/// The errors of the write.
 pub fn write(data: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(data.as_bytes())?;

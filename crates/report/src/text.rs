@@ -1,4 +1,4 @@
-//! A document for people, on a terminal.
+//! A document as text for a terminal.
 
 use std::fmt::Write;
 
@@ -10,19 +10,18 @@ use super::layout::{SPACES, fold, side_by_side};
 use super::number::{float, readable};
 use super::verdict::{SOURCES, Verdict, published};
 
-/// No column's name is broken into lines shorter than this.
+/// Minimum line width when a column's name is broken.
 const NAME_WIDTH: usize = 10;
 
-/// The rows in short, then all of them as a table of at most `width` columns, and what stands under
-/// every table.
+/// Returns the summary, all rows as a table of at most `width` columns, and the closing notes.
 pub fn text(document: &Document, width: Option<usize>) -> String {
     let mut out = summary(document, width) + &table(&document.rows, width);
     out.push('\n');
     out + &notes(document, width) + &remarks(document, width)
 }
 
-/// What stands under every table: the rows in short, what the columns mean, how the published
-/// figures compare, seed and version.
+/// Returns the closing notes of every table: the summary, the meanings of the columns, the
+/// comparison with published results, seed and version.
 pub fn closing(document: &Document, width: Option<usize>) -> String {
     notes(document, width) + &summary(document, width) + &remarks(document, width)
 }
@@ -32,7 +31,7 @@ fn notes(document: &Document, width: Option<usize>) -> String {
     notes.map(|note| fold(note, 2, width)).collect()
 }
 
-/// The rows in short, where there is a summary.
+/// Returns the summary, if there is one.
 fn summary(document: &Document, width: Option<usize>) -> String {
     let Some(summary) = &document.summary else {
         return String::new();
@@ -41,18 +40,14 @@ fn summary(document: &Document, width: Option<usize>) -> String {
     format!("{title}{}\n", table(&summary.rows, width))
 }
 
-/// The columns, the published figures, the seed and the version.
+/// Returns meanings of the columns, published results, seed and version.
 fn remarks(document: &Document, width: Option<usize>) -> String {
     let mut out = String::new();
     for (name, meaning) in document.columns {
         out += &fold(&format!("{name}: {meaning}"), 2, width);
     }
     if document.interrupted {
-        out += &fold(
-            "interrupted: only what was finished by then is here",
-            0,
-            width,
-        );
+        out += &fold("interrupted: only finished rows are included", 0, width);
     }
     let verdict = Verdict::of(&document.figures);
     if let Some(sentence) = verdict.sentence() {
@@ -73,7 +68,7 @@ fn remarks(document: &Document, width: Option<usize>) -> String {
     } else {
         String::new()
     };
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(out, "{seed}taut {}", document.taut_version);
     out
 }
@@ -94,14 +89,14 @@ fn table(rows: &[Value], width: Option<usize>) -> String {
     };
     let columns: Vec<Column> = flat.columns.iter().enumerate().map(column).collect();
     let head = columns.iter().map(|it| it.name.len()).max().unwrap_or(0);
-    // The texts that rows begin with say what they are about.
+    // The leading text columns identify a row.
     let keys = columns.iter().take_while(|it| !it.numbers).count().max(1);
     let columns: Vec<Vec<String>> = columns.iter().map(|it| it.lines(head)).collect();
     side_by_side(&columns, keys, SPACES, width)
 }
 
 impl Column {
-    /// Its name in `head` lines, a rule, its cells.
+    /// Returns its name in `head` lines, a rule, and its cells.
     fn lines(&self, head: usize) -> Vec<String> {
         let width = self.width;
         let aligned = |text: &str| {
@@ -111,7 +106,7 @@ impl Column {
                 format!("{text:<width$}")
             }
         };
-        // Names stand on the rule.
+        // Names are aligned to the rule.
         let above = head - self.name.len();
         let mut lines = vec![aligned(""); above];
         lines.extend(self.name.iter().map(|name| aligned(name)));
@@ -136,12 +131,12 @@ fn to_column(name: &str, values: &[&Option<Value>]) -> Column {
     }
 }
 
-/// Control characters would break the table, and could reach the terminal.
+/// Replaces control characters, which would break the table and reach the terminal.
 fn one_line(value: &Value) -> String {
     readable(value).replace(char::is_control, " ")
 }
 
-/// Breaks a column's name after dots and underscores, where it is wider than `width`.
+/// Breaks a column's name after dots and underscores, if it is wider than `width`.
 fn broken(name: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in name.split_inclusive(['.', '_']) {
@@ -164,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_right_texts_left_and_names_on_the_rule() {
+    fn numbers_are_right_and_texts_left_aligned() {
         let rows = [
             json!({"case": "limit off", "in_flight_bytes": {"p50": 3_090_431}, "tps": 39.8}),
             json!({"case": "on", "in_flight_bytes": {"p50": 7}, "tps": null}),
@@ -180,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_broken_only_where_it_is_too_wide() {
+    fn only_wide_names_are_broken() {
         assert_eq!(broken("rr_tps", 9), ["rr_tps"]);
         assert_eq!(
             broken("rr_latency_us.p50", 9),
@@ -191,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_are_no_failure() {
+    fn no_rows_are_not_an_error() {
         assert_eq!(table(&[], Some(80)), "");
     }
 
     #[test]
-    fn no_line_is_wider_than_it_may_be_and_each_says_its_row() {
+    fn lines_keep_width_and_row_key() {
         let rows = [json!({"rule": "dql", "first_bytes": 1, "second_bytes": 2, "third_bytes": 3})];
         let table = table(&rows, Some(28));
         assert!(table.lines().all(|line| line.len() <= 28), "{table}");
@@ -204,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_outside_are_named_with_what_was_found() {
+    fn results_outside_are_listed() {
         let document = Document {
             seed: 7,
             taut_version: "0.1.0",

@@ -1,22 +1,22 @@
-//! How what was found compares with what was published.
+//! Comparison of results with published ones.
 
 use crate::document::Figure;
 
 use super::number::float;
 
-/// What the figures say together.
+/// Summary of all comparisons.
 #[derive(Debug)]
 pub struct Verdict<'a> {
-    /// What was chosen to meet published figures, each named once.
+    /// Constants that were fitted to published results, each once.
     pub constants: Vec<&'a str>,
-    /// Figures within a tenth of what was published, or of the nearer end of its range.
+    /// Results within a tenth of the published value, or of the nearer end of its range.
     pub within: usize,
-    /// The others.
+    /// All other results.
     pub outside: Vec<&'a Figure>,
 }
 
 impl<'a> Verdict<'a> {
-    /// Judges `figures`.
+    /// Summarises the comparisons.
     pub fn of(figures: &'a [Figure]) -> Self {
         let mut constants: Vec<&str> = Vec::new();
         for constant in figures.iter().flat_map(|figure| &figure.constants) {
@@ -32,13 +32,13 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// Figures that count as predicted: each constant could have been chosen to meet one.
+    /// Returns the number of predicted results: each constant could have been fitted to one.
     pub fn predicted(&self) -> usize {
         self.within.saturating_sub(self.constants.len())
     }
 
-    /// How many are within, and how many of them count as predicted. `None` where nothing was
-    /// published.
+    /// Returns the numbers of results within a tenth and of predicted ones. `None` without
+    /// published results.
     pub fn sentence(&self) -> Option<String> {
         let figures = self.within + self.outside.len();
         if figures == 0 {
@@ -67,11 +67,12 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// What the comparison is, and what it is not.
+/// Meaning of the comparison.
 pub const MEANING: &str = "Within: inside the published figure or range, or at most a tenth away. \
-    Outside says how far this machine or model is from the published one; it is no failed test.";
+    Outside shows the deviation of this machine or model from the published one; it is not a \
+    failed test.";
 
-/// Where it is said who published what.
+/// The page with the sources of the published results.
 pub const SOURCES: &str = "docs/sources.md";
 
 fn counted(count: usize, what: &str) -> String {
@@ -79,7 +80,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The published figure or its range, for people.
+/// Formats the published value or its range.
 pub fn published(figure: &Figure) -> String {
     let ends: Vec<String> = figure.published.iter().copied().map(float).collect();
     ends.join(" to ")
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_figures_as_constants_do_not_count() {
+    fn each_constant_reduces_the_predictions() {
         let figures = [
             figure(100.0, &["cadence"]),
             figure(101.0, &["cadence", "hosts"]),
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn more_constants_than_figures_predict_nothing() {
+    fn more_constants_than_results_predict_nothing() {
         let figures = [figure(100.0, &["a", "b"])];
         let verdict = Verdict::of(&figures);
         assert_eq!(verdict.predicted(), 0);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_published_is_nothing_to_say() {
+    fn no_published_results_no_sentence() {
         assert_eq!(Verdict::of(&[]).sentence(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! E10: what a sender does that is told "no buffer space", and what that costs.
+//! E10: reactions of a sender to `ENOBUFS` ("no buffer space"), and their cost.
 
 use serde_json::json;
 
@@ -12,48 +12,47 @@ use taut_sim::single_queue_bench::{
 settings! {
     BlindSenderSettings, "blind-sender" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Size of every packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
-        /// Packets that the queue above it holds.
-        queue_packets: u32 => allowed::within(1..=1 << 16),
-        /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
+        ring: u32 => validation::ring,
+        /// Packets that the queue above the ring holds.
+        queue_packets: u32 => validation::within(1..=1 << 16),
+        /// Interrupt interval.
+        cadence: Time where validation::up_to(*duration),
         /// The long sleep.
-        long_sleep: Time where allowed::within(Time(1_000)..=*duration),
+        long_sleep: Time where validation::within(Time(1_000)..=*duration),
         /// The short sleep.
-        short_sleep: Time where allowed::within(Time(1_000)..=*duration),
-        /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
-        ticks: Vec<Time> where allowed::each(1..=100, allowed::up_to(*duration)),
-        /// What a spinning sender's failed call costs.
-        retry: Time where allowed::within(Time(1)..=*duration),
-        /// What each call that sends costs. The published figures count none.
-        call: Time where allowed::up_to(*duration),
-        /// What is measured.
-        duration: Time => allowed::duration,
+        short_sleep: Time where validation::within(Time(1_000)..=*duration),
+        /// Ticks of the clocks at which sleeps end; 0 is a clock without ticks.
+        ticks: Vec<Time> where validation::each(1..=100, validation::up_to(*duration)),
+        /// Cost of a failed call of a spinning sender.
+        retry: Time where validation::within(Time(1)..=*duration),
+        /// Cost of each call that sends. The published results assume none.
+        call: Time where validation::up_to(*duration),
+        /// Measured time.
+        duration: Time => validation::duration,
     }
 }
 
-/// What is not measured at the start is no shorter than this.
-const LEAST_WARM_UP_NS: u64 = 100_000_000;
+/// Minimum warm-up.
+const MIN_WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
 pub struct BlindSenderCase {
     what: String,
     when_full: WhenFull,
-    /// Packets a second by the closed form, if the wire is faster.
+    /// Packets per second by the closed form, if the wire is faster.
     closed_per_s: Option<f64>,
-    /// What was published for it, in kpps.
+    /// Published result, in kpps.
     published: Option<f64>,
-    /// What was published of how long it sleeps, in ms.
+    /// Published sleep time, in ms.
     published_sleep_ms: Option<f64>,
 }
 
-/// How long it is asleep that sleeps so long to the next of such ticks, in ns. It falls asleep just
-/// after a tick, since a tick woke it: so it always gets the worst, the next tick after the sleep
-/// is over.
+/// Returns the time for which a sender sleeps with these ticks, in ns. It was woken by a tick and
+/// falls asleep just after it, so it always gets the worst case, the next tick after the sleep.
 fn asleep_ns(sleep: Time, tick: Time) -> u64 {
     match tick.0 {
         0 => sleep.0,
@@ -62,17 +61,17 @@ fn asleep_ns(sleep: Time, tick: Time) -> u64 {
 }
 
 impl BlindSenderSettings {
-    /// Each sleep with each tick.
+    /// Returns each sleep with each tick.
     fn sleeps(&self) -> impl Iterator<Item = (Time, Time)> {
         let sleeps = [self.long_sleep, self.short_sleep].into_iter();
         sleeps.flat_map(|sleep| self.ticks.iter().map(move |&tick| (sleep, tick)))
     }
 
-    /// What is not measured at the start: no shorter than any sleep to its tick, so that each has
-    /// begun again.
+    /// Returns the warm-up, in ns: at least any sleep with its tick, so that each sleep has ended
+    /// once.
     fn warm_up_ns(&self) -> u64 {
         let asleep_ns = self.sleeps().map(|(sleep, tick)| asleep_ns(sleep, tick));
-        asleep_ns.fold(LEAST_WARM_UP_NS, u64::max)
+        asleep_ns.fold(MIN_WARM_UP_NS, u64::max)
     }
 
     fn senders(&self) -> Vec<BlindSenderCase> {
@@ -141,7 +140,7 @@ impl Scenario for BlindSenderSettings {
     const HAS_FIGURES: bool = true;
 
     type Case = BlindSenderCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<BlindSenderCase>, ScenarioError> {
         Ok(self.senders())
@@ -151,7 +150,7 @@ impl Scenario for BlindSenderSettings {
         case.what.clone()
     }
 
-    fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Results, ScenarioError> {
         let seen = observe(&self.bench(case.when_full, seed), &Rule::off())?;
         let per_s = |count: u64| per_second(count, self.duration.0);
         let kpps = per_s(seen.wire.packets) / 1e3;
@@ -179,14 +178,14 @@ impl Scenario for BlindSenderSettings {
             (case.published, kpps, "kpps"),
             (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
         ];
-        Ok(Found {
+        Ok(Results {
             figures: figures.into_iter().filter_map(figure).collect(),
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&BlindSenderCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&BlindSenderCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

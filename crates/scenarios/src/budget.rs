@@ -1,4 +1,4 @@
-//! What a stream may have below its socket, as it is spelled in a file.
+//! Syntax of a budget for the data below a stream's socket.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::tsq::{RATE_TIME_NS, Settings as SmallQueueSettings, Sizing};
 use taut_path::units;
 
-/// Above this a rate-based budget does not go: today's `tcp_limit_output_bytes`.
+/// Maximum of a rate-based budget: the current `tcp_limit_output_bytes`.
 const RATE_LIMIT_BYTES: u32 = 1 << 20;
 
-/// What a stream may have below its socket.
+/// Budget for the data below a stream's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// Whatever it likes: `none`.
+    /// No budget: `none`.
     None,
-    /// The rate-based rule: `rate`.
+    /// The rate-based budget: `rate`.
     Rate,
-    /// So many bytes of memory: a size.
+    /// A number of bytes of memory: a size.
     Bytes(u32),
 }
 
 impl Budget {
-    /// The global setting for it.
+    /// Returns the global setting of the budget.
     pub(crate) const fn settings(self) -> SmallQueueSettings {
         match self {
             Self::None => SmallQueueSettings::OFF,

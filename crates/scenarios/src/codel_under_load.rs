@@ -1,5 +1,5 @@
-//! E7: bulk streams against one request/response in one shared CoDel, with and without the limit,
-//! with drops and with marks; with a correct kernel, and with that of 2012.
+//! E7: bulk streams and one request/response flow in one shared CoDel, with and without the limit,
+//! with drops and with marks, with a correct kernel and with that of 2012.
 
 mod case;
 mod codel_2012;
@@ -20,44 +20,44 @@ use kernel::Kernel;
 use taut_measure::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::rng::Rng;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SmallQueues, World};
 
 settings! {
     CodelUnderLoadSettings, "codel-under-load" {
         /// Bulk streams.
-        streams: u32 => allowed::within(1..=10_000),
-        /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
-        disciplines: Vec<String> => allowed::each(1..=20, discipline),
-        /// Whose TCP and CoDel; that of 2012 runs `codel` only.
-        kernels: Vec<Kernel> => allowed::each(1..=2, allowed::any),
+        streams: u32 => validation::within(1..=10_000),
+        /// Disciplines in `tc` syntax, without `ecn` and `noecn`.
+        disciplines: Vec<String> => validation::each(1..=20, discipline),
+        /// Implementation of TCP and CoDel; that of 2012 runs `codel` only.
+        kernels: Vec<Kernel> => validation::each(1..=2, validation::any),
         /// Link rate.
-        rate: Rate => allowed::rate,
-        /// Descriptors of the ring; 18 for a super-packet of 64 KB.
-        ring: u32 => allowed::card_ring,
-        /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
-        /// Time of a transaction that is not spent in queues and on the wire.
-        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
-        /// Payload of the largest super-packet.
-        super_packet: Size => allowed::size,
-        /// Memory that each socket may have below it: small queues. 0 holds none back.
-        budget: Size => allowed::within(Size(0)..=Size(1 << 30)),
-        /// What a receiver takes.
-        receive_buffer: Size => allowed::within(Size(1)..=Size(1 << 30)),
-        /// Segments that an acknowledgement counts for at most when a window grows.
-        growth_segments: u32 => allowed::within(1..=1_000),
-        /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
-        /// What is measured.
-        duration: Time => allowed::duration,
+        rate: Rate => validation::rate,
+        /// Descriptors of the ring; 18 for a GSO packet of 64 KB.
+        ring: u32 => validation::card_ring,
+        /// Interrupt interval.
+        cadence: Time where validation::up_to(*duration),
+        /// Time of a transaction outside of queues and the wire.
+        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        /// Payload of the largest GSO packet.
+        super_packet: Size => validation::size,
+        /// Memory budget of each socket (small queues); 0 is no budget.
+        budget: Size => validation::within(Size(0)..=Size(1 << 30)),
+        /// Receive buffer.
+        receive_buffer: Size => validation::within(Size(1)..=Size(1 << 30)),
+        /// Maximum segments that an acknowledgement counts for when a window grows.
+        growth_segments: u32 => validation::within(1..=1_000),
+        /// Warm-up.
+        warm_up: Time => validation::duration,
+        /// Measured time.
+        duration: Time => validation::duration,
     }
 }
 
 /// Points of a latency distribution.
 const CDF_POINTS: u32 = 200;
 
-/// A discipline, with drops and with marks.
+/// Checks a discipline with drops and with marks.
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
@@ -91,7 +91,7 @@ impl CodelUnderLoadSettings {
         cases
     }
 
-    /// The last of them is the request/response.
+    /// Returns the number of connections; the last is the request/response flow.
     fn connections(&self) -> u32 {
         self.streams + 1
     }
@@ -131,9 +131,9 @@ impl CodelUnderLoadSettings {
         }
     }
 
-    /// Streams that start at random, and the request/response after them.
+    /// Connects streams that start at random, and then the request/response flow.
     fn connect(&self, world: &mut World<Meter<Since>>, case: &CodelUnderLoadCase, seed: u64) {
-        let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
+        let mut stream = stream(GsoSize::Fixed(self.super_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
         stream.tcp = case.kernel.tcp(stream.tcp, self.growth_segments);
@@ -169,7 +169,7 @@ impl CodelUnderLoadSettings {
     }
 }
 
-/// How the latencies of the transactions are distributed.
+/// Returns the latency distribution of the transactions.
 fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Series {
     let points = (0..=CDF_POINTS).map(|point| {
         let share = f64::from(point) / f64::from(CDF_POINTS);
@@ -197,7 +197,7 @@ impl Scenario for CodelUnderLoadSettings {
         of 48 KB would give it), and how few packets wait with marks.";
 
     type Case = CodelUnderLoadCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
         Ok(self.rows())
@@ -207,21 +207,21 @@ impl Scenario for CodelUnderLoadSettings {
         case.name()
     }
 
-    fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Results, ScenarioError> {
         let mut world = self.world(case, seed)?;
         world.run_until(self.warm_up.0)?;
         let before = Done::of(&world, self.connections());
         world.run_until(self.end_ns())?;
         let done = Done::of(&world, self.connections()).since(before);
         let row = self.row(case, &world, done);
-        Ok(Found {
+        Ok(Results {
             figures: published::figures(case, &row),
             series: vec![distribution(case, world.transactions().latency_ns())],
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&CodelUnderLoadCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&CodelUnderLoadCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 }

@@ -1,4 +1,4 @@
-//! Why a scenario, a trace of it or a replay could not be run.
+//! Errors of scenarios, traces and replays.
 
 use std::{fmt, io};
 
@@ -8,10 +8,10 @@ use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
 use taut_sim::replay::TrafficError;
 
-/// Why a scenario, a trace of it or a replay could not be run.
+/// Error of a scenario, of its trace or of a replay.
 #[derive(Debug)]
 pub enum ScenarioError {
-    /// The file is not understood. The text has line and column.
+    /// The file cannot be parsed. The text contains line and column.
     Syntax(String),
     /// There is no scenario of that name.
     UnknownName {
@@ -20,7 +20,7 @@ pub enum ScenarioError {
         /// The existing names.
         known: Vec<&'static str>,
     },
-    /// A setting, or what a file has, is not allowed. The text has the setting and the range.
+    /// A setting or a file's content is invalid. The text contains the setting and the range.
     Setting(String),
     /// A queue failed. This is a bug: no result is valid.
     Fault(QueueFault),

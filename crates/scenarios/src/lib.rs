@@ -1,9 +1,8 @@
-//! Experiments in virtual time: each is settings from a TOML file, what it builds of the models in
-//! `taut-sim`, its rows, and the published figures beside what it finds.
+//! Experiments in virtual time. A scenario has settings from a TOML file, builds models of
+//! `taut-sim`, and returns rows and a comparison with published results.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod allowed;
 pub mod blind_sender;
 pub mod budget;
 pub mod codel_under_load;
@@ -20,17 +19,18 @@ pub mod rr_sizes;
 pub mod rr_under_load;
 pub mod run;
 pub mod scenario;
+pub mod schema;
 mod serde_text;
 pub mod setting;
 pub mod shared_budget;
 pub mod single_queue;
 pub mod small_queues;
 pub mod software_consumer;
-pub mod stated;
 pub mod sweep;
 pub mod trace_row;
 pub mod tracing;
 mod two_hosts;
+pub mod validation;
 pub mod watermarks;
 
 /// The examples of the README are run with the tests.

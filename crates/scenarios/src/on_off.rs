@@ -1,4 +1,4 @@
-//! The text of a switch in a name.
+//! Text of a switch in a name.
 
 /// Returns `on` or `off`.
 pub const fn on_off(on: bool) -> &'static str {

@@ -1,4 +1,4 @@
-//! One queue above an emulated NIC: what the scenarios with a single queue have in common.
+//! One queue above an emulated NIC, for the scenarios with a single queue.
 
 use taut_path::units::Rate;
 use taut_sim::nic::{Framing, InterruptRule, NicConfig};
@@ -32,13 +32,13 @@ pub(crate) fn saturated(
     SingleQueueConfig::saturated(nic, object_bytes)
 }
 
-/// Twice what the link sends in one interval, in bytes as they are counted, and at least two
-/// objects. With Linux's rule a saturated queue settles between this and two objects more.
-pub(crate) fn law_bytes(config: &SingleQueueConfig, cadence_ns: u64) -> f64 {
+/// Returns twice the bytes that the link sends in one interval, at least two objects. With Linux's
+/// rule, a saturated queue converges to a limit between this and two objects more.
+pub(crate) fn law_bytes(config: &SingleQueueConfig, interval_ns: u64) -> f64 {
     let bytes = config.object_bytes.first().copied().unwrap_or(0);
     let object = taut_sim::single_queue_bench::object(0, bytes);
     let time_bytes = config.nic.framing.packet_time(&object).bytes;
     let _ = object.into_frame();
     let object_ns = time_bytes as f64 * 8e9 / config.nic.rate_bits_per_s.max(1) as f64;
-    2.0 * f64::from(bytes) * (cadence_ns as f64 / object_ns).max(1.0)
+    2.0 * f64::from(bytes) * (interval_ns as f64 / object_ns).max(1.0)
 }

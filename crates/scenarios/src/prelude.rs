@@ -1,10 +1,10 @@
-//! What nearly every scenario is written with.
+//! Common imports of the scenarios.
 
-pub(crate) use crate::allowed;
 pub(crate) use crate::error::ScenarioError;
-pub(crate) use crate::scenario::{Found, Scenario};
-pub(crate) use crate::stated::settings;
+pub(crate) use crate::scenario::{Results, Scenario};
+pub(crate) use crate::schema::settings;
 pub(crate) use crate::trace_row::TraceRow;
+pub(crate) use crate::validation;
 pub(crate) use taut_path::units::{Rate, Size, Time};
 pub(crate) use taut_report::document::{Figure, Series, Summary};
 pub(crate) use taut_report::number::per_second;

@@ -1,4 +1,4 @@
-//! The scenarios by name, and what a file of settings says.
+//! The scenarios by name, and the parsing of settings files.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toml::Table;
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
 use crate::scenario::Scenario;
-use crate::stated::file;
+use crate::schema::file;
 use crate::{
     blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
@@ -16,30 +16,30 @@ use crate::{
 
 pub use taut_measure::DEFAULT_SEED;
 
-/// Every scenario. Several can be of one kind: then they differ in their files alone.
+/// Every scenario. Several can be of one kind and differ only in their files.
 pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(),
     Entry::of::<rr_sizes::RrSizesSettings>(),
     Entry::of::<small_queues::SmallQueuesSettings>(),
     Entry::named::<small_queues::SmallQueuesSettings>(
         "late-sockets",
-        "an application that comes back late to each of many sockets",
+        "an application that refills each of many sockets late",
         file!("late-sockets"),
     ),
     Entry::of::<single_queue::SingleQueueSettings>(),
     Entry::named::<single_queue::SingleQueueSettings>(
         "aperiodic",
-        "completions that are not periodic, and what handing them on at a fixed period does (E6)",
+        "aperiodic completions, and coalescing them to a fixed period (E6)",
         file!("aperiodic"),
     ),
     Entry::named::<single_queue::SingleQueueSettings>(
         "rate-change",
-        "the link speed changes and nothing is told to the limit (E9)",
+        "the link speed changes without a notification of the limit (E9)",
         file!("rate-change"),
     ),
     Entry::named::<single_queue::SingleQueueSettings>(
         "limit-over-time",
-        "the limit and what is in flight over time, on one queue (E5)",
+        "the limit and the bytes in flight over time, on one queue (E5)",
         file!("limit-over-time"),
     ),
     Entry::of::<codel_under_load::CodelUnderLoadSettings>(),
@@ -48,31 +48,31 @@ pub const ALL: &[Entry] = &[
     Entry::of::<shared_budget::SharedBudgetSettings>(),
     Entry::named::<single_queue::SingleQueueSettings>(
         "never-worse",
-        "limits against no limit over rates, rings and sizes: where one costs throughput (E11)",
+        "throughput with limits relative to no limit, over rates, rings and sizes (E11)",
         file!("never-worse"),
     ),
     Entry::of::<limit_rules::LimitRulesSettings>(),
     Entry::of::<pauses::PausesSettings>(),
     Entry::named::<rr_under_load::Settings>(
         "split",
-        "super-packets that a queue cuts at the last moment (E13)",
+        "late segmentation of GSO packets (E13)",
         file!("split"),
     ),
     Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];
 
-/// One scenario of the table.
+/// An entry of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
-    /// The file that states its defaults.
+    /// The file with its defaults.
     pub file: &'static str,
-    /// Whether figures of it were published.
+    /// Whether there are published results for it.
     pub has_figures: bool,
-    /// What is to be said about them, or nothing.
+    /// A remark on the comparison with them, or an empty string.
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
     prepare: fn(&'static Entry, &str, u64) -> Result<SharedRun, ScenarioError>,
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// Another scenario of the same kind, without published figures.
+    /// Creates another scenario of the same kind, without published results.
     const fn named<S: Scenario>(
         name: &'static str,
         about: &'static str,
@@ -111,10 +111,10 @@ impl Entry {
     }
 }
 
-/// The scenario that a file names; its other keys are not looked at.
+/// Returns the scenario of a file; other keys are not checked.
 ///
 /// # Errors
-/// If the file is not TOML, or names no scenario or an unknown one.
+/// If the file is not TOML, or has no scenario or an unknown one.
 pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
     #[derive(Deserialize)]
     struct Head {
@@ -128,39 +128,39 @@ pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
     })
 }
 
-/// Whether a file can be run, without running it.
+/// Checks that a file can be run, without running it.
 ///
 /// # Errors
-/// If the file is not understood (with line and column), or a setting cannot be.
+/// If the file cannot be parsed (with line and column), or a setting is out of its range.
 pub fn check(text: &str) -> Result<&'static Entry, ScenarioError> {
     let entry = find(text)?;
     (entry.check)(text)?;
     Ok(entry)
 }
 
-/// A run of a scenario file without what it sweeps, of which nothing has been run.
+/// Prepares a run of a scenario file without its sweep.
 pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioError> {
     let entry = find(text)?;
     (entry.prepare)(entry, text, seed)
 }
 
-/// The file that states these settings.
+/// Returns the file of these settings.
 pub fn file(settings: &impl Scenario) -> String {
     toml::to_string(settings).expect("what was read from TOML can be written as TOML")
 }
 
-/// The validated settings of a scenario file. A missing key has the value of the scenario's own
-/// file.
+/// Returns the validated settings of a scenario file. A missing key has the value of the scenario's
+/// own file.
 ///
 /// # Errors
-/// If the file is not understood (with line and column), or a setting is out of its range.
+/// If the file cannot be parsed (with line and column), or a setting is out of its range.
 pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
     let stated: Table = toml::from_str(text)?;
     let mut all: Table = toml::from_str(find(text)?.file)?;
     all.extend(stated);
     let settings: S = match all.try_into() {
         Ok(settings) => settings,
-        // The text alone has the line of the error, unless the error is a key that it lacks.
+        // Only the text has the line of the error, unless the error is a missing key.
         Err(error) => match toml::from_str::<S>(text) {
             Err(of_text) if !of_text.message().starts_with("missing field") => {
                 return Err(of_text.into());
@@ -175,11 +175,11 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stated::Stated;
+    use crate::schema::Schema;
     use crate::sweep;
 
     #[test]
-    fn every_file_states_every_setting_and_nothing_else() {
+    fn every_file_has_exactly_the_settings() {
         for entry in ALL {
             let run = sweep::prepare(entry.file, None).unwrap_or_else(|error| panic!("{error}"));
             let parameters = run.document().parameters;
@@ -192,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_leaves_out_is_as_in_the_scenarios_own() {
+    fn missing_keys_have_the_scenarios_values() {
         let read = read::<rr_under_load::Settings>;
         let short = read("scenario = \"rr-under-load\"\nstreams = 7").expect("settings");
         let whole = rr_under_load::Settings {
             streams: 7,
-            ..Stated::defaults()
+            ..Schema::defaults()
         };
         assert_eq!(short, whole);
         let error = read("scenario = \"rr-under-load\"\n\nrate = \"fast\"").unwrap_err();

@@ -1,4 +1,4 @@
-//! What if: the traffic of a trace under other rules, as rows.
+//! Replays of a trace under other rules, as rows.
 
 use std::io::BufRead;
 use std::sync::OnceLock;
@@ -18,49 +18,49 @@ const COLUMNS: &[(&str, &str)] = &[
     ("queue", "the row of the trace"),
     (
         "in_flight_bytes",
-        "given to the device and not reported complete, over time",
+        "submitted to the device and not reported complete, over time",
     ),
-    ("limit", "its median, in the limit's units"),
+    ("limit", "median of the limit, in its units"),
     ("waiting_packets", "in the discipline, over time"),
     (
         "dry_us",
-        "time that the link had nothing to send while packets waited above",
+        "time that the link was idle while packets were queued",
     ),
     (
         "starved",
-        "rounds that left the device empty while the limit held the sender back",
+        "completion batches that left the device empty while the limit blocked the sender",
     ),
 ];
 
-/// How a trace is replayed.
+/// Settings of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplaySettings {
-    /// What the trace is called.
+    /// Name of the trace.
     pub file: String,
-    /// Only queues that have this in their names.
+    /// Selects queues with this text in their names.
     pub row: String,
     /// The rules, in order.
     pub rules: Vec<Rule>,
-    /// The link's rate, instead of the most that the trace shows.
+    /// The link's rate, instead of the maximum in the trace.
     pub rate_bits_per_s: Option<u64>,
     /// Slots of the ring; each packet takes one.
     pub ring: u32,
 }
 
 impl ReplaySettings {
-    /// The rules that are tried if nobody says which.
+    /// Returns the default rules.
     pub fn default_rules() -> Vec<Rule> {
         vec![Rule::off(), Rule::dql(), Rule::taut()]
     }
 
-    /// Slots of the ring if nobody says how many.
+    /// The default slots of the ring.
     pub const DEFAULT_RING: u32 = 4096;
 
-    /// The most that a ring may have.
+    /// The maximum slots of the ring.
     pub const MAX_RING: u32 = 1 << 20;
 }
 
-/// Each queue of a trace under each rule: a case each.
+/// Each queue of a trace under each rule, one case each.
 pub struct Replay {
     settings: ReplaySettings,
     traffic: Vec<Traffic>,
@@ -68,36 +68,36 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Reads the queues that are wanted, of which nothing has been replayed.
+    /// Reads the selected queues.
     ///
     /// # Errors
     /// If the trace cannot be read or replayed, or has no such queue.
     pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ScenarioError> {
-        let refuse = |message: String| Err(ScenarioError::Setting(message));
+        let reject = |message: String| Err(ScenarioError::Setting(message));
         if !(1..=ReplaySettings::MAX_RING).contains(&settings.ring) {
             let (slots, max) = (settings.ring, ReplaySettings::MAX_RING);
-            return refuse(format!("a ring of {slots} slots; allowed: 1 to {max}"));
+            return reject(format!("a ring of {slots} slots; allowed: 1 to {max}"));
         }
         if settings.rate_bits_per_s == Some(0) {
-            return refuse("a rate of 0: nothing would ever be sent".to_owned());
+            return reject("a rate of 0; allowed: at least 1bit".to_owned());
         }
         let mut traffic = read(trace)?;
         let names: Vec<String> = traffic.iter().map(|it| it.name.clone()).collect();
         traffic.retain(|it| it.name.contains(&settings.row) && !it.arrivals.is_empty());
         if names.is_empty() {
-            return refuse("no queue in it".to_owned());
+            return reject("no queue in it".to_owned());
         }
         if traffic.is_empty() {
             let (row, names) = (settings.row, names.join("; "));
-            return refuse(format!(
-                "nothing was sent in a row with {row:?} in its name; there are: {names}"
+            return reject(format!(
+                "no row with {row:?} in its name has sent packets; there are: {names}"
             ));
         }
         if let Some(queue) = traffic.iter().find(|it| it.rate_bits_per_s == 0)
             && settings.rate_bits_per_s.is_none()
         {
-            return refuse(format!(
-                "{}: too little was finished to determine the link's rate; set it with --rate",
+            return reject(format!(
+                "{}: too few completions to determine the link's rate; set it with --rate",
                 queue.name
             ));
         }
@@ -129,7 +129,7 @@ impl Replay {
                 "queue": it.name,
                 "limit": it.limit,
                 "packets": it.arrivals.len(),
-                "rounds": it.rounds.len(),
+                "rounds": it.batches.len(),
                 "in_flight_mean_bytes": it.in_flight_mean_bytes,
                 "rate_bits_per_s": self.rate_bits_per_s(it),
             })
@@ -187,14 +187,14 @@ impl AnyRun for Replay {
     }
 }
 
-/// What the trace itself has: how far the replay can be trusted.
+/// Describes the traced queue itself, as a reference for the accuracy of the replay.
 fn traced_note(queue: &Traffic) -> String {
     let (mean, name, limit) = (queue.in_flight_mean_bytes, &queue.name, &queue.limit);
-    format!("{name}: {mean} bytes in flight in the mean when it was traced, under {limit}.")
+    format!("{name}: {mean} bytes in flight on average in the trace, under {limit}.")
 }
 
 fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
-    // Where there is no limit, there is none to tell.
+    // Without a limit, the column is empty.
     let is_limited = it.limit_p50 < taut_dql::MAX_LIMIT.into();
     document.rows.push(json!({
         "queue": queue,

@@ -1,9 +1,9 @@
 //! E2: many request/response streams of one size on one link.
 //!
-//! Card and direction were not published. Half of the streams are opened from each end: two full
-//! queues in one loop share what goes round in any proportion, so that the bytes in one of them say
-//! nothing if all requests go the same way. The cadence is this card's own constant, and a receiver
-//! merges the segments that one interrupt brings into one acknowledgement.
+//! Card and direction were not published. Half of the streams are opened from each end. Two full
+//! queues in one loop share the circulating data in any proportion, so the bytes in one of them
+//! would be meaningless if all requests had one direction. The interrupt interval is that of this
+//! card, and a receiver merges the segments of one interrupt into one acknowledgement.
 
 use serde_json::json;
 use taut_path::Probe;
@@ -11,37 +11,37 @@ use taut_path::Probe;
 use crate::on_off::on_off;
 use crate::prelude::*;
 use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
+    GSO_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };
 use taut_measure::meter::{Meter, Since};
 use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::nic::link_ns;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, World};
 
 settings! {
     RrSizesSettings, "rr-sizes" {
         /// Streams, each with one request outstanding.
-        streams: u32 => allowed::within(1..=10_000),
-        /// Bytes of a request, and of its response; a row with and one without the limit for each.
-        sizes: Vec<Size> => allowed::each(1..=20, allowed::within(Size(1)..=Size(10_000_000))),
+        streams: u32 => validation::within(1..=10_000),
+        /// Bytes of a request, and of its response; each with a row with the limit and one without.
+        sizes: Vec<Size> => validation::each(1..=20, validation::within(Size(1)..=Size(10_000_000))),
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Descriptors of the ring.
-        ring: u32 => allowed::card_ring,
-        /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
-        /// Time of a transaction that is not spent in queues and on the wire.
-        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
-        /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
-        /// What is measured.
-        duration: Time => allowed::duration,
+        ring: u32 => validation::card_ring,
+        /// Interrupt interval.
+        cadence: Time where validation::up_to(*duration),
+        /// Time of a transaction outside of queues and the wire.
+        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        /// Warm-up.
+        warm_up: Time => validation::duration,
+        /// Measured time.
+        duration: Time => validation::duration,
     }
 }
 
-/// Published of a size: transactions/s, and bytes in the device queue (from, to), first with the
-/// limit and then without.
+/// Published result of a size: transactions/s, and bytes in the device queue (from, to), first with
+/// the limit and then without.
 type PublishedSize = (u64, [(f64, [f64; 2]); 2]);
 
 const PUBLISHED: [PublishedSize; 5] = [
@@ -58,10 +58,10 @@ const PUBLISHED: [PublishedSize; 5] = [
     (1, [(338_811.0, [0.0, 3e3]), (339_947.0, [0.0, 3e3])]),
 ];
 
-/// Packets that a discipline holds: more than all streams together can have under way.
+/// Capacity of a discipline, in packets: more than all streams can have in flight.
 const BACKLOG_PACKETS: u32 = 100_000;
 
-/// Messages of one size, with the limit or without.
+/// Messages of one size, with or without the limit.
 #[derive(Clone, Copy)]
 pub struct RrSizesCase {
     size: Size,
@@ -120,21 +120,21 @@ impl RrSizesSettings {
     }
 
     fn connect<P: Probe>(&self, world: &mut World<P>, size: Size) {
-        let mut stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
+        let mut stream = stream(GsoSize::Fixed(GSO_PACKET_BYTES));
         let tcp = &mut stream.tcp;
         if size.0 > u64::from(tcp.mss_bytes) {
-            // A receiver that merges segments acknowledges what one interrupt brought once. An
+            // A receiver that merges segments sends one acknowledgement per interrupt. An
             // acknowledgement for every second segment would take most of the descriptors: two
             // each, where six carry a whole message of 14,000 bytes.
-            tcp.delayed_ack_segments = SUPER_PACKET_BYTES / tcp.mss_bytes;
+            tcp.delayed_ack_segments = GSO_PACKET_BYTES / tcp.mss_bytes;
             tcp.delayed_ack_ns = self.cadence.0;
         }
         let (client, server) = request_response(size.0 as u32, think_ns(self.hosts));
         for number in 0..self.streams {
             let start_ns =
                 self.spread_ns(size).saturating_mul(number.into()) / u64::from(self.streams);
-            // Two queues in one loop, both of them full, share what goes round in any proportion
-            // for ever: the start decides. Not all requests go the same way, so it is the half.
+            // Two full queues in one loop share the circulating data in any proportion, which the
+            // start determines. Requests in both directions make it half.
             if number % 2 == 0 {
                 world.connect(&stream, client, server, start_ns);
             } else {
@@ -143,9 +143,10 @@ impl RrSizesSettings {
         }
     }
 
-    /// The streams start evenly within the time that the link takes for a message of each, or that
-    /// the hosts take if that is longer. All at once, requests would go in one direction while the
-    /// other is idle, and responses after them, for ever.
+    /// Returns the time within which the streams start uniformly, in ns: the link time of one
+    /// message of each stream, or the hosts' time if that is longer. With simultaneous starts,
+    /// requests would use one direction while the other is idle, and then responses the other,
+    /// forever.
     fn spread_ns(&self, size: Size) -> u64 {
         link_ns(u64::from(self.streams) * size.0, self.rate.0).max(self.hosts.0)
     }
@@ -162,7 +163,7 @@ impl Scenario for RrSizesSettings {
         1 Gbit/s Ethernet carries with 66 bytes of headers.";
 
     type Case = RrSizesCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
         Ok(self.rows())
@@ -172,7 +173,7 @@ impl Scenario for RrSizesSettings {
         case.name()
     }
 
-    fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Results, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.end_ns())?;
@@ -190,14 +191,14 @@ impl Scenario for RrSizesSettings {
             "latency_p50_us": latency_ns.value_at_quantile(0.5) / 1_000,
             "goodput_bits_per_s": tps * case.size.0 as f64 * 8.0,
         });
-        Ok(Found {
+        Ok(Results {
             figures: case.figures(mean_bytes, tps),
-            ..Found::row(row)
+            ..Results::row(row)
         })
     }
 
-    fn found(&self, ran: &[(&RrSizesCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&RrSizesCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

@@ -1,19 +1,18 @@
-//! Runs scenarios: their cases side by side, on as many cores as are wanted. Who runs a case, and
-//! when, changes nothing.
+//! Runs the cases of scenarios in parallel. The results do not depend on the number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
 use crate::error::ScenarioError;
-use crate::scenario::{Found, Scenario};
+use crate::scenario::{Results, Scenario};
 use crate::trace_row::TraceRow;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
-/// Hears what is being run, how many parts are done, and of how many.
+/// Called with the name of the running case, the number of finished cases, and the total.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Settings with a seed, the cases that they make, and what was found of each so far.
+/// Settings with a seed, their cases, and the results of the finished cases.
 pub struct Run<S: Scenario> {
     scenario: &'static str,
     settings: S,
@@ -23,17 +22,17 @@ pub struct Run<S: Scenario> {
 }
 
 impl<S: Scenario> Run<S> {
-    /// A run of `settings`, of which nothing has been run.
+    /// Creates a run of `settings`.
     ///
     /// # Errors
-    /// If a setting cannot be.
+    /// If a setting is invalid.
     pub fn new(settings: S, seed: u64) -> Result<Self, ScenarioError> {
         settings.validate().map_err(ScenarioError::Setting)?;
         let cases = settings.cases(seed)?;
         Ok(Self::of(settings, seed, cases))
     }
 
-    /// A run of cases that valid settings have made before.
+    /// Creates a run of cases that valid settings have returned.
     pub fn of(settings: S, seed: u64, cases: Vec<S::Case>) -> Self {
         let outcomes = cases.iter().map(|_| OnceLock::new()).collect();
         Self {
@@ -45,17 +44,17 @@ impl<S: Scenario> Run<S> {
         }
     }
 
-    /// The same run under the name of another scenario of its kind.
+    /// Renames the run to another scenario of its kind.
     pub(crate) fn of_scenario(self, scenario: &'static str) -> Self {
         Self { scenario, ..self }
     }
 
-    /// Its settings.
+    /// Returns its settings.
     pub fn settings(&self) -> &S {
         &self.settings
     }
 
-    /// The cases that have been run, with what they showed, in their order.
+    /// Returns the finished cases with their outcomes, in order.
     pub fn ran(&self) -> Vec<(&S::Case, &S::Outcome)> {
         let both = self.cases.iter().zip(&self.outcomes);
         both.filter_map(|(case, outcome)| Some((case, outcome.get()?)))
@@ -65,24 +64,24 @@ impl<S: Scenario> Run<S> {
 
 /// A run of any scenario.
 pub trait AnyRun: Send + Sync {
-    /// How many cases it has.
+    /// Returns the number of its cases.
     fn cases(&self) -> usize;
-    /// What one of them is called.
+    /// Returns the name of a case.
     fn name(&self, case: usize) -> String;
-    /// Runs one of them.
+    /// Runs a case.
     ///
     /// # Errors
-    /// If the settings contradict each other, or a queue goes wrong.
+    /// If the settings contradict each other, or a queue becomes faulty.
     fn run(&self, case: usize) -> Result<(), ScenarioError>;
-    /// What was found so far.
+    /// Returns the results so far.
     fn document(&self) -> Document;
-    /// The rows whose queues can be traced.
+    /// Returns the rows whose queues can be traced.
     fn traces(&self) -> Vec<TraceRow<'_>> {
         Vec::new()
     }
 }
 
-/// It is run on some threads and looked at on another.
+/// A run that is executed on some threads and read on another.
 pub type SharedRun = Arc<dyn AnyRun>;
 
 impl<S: Scenario> AnyRun for Run<S> {
@@ -96,17 +95,17 @@ impl<S: Scenario> AnyRun for Run<S> {
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
         let outcome = self.settings.run(&self.cases[case], self.seed)?;
-        // A case that is run again shows the same.
+        // A repeated case has the same outcome.
         let _ = self.outcomes[case].set(outcome);
         Ok(())
     }
 
     fn document(&self) -> Document {
-        let Found {
+        let Results {
             rows,
             figures,
             series,
-        } = self.settings.found(&self.ran());
+        } = self.settings.results(&self.ran());
         Document {
             version: DOCUMENT_VERSION,
             scenario: self.scenario,
@@ -128,11 +127,11 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 }
 
-/// Every case of `runs` on `jobs` threads, in their order as far as that goes; `finished` hears
-/// which run has been run whole.
+/// Runs every case of `runs` on `jobs` threads, started in order. `finished` is called with the
+/// index of each completed run.
 ///
 /// # Errors
-/// The first of the cases that could not be run; then no other is begun.
+/// The first error of a case; then no further case is started.
 pub fn run_all(
     runs: &[SharedRun],
     jobs: usize,
@@ -145,12 +144,12 @@ pub fn run_all(
     let all = parts.len() as u64;
     let mut done = 0;
     let work = |&(run, case): &(usize, usize)| runs[run].run(case);
-    side_by_side(&parts, jobs, work, &mut |&(run, case), news| match news {
-        News::Begun => {
+    side_by_side(&parts, jobs, work, &mut |&(run, case), event| match event {
+        PartEvent::Begun => {
             progress(&runs[run].name(case), done, all);
             Ok::<_, ScenarioError>(())
         }
-        News::Done(result) => {
+        PartEvent::Done(result) => {
             result?;
             done += 1;
             left[run] -= 1;
@@ -164,42 +163,44 @@ pub fn run_all(
     Ok(())
 }
 
-/// What becomes of a part.
-enum News<T> {
+/// An event of a part.
+enum PartEvent<T> {
     Begun,
     Done(T),
 }
 
-/// Who hears of a part; after an error nobody does.
-type Hear<'a, P, T, E> = &'a mut dyn FnMut(&P, News<T>) -> Result<(), E>;
+/// Receives the events of the parts; not called again after an error.
+type PartHandler<'a, P, T, E> = &'a mut dyn FnMut(&P, PartEvent<T>) -> Result<(), E>;
 
-/// Does `work` for each of `parts` on `jobs` threads, and tells `hear` of it until that fails.
+/// Calls `work` for each of `parts` on `jobs` threads, and `on_event` for their events until it
+/// fails.
 fn side_by_side<P: Sync, T: Send, E>(
     parts: &[P],
     jobs: usize,
     work: impl Fn(&P) -> T + Sync,
-    hear: Hear<P, T, E>,
+    on_event: PartHandler<P, T, E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
-    let (send, news) = mpsc::channel();
+    let (send, event) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, parts.len().max(1)) {
             let (send, next, work) = (send.clone(), &next, &work);
             scope.spawn(move || {
-                // Nobody listens any more after an error.
+                // The receiver is closed after an error.
                 while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed))
-                    && send.send((part, News::Begun)).is_ok()
-                    && send.send((part, News::Done(work(part)))).is_ok()
+                    && send.send((part, PartEvent::Begun)).is_ok()
+                    && send.send((part, PartEvent::Done(work(part)))).is_ok()
                 {}
             });
         }
         drop(send);
-        news.into_iter()
-            .try_for_each(|(part, news)| hear(part, news))
+        event
+            .into_iter()
+            .try_for_each(|(part, event)| on_event(part, event))
     })
 }
 
-/// As many jobs as there are cores.
+/// Returns the number of available cores.
 pub fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
@@ -209,37 +210,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_done_once_on_any_number_of_threads() {
+    fn every_part_runs_once() {
         let parts: Vec<usize> = (0..100).collect();
         for jobs in [0, 1, 3, 1_000] {
             let mut results = Vec::new();
             let mut begun = 0;
-            let heard = side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, news| {
-                match news {
-                    News::Begun => begun += 1,
-                    News::Done(result) => results.push(result),
-                }
-                Ok(())
-            });
+            let events =
+                side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, event| {
+                    match event {
+                        PartEvent::Begun => begun += 1,
+                        PartEvent::Done(result) => results.push(result),
+                    }
+                    Ok(())
+                });
             results.sort_unstable();
-            assert_eq!(heard, Ok(()));
+            assert_eq!(events, Ok(()));
             assert_eq!(begun, 100);
             assert!(results.iter().copied().eq((0..100).map(|part| part * 2)));
         }
     }
 
     #[test]
-    fn after_an_error_nothing_more_is_begun_than_there_are_threads() {
+    fn no_part_starts_after_an_error() {
         let parts: Vec<u32> = (0..100_000).collect();
         let mut begun = 0;
-        let heard = side_by_side(&parts, 2, |&part| part, &mut |_, news| match news {
-            News::Begun => {
+        let events = side_by_side(&parts, 2, |&part| part, &mut |_, event| match event {
+            PartEvent::Begun => {
                 begun += 1;
                 Ok(())
             }
-            News::Done(part) => Err(part),
+            PartEvent::Done(part) => Err(part),
         });
-        assert!(heard.is_err_and(|part| part < 2));
+        assert!(events.is_err_and(|part| part < 2));
         assert!(begun <= 2);
     }
 }

@@ -1,78 +1,76 @@
-//! What a scenario is.
+//! The definition of a scenario.
 
 use serde_json::Value;
 
 use crate::error::ScenarioError;
-use crate::stated::Stated;
+use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
-/// A scenario: what is run with its settings, and what that shows.
-pub trait Scenario: Stated {
-    /// What it shows, in one line.
+/// A scenario: settings, cases, and results.
+pub trait Scenario: Schema {
+    /// Its description, in one line.
     const ABOUT: &'static str;
-    /// Whether figures of it were published, to stand beside what it finds.
+    /// Whether there are published results for it.
     const HAS_FIGURES: bool = false;
-    /// What is to be said about them, such as why some are outside.
+    /// A remark on the comparison with them, such as the reason for a deviation.
     const REMARK: &'static str = "";
-    /// What the columns of its rows mean: (name, meaning). Names that explain themselves are left
-    /// out.
+    /// Meanings of its columns: (name, meaning), except for self-explanatory names.
     const COLUMNS: &'static [(&'static str, &'static str)] = &[];
 
-    /// A part of it that is run by itself, whatever runs beside it.
+    /// A part that runs independently of the others.
     type Case: Send + Sync;
-    /// What a case showed.
+    /// The outcome of a case.
     type Outcome: Send + Sync;
 
-    /// What valid settings run, in order.
+    /// Returns the cases of valid settings, in order.
     ///
     /// # Errors
-    /// If something that they name cannot be had.
+    /// If something that the settings refer to is not available.
     fn cases(&self, seed: u64) -> Result<Vec<Self::Case>, ScenarioError>;
 
-    /// What a case is called while it is being run.
+    /// Returns the name of a case for progress messages.
     fn name(&self, case: &Self::Case) -> String;
 
     /// Runs a case.
     ///
     /// # Errors
-    /// If the settings contradict each other, or a queue goes wrong.
+    /// If the settings contradict each other, or a queue becomes faulty.
     fn run(&self, case: &Self::Case, seed: u64) -> Result<Self::Outcome, ScenarioError>;
 
-    /// What the cases that were run have shown, in their order. After an interrupt some are
-    /// missing.
-    fn found(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Found;
+    /// Returns the results of the finished cases, in order. After an interrupt some are missing.
+    fn results(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Results;
 
-    /// [`COLUMNS`](Self::COLUMNS), where they depend on the settings.
+    /// Returns [`COLUMNS`](Self::COLUMNS), or columns that depend on the settings.
     fn columns(&self) -> &'static [(&'static str, &'static str)] {
         Self::COLUMNS
     }
 
-    /// Its rows in short, where they are many.
+    /// Returns a summary, for scenarios with many rows.
     fn summary(_rows: &[Value]) -> Option<Summary> {
         None
     }
 
-    /// The rows whose queues can be traced.
+    /// Returns the rows whose queues can be traced.
     fn traces(&self, _seed: u64) -> Vec<TraceRow<'_>> {
         Vec::new()
     }
 }
 
-/// What was found: the parts of a [`Document`](taut_report::document::Document) that differ from
-/// run to run.
+/// The results of a scenario: the parts of a [`Document`](taut_report::document::Document) that
+/// depend on the run.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct Results {
     /// One object for each row.
     pub rows: Vec<Value>,
-    /// Published figures and what was found in their place.
+    /// Comparisons with published results.
     pub figures: Vec<Figure>,
-    /// How things went over time.
+    /// Time series.
     pub series: Vec<Series>,
 }
 
-impl Found {
-    /// One row, without figures.
+impl Results {
+    /// Creates the results of one row.
     pub fn row(row: Value) -> Self {
         Self {
             rows: vec![row],
@@ -80,7 +78,7 @@ impl Found {
         }
     }
 
-    /// All parts, one after the other.
+    /// Concatenates results.
     pub fn all<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         for part in parts {
@@ -91,7 +89,7 @@ impl Found {
         all
     }
 
-    /// What all cases of a scenario found whose cases need nothing of each other.
+    /// Concatenates the results of independent cases.
     pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
         Self::all(ran.iter().map(|&(_, part)| part))
     }

@@ -1,4 +1,4 @@
-//! For `#[serde(with)]`: values that a file writes as the text from which they parse.
+//! Modules for `#[serde(with)]`: values that are stored as text and parsed from it.
 
 /// A value as text.
 pub mod as_text {
@@ -10,7 +10,7 @@ pub mod as_text {
     /// Writes the value as text.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The errors of the serializer.
     pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
@@ -18,7 +18,7 @@ pub mod as_text {
     /// Parses the value from text.
     ///
     /// # Errors
-    /// If the file has no text there, or the text does not parse.
+    /// If the value is not a text, or the text does not parse.
     pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
     where
         T: FromStr<Err: Display>,
@@ -39,7 +39,7 @@ pub mod as_texts {
     /// Writes each value as text.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The errors of the serializer.
     pub fn serialize<T: Display, S: Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(values.iter().map(T::to_string))
     }
@@ -47,7 +47,7 @@ pub mod as_texts {
     /// Parses each value from its text.
     ///
     /// # Errors
-    /// If an item is no text or does not parse. The error states its position, counted from 1.
+    /// If an item is not a text or does not parse. The error contains its position, counted from 1.
     pub fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
     where
         T: FromStr<Err: Display>,

@@ -1,4 +1,4 @@
-//! Settings of a file changed one by one, as a sweep does.
+//! Changes of single settings in a file, as a sweep does.
 
 use toml::{Table, Value};
 
@@ -6,11 +6,11 @@ use crate::error::ScenarioError;
 use crate::registry::{check, find};
 use crate::sweep::swept::SWEEP;
 
-/// The scenario file `text` with some settings changed: (key, value), the value as it is written in
-/// a file, except that a text needs no quotes and a list of one value no brackets.
+/// Returns the scenario file `text` with changed settings: (key, value). A value has TOML syntax,
+/// except that a text needs no quotes and a list of one value no brackets.
 ///
 /// # Errors
-/// If the file is not understood, has no such key, or the value is none.
+/// If the file cannot be parsed, has no such key, or the value is invalid.
 pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioError> {
     let entry = find(text)?;
     let defaults: Table = toml::from_str(entry.file)?;
@@ -24,15 +24,13 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             let message = format!("{name} has no setting {key:?}; there are {keys}, and seed");
             return Err(ScenarioError::Setting(message));
         };
-        let value = value_like(Some(like), value).map_err(|error| {
-            ScenarioError::Setting(format!("{key} cannot be {value:?}: {error}"))
-        })?;
+        let value = value_like(Some(like), value)
+            .map_err(|error| ScenarioError::Setting(format!("invalid {key} {value:?}: {error}")))?;
         changed.insert(key.to_owned(), value);
         set_instead_of_sweeping(&mut changed, key, entry.file)?;
     }
     let text = changed.to_string();
-    // A value of a wrong kind is told by its name: nobody wrote the file that it would be a line
-    // of.
+    // The error contains the key instead of a line, because the user did not write this file.
     if let Err(ScenarioError::Syntax(whole)) = check(&text) {
         for &(key, value) in changes {
             let alone = [("scenario", &Value::from(entry.name)), (key, &changed[key])];
@@ -43,7 +41,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             if let Err(ScenarioError::Syntax(why)) = check(&alone.to_string()) {
                 let why = why.trim_end().lines().last().unwrap_or(&whole);
                 return Err(ScenarioError::Setting(format!(
-                    "{key} cannot be {value:?}: {why}"
+                    "invalid {key} {value:?}: {why}"
                 )));
             }
         }
@@ -51,7 +49,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
     Ok(text)
 }
 
-/// A setting that is set is no longer swept.
+/// Replaces the values of a swept setting.
 fn set_instead_of_sweeping(
     file: &mut Table,
     key: &str,
@@ -66,7 +64,7 @@ fn set_instead_of_sweeping(
     Ok(())
 }
 
-/// `text` as a value of the kind that `like` is, or as TOML has it where it is no text.
+/// Parses `text` as a value of the same type as `like`; without a text there, as TOML.
 fn value_like(like: Option<&Value>, text: &str) -> Result<Value, String> {
     let is_written = text.starts_with(['[', '"', '\'']);
     match like {
@@ -78,8 +76,7 @@ fn value_like(like: Option<&Value>, text: &str) -> Result<Value, String> {
             let table: Table = toml::from_str(&format!("value = {text}"))
                 .map_err(|error| error.message().to_owned())?;
             let only = table.get("value").filter(|_| table.len() == 1);
-            only.cloned()
-                .ok_or_else(|| "it is no single value".to_owned())
+            only.cloned().ok_or_else(|| "not a single value".to_owned())
         }
     }
 }
@@ -98,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_of_the_kind_that_the_setting_is() {
+    fn value_has_the_type_of_the_setting() {
         assert_eq!(changed("ring", "128"), Value::Integer(128));
         assert_eq!(changed("cadence", "50us"), Value::String("50us".into()));
         assert_eq!(changed("cadence", "\"50us\""), Value::String("50us".into()));
@@ -109,21 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused_with_what_there_is() {
-        for (key, value, says) in [
+    fn unknown_setting_error_lists_the_settings() {
+        for (key, value, message) in [
             ("rnig", "64", "no setting \"rnig\"; there are"),
             ("scenario", "x", "no setting \"scenario\""),
-            ("ring", "many", "ring cannot be \"many\""),
-            ("ring", "1\nrates = []", "ring cannot be"),
+            ("ring", "many", "invalid ring \"many\""),
+            ("ring", "1\nrates = []", "invalid ring"),
             (
                 "ring",
                 "-1",
-                "ring cannot be \"-1\": invalid value: integer `-1`, expected u32",
+                "invalid ring \"-1\": invalid value: integer `-1`, expected u32",
             ),
-            ("cadence", "soon", "cadence cannot be \"soon\": "),
+            ("cadence", "soon", "invalid cadence \"soon\": "),
         ] {
             let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
-            assert!(error.contains(says), "{key}: {error}");
+            assert!(error.contains(message), "{key}: {error}");
         }
     }
 }

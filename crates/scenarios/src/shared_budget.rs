@@ -1,71 +1,72 @@
-//! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
+//! Several queues on one link, each with a limit that it learned alone, and a budget over all of
+//! them.
 
-mod least;
+mod smallest;
 
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
-use least::Least;
+use smallest::SmallestBudget;
 use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudget, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::single_queue_bench::SingleQueueConfig;
 
-/// More queues than a NIC has for as many cores.
+/// Maximum number of queues: more than a NIC has for the same number of cores.
 const MAX_QUEUES: u32 = 256;
 
-/// More than a second of the fastest link is no budget, and no limit counts it.
+/// Maximum budget: more than a second of the fastest link, and the maximum of a limit.
 const MAX_BUDGET: Size = Size(1 << 30);
 
-/// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
+/// Bytes in flight in all queues without a budget, as measured for eight queues at 1 Gbit/s.
 const KNOWN_BYTES: f64 = 206_000.0;
-/// How long that lasts, in s: a limit is not cut before its hold time has passed.
+/// Duration of that state, in s: a limit does not decrease before its hold time has passed.
 const KNOWN_S: f64 = 1.0;
 
 settings! {
     SharedBudgetSettings, "shared-budget" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Queues of the one device.
-        queues: u32 => allowed::within(1..=MAX_QUEUES),
+        queues: u32 => validation::within(1..=MAX_QUEUES),
         /// Size of each packet.
-        size: Size => allowed::size,
-        /// From interrupt to interrupt of each queue.
-        cadence: Time where allowed::up_to(*alone),
+        size: Size => validation::size,
+        /// Interrupt interval of each queue.
+        cadence: Time where validation::up_to(*alone),
         /// Descriptors of each queue's ring.
-        ring: u32 => allowed::ring,
-        /// How long each queue has the link to itself first.
-        alone: Time => allowed::duration,
-        /// How long none sends then. More than a hold time ends the windows in which the queues saw
-        /// no slack, as with queues that were busy at different times.
-        pause: Time => allowed::duration,
-        /// How long all send together in the end.
-        together: Time => allowed::duration,
+        ring: u32 => validation::ring,
+        /// Time for which each queue sends alone first.
+        alone: Time => validation::duration,
+        /// Pause after these phases. If it exceeds the hold time, the windows without slack end, as
+        /// with queues that were busy at different times.
+        pause: Time => validation::duration,
+        /// Time for which all queues send together at the end.
+        together: Time => validation::duration,
         /// The fixed budget.
-        budget: Size => allowed::within(Size(1)..=MAX_BUDGET),
-        /// How often the dynamic budget is told what all queues completed.
-        interval: Time where allowed::up_to(*together),
+        budget: Size => validation::within(Size(1)..=MAX_BUDGET),
+        /// Interval between completion batches of the dynamic budget.
+        interval: Time where validation::up_to(*together),
     }
 }
 
-/// What is run.
+/// A case of the scenario.
 pub enum SharedBudgetCase {
-    /// The search for the least fixed budget that is enough.
-    LeastFixed,
-    /// A budget, by name.
+    /// The search for the smallest sufficient fixed budget.
+    SmallestFixed,
+    /// A budget with its name.
     Budget(&'static str, SharedBudget),
 }
 
-/// What came of it.
+/// The outcome of a case.
 pub enum SharedBudgetOutcome {
-    /// What was searched.
-    LeastFixed(Least),
-    /// What was seen.
+    /// Result of the search.
+    SmallestFixed(SmallestBudget),
+    /// Results of the run.
     Budget(MultiQueueReport),
 }
 
-/// A budget of so many bytes.
+/// Returns a budget of this many bytes.
 fn fixed(bytes: u32) -> SharedBudget {
     SharedBudget::Rule {
         limit: AnyLimit::bytes(bytes),
@@ -92,7 +93,7 @@ impl SharedBudgetSettings {
         }
     }
 
-    /// What one queue needs that has the link to itself, in bytes.
+    /// Returns the required in-flight of a queue that has the link alone, in bytes.
     fn law_bytes(&self) -> f64 {
         law_bytes(&self.bench(0), self.cadence.0)
     }
@@ -106,23 +107,23 @@ impl SharedBudgetSettings {
         seen.byte_ns as f64 / self.together.0 as f64
     }
 
-    /// In steps of a quarter of a packet.
-    fn least_fixed(&self, device: &MultiQueueConfig) -> Result<Least, ScenarioError> {
+    /// Searches in steps of a quarter of a packet.
+    fn smallest_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
-        // The sum of what all queues need alone is enough, if anything is.
-        let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
-        Least::find(step_bytes, most_bytes as u32, |bytes| {
+        // If any budget is sufficient, the sum of all queues' own requirements is.
+        let max_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        SmallestBudget::find(step_bytes, max_bytes as u32, |bytes| {
             let seen = observe(device, fixed(bytes))?;
             Ok((self.utilisation(&seen), self.mean_bytes(&seen)))
         })
     }
 
-    fn row(&self, budget: &str, seen: &MultiQueueReport, least: &Least) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport, smallest: &SmallestBudget) -> Value {
         let got = &seen.time_bytes;
-        let (fewest, most) = (got.iter().min(), got.iter().max());
+        let (fewest, max) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
         let mean_bytes = self.mean_bytes(seen);
-        let of_least = least.bytes.map(|_| mean_bytes / least.mean_bytes);
+        let of_least = smallest.bytes.map(|_| mean_bytes / smallest.mean_bytes);
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
@@ -132,8 +133,8 @@ impl SharedBudgetSettings {
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
-            "least_of_most_served": share(fewest) / share(most).max(1.0),
-            "least_fixed_bytes": least.bytes,
+            "least_of_most_served": share(fewest) / share(max).max(1.0),
+            "least_fixed_bytes": smallest.bytes,
             "mean_of_least_fixed": of_least,
         })
     }
@@ -143,14 +144,14 @@ fn own_limits_bytes(seen: &MultiQueueReport) -> u64 {
     seen.limits_bytes.iter().copied().map(u64::from).sum()
 }
 
-/// Until when nine tenths of what the own limits admit was in flight, in ns.
+/// Returns the time until which nine tenths of the own limits were in flight, in ns.
 fn full_until_ns(seen: &MultiQueueReport) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
-    let last = seen.course.iter().rfind(full);
+    let last = seen.samples.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
 }
 
-/// What is known of the device without a budget.
+/// Compares a run without a budget with the known results.
 fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
     let figure = |what: &str, published, value, unit| {
         let id = format!("eight queues without a budget, {what}");
@@ -165,7 +166,7 @@ fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
 }
 
 fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
-    let in_flight = seen.course.iter();
+    let in_flight = seen.samples.iter();
     let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
     let mut found = vec![Series::bytes(row, "in flight", in_flight)];
     if !seen.budget.is_empty() {
@@ -177,7 +178,8 @@ fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
 }
 
 impl Scenario for SharedBudgetSettings {
-    const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
+    const ABOUT: &'static str =
+        "queues with limits learned alone share one link, with and without a budget";
     const HAS_FIGURES: bool = true;
 
     type Case = SharedBudgetCase;
@@ -189,7 +191,7 @@ impl Scenario for SharedBudgetSettings {
             interval_ns: self.interval.0,
         };
         Ok(vec![
-            SharedBudgetCase::LeastFixed,
+            SharedBudgetCase::SmallestFixed,
             SharedBudgetCase::Budget("none", SharedBudget::None),
             SharedBudgetCase::Budget("fixed", fixed(self.budget.0 as u32)),
             SharedBudgetCase::Budget("dql", rule(AnyLimit::dql())),
@@ -199,7 +201,7 @@ impl Scenario for SharedBudgetSettings {
 
     fn name(&self, case: &SharedBudgetCase) -> String {
         match case {
-            SharedBudgetCase::LeastFixed => "least fixed budget".to_owned(),
+            SharedBudgetCase::SmallestFixed => "least fixed budget".to_owned(),
             SharedBudgetCase::Budget(name, _) => (*name).to_owned(),
         }
     }
@@ -211,9 +213,9 @@ impl Scenario for SharedBudgetSettings {
     ) -> Result<SharedBudgetOutcome, ScenarioError> {
         let device = self.device(seed);
         match case {
-            SharedBudgetCase::LeastFixed => {
-                Ok(SharedBudgetOutcome::LeastFixed(self.least_fixed(&device)?))
-            }
+            SharedBudgetCase::SmallestFixed => Ok(SharedBudgetOutcome::SmallestFixed(
+                self.smallest_fixed(&device)?,
+            )),
             SharedBudgetCase::Budget(_, budget) => Ok(SharedBudgetOutcome::Budget(observe(
                 &device,
                 budget.clone(),
@@ -221,17 +223,17 @@ impl Scenario for SharedBudgetSettings {
         }
     }
 
-    /// Without the least fixed budget there is nothing to compare the others with.
-    fn found(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Found {
-        let mut found = Found::default();
-        let Some((_, SharedBudgetOutcome::LeastFixed(least))) = ran.first() else {
+    /// The smallest fixed budget is the reference for the others.
+    fn results(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Results {
+        let mut found = Results::default();
+        let Some((_, SharedBudgetOutcome::SmallestFixed(smallest))) = ran.first() else {
             return found;
         };
         for (case, outcome) in ran {
             if let (SharedBudgetCase::Budget(name, budget), SharedBudgetOutcome::Budget(seen)) =
                 (case, outcome)
             {
-                found.rows.push(self.row(name, seen, least));
+                found.rows.push(self.row(name, seen, smallest));
                 found.series.extend(series(name, seen));
                 if *budget == SharedBudget::None {
                     found.figures.extend(figures(seen));

@@ -7,7 +7,7 @@ use taut_sim::world::WireFrame;
 
 type Trace<'a> = Box<dyn FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a>;
 
-/// Runs a row, and hears of each frame on its wire.
+/// Runs a row, with a callback for each frame on its wire.
 type Look<'a> = Box<dyn FnOnce(&mut dyn FnMut(&WireFrame)) -> Result<(), ScenarioError> + 'a>;
 
 /// The wire between two hosts.
@@ -25,7 +25,7 @@ pub struct TraceRow<'a> {
 }
 
 impl<'a> TraceRow<'a> {
-    /// A row, what holds its queue back, and how it is run.
+    /// Creates a row with its name, its limit, and the function that runs it.
     pub fn new(
         name: impl Into<String>,
         limit: impl Into<String>,
@@ -39,7 +39,7 @@ impl<'a> TraceRow<'a> {
         }
     }
 
-    /// With the wire between two hosts, which can be looked at.
+    /// Adds the wire between two hosts, for captures.
     pub fn with_wire(
         mut self,
         rate_bits_per_s: u64,
@@ -52,7 +52,7 @@ impl<'a> TraceRow<'a> {
         self
     }
 
-    /// A row that is one bench.
+    /// Creates a row that runs a single bench.
     pub fn bench(name: impl Into<String>, bench: SingleQueueConfig, rule: Rule) -> Self {
         Self::new(
             name,

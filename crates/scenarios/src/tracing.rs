@@ -1,4 +1,4 @@
-//! Which rows of a scenario can be traced, and tracing them.
+//! Selection and tracing of a scenario's rows.
 
 use std::io::Write;
 
@@ -9,16 +9,16 @@ use taut_measure::trace::{Head, Recorder};
 use taut_report::document::Document;
 use taut_sim::pcap::Capture;
 
-/// What is written of a row.
+/// The recorded part of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tap {
-    /// What happens at its queue, as a trace.
+    /// The events of its queue, as a trace.
     Queue,
-    /// What crosses its wire, as pcapng.
+    /// The frames on its wire, as pcapng.
     Wire,
 }
 
-fn wanted<'a>(
+fn matching_rows<'a>(
     run: &'a dyn AnyRun,
     tap: Tap,
     part: &str,
@@ -45,7 +45,7 @@ fn wanted<'a>(
 /// # Errors
 /// If no row matches.
 pub fn check(run: &dyn AnyRun, tap: Tap, part: &str) -> Result<(), ScenarioError> {
-    wanted(run, tap, part).map(drop)
+    matching_rows(run, tap, part).map(drop)
 }
 
 /// Runs the rows of `run` with `part` in their names and writes what `tap` records to `out`, which
@@ -59,7 +59,7 @@ pub fn write(
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, ScenarioError> {
-    let rows = wanted(run, tap, part)?;
+    let rows = matching_rows(run, tap, part)?;
     let all = rows.len() as u64;
     let Document { scenario, seed, .. } = run.document();
     let mut writer = Writer::new(tap, (scenario, seed), out);
@@ -102,7 +102,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Says whether that failed, so that no other row need be run.
+    /// Returns `true` if writing failed, so that no further row need be run.
     fn add(&mut self, row: TraceRow<'_>) -> Result<bool, ScenarioError> {
         match self {
             Self::Queue(recorder) => {

@@ -1,11 +1,11 @@
-//! Two hosts on one link: the cards, the link and the TCP that the scenarios have in common.
+//! Two hosts on one link: the common cards, link and TCP settings of the scenarios.
 
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
 use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::tcp::{GsoSize, TcpConfig};
 use taut_sim::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
 
 use taut_path::units::{Rate, Time};
@@ -19,40 +19,40 @@ pub(crate) const MSS_BYTES: u32 = 1_448;
 /// Link time of a full frame, in bytes: preamble, check sequence and gap are 24.
 pub(crate) const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
 
-/// The least whole number of segments above which a super-packet would not fit in 64 KB.
-pub(crate) const SUPER_PACKET_BYTES: u32 = 45 * MSS_BYTES;
+/// Maximum whole segments of a GSO packet within 64 KB.
+pub(crate) const GSO_PACKET_BYTES: u32 = 45 * MSS_BYTES;
 
-/// What Linux tunes a socket's buffers up to: `tcp_wmem` and `tcp_rmem`.
+/// Maximum of Linux's autotuned socket buffers: `tcp_wmem` and `tcp_rmem`.
 pub(crate) const SEND_BUFFER_BYTES: u32 = 4 << 20;
 const RECEIVE_BUFFER_BYTES: u32 = 6 << 20;
 
-/// One way across a local network.
+/// One-way delay of a local network.
 pub(crate) const DELAY_NS: u64 = 10_000;
 
-/// Streams start evenly within this time.
+/// Streams start uniformly within this time.
 pub(crate) const START_NS: u64 = 100_000_000;
 
-/// Always has something to send, and writes 64 KB of it at a time.
+/// A saturating application that writes 64 KB at a time.
 pub(crate) const BULK: App = App::Bulk {
     write_bytes: 64 << 10,
     buffer_bytes: SEND_BUFFER_BYTES,
 };
 
-/// Two hosts, before they have queues.
+/// Settings of two hosts without queues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TwoHosts {
-    /// The card of each.
+    /// The card of each host.
     pub nic: NicConfig,
-    /// One way between them, in ns.
+    /// One-way delay between them, in ns.
     pub delay_ns: u64,
-    /// From when on transactions are recorded, in ns.
+    /// Start of the recording of transactions, in ns.
     pub record_from_ns: u64,
-    /// How super-packets go to the card.
+    /// Late segmentation of GSO packets.
     pub split: LateSegmentation,
 }
 
 impl TwoHosts {
-    /// A local network apart.
+    /// Creates hosts with the delay of a local network.
     pub const fn new(nic: NicConfig, record_from_ns: u64) -> Self {
         Self {
             nic,
@@ -62,8 +62,8 @@ impl TwoHosts {
         }
     }
 
-    /// Gives both hosts a queue: `limit` below what `discipline` makes, watched by what `probe`
-    /// makes.
+    /// Creates a world; both hosts have a queue with `limit` and with the results of `discipline`
+    /// and `probe`.
     pub fn world<P: Probe>(
         &self,
         limit: &AnyLimit,
@@ -81,7 +81,7 @@ impl TwoHosts {
     }
 }
 
-/// `pfifo_fast` for so many packets in each band.
+/// Returns a function that creates `pfifo_fast` with this many packets in each band.
 pub(crate) fn bands_of(packets: u32) -> impl Fn() -> Box<dyn Qdisc + Send> {
     move || Box::new(PfifoFast::new(packets, BandLimit::Each))
 }
@@ -98,7 +98,7 @@ pub(crate) const fn card(rate: Rate, slots: u32, cadence: Time, seed: u64) -> Ni
     }
 }
 
-/// Linux's rule, or no limit.
+/// Returns Linux's rule, or no limit.
 pub(crate) fn dql_or_off(limited: bool) -> AnyLimit {
     if limited {
         AnyLimit::dql()
@@ -107,11 +107,11 @@ pub(crate) fn dql_or_off(limited: bool) -> AnyLimit {
     }
 }
 
-/// A stream of low priority.
-pub(crate) fn stream(super_packet: SuperPacket) -> ConnectionConfig {
+/// Returns a stream of low priority.
+pub(crate) fn stream(gso_size: GsoSize) -> ConnectionConfig {
     ConnectionConfig {
         tcp: TcpConfig {
-            super_packet,
+            gso_size,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             ..TcpConfig::default()
         },
@@ -120,7 +120,7 @@ pub(crate) fn stream(super_packet: SuperPacket) -> ConnectionConfig {
     }
 }
 
-/// The same in the first band.
+/// Returns the same stream in the first band.
 pub(crate) const fn first_band(stream: ConnectionConfig) -> ConnectionConfig {
     ConnectionConfig {
         priority: FIRST_BAND_PRIORITY,
@@ -128,8 +128,7 @@ pub(crate) const fn first_band(stream: ConnectionConfig) -> ConnectionConfig {
     }
 }
 
-/// One end that asks with a message of so many bytes, and one that answers with as many; each takes
-/// `think_ns` for it.
+/// Returns a client and a server with messages of this size; each has a think time of `think_ns`.
 pub(crate) const fn request_response(bytes: u32, think_ns: u64) -> (App, App) {
     let client = App::Client {
         request_bytes: bytes,
@@ -144,13 +143,13 @@ pub(crate) const fn request_response(bytes: u32, think_ns: u64) -> (App, App) {
     (client, server)
 }
 
-/// What one of the hosts takes, if both and the way between them take `hosts`.
+/// Returns the think time of one host, if both hosts and the link between them take `hosts`.
 pub(crate) fn think_ns(hosts: Time) -> u64 {
     (hosts.0 / 2).saturating_sub(DELAY_NS)
 }
 
-/// Connects bulk streams that start evenly within [`START_NS`], and one request/response of a byte
-/// that starts after them.
+/// Connects bulk streams that start uniformly within [`START_NS`], and one request/response flow of
+/// a byte that starts after them.
 pub(crate) fn connect_bulk_and_requests<P: Probe>(
     world: &mut World<P>,
     streams: u32,
@@ -166,7 +165,7 @@ pub(crate) fn connect_bulk_and_requests<P: Probe>(
     world.connect(requests, client, server, START_NS);
 }
 
-/// What both hosts did so far.
+/// Totals of both hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     /// Packets that the disciplines dropped.
@@ -175,12 +174,12 @@ pub(crate) struct Done {
     pub marks: u64,
     /// Packets that the senders sent again.
     pub retransmits: u64,
-    /// Payload bytes that arrived at the server, those out of order included.
+    /// Payload bytes that arrived at the server, including those out of order.
     pub arrived_bytes: u64,
 }
 
 impl Done {
-    /// In a world of so many connections.
+    /// Returns the totals of a world with this number of connections.
     pub fn of<P: Probe>(world: &World<P>, connections: u32) -> Self {
         let both = |of: &dyn Fn(usize) -> u64| of(CLIENT) + of(SERVER);
         let sent_again = |host| {
@@ -195,7 +194,7 @@ impl Done {
         }
     }
 
-    /// What of it was not yet done before.
+    /// Returns the difference to an earlier state.
     pub const fn since(self, before: Self) -> Self {
         Self {
             drops: self.drops - before.drops,

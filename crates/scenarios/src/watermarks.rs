@@ -1,4 +1,4 @@
-//! E8: how often a card interrupts, and at which low watermark a full ring starts again.
+//! E8: interrupt moderation of a card, and the low watermark at which a full ring restarts.
 
 use serde_json::{Value, json};
 
@@ -12,50 +12,50 @@ use taut_sim::single_queue_bench::{
 settings! {
     WatermarksSettings, "watermarks" {
         /// Link rate.
-        rate: Rate => allowed::rate,
+        rate: Rate => validation::rate,
         /// Size of every packet.
-        size: Size => allowed::size,
+        size: Size => validation::size,
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
-        /// Finished packets for which the card interrupts, each a part of the map.
-        interrupt_packets: Vec<u32> where allowed::each(1..=100, allowed::within(1..=*ring)),
-        /// After the last interrupt, the card waits for so many no longer than this.
-        interrupt_timeout: Time where allowed::within(Time(1_000)..=*duration),
-        /// Sixteenths of the ring that are still filled when a full ring starts again.
-        watermark_sixteenths: Vec<u32> => allowed::each(1..=100, allowed::within(1..=15)),
-        /// Packets that wait above the ring, in quarters of the ring.
-        upstream_quarters: Vec<u32> => allowed::each(1..=100, allowed::within(1..=4_000)),
-        /// What an interrupt costs on the core; this and the next two are at least 1 ns: a packet
-        /// that costs nothing is made as soon as there is room, the sender never sleeps then, and
-        /// no wake-up counts.
-        interrupt_cost: Time where allowed::within(Time(1)..=*duration),
-        /// What a packet costs on the core.
-        packet_cost: Time where allowed::within(Time(1)..=*duration),
-        /// What it costs to wake the sender.
-        wakeup_cost: Time where allowed::within(Time(1)..=*duration),
-        /// From packet to packet of the light load.
-        light_gap: Time where allowed::within(Time(1_000)..=*duration),
-        /// What is measured.
-        duration: Time => allowed::duration,
+        ring: u32 => validation::ring,
+        /// Finished packets that trigger an interrupt; each is a part of the map.
+        interrupt_packets: Vec<u32> where validation::each(1..=100, validation::within(1..=*ring)),
+        /// Maximum time between interrupts while packets are finished.
+        interrupt_timeout: Time where validation::within(Time(1_000)..=*duration),
+        /// Low watermarks: the fill level at which a full ring restarts, in sixteenths of the ring.
+        watermark_sixteenths: Vec<u32> => validation::each(1..=100, validation::within(1..=15)),
+        /// Backlog above the ring, in quarters of the ring.
+        upstream_quarters: Vec<u32> => validation::each(1..=100, validation::within(1..=4_000)),
+        /// Cost of an interrupt on the core. This and the next two are at least 1 ns: a packet
+        /// without cost is created as soon as there is room, so the sender never sleeps and no
+        /// wake-up counts.
+        interrupt_cost: Time where validation::within(Time(1)..=*duration),
+        /// Cost of a packet on the core.
+        packet_cost: Time where validation::within(Time(1)..=*duration),
+        /// Cost of waking the sender.
+        wakeup_cost: Time where validation::within(Time(1)..=*duration),
+        /// Packet interval of the light load.
+        light_gap: Time where validation::within(Time(1_000)..=*duration),
+        /// Measured time.
+        duration: Time => validation::duration,
     }
 }
 
-/// The card whose interrupts are counted where they cost nothing interrupts for so many packets.
+/// Interrupt threshold of the card whose interrupts are counted without costs.
 const ASKED_FOR_PACKETS: u32 = 10;
 
-/// What is not measured at the start: a few times a full ring and its buffers.
+/// Warm-up: a few times a full ring and its buffers.
 const WARM_UP_NS: u64 = 20_000_000;
 
-/// What is sent.
+/// The workload.
 #[derive(Clone, Copy, PartialEq)]
 enum MapLoad {
     Saturated,
     Light,
-    /// Saturated, on a core on which nothing costs anything.
+    /// Saturated, without costs on the core.
     Free,
 }
 
-/// One point of the map.
+/// A point of the map.
 #[derive(Clone, Copy)]
 pub struct MapPoint {
     load: MapLoad,
@@ -64,7 +64,7 @@ pub struct MapPoint {
     upstream_quarters: u32,
 }
 
-/// What it showed.
+/// The outcome of a point.
 pub struct WatermarksOutcome {
     row: Value,
     packets: f64,
@@ -148,10 +148,10 @@ impl WatermarksSettings {
         })
     }
 
-    /// The lowest watermark whose mean rate over all of the map is the best, or less by a
-    /// thousandth at most, as a share of the ring. With the default costs every watermark from the
-    /// middle up reaches the same rate, so the preference for the lowest decides: a higher one
-    /// costs latency and wake-ups, not throughput.
+    /// Returns the lowest watermark whose mean rate over the map is within a thousandth of the
+    /// best, as a share of the ring. With the default costs, all watermarks from the middle up
+    /// reach the same rate, so the lowest of them is preferred: a higher one costs latency and
+    /// wake-ups, not throughput.
     fn best_watermark(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> f64 {
         let mean = |&sixteenths: &u32| {
             let of_map = ran
@@ -202,8 +202,8 @@ impl Scenario for WatermarksSettings {
         })
     }
 
-    fn found(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Found {
-        let mut found = Found::default();
+    fn results(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Results {
+        let mut found = Results::default();
         for (point, seen) in ran {
             if point.load != MapLoad::Free {
                 found.rows.push(seen.row.clone());

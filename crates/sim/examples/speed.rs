@@ -1,8 +1,9 @@
 //! The speed benchmark: S1 with and without the limit, then with 10, 100, 1,000 and 10,000 flows.
 //!
-//! `cargo run --release -p taut-sim --example speed [-- FLOWS [off]]`: the traffic of the network
-//! and the speed of its simulation. Give FLOWS to run one case. `scripts/cost.sh` counts the
-//! instructions of the first case with valgrind's callgrind: the same in every run of one compiler.
+//! `cargo run --release -p taut-sim --example speed [-- FLOWS [off]]` prints the traffic of the
+//! network and the speed of its simulation. FLOWS selects a single case. `scripts/cost.sh` counts
+//! the instructions of the first case with valgrind's callgrind, which are the same in every run of
+//! one compiler.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_sim::s1;
 
-/// Flows, and whether there is a limit.
+/// Number of flows, and whether there is a limit.
 const CASES: [(u32, bool); 5] = [
     (100, true),
     (100, false),
@@ -97,7 +98,7 @@ fn or_dash(figure: Option<u64>) -> String {
     figure.map_or_else(|| "-".to_owned(), |figure| figure.to_string())
 }
 
-/// The most memory that this process has had, in MB, so far: of the largest case yet.
+/// Returns the peak memory of this process so far, in MB.
 fn peak_mb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status
@@ -107,11 +108,11 @@ fn peak_mb() -> Option<u64> {
     Some(kilobytes / 1000)
 }
 
-/// Processor time of this process outside of the kernel, in ms; known to 10 ms.
+/// Returns the processor time of this process in user mode, in ms, with a resolution of 10 ms.
 fn user_ms() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is a name that may contain anything but ends with the last parenthesis; the
-    // 14th counts hundredths of a second, whatever the kernel's own clock.
+    // The second field is a name that ends with the last parenthesis. The 14th field is in
+    // hundredths of a second, independent of the kernel's clock.
     let ticks = stat.rsplit_once(')')?.1.split_whitespace().nth(11)?;
     Some(ticks.parse::<u64>().ok()? * 10)
 }

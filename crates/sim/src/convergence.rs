@@ -1,25 +1,26 @@
-//! How long a limit takes to follow what changes: the one definition behind every figure of that.
+//! Convergence time of a limit after a change of the workload. All published convergence times use
+//! this definition.
 //!
-//! A limit has **settled** when it is first within 1.25 times of where it ends up, and that is its
-//! median over the second half of the time until the next change. A limit that began within 1.25
-//! times of it has nothing to settle.
+//! A limit has **converged** when it is first within a factor of 1.25 of its final value. The final
+//! value is its median over the second half of the time until the next change. A limit that starts
+//! within that factor has no convergence time.
 
-/// Within this factor of where it ends up, a limit has settled.
+/// A limit within this factor of its final value has converged.
 const NEAR: f64 = 1.25;
 
-/// How long a limit took to follow what changed, in ns; nothing where it began near its end.
+/// Convergence times after a change, in ns; `None` if the limit started near its final value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConvergenceTimes {
-    /// The longest way up.
+    /// The longest increase.
     pub up_ns: Option<u64>,
-    /// The longest way down.
+    /// The longest decrease.
     pub down_ns: Option<u64>,
 }
 
-/// How long the limit of `course`, (ns, bytes) for each change of it, took to settle after each of
-/// `changes_ns` and after time 0.
+/// Returns how long the limit of `series`, given as (ns, bytes) for each change, took to converge
+/// after time 0 and after each of `changes_ns`.
 pub fn convergence_times(
-    course: &[(u64, u32)],
+    series: &[(u64, u32)],
     changes_ns: &[u64],
     end_ns: u64,
 ) -> ConvergenceTimes {
@@ -34,22 +35,22 @@ pub fn convergence_times(
     let mut found = ConvergenceTimes::default();
     for (at, &start_ns) in starts.iter().enumerate() {
         let until_ns = starts.get(at + 1).copied().unwrap_or(end_ns);
-        let once = convergence_once(course, start_ns, until_ns);
+        let once = convergence_once(series, start_ns, until_ns);
         found.up_ns = found.up_ns.max(once.up_ns);
         found.down_ns = found.down_ns.max(once.down_ns);
     }
     found
 }
 
-/// How long it took to settle after a change at `start_ns`, with nothing that changes before
-/// `until_ns`: one way, or none.
-pub fn convergence_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> ConvergenceTimes {
+/// Returns the convergence time after a change at `start_ns`, with no further change before
+/// `until_ns`. At most one direction is set.
+pub fn convergence_once(series: &[(u64, u32)], start_ns: u64, until_ns: u64) -> ConvergenceTimes {
     let middle_ns = start_ns + (until_ns - start_ns) / 2;
-    let steady = f64::from(median(course, middle_ns, until_ns));
-    let began = f64::from(limit_at(course, start_ns));
+    let steady = f64::from(median(series, middle_ns, until_ns));
+    let began = f64::from(limit_at(series, start_ns));
     let first = |is_near: &dyn Fn(f64) -> bool| {
-        let later = course.partition_point(|&(at_ns, _)| at_ns <= start_ns);
-        let near = course[later..].iter().find(|it| is_near(f64::from(it.1)));
+        let later = series.partition_point(|&(at_ns, _)| at_ns <= start_ns);
+        let near = series[later..].iter().find(|it| is_near(f64::from(it.1)));
         near.map_or(until_ns, |it| it.0) - start_ns
     };
     let mut found = ConvergenceTimes::default();
@@ -61,18 +62,18 @@ pub fn convergence_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> 
     found
 }
 
-/// The limit of `course` that held at `at_ns`; 0 before the first.
-pub fn limit_at(course: &[(u64, u32)], at_ns: u64) -> u32 {
-    let after = course.partition_point(|&(change_ns, _)| change_ns <= at_ns);
-    course[..after].last().map_or(0, |it| it.1)
+/// Returns the limit of `series` at `at_ns`; 0 before its first entry.
+pub fn limit_at(series: &[(u64, u32)], at_ns: u64) -> u32 {
+    let after = series.partition_point(|&(change_ns, _)| change_ns <= at_ns);
+    series[..after].last().map_or(0, |it| it.1)
 }
 
-/// The limit that was not exceeded for half of the time.
-pub(crate) fn median(course: &[(u64, u32)], from_ns: u64, until_ns: u64) -> u32 {
+/// Returns the time-weighted median of the limit from `from_ns` to `until_ns`.
+pub(crate) fn median(series: &[(u64, u32)], from_ns: u64, until_ns: u64) -> u32 {
     let mut held: Vec<(u32, u64)> = Vec::new();
-    let (mut since_ns, mut limit) = (from_ns, limit_at(course, from_ns));
-    let first = course.partition_point(|&(at_ns, _)| at_ns <= from_ns);
-    for &(at_ns, next) in course[first..].iter().take_while(|it| it.0 < until_ns) {
+    let (mut since_ns, mut limit) = (from_ns, limit_at(series, from_ns));
+    let first = series.partition_point(|&(at_ns, _)| at_ns <= from_ns);
+    for &(at_ns, next) in series[first..].iter().take_while(|it| it.0 < until_ns) {
         held.push((limit, at_ns - since_ns));
         (since_ns, limit) = (at_ns, next);
     }
@@ -93,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_is_timed_from_its_change() {
-        // Up from 0 in 30 to 1,000, at 100 down to 100 in 50, at 200 up in 7.
-        let course = [(0, 0), (10, 500), (30, 1_000), (150, 100), (207, 1_000)];
-        let found = convergence_times(&course, &[100, 200], 300);
+    fn each_direction_is_timed_from_its_change() {
+        // Rises to 1,000 in 30 ns, drops to 100 in 50 ns after 100, and rises in 7 ns after 200.
+        let series = [(0, 0), (10, 500), (30, 1_000), (150, 100), (207, 1_000)];
+        let found = convergence_times(&series, &[100, 200], 300);
         let expected = ConvergenceTimes {
             up_ns: Some(30),
             down_ns: Some(50),
@@ -108,10 +109,10 @@ mod tests {
 
     #[test]
     fn the_median_is_weighted_by_time() {
-        let course = [(0, 7), (10, 1), (11, 9), (12, 3)];
-        assert_eq!(median(&course, 0, 20), 7);
-        assert_eq!(median(&course, 9, 20), 3);
-        assert_eq!(median(&course, 12, 20), 3);
-        assert_eq!(median(&course, 9, 12), 7);
+        let series = [(0, 7), (10, 1), (11, 9), (12, 3)];
+        assert_eq!(median(&series, 0, 20), 7);
+        assert_eq!(median(&series, 9, 20), 3);
+        assert_eq!(median(&series, 12, 20), 3);
+        assert_eq!(median(&series, 9, 12), 7);
     }
 }

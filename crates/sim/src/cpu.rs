@@ -1,15 +1,16 @@
-//! One core in virtual time.
+//! One CPU core in virtual time.
 
-/// One core: what it is asked to do, it does in the order of asking.
+/// A core that processes its work in the order of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Core {
     busy_until_ns: u64,
-    /// How long it worked, or will have when it is done with what it was asked.
+    /// Total work in ns, including work that is queued.
     pub(crate) busy_ns: u64,
 }
 
 impl Core {
-    /// Works for `cost_ns`, from `now_ns` or when it is done with the rest; says when it is done.
+    /// Adds work of `cost_ns`, which starts at `now_ns` or after the queued work. Returns its end,
+    /// in ns.
     pub(crate) fn work(&mut self, now_ns: u64, cost_ns: u64) -> u64 {
         self.busy_ns = self.busy_ns.saturating_add(cost_ns);
         self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(cost_ns);

@@ -1,4 +1,4 @@
-//! Why a testbed cannot be, or could not go on.
+//! Errors of a testbed: invalid settings and faults during a run.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use taut_path::queue::QueueConfigError;
 use crate::nic::NicConfigError;
 use crate::queue::QueueFault;
 
-/// Why a testbed cannot be, or could not go on.
+/// Why a testbed cannot be built or had to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestbedError {
-    /// A NIC cannot be made of its settings.
+    /// The settings of a NIC are invalid.
     Nic(NicConfigError),
-    /// A queue or its limit cannot.
+    /// The settings of a queue or of its limit are invalid.
     Queue(QueueConfigError),
-    /// It lacks what every run needs; says what.
+    /// A required part is missing; contains its description.
     Missing(&'static str),
-    /// A setting is not what it may be.
+    /// A setting is out of its range.
     Setting {
-        /// Which.
+        /// The setting.
         what: &'static str,
-        /// What is allowed.
+        /// The allowed values.
         allowed: &'static str,
     },
-    /// More is in flight than can be counted.
+    /// More is in flight than a limit can count.
     Count(CountError),
-    /// A queue went wrong.
+    /// A queue became faulty.
     Fault(QueueFault),
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for TestbedError {
             Self::Queue(error) => error.fmt(f),
             Self::Missing(what) => write!(f, "{what}; at least one is needed"),
             Self::Setting { what, allowed } => {
-                write!(f, "{what} cannot be so; allowed: {allowed}")
+                write!(f, "invalid {what}; allowed: {allowed}")
             }
             Self::Count(error) => error.fmt(f),
             Self::Fault(fault) => fault.fmt(f),
@@ -47,7 +47,7 @@ impl fmt::Display for TestbedError {
 
 impl std::error::Error for TestbedError {}
 
-/// Refuses a setting, unless it `holds`.
+/// Returns an error for the setting `what` unless `holds`.
 pub(crate) fn demand(
     holds: bool,
     what: &'static str,
@@ -59,8 +59,8 @@ pub(crate) fn demand(
     }
 }
 
-/// Refuses objects that no limit can count: they are dropped, and who always has another would send
-/// for ever.
+/// Rejects objects that no limit can count. A queue drops them, so a saturating sender would never
+/// stop.
 pub(crate) fn demand_countable(
     mut bytes: impl Iterator<Item = u32>,
     what: &'static str,
@@ -69,7 +69,7 @@ pub(crate) fn demand_countable(
     demand(bytes.all(|it| it <= MAX_OBJECT), what, ALLOWED)
 }
 
-/// Refuses times that go back.
+/// Rejects times that are not ascending.
 pub(crate) fn demand_order(
     times_ns: impl Iterator<Item = u64>,
     what: &'static str,

@@ -1,14 +1,14 @@
-//! Deterministic models around the transmit path: the same NIC stands in the simulator, in virtual
-//! time, and in the live lab, in real time.
+//! Deterministic models around the transmit path. The simulator runs the emulated NIC in virtual
+//! time, the live lab in real time.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod bisection;
 pub mod completion_trace;
 pub mod consumer;
 pub mod convergence;
 mod cpu;
 pub mod error;
-pub mod least;
 pub mod multi_queue_bench;
 pub mod nic;
 pub mod pause_bench;
@@ -32,7 +32,7 @@ pub mod world;
 /// Headers of a TCP segment: 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub const HEADER_BYTES: u16 = 66;
 
-/// The time of what is not planned, in ns.
+/// Time of an event that is not scheduled, in ns.
 pub(crate) const NEVER_NS: u64 = u64::MAX;
 
 /// The examples of the README are run with the tests.

@@ -1,4 +1,4 @@
-//! What every simulated queue has in common: its settings, and the report when it goes wrong.
+//! Settings and faults that all simulated queues share.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -7,70 +7,71 @@ use std::task::Waker;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, LateSegmentation, QueueConfig, Stop};
 
-/// Packets that a first-in first-out holds at most, whatever it is asked for: who fills it further
-/// does so for ever.
-pub(crate) const MOST_BACKLOG_PACKETS: u32 = 1_000_000;
+/// Maximum backlog of a FIFO, in packets. It bounds a loop that fills the queue until it is full.
+pub(crate) const MAX_BACKLOG_PACKETS: u32 = 1_000_000;
 
-/// The settings of a queue whose low watermark is `restart_slots`; half of the ring if `None`.
+/// Returns the settings of a queue with the low watermark `restart_slots`; half of the ring if
+/// `None`.
 pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueConfig {
     QueueConfig {
         restart_slots,
         waker,
-        // A simulated device stands still only where it is told to, and a look at it between two
-        // interrupts would reap what no interrupt has told of.
+        // A simulated device stalls only where an experiment stops it. A poll between two
+        // interrupts would reap completions that no interrupt has reported.
         stall_threshold_ns: 0,
-        // Figures of whole super-packets are published; who wants pieces says so.
+        // Published results are for whole GSO packets; late segmentation is set explicitly.
         late_segmentation: LateSegmentation::Off,
         ..QueueConfig::default()
     }
 }
 
-/// A queue went wrong, so that nothing after it would mean anything. A bug, of the device or of the
+/// A fault of a queue, after which its results are meaningless. It is a bug in the device or the
 /// discipline: no setting leads here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueFault {
-    /// Which queue of the simulation, from 0.
+    /// Index of the queue in the simulation, from 0.
     pub queue: usize,
-    /// When, in ns of virtual time.
+    /// Time of the fault, in ns of virtual time.
     pub at_ns: u64,
-    /// What.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What a queue can do wrong.
+/// A fault of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Its device handed back packets that it had never sent.
-    Stray {
-        /// How many in one round.
+    /// The device completed packets that were never submitted.
+    UnknownCompletions {
+        /// Their number in one completion batch.
         packets: u32,
     },
-    /// Its discipline wants to be asked again at a time, which no simulated host does.
+    /// The discipline has no packet ready before a given time, and simulated hosts have no timer
+    /// for that.
     NotReady {
-        /// When, in ns.
+        /// That time, in ns.
         ready_ns: u64,
     },
 }
 
 impl QueueFault {
-    /// A round of completions of queue `queue`, or what went wrong in it.
-    pub(crate) fn of_round(
-        round: Result<Completed, CompleteError<Infallible>>,
+    /// Returns the result of a completion batch of queue `queue`, or its fault.
+    pub(crate) fn of_batch(
+        batch: Result<Completed, CompleteError<Infallible>>,
         queue: usize,
         at_ns: u64,
     ) -> Result<Completed, Self> {
-        round.map_err(|error| match error {
+        batch.map_err(|error| match error {
             CompleteError::Driver(never) => match never {},
             CompleteError::UnknownCompletions { packets } => Self {
                 queue,
                 at_ns,
-                fault: Fault::Stray { packets },
+                fault: Fault::UnknownCompletions { packets },
             },
         })
     }
 
-    /// Whether a run of queue `queue` sent all that waited; if not, a round of completions will say
-    /// when to run it again.
+    /// Returns `true` if a run of queue `queue` sent the whole backlog. Otherwise, a completion
+    /// batch reports when to run it again.
     pub(crate) fn of_run(stop: Stop<Infallible>, queue: usize, at_ns: u64) -> Result<bool, Self> {
         match stop {
             Stop::NotReady(ready_ns) => Err(Self {
@@ -87,7 +88,7 @@ impl fmt::Display for QueueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "queue {} at {} ns: ", self.queue, self.at_ns)?;
         match self.fault {
-            Fault::Stray { packets } => {
+            Fault::UnknownCompletions { packets } => {
                 let error = CompleteError::<Infallible>::UnknownCompletions { packets };
                 error.fmt(f)
             }
@@ -107,30 +108,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_says_which_queue_when_and_what() {
-        let round = Err(CompleteError::UnknownCompletions { packets: 2 });
-        let fault = QueueFault::of_round(round, 3, 17).unwrap_err();
-        let told = fault.to_string();
-        assert!(told.starts_with("queue 3 at 17 ns: packets handed back by the driver"));
+    fn fault_message_has_queue_time_and_cause() {
+        let batch = Err(CompleteError::UnknownCompletions { packets: 2 });
+        let fault = QueueFault::of_batch(batch, 3, 17).unwrap_err();
+        let error = CompleteError::<Infallible>::UnknownCompletions { packets: 2 };
+        assert_eq!(fault.to_string(), format!("queue 3 at 17 ns: {error}"));
         let fault = QueueFault::of_run(Stop::NotReady(99), 0, 5).unwrap_err();
-        let told = fault.to_string();
-        assert!(told.starts_with("queue 0 at 5 ns: ") && told.contains("until 99 ns"));
+        let message = fault.to_string();
+        assert!(message.starts_with("queue 0 at 5 ns: ") && message.contains("until 99 ns"));
     }
 
     #[test]
-    fn a_discipline_holds_as_much_as_is_said_here() {
+    fn fifo_capacity_matches_max_backlog() {
         use taut_path::{Frame, Packet, Qdisc, qdisc::Fifo};
         let mut discipline = Fifo::new(u32::MAX);
         let mut sink = crate::sink::Sink::default();
-        for frame in 0..MOST_BACKLOG_PACKETS + 1 {
+        for frame in 0..MAX_BACKLOG_PACKETS + 1 {
             discipline.enqueue(Packet::new(Frame::new(frame), 1), 0, &mut sink);
         }
-        assert_eq!(discipline.backlog().packets, MOST_BACKLOG_PACKETS.into());
+        assert_eq!(discipline.backlog().packets, MAX_BACKLOG_PACKETS.into());
         discipline.drain(&mut |packet| drop(packet.into_frame()));
     }
 
     #[test]
-    fn every_other_stop_is_waited_for() {
+    fn other_stops_are_not_faults() {
         let stops = [Stop::Idle, Stop::Limit, Stop::RingFull];
         let idle = stops.map(|stop| QueueFault::of_run(stop, 0, 0));
         assert_eq!(idle, [Ok(true), Ok(false), Ok(false)]);

@@ -1,8 +1,8 @@
-//! A queue of things that come and go all the time, in one piece of memory.
+//! A ring buffer that reuses its memory.
 
 use std::mem::{forget, replace};
 
-/// Grows to what was ever in it, a power of two: an index is one operation away.
+/// A growing ring buffer. Its capacity is a power of two, so an index needs one operation.
 #[derive(Debug)]
 pub(crate) struct RingBuffer<T> {
     slots: Vec<T>,
@@ -10,12 +10,12 @@ pub(crate) struct RingBuffer<T> {
     len: usize,
 }
 
-/// What can be in a ring. A slot that holds nothing has what is vacant, which needs no drop and is
-/// written over without a look: an `Option` would be asked at each step what it is.
+/// An item of a ring buffer. An empty slot contains a vacant item, which needs no drop and is
+/// overwritten without a check. An `Option` would need a check for each access.
 pub(crate) trait Vacant: Sized {
     const VACANT: Self;
 
-    /// Takes it out of its slot.
+    /// Moves the item out of its slot.
     #[inline]
     fn take(&mut self) -> Self {
         replace(self, Self::VACANT)
@@ -25,7 +25,7 @@ pub(crate) trait Vacant: Sized {
 impl Vacant for u32 {
     const VACANT: Self = 0;
 
-    /// A copy does.
+    /// Copies the item.
     #[inline]
     fn take(&mut self) -> Self {
         *self
@@ -51,7 +51,7 @@ impl<T: Vacant> RingBuffer<T> {
         (self.head + index) & (self.slots.len() - 1)
     }
 
-    /// The one behind so many others.
+    /// Returns the item at `index` from the front.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         if index >= self.len {
@@ -60,7 +60,7 @@ impl<T: Vacant> RingBuffer<T> {
         self.slots.get(self.slot(index))
     }
 
-    /// The one behind so many others.
+    /// Returns the item at `index` from the front.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.len {
@@ -70,17 +70,17 @@ impl<T: Vacant> RingBuffer<T> {
         self.slots.get_mut(slot)
     }
 
-    /// The one behind so many others, which there must be.
+    /// Returns the item at `index` from the front, which must exist.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> &T {
-        debug_assert!(index < self.len, "there is one");
+        debug_assert!(index < self.len, "the item exists");
         &self.slots[self.slot(index)]
     }
 
-    /// The one behind so many others, which there must be.
+    /// Returns the item at `index` from the front, which must exist.
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, index: usize) -> &mut T {
-        debug_assert!(index < self.len, "there is one");
+        debug_assert!(index < self.len, "the item exists");
         let slot = self.slot(index);
         &mut self.slots[slot]
     }
@@ -102,11 +102,10 @@ impl<T: Vacant> RingBuffer<T> {
         Some(first)
     }
 
-    /// Gives the slot of the first free, from which everything was taken that needs a drop. There
-    /// must be one.
+    /// Releases the first slot, whose item must need no drop. The ring must not be empty.
     #[inline]
     pub(crate) fn drop_first(&mut self) {
-        debug_assert!(self.len > 0, "there is a first");
+        debug_assert!(self.len > 0, "the ring is not empty");
         self.head = self.slot(1);
         self.len -= 1;
     }
@@ -134,7 +133,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn it_is_a_queue() {
+    fn ring_buffer_matches_vec_deque() {
         let (mut ring, mut known) = (RingBuffer::new(), VecDeque::new());
         let mut next = 0_u32;
         for round in 0..300_usize {

@@ -1,29 +1,29 @@
-//! What is drawn at random, from a seed: the same on every machine.
+//! A seeded random number generator with the same output on every machine.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of random numbers.
+/// A random number generator.
 #[derive(Debug)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream of `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
+    /// Returns a uniform number in 0..n; the bias of the wide multiplication is below n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// One of `all`, of which there is at least one.
+    /// Returns a random element of `all`, which must not be empty.
     pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }

@@ -1,5 +1,6 @@
-//! S1, stated in full so that any simulator can run the same: 1 Gbit/s full duplex, 50 us each way,
-//! bulk flows one way and one request/response, 10 s, figures over [2, 10).
+//! The benchmark S1, defined completely so that any simulator can run it: 1 Gbit/s full duplex, 50
+//! us in each direction, bulk flows in one direction and one request/response flow. It lasts 10 s;
+//! the results cover [2, 10) s.
 
 use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
@@ -14,17 +15,17 @@ const END_NS: u64 = 10_000_000_000;
 const RECORD_FROM_NS: u64 = 2_000_000_000;
 /// A full segment of 1448 bytes is 1502 bytes on the wire, an acknowledgement 54.
 const HEADER_BYTES: u16 = 54;
-/// The first band, at both ends.
+/// Priority of the first band, at both ends.
 const FIRST_BAND_PRIORITY: u8 = 6;
 
-/// What S1 showed.
+/// The results of S1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct S1 {
-    /// Packets on the wire in the direction of the bulk flows, over all of the time.
+    /// Packets on the wire in the direction of the bulk flows, over the whole run.
     pub packets_there: u64,
-    /// And in the other.
+    /// Packets on the wire in the other direction, over the whole run.
     pub packets_back: u64,
-    /// Packets dropped, both ways.
+    /// Packets dropped in both directions.
     pub drops: u64,
     /// Transactions in the measured time.
     pub transactions: u64,
@@ -32,7 +33,7 @@ pub struct S1 {
     pub received_bytes: u64,
     /// The measured time, in ns.
     pub measured_ns: u64,
-    /// Mean of what is in the device queue of the bulk senders, in bytes.
+    /// Mean bytes in flight in the device queue of the bulk senders.
     pub in_flight_mean_bytes: u64,
     /// Events of the simulation.
     pub events: u64,
@@ -42,7 +43,7 @@ pub struct S1 {
 /// 10,000 are those of its scaling series) and `limit` at both hosts.
 ///
 /// # Errors
-/// If the limit's settings contradict each other, or a queue goes wrong.
+/// If the settings of the limit contradict each other, or a queue becomes faulty.
 pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, TestbedError> {
     let mut world = world(flows, limit)?;
     world.run_until(RECORD_FROM_NS)?;
@@ -60,7 +61,7 @@ pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, TestbedError> {
     })
 }
 
-/// Its two hosts.
+/// The two hosts of S1.
 type Hosts<L> = World<Meter<Since>, L, PfifoFast>;
 
 fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, TestbedError> {

@@ -1,8 +1,8 @@
-//! Where the packets of a testbed end.
+//! The packet sink of a testbed.
 
 use taut_path::{DropReason, Packet, PacketSink};
 
-/// Gives frames back to nobody, for they are numbers, and counts those that a device sent.
+/// Counts the packets that a device sent. Frames are only numbers, so nothing is released.
 #[derive(Default)]
 pub(crate) struct Sink {
     pub(crate) freed: u64,

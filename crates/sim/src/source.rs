@@ -1,55 +1,55 @@
-//! What senders have in common, on a bench and in a world.
+//! Sender behaviour that benches and worlds share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
-/// What a sender does that is told "no buffer space".
+/// Reaction of a sender to `ENOBUFS` ("no buffer space").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Sleeps at least so long, to the next tick of the clock.
+    /// Sleeps until the first tick after this time.
     Sleep {
-        /// What it asks for, in ns.
+        /// The requested sleep, in ns.
         sleep_ns: u64,
-        /// The clock's tick, in ns; 0 is a clock without ticks.
+        /// Tick of the clock, in ns; 0 is a clock without ticks.
         tick_ns: u64,
     },
-    /// Tries again after this, in ns, all of it on the core; at least 1.
+    /// Tries again after this time, in ns, during which it keeps the core busy; at least 1.
     Spin(u64),
-    /// Waits to be woken when there is room.
+    /// Waits until it is woken.
     Wait,
 }
 
-/// How a refused sender goes on.
+/// The next step of a blocked sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// It tries again at this time, in ns. The send failed.
+pub(crate) enum BlockedAction {
+    /// The send failed. The sender tries again at this time, in ns.
     SleepUntil(u64),
-    /// It tries again when it had the core for so long, in ns. The send failed.
+    /// The send failed. The sender tries again after it kept the core busy for this time, in ns.
     Spin(u64),
-    /// It asks to be woken. It asks first: what finds no room was never sent, so no send failed.
+    /// The sender requests a wake-up before it sends, so no send failed.
     Wait,
 }
 
 impl WhenFull {
-    /// What it does that is refused at `now_ns`.
-    pub(crate) fn refused(self, now_ns: u64) -> Refused {
+    /// Returns the reaction to a failed send at `now_ns`.
+    pub(crate) fn on_blocked(self, now_ns: u64) -> BlockedAction {
         match self {
             Self::Sleep { sleep_ns, tick_ns } => {
                 let at_ns = now_ns.saturating_add(sleep_ns.max(1));
-                Refused::SleepUntil(match tick_ns {
+                BlockedAction::SleepUntil(match tick_ns {
                     0 => at_ns,
-                    // Strictly later: a clock cannot know how far into its tick the sleep began.
+                    // Strictly later, because the sleep can begin anywhere in a tick.
                     tick_ns => (at_ns / tick_ns).saturating_add(1).saturating_mul(tick_ns),
                 })
             }
-            Self::Spin(retry_ns) => Refused::Spin(retry_ns.max(1)),
-            Self::Wait => Refused::Wait,
+            Self::Spin(retry_ns) => BlockedAction::Spin(retry_ns.max(1)),
+            Self::Wait => BlockedAction::Wait,
         }
     }
 }
 
-/// A waker that leaves a note.
+/// A waker that sets a flag.
 #[derive(Debug, Default)]
 pub(crate) struct Note(AtomicBool);
 

@@ -1,20 +1,18 @@
-//! What the packets of a queue stand for.
+//! Storage of the contents of a queue's packets.
 
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
 use crate::ring::RingBuffer;
 use crate::sys::fetch;
 
-/// So many things, of a line of the cache each, surely fit into a second-level cache beside the
-/// rest.
+/// This many items of one cache line each fit into a second-level cache with room to spare.
 const CACHED_THINGS: usize = 1_024;
 
-/// The things that a queue's packets carry, by frame. Grows to what the queue ever held.
+/// The contents of a queue's packets, indexed by frame. Never shrinks.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     things: Vec<T>,
-    /// The one that was given back first is taken first: a long queue then goes through memory in
-    /// order, which caches read ahead.
+    /// FIFO order: a long queue then accesses memory sequentially, which hardware prefetches.
     free: RingBuffer<u32>,
 }
 
@@ -26,7 +24,7 @@ impl<T: Copy> Store<T> {
         }
     }
 
-    /// Puts a thing down. Its packet has the frame.
+    /// Stores an item. Returns the frame of its packet.
     #[inline(always)]
     pub fn put(&mut self, thing: &T) -> Frame {
         let index = match self.free.pop() {
@@ -43,18 +41,18 @@ impl<T: Copy> Store<T> {
         Frame::new(index)
     }
 
-    /// What a packet carries.
+    /// Returns the item of a packet.
     #[inline(always)]
     pub fn of(&self, packet: &Packet) -> &T {
         &self.things[packet.frame().index() as usize]
     }
 
-    /// The same, to be changed.
+    /// Returns the item of a packet for modification.
     pub fn of_mut(&mut self, packet: &Packet) -> &mut T {
         &mut self.things[packet.frame().index() as usize]
     }
 
-    /// Fetches where the next thing is put down, if there is much.
+    /// Prefetches the next free item if the store exceeds the cache.
     #[inline]
     fn fetch_next_free(&self) {
         if self.things.len() > CACHED_THINGS
@@ -65,7 +63,7 @@ impl<T: Copy> Store<T> {
         }
     }
 
-    /// Fetches what the packet of a frame carries, if there is much.
+    /// Prefetches the item of a frame if the store exceeds the cache.
     #[inline]
     pub fn fetch(&self, frame: u32) {
         if self.things.len() > CACHED_THINGS
@@ -75,9 +73,9 @@ impl<T: Copy> Store<T> {
         }
     }
 
-    /// Takes back a packet that nobody wanted.
+    /// Releases the item of a packet.
     #[inline]
-    pub fn take_back(&mut self, packet: Packet) {
+    pub fn release(&mut self, packet: Packet) {
         self.free.push(packet.into_frame().index());
     }
 }
@@ -85,10 +83,10 @@ impl<T: Copy> Store<T> {
 impl<T: Copy> PacketSink for Store<T> {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        self.take_back(packet);
+        self.release(packet);
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.take_back(packet);
+        self.release(packet);
     }
 }

@@ -1,57 +1,57 @@
-//! The limit of a queue and what was in flight, over time.
+//! Time series of a queue's limit and bytes in flight.
 
 use taut_path::{Event, Packet, Probe};
 
-/// Steps of a course: finer than a plot is wide.
+/// Samples of a time series: finer than the width of a plot.
 const STEPS: u64 = 2_000;
 
-/// How long a step of a course over `span_ns` is, in ns.
+/// Returns the length of a sample in a time series of `span_ns`, in ns.
 fn step_ns(span_ns: u64) -> u64 {
     (span_ns / STEPS).max(1)
 }
 
-/// Keeps `value` in a list of changes, (ns, value), if it is another than the last.
+/// Appends `value` to a list of changes, (ns, value), if it differs from the last value.
 pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
     if changes.last().is_none_or(|&(_, last)| last != value) {
         changes.push((now_ns, value));
     }
 }
 
-/// The limit and what was in flight, over time.
+/// The limit and the bytes in flight over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeSeries {
     /// The limit at the start, and after each completion that changed it: (ns, bytes).
     pub limit_bytes: Vec<(u64, u32)>,
-    /// The most that was in flight above the limit when a packet went to the device, in bytes.
+    /// Largest excess of the bytes in flight over the limit at a submission, in bytes.
     pub overshoot_bytes: u64,
-    /// Length of a step, in ns.
+    /// Length of a sample, in ns.
     pub step_ns: u64,
-    /// What was in flight in each step, from time 0.
+    /// Bytes in flight of each sample, from time 0.
     pub in_flight: Vec<Sample>,
 }
 
-/// One step of a course.
+/// One sample of a time series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// The most in flight, in bytes.
+    /// Maximum bytes in flight.
     pub peak_bytes: u64,
     /// Bytes times the ns for which they were in flight.
     pub byte_ns: u128,
 }
 
-/// Writes down the course of a queue.
+/// Records the time series of a queue.
 #[derive(Debug)]
 pub struct TimeSeriesRecorder {
-    course: TimeSeries,
+    series: TimeSeries,
     in_flight_bytes: u64,
     since_ns: u64,
 }
 
 impl TimeSeriesRecorder {
-    /// For a queue that is watched from time 0 to `end_ns`.
+    /// Creates a recorder for the time from 0 to `end_ns`.
     pub fn new(end_ns: u64) -> Self {
         Self {
-            course: TimeSeries {
+            series: TimeSeries {
                 step_ns: step_ns(end_ns),
                 ..TimeSeries::default()
             },
@@ -60,11 +60,11 @@ impl TimeSeriesRecorder {
         }
     }
 
-    /// Counts the time until `now_ns` for what was in flight.
+    /// Adds the time until `now_ns` with the current bytes in flight.
     pub fn count_until(&mut self, now_ns: u64) {
         while self.since_ns < now_ns {
-            let in_step_ns = self.since_ns % self.course.step_ns;
-            let step_end_ns = (self.since_ns - in_step_ns).saturating_add(self.course.step_ns);
+            let in_step_ns = self.since_ns % self.series.step_ns;
+            let step_end_ns = (self.since_ns - in_step_ns).saturating_add(self.series.step_ns);
             let until_ns = now_ns.min(step_end_ns);
             let held_ns = u128::from(until_ns - self.since_ns);
             let (since_ns, in_flight_bytes) = (self.since_ns, self.in_flight_bytes);
@@ -75,21 +75,21 @@ impl TimeSeriesRecorder {
         }
     }
 
-    /// The course so far.
-    pub fn course(&self) -> &TimeSeries {
-        &self.course
+    /// Returns the time series so far.
+    pub fn series(&self) -> &TimeSeries {
+        &self.series
     }
 
     fn step(&mut self, at_ns: u64) -> &mut Sample {
-        // At most STEPS and a rest: nobody is watched past the end.
-        let index = (at_ns / self.course.step_ns).min(2 * STEPS) as usize;
-        if self.course.in_flight.len() <= index {
-            self.course.in_flight.resize(index + 1, Sample::default());
+        // At most `STEPS` and a remainder: recording ends at `end_ns`.
+        let index = (at_ns / self.series.step_ns).min(2 * STEPS) as usize;
+        if self.series.in_flight.len() <= index {
+            self.series.in_flight.resize(index + 1, Sample::default());
         }
-        &mut self.course.in_flight[index]
+        &mut self.series.in_flight[index]
     }
 
-    /// So much is in flight from `now_ns` on.
+    /// Sets the bytes in flight from `now_ns` on.
     pub(crate) fn change(&mut self, to_bytes: u64, now_ns: u64) {
         self.count_until(now_ns);
         self.in_flight_bytes = to_bytes;
@@ -98,10 +98,10 @@ impl TimeSeriesRecorder {
     fn sent(&mut self, now_ns: u64, packet: &Packet) {
         let bytes = u64::from(packet.wire_bytes());
         self.change(self.in_flight_bytes + bytes, now_ns);
-        let limit = self.course.limit_bytes.last();
+        let limit = self.series.limit_bytes.last();
         let limit = limit.map_or(0, |&(_, limit)| u64::from(limit));
         let over = self.in_flight_bytes.saturating_sub(limit);
-        self.course.overshoot_bytes = self.course.overshoot_bytes.max(over);
+        self.series.overshoot_bytes = self.series.overshoot_bytes.max(over);
     }
 }
 
@@ -113,7 +113,7 @@ impl Probe for TimeSeriesRecorder {
                 let left_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
                 self.change(left_bytes, now_ns);
             }
-            Event::Limit(limit) => note_change(&mut self.course.limit_bytes, now_ns, limit),
+            Event::Limit(limit) => note_change(&mut self.series.limit_bytes, now_ns, limit),
             _ => {}
         }
     }
@@ -124,13 +124,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_course_as_long_as_time_ends() {
+    fn longest_time_series_ends() {
         let mut watch = TimeSeriesRecorder::new(u64::MAX);
         watch.change(7, 5);
         watch.count_until(u64::MAX);
-        let steps = &watch.course().in_flight;
+        let steps = &watch.series().in_flight;
         let byte_ns: u128 = steps.iter().map(|step| step.byte_ns).sum();
         assert_eq!(byte_ns, 7 * u128::from(u64::MAX - 5));
-        assert_eq!(steps.len() as u64, STEPS + 1, "and a rest");
+        assert_eq!(steps.len() as u64, STEPS + 1, "and a remainder");
     }
 }

@@ -48,14 +48,14 @@ pub fn limit_help(what: &str) -> String {
 
 #[cfg(all(test, any(feature = "lab", feature = "sim")))]
 mod tests {
-    use taut_scenarios::allowed;
+    use taut_scenarios::validation;
 
     use super::*;
 
     #[test]
     fn ranges_are_those_of_the_scenarios() {
-        assert_eq!(RATES, allowed::RATES);
-        assert_eq!(CADENCES, allowed::CADENCES);
-        assert_eq!(DURATIONS, allowed::DURATIONS);
+        assert_eq!(RATES, validation::RATES);
+        assert_eq!(CADENCES, validation::CADENCES);
+        assert_eq!(DURATIONS, validation::DURATIONS);
     }
 }

@@ -2,7 +2,7 @@
 
 use taut_path::units::Rate;
 use taut_scenarios::rr_under_load::Settings;
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 /// A driver below the measured queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

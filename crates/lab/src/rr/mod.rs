@@ -16,13 +16,13 @@ mod world;
 
 use std::process::ExitCode;
 
-use taut_measure::trace::{Head, Tapes};
+use taut_measure::trace::{Head, Recordings};
 use taut_report::document::Document;
 use taut_report::page::{Origin, Page};
 use taut_report::stdout;
-use taut_scenarios::allowed;
 use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 use taut_scenarios::rr_under_load::{self as simulated, Case};
+use taut_scenarios::validation;
 
 use crate::experiment::{Experiment, Results, Rows, TextFile, check_files};
 use crate::progress::Progress;
@@ -33,14 +33,14 @@ use row::RrRun;
 /// The experiment.
 pub struct RrUnderLoad {
     config: Config,
-    tapes: Tapes,
+    recordings: Recordings,
 }
 
 impl RrUnderLoad {
     /// Creates the experiment.
     pub fn new(config: Config) -> Self {
         Self {
-            tapes: Tapes::new(config.trace.max_bytes()),
+            recordings: Recordings::new(config.trace.max_bytes()),
             config,
         }
     }
@@ -61,8 +61,8 @@ impl Experiment for RrUnderLoad {
         let Config {
             settings, driver, ..
         } = &self.config;
-        allowed::limits(0)("--limit", &settings.limits)?;
-        allowed::splits("--split", &settings.splits)?;
+        validation::limits(0)("--limit", &settings.limits)?;
+        validation::splits("--split", &settings.splits)?;
         let mut cases = settings.rows.cases(&settings.limits, &settings.splits);
         cases.retain(|case| *driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
@@ -105,10 +105,10 @@ impl Experiment for RrUnderLoad {
     }
 
     fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<RrRun>> {
-        let ran = row::run(&self.config, case, self.tapes.left_events(), progress)?;
-        Ok(ran.map(|(ran, tape)| {
-            self.tapes
-                .push(&case.to_string(), &case.limit.to_string(), tape);
+        let ran = row::run(&self.config, case, self.recordings.left_events(), progress)?;
+        Ok(ran.map(|(ran, recording)| {
+            self.recordings
+                .push(&case.to_string(), &case.limit.to_string(), recording);
             ran
         }))
     }
@@ -129,11 +129,11 @@ impl Experiment for RrUnderLoad {
 
     fn write_large_files(&self) -> Result<(), ExitCode> {
         let Config { trace, seed, .. } = &self.config;
-        if self.tapes.is_empty() {
+        if self.recordings.is_empty() {
             return Ok(());
         }
         trace.write(|out| {
-            if !self.tapes.is_whole() {
+            if !self.recordings.is_whole() {
                 return Err(trace.too_long());
             }
             let head = Head {
@@ -142,7 +142,7 @@ impl Experiment for RrUnderLoad {
                 taut_version: env!("CARGO_PKG_VERSION").to_owned(),
                 sampled_hz: None,
             };
-            self.tapes.write(&head, out)
+            self.recordings.write(&head, out)
         })
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use taut_path::{AnyLimit, LateSegmentation};
 use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures};
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 use super::config::Config;
 use super::late;

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use hdrhistogram::Histogram;
 use taut_linux::poll::Ready;
 use taut_measure::meter::{Curve, Meter, Quantiles, histogram_ns};
-use taut_measure::trace::Tape;
+use taut_measure::trace::Recording;
 use taut_path::queue::CompleterCounters;
 use taut_relay::{Next, Work, raise_priority, run};
 
@@ -48,16 +48,16 @@ pub struct RouteOutcome {
     pub stalls: u64,
     pub longest_stall_ns: u64,
     /// What its queue did, if that is wanted.
-    pub tape: Option<Tape>,
+    pub recording: Option<Recording>,
 }
 
-/// What watches a queue of the lab: always a meter, and a tape if a trace is wanted.
-pub type Watcher = (Meter<Watch>, Option<Tape>);
+/// What watches a queue of the lab: always a meter, and a recording if a trace is wanted.
+pub type Watcher = (Meter<Watch>, Option<Recording>);
 
 impl RouteOutcome {
     /// What `watcher` measured at a queue with these counters, without drops and marks.
     pub fn of(watcher: &mut Watcher, completer: CompleterCounters) -> Self {
-        let (meter, tape) = watcher;
+        let (meter, recording) = watcher;
         Self {
             in_flight_bytes: meter.in_flight_bytes(),
             waiting_packets: meter.waiting_packets(),
@@ -65,7 +65,7 @@ impl RouteOutcome {
             curve: meter.curve(),
             stalls: completer.stalls,
             longest_stall_ns: completer.longest_stall_ns,
-            tape: tape.take(),
+            recording: recording.take(),
             ..Self::default()
         }
     }

@@ -5,7 +5,7 @@ use std::thread;
 
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
-use taut_measure::trace::Tape;
+use taut_measure::trace::Recording;
 use taut_report::number::{one_decimal, per_second};
 use taut_report::say;
 use taut_scenarios::rr_under_load::show::Drawn;
@@ -43,7 +43,7 @@ pub fn run(
     case: &Case,
     max_events: Option<usize>,
     progress: &mut Progress,
-) -> anyhow::Result<Option<(RrRun, Option<Tape>)>> {
+) -> anyhow::Result<Option<(RrRun, Option<Recording>)>> {
     let control = Arc::new(Control::default());
     let world = RrWorld::new(config, case)?;
     let hosts = world.hosts.clone();
@@ -71,11 +71,11 @@ pub fn run(
     let Some(window) = &loaded.window else {
         return Ok(None);
     };
-    let tape = routed.directions[0].tape.take();
+    let recording = routed.directions[0].recording.take();
     let row = to_row(case, window, &loaded.requests, &routed);
     let row = Row { retransmits, ..row };
     let latency_ns = loaded.requests.latency_ns;
-    Ok(Some((RrRun { row, latency_ns }, tape)))
+    Ok(Some((RrRun { row, latency_ns }, recording)))
 }
 
 type RouterThread = thread::JoinHandle<anyhow::Result<Routed>>;

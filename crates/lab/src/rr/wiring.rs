@@ -7,7 +7,7 @@ use taut_linux::af_packet::AfPacket;
 use taut_linux::publish::About;
 use taut_linux::{NetNs, Tap, sched};
 use taut_measure::meter::Meter;
-use taut_measure::trace::Tape;
+use taut_measure::trace::Recording;
 use taut_path::limit::Unit;
 use taut_path::{AnyLimit, LateSegmentation, Limit, Queue, QueueConfig};
 use taut_relay::Direction;
@@ -116,7 +116,7 @@ impl Wiring<'_> {
         let max_events = self.max_events.filter(|_| shown);
         (
             Meter::new(watch, now_ns, self.config.row_ns()),
-            max_events.map(|max| Tape::new(now_ns, max)),
+            max_events.map(|max| Recording::new(now_ns, max)),
         )
     }
 }

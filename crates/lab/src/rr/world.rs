@@ -79,8 +79,8 @@ impl RrWorld {
     }
 
     /// Joins the hosts: from client to server, whose queue is measured, and back. Between TAPs,
-    /// both directions have a NIC and a queue of the same kind. The measured queue has a tape of
-    /// `max_events`, if they are wanted.
+    /// both directions have a NIC and a queue of the same kind. The measured queue has a
+    /// recording of `max_events`, if they are wanted.
     pub fn directions(
         self,
         config: &Config,

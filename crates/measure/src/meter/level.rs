@@ -1,56 +1,57 @@
-//! Values that hold for some time, and how long each held.
+//! Values over time, weighted by their duration.
 
 use hdrhistogram::Histogram;
 
 /// Values are exact to a thousandth.
 const DIGITS: u8 = 3;
 
-/// More bytes count as this: more than a limit can hold.
+/// Values are clamped to this maximum: more than a limit can be.
 const LARGEST: u64 = u32::MAX as u64 / 2;
 
-/// Longer times count as this: an hour, which nothing waits in a run of minutes.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Times are clamped to an hour, longer than any delay in a run of minutes.
+const MAX_NS: u64 = 3_600_000_000_000;
 
-/// An empty histogram for bytes, or for anything else that a limit counts.
+/// Returns an empty histogram for bytes or other units of a limit.
 pub fn histogram_bytes() -> Histogram<u64> {
     histogram(LARGEST)
 }
 
-/// An empty histogram for times, in ns. Its buckets are those of the other, and more above them.
+/// Returns an empty histogram for times, in ns. It has the buckets of [`histogram_bytes`], and more
+/// above them.
 pub fn histogram_ns() -> Histogram<u64> {
-    histogram(LONGEST_NS)
+    histogram(MAX_NS)
 }
 
 fn histogram(largest: u64) -> Histogram<u64> {
-    Histogram::new_with_max(largest, DIGITS).expect("constants that are allowed")
+    Histogram::new_with_max(largest, DIGITS).expect("valid constants")
 }
 
-/// Values up to twice this are exact, larger ones to a thousandth: the buckets of
-/// [`histogram_bytes`], so that both give the same figures.
+/// Values up to twice this are exact, larger ones to a thousandth. These are the buckets of
+/// [`histogram_bytes`], so that both have equal results.
 const STEPS_LOG2: u32 = 10;
 
-/// Which part of the time is measured.
+/// The measured part of the time.
 pub trait Window {
-    /// Everything is measured from [`begins_ns`](Self::begins_ns) on: two adjacent spans give the
+    /// Everything from [`begins_ns`](Self::begins_ns) on is measured: two adjacent spans give the
     /// same result as one.
     const STEADY: bool = false;
 
-    /// Nothing before this time is measured, in ns.
+    /// Returns the start of the measurement, in ns.
     fn begins_ns(&self) -> u64 {
         0
     }
 
-    /// The measured part of the time from `since_ns` to `now_ns`, in ns. Neither is before the
-    /// beginning, and the second is not before the first.
+    /// Returns the measured part of the time from `since_ns` to `now_ns`, in ns. Requires
+    /// `begins_ns() <= since_ns <= now_ns`.
     fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
         now_ns - since_ns
     }
 
-    /// Hears the bytes in the ring whenever they change.
+    /// Called with the bytes in the ring after each change.
     fn in_flight_changed(&mut self, _bytes: u64) {}
 }
 
-/// Everything from one time on, in ns.
+/// Everything from this time on, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since(pub u64);
 
@@ -62,30 +63,30 @@ impl Window for Since {
     }
 }
 
-/// Quantiles over time.
+/// Quantiles weighted by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quantiles {
-    /// A tenth of the time it was at most this.
+    /// 10th percentile.
     pub p10: u64,
-    /// Half of the time.
+    /// Median.
     pub p50: u64,
-    /// Nine tenths of the time.
+    /// 90th percentile.
     pub p90: u64,
-    /// Always.
+    /// Maximum.
     pub max: u64,
 }
 
-/// A value that holds for some time, and how long it held.
+/// A value over time with the durations of all values.
 #[derive(Clone)]
 pub struct Level {
-    /// The value now.
+    /// The current value.
     pub now: u64,
     since_ns: u64,
     held: Held,
 }
 
 impl Level {
-    /// 0 from `now_ns` on, or from when the window begins.
+    /// Creates a value of 0, from `now_ns` or the start of the window on.
     pub fn new(now_ns: u64, window: &impl Window) -> Self {
         Self {
             now: 0,
@@ -94,10 +95,10 @@ impl Level {
         }
     }
 
-    /// Counts the time until `now_ns` for the value that held, and changes it.
+    /// Adds the time until `now_ns` with the current value, and changes the value.
     #[inline(always)]
     pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
-        // Much happens in one instant, and before anything is measured.
+        // Many changes are simultaneous, or before the measurement.
         if now_ns > self.since_ns {
             let held_ns = window.measured_ns(self.since_ns, now_ns);
             self.held.add(self.now, held_ns);
@@ -106,12 +107,12 @@ impl Level {
         self.now = to;
     }
 
-    /// The least value that was not exceeded for `share` (0 to 1) of the measured time.
+    /// Returns the smallest value that was not exceeded for `share` (0 to 1) of the measured time.
     pub fn at_share(&self, share: f64) -> u64 {
         self.held.at_share(share)
     }
 
-    /// Its quantiles over the measured time.
+    /// Returns the quantiles over the measured time.
     pub fn quantiles(&self) -> Quantiles {
         Quantiles {
             p10: self.at_share(0.1),
@@ -121,23 +122,23 @@ impl Level {
         }
     }
 
-    /// Each value times the measured time for which it held, in ns.
+    /// Returns the values integrated over the measured time, in ns.
     pub fn sum(&self) -> u128 {
         self.held.sum
     }
 
-    /// Its mean over the measured time, rounded down.
+    /// Returns the mean over the measured time, rounded down.
     pub fn mean(&self) -> u64 {
         (self.held.sum / u128::from(self.held.all_ns().max(1))) as u64
     }
 }
 
-/// How long each value held.
+/// Durations of the values.
 #[derive(Clone, Default)]
 struct Held {
-    /// By bucket, as far as values went, in ns.
+    /// Duration of each bucket, up to the largest value so far, in ns.
     held_ns: Vec<u64>,
-    /// Each value times its time.
+    /// Integral of the values.
     sum: u128,
 }
 
@@ -151,11 +152,11 @@ impl Held {
         }
     }
 
-    /// Values went as far as never before.
+    /// Grows the buckets for a new maximum.
     #[cold]
     fn grow(&mut self, value: u64, held_ns: u64) {
         let bucket = bucket_of(value.min(LARGEST));
-        // One octave at a time.
+        // Grows by one octave.
         let buckets = (bucket | 0x3ff) + 1;
         if buckets > self.held_ns.len() {
             self.held_ns.resize(buckets, 0);
@@ -167,7 +168,7 @@ impl Held {
         self.held_ns.iter().sum()
     }
 
-    /// As [`Level::at_share`].
+    /// See [`Level::at_share`].
     fn at_share(&self, share: f64) -> u64 {
         let all_ns = self.all_ns();
         let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
@@ -182,14 +183,14 @@ impl Held {
     }
 }
 
-/// The bucket of a value. Those of values above [`LARGEST`] are beyond all that there are.
+/// Returns the bucket of a value. Values above [`LARGEST`] are beyond the last bucket.
 #[inline]
 fn bucket_of(value: u64) -> usize {
     let shift = u64::BITS - (value | ((2 << STEPS_LOG2) - 1)).leading_zeros() - (STEPS_LOG2 + 1);
     ((shift as usize) << STEPS_LOG2) + (value >> shift) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn highest_of(bucket: usize) -> u64 {
     let shift = (bucket >> STEPS_LOG2).saturating_sub(1);
     let lowest = ((bucket - (shift << STEPS_LOG2)) as u64) << shift;
@@ -204,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn figures_are_those_of_the_histogram(
+        fn quantiles_match_the_histogram(
             steps in prop::collection::vec((0..34_u32, any::<u32>(), 0..5_000_u64), 1..60),
             share in 0.0..1.0_f64,
         ) {
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_seconds_is_as_exact_as_a_short_one() {
+    fn long_durations_are_exact() {
         let mut times_ns = histogram_ns();
         for time_ns in [5_000, 2_500_000_000, 3_599_000_000_000] {
             times_ns.saturating_record(time_ns);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_told_again_holds_on() {
+    fn repeated_value_continues() {
         let mut level = Level::new(0, &Since(0));
         for now_ns in [10, 20, 30] {
             level.change(7, now_ns, &Since(0));

@@ -1,5 +1,5 @@
-//! A probe that measures bytes in the ring and the backlog, weighted by time, in virtual time and
-//! on live queues alike.
+//! A probe that measures the bytes in flight and the backlog, weighted by time, in virtual time and
+//! on live queues.
 
 mod level;
 
@@ -7,36 +7,36 @@ use taut_path::{DropReason, Event, Probe};
 
 pub use level::{Level, Quantiles, Since, Window, histogram_bytes, histogram_ns};
 
-/// Points of a row's curve: the width of a terminal, less its label.
+/// Points of a row's curve: the width of a terminal minus the label.
 pub const CURVE_POINTS: usize = 64;
 
-/// The course of two values over a row, in [`CURVE_POINTS`] steps.
+/// Two values over the time of a row, in [`CURVE_POINTS`] steps.
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
-    /// The largest value of bytes in the ring in each step.
+    /// Maximum bytes in the ring of each step.
     pub in_flight_bytes: Vec<u64>,
     /// The limit at the end of each step, in the limit's units.
     pub limit: Vec<u64>,
 }
 
-/// Watches one queue.
+/// A probe that measures one queue.
 pub struct Meter<W> {
     window: W,
     in_flight_bytes: Level,
     waiting_packets: Level,
     limit: Level,
-    /// When the limit was last told as it was.
+    /// Time of the last report of an unchanged limit, in ns.
     limit_stood_ns: u64,
     curve: Curve,
     step_ns: u64,
-    /// When the step of the curve ends that is being drawn, in ns.
+    /// End of the current step of the curve, in ns.
     step_ends_ns: u64,
-    /// The largest value of bytes in the ring in that step.
+    /// Maximum bytes in the ring of that step.
     step_peak_bytes: u64,
 }
 
 impl<W: Window> Meter<W> {
-    /// A meter for a queue that starts at `start_ns` and is watched for `length_ns`.
+    /// Creates a meter for a queue that starts at `start_ns` and is measured for `length_ns`.
     pub fn new(window: W, start_ns: u64, length_ns: u64) -> Self {
         let level = || Level::new(start_ns, &window);
         Self {
@@ -52,49 +52,50 @@ impl<W: Window> Meter<W> {
         }
     }
 
-    /// Bytes in the ring over the measured time: queued minus reported.
+    /// Returns the bytes in the ring over the measured time: queued minus reported.
     pub fn in_flight_bytes(&self) -> Quantiles {
         self.in_flight_bytes.quantiles()
     }
 
-    /// Packets waiting in the discipline over the measured time.
+    /// Returns the packets queued in the discipline over the measured time.
     pub fn waiting_packets(&self) -> Quantiles {
         self.waiting_packets.quantiles()
     }
 
-    /// Packets waiting in the discipline, now.
+    /// Returns the current number of packets queued in the discipline.
     pub fn waiting_now_packets(&self) -> u64 {
         self.waiting_packets.now
     }
 
-    /// Packets waiting in the discipline times the measured time for which they did.
+    /// Returns the number of queued packets, integrated over the measured time, in packets times
+    /// ns.
     pub fn waiting_packet_ns(&self) -> u128 {
         self.waiting_packets.sum()
     }
 
-    /// Bytes in the ring now.
+    /// Returns the current bytes in the ring.
     pub fn in_flight_now_bytes(&self) -> u64 {
         self.in_flight_bytes.now
     }
 
-    /// The least number of bytes that were not exceeded for `share` (0 to 1) of the measured time.
+    /// Returns the number of bytes that was not exceeded for `share` (0 to 1) of the measured time.
     pub fn in_flight_at_bytes(&self, share: f64) -> u64 {
         self.in_flight_bytes.at_share(share)
     }
 
-    /// Their mean.
+    /// Returns the mean bytes in the ring.
     pub fn in_flight_mean_bytes(&self) -> u64 {
         self.in_flight_bytes.mean()
     }
 
-    /// Median of the limit over the measured time.
+    /// Returns the median of the limit over the measured time.
     pub fn limit_p50(&self) -> u64 {
         let mut limit = self.limit.clone();
         limit.change(limit.now, self.limit_stood_ns, &self.window);
         limit.at_share(0.5)
     }
 
-    /// The course of both.
+    /// Returns both over time.
     pub fn curve(&self) -> Curve {
         let mut curve = self.curve.clone();
         if let Some(point) = curve.in_flight_bytes.last_mut() {
@@ -130,12 +131,12 @@ impl<W: Window> Meter<W> {
         }
     }
 
-    /// Begins the steps of the curve up to that of `now_ns`, with the current content of the ring.
+    /// Starts the steps of the curve up to that of `now_ns`, with the current content of the ring.
     #[cold]
     fn begin_steps(&mut self, now_ns: u64) {
         while now_ns >= self.step_ends_ns {
             if self.curve.in_flight_bytes.len() == CURVE_POINTS {
-                // All that comes is of the last step.
+                // The last step includes all later events.
                 self.step_ends_ns = u64::MAX;
                 break;
             }
@@ -152,7 +153,7 @@ impl<W: Window> Meter<W> {
 
     #[inline]
     fn set_limit(&mut self, limit: u32, now_ns: u64) {
-        // Told in each round, and mostly the same: counted when it moves, or at the end.
+        // Reported in each batch and mostly unchanged: added on a change, or at the end.
         if W::STEADY && self.limit.now == u64::from(limit) {
             self.limit_stood_ns = now_ns;
             return;
@@ -165,13 +166,13 @@ impl<W: Window> Meter<W> {
 }
 
 impl<W: Window> Probe for Meter<W> {
-    // Always: the queue knows which event it tells of, and then all but one arm is gone.
+    // Inlined: the event is constant at each call site, so only one arm remains.
     #[inline(always)]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         let waiting = self.waiting_packets.now;
         match event {
             Event::Enqueued(_) | Event::Requeued(_) => self.set_waiting(waiting + 1, now_ns),
-            // It was found to be so after it left the discipline.
+            // The packet was already dequeued.
             Event::Dropped(_, DropReason::Uncountable) => {}
             Event::Dropped(packet, DropReason::DeviceRefused) => {
                 self.lower_in_flight(packet.wire_bytes().into(), now_ns);
@@ -182,7 +183,7 @@ impl<W: Window> Probe for Meter<W> {
             Event::Sent(packet) => self.raise_in_flight(packet.wire_bytes().into(), now_ns),
             Event::Completed(done) => self.lower_in_flight(done.bytes.into(), now_ns),
             Event::Limit(limit) => self.set_limit(limit, now_ns),
-            // What was in flight is stale, and is never reported as completed.
+            // Packets in flight are stale and are never reported as completed.
             Event::Reset => self.set_in_flight(0, now_ns),
             _ => {}
         }
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_flight_is_weighed_by_time_and_a_reset_empties_it() {
+    fn in_flight_is_time_weighted_and_reset() {
         let mut meter = Meter::new(Since(0), 0, 2_000);
         let packet = Packet::new(Frame::new(0), 1_000);
         let done = Event::Completed(CompletedCounts {
@@ -212,13 +213,17 @@ mod tests {
         meter.event(1_000, Event::Reset);
         assert_eq!(meter.in_flight_now_bytes(), 0);
         meter.event(2_000, Event::Sent(&packet));
-        assert_eq!(meter.in_flight_at_bytes(0.5), 0, "half of the time nothing");
+        assert_eq!(
+            meter.in_flight_at_bytes(0.5),
+            0,
+            "empty for half of the time"
+        );
         assert_eq!(meter.in_flight_at_bytes(0.54), 1_000);
         assert_eq!(meter.in_flight_at_bytes(0.9), 2_000);
     }
 
     #[test]
-    fn what_waits_counts_for_the_measured_time_that_it_waits() {
+    fn backlog_counts_in_the_measured_time() {
         let mut meter = Meter::new(Since(100), 0, 1_000);
         let packet = Packet::new(Frame::new(0), 1_000);
         for at_ns in [40, 150] {
@@ -227,7 +232,7 @@ mod tests {
         assert_eq!(meter.waiting_now_packets(), 2);
         meter.event(180, Event::Dequeued(&packet));
         let _ = packet.into_frame();
-        // One for 50 ns, then two for 30.
+        // One packet for 50 ns, then two for 30 ns.
         assert_eq!(meter.waiting_packet_ns(), 110);
     }
 }

@@ -1,8 +1,8 @@
-//! What happened at a queue, event by event, as text that can be read back: `docs/trace-format.md`.
+//! The events of a queue as text that can be read back: `docs/trace-format.md`.
 
 mod read;
-mod tape;
-mod tapes;
+mod recording;
+mod recordings;
 mod write;
 
 use std::fmt;
@@ -12,56 +12,56 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, TraceError, read};
-pub use tape::Tape;
-pub use tapes::Tapes;
+pub use recording::Recording;
+pub use recordings::Recordings;
 pub use write::{Recorder, Tracer};
 
-/// The version of the format, for its readers.
+/// Version of the format.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// The size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
+/// Size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
 const LINE_BYTES: u64 = 32;
 
-/// The first words of a trace.
+/// First word of a trace.
 const MAGIC: &str = "taut-trace";
 
-/// The first line: where the trace is from.
+/// The first line of a trace: its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of everything drawn at random.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Version of this crate.
     pub taut_version: String,
-    /// How often it was looked, if the trace was sampled: then it says how much was in flight, and
-    /// neither what was queued nor what was completed.
+    /// Sampling frequency of a sampled trace, which contains the bytes in flight instead of
+    /// individual packets.
     pub sampled_hz: Option<u32>,
 }
 
 /// A line after the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A queue begins, empty, at time 0; what follows is of it.
+    /// The start of a queue, empty and at time 0. The following events belong to it.
     Row {
-        /// Its name. Without tabs and line breaks, which are written as spaces.
+        /// Name of the queue. Tabs and line breaks are written as spaces.
         name: String,
-        /// The limit that holds it back, as it is spelled on a command line.
+        /// Limit of the queue, in command line syntax.
         limit: String,
     },
-    /// Something happened.
+    /// An event.
     Event {
-        /// When, in ns.
+        /// Time, in ns.
         at_ns: u64,
-        /// What.
+        /// The event.
         event: Event,
     },
 }
 
-/// What a trace says of a packet.
+/// The description of a packet in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mention {
-    /// Length as one object: what a limit in bytes counts; at least 1.
+pub struct PacketRecord {
+    /// Length as one object, as counted by a limit in bytes; at least 1.
     pub bytes: u32,
     /// Hash of its flow.
     pub flow: u32,
@@ -69,7 +69,7 @@ pub struct Mention {
     pub priority: u8,
 }
 
-impl Mention {
+impl PacketRecord {
     fn of(packet: &Packet) -> Self {
         Self {
             bytes: packet.wire_bytes(),
@@ -79,86 +79,87 @@ impl Mention {
     }
 }
 
-/// What a rule was told of a round of completions, besides what `sent` and `completed` say.
+/// The completion batch as passed to a rule, in addition to `sent` and `completed` events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
-    /// Units that finished, in the limit's units; 0 only closes a chain.
+pub struct BatchRecord {
+    /// Completed units, in the limit's units; 0 only ends a series of budgeted polls.
     pub units: u32,
-    /// The reaping stopped at its budget and goes on.
+    /// The reap stopped at its budget with completions pending.
     pub more: bool,
-    /// Times that the sender was refused since the start or the last reset, wrapping.
-    pub refusals: u32,
-    /// When the sender queued first since the rule asked, in ns; `None` while it is away.
-    pub returned_ns: Option<u64>,
+    /// Times that the sender was blocked since the start or the last reset, wrapping.
+    pub times_blocked: u32,
+    /// Time at which the sender first queued since the rule requested it, in ns; `None` if it has
+    /// not.
+    pub sender_returned_ns: Option<u64>,
 }
 
-impl Told {
-    fn of(round: &CompletionBatch) -> Self {
+impl BatchRecord {
+    fn of(batch: &CompletionBatch) -> Self {
         Self {
-            units: round.units,
-            more: round.more_pending,
-            refusals: round.times_blocked,
-            returned_ns: round.sender_returned_ns,
+            units: batch.units,
+            more: batch.more_pending,
+            times_blocked: batch.times_blocked,
+            sender_returned_ns: batch.sender_returned_ns,
         }
     }
 }
 
-/// What happened at a queue: the events that a [`Probe`](taut_path::Probe) hears.
+/// An event of a queue, as passed to a [`Probe`](taut_path::Probe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The discipline was handed a packet.
-    Enqueue(Mention),
-    /// The discipline gave it to the transmit queue.
-    Dequeue(Mention),
-    /// It is accounted for and goes to the device.
-    Sent(Mention),
-    /// The discipline marked it.
-    Mark(Mention),
-    /// It was dropped.
-    Drop(Mention, DropReason),
-    /// Something waited, and the limit had no room for it.
-    Refused,
-    /// The device finished packets.
+    /// A packet was enqueued.
+    Enqueue(PacketRecord),
+    /// A packet was dequeued for transmission.
+    Dequeue(PacketRecord),
+    /// A packet was charged and is submitted to the device.
+    Sent(PacketRecord),
+    /// The discipline marked a packet.
+    Mark(PacketRecord),
+    /// A packet was dropped.
+    Drop(PacketRecord, DropReason),
+    /// Packets were queued, and the limit had no room for them.
+    Blocked,
+    /// The device completed packets.
     Completed(CompletedCounts),
-    /// The rule was told of a round.
-    Round(Told),
+    /// A completion batch was passed to the rule.
+    Batch(BatchRecord),
     /// The limit at the start and after each completion, in its own units.
     Limit(u32),
     /// The queue stopped.
     Stopped(StopReason),
-    /// The device ran dry while the limit held the sender back.
+    /// The device ran dry while the limit blocked the sender.
     Starved,
-    /// The oldest byte in flight is older than the threshold.
+    /// The oldest bytes in flight exceed the stall threshold.
     Stall {
-        /// How old, in ns.
+        /// Their age, in ns.
         age_ns: u64,
     },
     /// The queue was reset.
     Reset,
-    /// So many bytes were found in flight. Of sampled traces only.
+    /// Bytes in flight. In sampled traces only.
     InFlight(u32),
 }
 
 impl Event {
-    /// What a trace says of it; nothing of what ends a simulation.
+    /// Converts an event; `None` for events that a trace does not contain.
     fn of(event: taut_path::Event<'_>) -> Option<Self> {
-        use taut_path::Event as Happened;
+        use taut_path::Event as QueueEvent;
         Some(match event {
-            Happened::Enqueued(packet) => Self::Enqueue(Mention::of(packet)),
-            Happened::Dequeued(packet) => Self::Dequeue(Mention::of(packet)),
-            Happened::Sent(packet) => Self::Sent(Mention::of(packet)),
-            Happened::Marked(packet) => Self::Mark(Mention::of(packet)),
-            Happened::Dropped(packet, reason) => Self::Drop(Mention::of(packet), reason),
-            Happened::Blocked => Self::Refused,
-            Happened::Completed(done) => Self::Completed(done),
-            Happened::Batch(round) => Self::Round(Told::of(round)),
-            Happened::Limit(units) => Self::Limit(units),
-            Happened::Stopped(reason) => Self::Stopped(reason),
-            Happened::Starved => Self::Starved,
-            Happened::Stalled(stall) => Self::Stall {
+            QueueEvent::Enqueued(packet) => Self::Enqueue(PacketRecord::of(packet)),
+            QueueEvent::Dequeued(packet) => Self::Dequeue(PacketRecord::of(packet)),
+            QueueEvent::Sent(packet) => Self::Sent(PacketRecord::of(packet)),
+            QueueEvent::Marked(packet) => Self::Mark(PacketRecord::of(packet)),
+            QueueEvent::Dropped(packet, reason) => Self::Drop(PacketRecord::of(packet), reason),
+            QueueEvent::Blocked => Self::Blocked,
+            QueueEvent::Completed(done) => Self::Completed(done),
+            QueueEvent::Batch(batch) => Self::Batch(BatchRecord::of(batch)),
+            QueueEvent::Limit(units) => Self::Limit(units),
+            QueueEvent::Stopped(reason) => Self::Stopped(reason),
+            QueueEvent::Starved => Self::Starved,
+            QueueEvent::Stalled(stall) => Self::Stall {
                 age_ns: stall.age_ns,
             },
-            Happened::Reset => Self::Reset,
+            QueueEvent::Reset => Self::Reset,
             _ => return None,
         })
     }
@@ -171,7 +172,7 @@ const fn stop_name(reason: StopReason) -> &'static str {
     }
 }
 
-/// Whether a reaping goes on.
+/// Returns the name of the flag for pending completions.
 const fn more_name(more: bool) -> &'static str {
     match more {
         true => "more",
@@ -179,8 +180,8 @@ const fn more_name(more: bool) -> &'static str {
     }
 }
 
-/// In place of a time: the sender is not back.
-const AWAY: &str = "-";
+/// Text instead of a time if the sender has not returned.
+const NOT_RETURNED: &str = "-";
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,19 +197,19 @@ impl fmt::Display for Head {
     }
 }
 
-impl fmt::Display for Mention {
+impl fmt::Display for PacketRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\t{}\t{}", self.bytes, self.flow, self.priority)
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for BatchRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = more_name(self.more);
-        write!(f, "{}\t{more}\t{}\t", self.units, self.refusals)?;
-        match self.returned_ns {
+        write!(f, "{}\t{more}\t{}\t", self.units, self.times_blocked)?;
+        match self.sender_returned_ns {
             Some(at_ns) => write!(f, "{at_ns}"),
-            None => f.write_str(AWAY),
+            None => f.write_str(NOT_RETURNED),
         }
     }
 }
@@ -221,8 +222,8 @@ impl fmt::Display for Event {
             Self::Sent(packet) => write!(f, "sent\t{packet}"),
             Self::Mark(packet) => write!(f, "mark\t{packet}"),
             Self::Drop(packet, reason) => write!(f, "drop\t{packet}\t{}", reason.name()),
-            Self::Refused => f.write_str("refused"),
-            Self::Round(told) => write!(f, "round\t{told}"),
+            Self::Blocked => f.write_str("refused"),
+            Self::Batch(batch) => write!(f, "round\t{batch}"),
             Self::Completed(done) => write!(f, "completed\t{}\t{}", done.bytes, done.packets),
             Self::Limit(units) => write!(f, "limit\t{units}"),
             Self::Stopped(reason) => write!(f, "stopped\t{}", stop_name(*reason)),

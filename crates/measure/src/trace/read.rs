@@ -1,4 +1,4 @@
-//! Reading a trace back.
+//! Reading of traces.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -8,35 +8,38 @@ use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
 
-use super::{AWAY, Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, Told, more_name, stop_name};
+use super::{
+    BatchRecord, Event, FORMAT_VERSION, Head, Line, MAGIC, NOT_RETURNED, PacketRecord, more_name,
+    stop_name,
+};
 
-/// No line of a trace is longer; one that is, is something else.
-const MOST_LINE_BYTES: u64 = 4096;
+/// Maximum length of a line.
+const MAX_LINE_BYTES: u64 = 4096;
 
-/// A line that is not understood.
+/// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// Which, counted from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What would have been allowed.
+    /// The allowed content.
     pub allowed: &'static str,
 }
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, allowed } = self;
-        write!(f, "line {line} is not understood; allowed: {allowed}")
+        write!(f, "line {line} cannot be parsed; allowed: {allowed}")
     }
 }
 
 impl std::error::Error for TraceError {}
 
-/// Why a trace ends early.
+/// Error of a trace, which ends it.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It is not understood.
+    /// The content cannot be parsed.
     Trace(TraceError),
 }
 
@@ -70,7 +73,7 @@ const WHOLE: &str = "whole lines (the file ends within this one: was it cut off?
 /// Reads a trace: its head, and then line by line. After an error it ends.
 ///
 /// # Errors
-/// If the first line cannot be read or is no head of this version.
+/// If the first line cannot be read or is not a head of this version.
 pub fn read<R: BufRead>(input: R) -> Result<(Head, Lines<R>), ReadError> {
     let mut lines = Lines {
         input,
@@ -97,17 +100,17 @@ enum Wrong {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line without its end; `None` at the end of the file.
+    /// Returns the next line without its end; `None` at the end of the file.
     fn text(&mut self) -> Result<Option<String>, Wrong> {
         let mut bytes = Vec::new();
         self.line += 1;
-        let mut limited = io::Read::take(&mut self.input, MOST_LINE_BYTES + 1);
+        let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
         limited.read_until(b'\n', &mut bytes).map_err(Wrong::Io)?;
         if bytes.is_empty() {
             return Ok(None);
         }
-        let is_short = bytes.len() as u64 <= MOST_LINE_BYTES;
-        // A line that is cut off could be another one.
+        let is_short = bytes.len() as u64 <= MAX_LINE_BYTES;
+        // An incomplete line could parse as another one.
         if bytes.pop() != Some(b'\n') {
             return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));
         }
@@ -189,14 +192,14 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
         "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
         "drop" => dropped(values).ok_or(DROP)?,
         "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
-        "round" => Event::Round(told(values).ok_or(ROUND)?),
+        "round" => Event::Batch(batch(values).ok_or(ROUND)?),
         "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
         "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
         "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
         "stall" => Event::Stall {
             age_ns: only(values).ok_or(STALL)?,
         },
-        "refused" if values.is_empty() => Event::Refused,
+        "refused" if values.is_empty() => Event::Blocked,
         "starved" if values.is_empty() => Event::Starved,
         "reset" if values.is_empty() => Event::Reset,
         "refused" | "starved" | "reset" => return Err(NOTHING),
@@ -204,7 +207,7 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
     })
 }
 
-/// Digits and nothing else: `+1` is a number for `parse`, but not what is written.
+/// Parses digits only: the format has no `+1`.
 fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
     let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
     text.filter(plain)?.parse().ok()
@@ -217,12 +220,12 @@ fn only<T: FromStr>(values: &[&str]) -> Option<T> {
     }
 }
 
-fn packet(values: &[&str]) -> Option<Mention> {
+fn packet(values: &[&str]) -> Option<PacketRecord> {
     let [bytes, flow, priority] = *values else {
         return None;
     };
-    Some(Mention {
-        // A packet counts for at least 1 wherever it is: 0 was never written.
+    Some(PacketRecord {
+        // A packet counts for at least 1, so 0 is never written.
         bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
         flow: number(Some(flow))?,
         priority: number(Some(priority)).filter(|&priority| priority <= 15)?,
@@ -245,18 +248,18 @@ fn done(values: &[&str]) -> Option<CompletedCounts> {
     })
 }
 
-fn told(values: &[&str]) -> Option<Told> {
-    let [units, more, refusals, returned] = *values else {
+fn batch(values: &[&str]) -> Option<BatchRecord> {
+    let [units, more, times_blocked, returned] = *values else {
         return None;
     };
-    Some(Told {
+    Some(BatchRecord {
         units: number(Some(units))?,
         more: [true, false]
             .into_iter()
             .find(|&it| more_name(it) == more)?,
-        refusals: number(Some(refusals))?,
-        returned_ns: match returned {
-            AWAY => None,
+        times_blocked: number(Some(times_blocked))?,
+        sender_returned_ns: match returned {
+            NOT_RETURNED => None,
             at_ns => Some(number(Some(at_ns))?),
         },
     })

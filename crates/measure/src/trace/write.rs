@@ -1,4 +1,4 @@
-//! Writing a trace: a recorder for the file, and a probe for each queue.
+//! Writing of traces: a recorder for the file, and a probe for each queue.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -9,38 +9,38 @@ use crate::counted_writer::CountedWriter;
 
 use super::{Event, Head, Line};
 
-/// Writes a trace. What cannot be written is told at the end: a probe cannot fail.
+/// A trace writer. The first write error is returned at the end, because a probe cannot fail.
 pub struct Recorder<'w>(CountedWriter<'w>);
 
 impl<'w> Recorder<'w> {
-    /// Begins a trace; `out` should be buffered.
+    /// Starts a trace; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, head: &Head) -> Self {
         let mut recorder = Self(CountedWriter::new(out));
         recorder.write(head);
         recorder
     }
 
-    /// Begins a queue.
+    /// Starts a queue.
     pub fn row(&mut self, name: &str, limit: &str) {
         let plain = |text: &str| text.replace(char::is_control, " ");
         let (name, limit) = (plain(name), plain(limit));
         self.write(&Line::Row { name, limit });
     }
 
-    /// Adds an event of that queue.
+    /// Appends an event of the current queue.
     pub fn event(&mut self, at_ns: u64, event: Event) {
         self.write(&Line::Event { at_ns, event });
     }
 
-    /// Whether nothing more is written.
+    /// Returns `true` if a write has failed; later events are ignored.
     pub fn has_failed(&self) -> bool {
         self.0.has_failed()
     }
 
-    /// Ends the trace. Says how many bytes it has.
+    /// Finishes the trace. Returns its length in bytes.
     ///
     /// # Errors
-    /// The first thing that could not be written.
+    /// The first write error.
     pub fn finish(self) -> io::Result<u64> {
         self.0.finish()
     }
@@ -50,11 +50,11 @@ impl<'w> Recorder<'w> {
     }
 }
 
-/// The probe that records a queue; `None` records nothing.
+/// A probe that records a queue; `None` records nothing.
 pub struct Tracer<'r, 'w>(pub Option<&'r mut Recorder<'w>>);
 
 impl<'r, 'w> Tracer<'r, 'w> {
-    /// Returns the probes of several queues, by number. Only the queue `recorded` is recorded.
+    /// Returns the probes of several queues, by index. Only the queue `recorded` is recorded.
     pub fn of_queue(recorder: &'r mut Recorder<'w>, recorded: usize) -> impl FnMut(usize) -> Self {
         let mut recorder = Some(recorder);
         move |queue| Self(recorder.take_if(|_| queue == recorded))

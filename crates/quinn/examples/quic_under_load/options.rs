@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use taut_path::units::{Rate, Time};
 use taut_report::value::within;
-use taut_scenarios::allowed::{DURATIONS, RATES};
+use taut_scenarios::validation::{DURATIONS, RATES};
 
 const AFTER_HELP: &str = "\
 Rates as tc reads them (1gbit); times need a unit (5s).

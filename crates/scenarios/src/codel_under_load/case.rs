@@ -1,9 +1,9 @@
-//! The rows.
+//! The rows of the scenario.
 
 use super::kernel::Kernel;
 use crate::on_off::on_off;
 
-/// One row.
+/// A row.
 pub struct CodelUnderLoadCase {
     pub(super) kernel: Kernel,
     pub(super) discipline: String,

@@ -1,20 +1,20 @@
-//! CoDel with a defect that it had in 2012: once it signals, it may signal every packet until the
-//! waiting time is below the target. Here it always does. For a reconstruction only.
+//! CoDel with a defect of 2012: once it signals, it can signal every packet until the sojourn time
+//! is below the target. This model always does. Only for a reconstruction.
 
 use std::collections::VecDeque;
 
 use taut_path::qdisc::{Backlog, CodelConfig};
 use taut_path::{DropReason, Ecn, Packet, PacketSink, Qdisc};
 
-/// What `tc` chooses.
+/// Default of `tc`.
 const LIMIT_PACKETS: usize = 1000;
 
 pub(super) struct Codel2012 {
     config: CodelConfig,
-    /// With the time since when each waits, in ns.
+    /// The packets with their enqueue times, in ns.
     packets: VecDeque<(u64, Packet)>,
     bytes: u64,
-    /// It signals at the end of an interval of waiting for too long, in ns.
+    /// Time of the first signal if the sojourn time stays above the target, in ns.
     signals_from_ns: Option<u64>,
 }
 
@@ -35,9 +35,9 @@ impl Codel2012 {
         Some((since_ns, packet))
     }
 
-    /// Whether what waited since then is to be signalled.
+    /// Returns `true` if a packet enqueued at `since_ns` must be signalled.
     fn signals(&mut self, since_ns: u64, now_ns: u64) -> bool {
-        // RFC 8289, 4.1: what is less than a packet is no queue.
+        // RFC 8289, 4.1: less than a packet is not a queue.
         let is_good = now_ns - since_ns < self.config.target_ns || self.packets.is_empty();
         if is_good {
             self.signals_from_ns = None;

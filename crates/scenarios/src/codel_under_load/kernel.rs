@@ -1,5 +1,4 @@
-//! What the hosts run: TCP and CoDel as they should be, or as they were when the figures were
-//! published.
+//! The hosts' TCP and CoDel: correct, or as they were when the results were published.
 
 use serde::{Deserialize, Serialize};
 use taut_path::Qdisc;
@@ -8,14 +7,14 @@ use taut_sim::tcp::TcpConfig;
 
 use super::codel_2012::Codel2012;
 
-/// Whose TCP and CoDel.
+/// Implementation of TCP and CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Kernel {
-    /// As the RFCs have it.
+    /// As the RFCs specify.
     #[serde(rename = "correct")]
     Correct,
-    /// With the defects of the spring of 2012, as far as they are known; the dates of their mending
-    /// (July to September 2012) are not confirmed.
+    /// With the known defects of spring 2012. The dates of their fixes (July to September 2012) are
+    /// not confirmed.
     #[serde(rename = "2012")]
     Of2012,
 }
@@ -25,17 +24,17 @@ impl Kernel {
         TcpConfig {
             receive_aggregation: true,
             growth_segments: Some(growth_segments),
-            // A lone segment with a mark waited for a delayed acknowledgement.
+            // A single marked segment waited for a delayed acknowledgement.
             marks_at_once: self == Self::Correct,
             mark_collapses: self == Self::Of2012,
             ..tcp
         }
     }
 
-    /// The discipline that is spelled so; the settings were looked at.
+    /// Returns the discipline of this `tc` syntax, which was validated.
     pub fn discipline(self, spelled: &str, ecn: bool) -> Box<dyn Qdisc + Send> {
         match self {
-            Self::Correct => by_name(spelled).expect("the settings were looked at"),
+            Self::Correct => by_name(spelled).expect("the settings were validated"),
             Self::Of2012 => Box::new(Codel2012::new(ecn)),
         }
     }

@@ -1,4 +1,4 @@
-//! What was published.
+//! Published results of E7.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::case::CodelUnderLoadCase;
 use super::kernel::Kernel;
 use taut_report::document::Figure;
 
-/// Published of CoDel: limit, marks, transactions/s, packets in the discipline. Without the limit,
-/// drops and marks gave the same.
+/// Published CoDel results: limit, marks, transactions/s, packets in the discipline. Without the
+/// limit, drops and marks had equal results.
 const PUBLISHED: [(bool, bool, f64, f64); 4] = [
     (false, false, 94.0, 28.0),
     (false, true, 94.0, 28.0),
@@ -15,7 +15,7 @@ const PUBLISHED: [(bool, bool, f64, f64); 4] = [
     (true, true, 749.0, 82.0),
 ];
 
-/// Chosen to meet the figures, the last one for the reconstruction only.
+/// Constants fitted to the results, the last one only for the reconstruction.
 const FITTED: [&str; 8] = [
     "rate",
     "cadence",
@@ -27,7 +27,7 @@ const FITTED: [&str; 8] = [
     "kernel",
 ];
 
-/// What was published of CoDel, beside what was found.
+/// Compares a row with the published CoDel results.
 pub(super) fn figures(case: &CodelUnderLoadCase, row: &Value) -> Vec<Figure> {
     let is_it = |it: &&(bool, bool, f64, f64)| (it.0, it.1) == (case.limited, case.ecn);
     let Some((_, _, tps, packets)) = PUBLISHED.iter().find(is_it) else {

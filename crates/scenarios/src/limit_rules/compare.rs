@@ -1,4 +1,4 @@
-//! Every rule on a pattern of one seed, and what that comes to over the seeds.
+//! Runs every rule on a workload of one seed, and summarises the seeds.
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use super::points::Points;
 use super::row::{LimitRow, OfSeed};
 use super::rule::RuleName;
 use super::show::{NEED, Shown};
-use super::subject::Subject;
+use super::source::WorkloadSource;
 use crate::error::ScenarioError;
 use taut_report::document::Series;
 
-/// One pattern of one seed.
+/// A workload with one seed.
 pub struct LimitRulesCase {
-    pub(super) subject: Arc<Subject>,
-    /// Which of the seeds.
+    pub(super) subject: Arc<WorkloadSource>,
+    /// Index of the seed.
     number: u32,
     seed: u64,
 }
 
-/// What came of it: what each rule did that could be run.
+/// Results of the rules that could run.
 pub struct LimitRulesOutcome {
     promise: f64,
     of_rules: Vec<Option<OfSeed>>,
-    /// Only of the first seed.
+    /// Only for the first seed.
     shown: Option<Shown>,
 }
 
-/// What was found on one pattern.
+/// Results of one workload.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// A row for each rule.
     pub rows: Vec<LimitRow>,
-    /// The first seed over time, for drawing.
+    /// Time series of the first seed, for drawing.
     pub shown: Shown,
 }
 
 impl LimitRulesCase {
-    /// The subject with the seed after so many others.
-    pub(super) fn new(subject: Arc<Subject>, number: u32, first_seed: u64) -> Self {
+    /// Creates the case of the source with the `number`-th seed from `first_seed`.
+    pub(super) fn new(subject: Arc<WorkloadSource>, number: u32, first_seed: u64) -> Self {
         Self {
             subject,
             number,
@@ -46,24 +46,24 @@ impl LimitRulesCase {
     }
 
     pub(super) fn run(&self, rules: &[RuleName]) -> Result<LimitRulesOutcome, ScenarioError> {
-        let ground = &*self.subject.ground(self.seed)?;
-        let fixed_bytes = ground.smallest_sufficient_limit()?;
-        let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
+        let workload = &*self.subject.workload(self.seed)?;
+        let fixed_bytes = workload.smallest_sufficient_limit()?;
+        let fixed = RuleName::Fixed.observe(workload, fixed_bytes)?;
         let mut shown = (self.number == 0)
-            .then(|| Shown::new(ground.need_over_time(), fixed_bytes, ground.end_ns()));
+            .then(|| Shown::new(workload.need_over_time(), fixed_bytes, workload.end_ns()));
         let mut of_rules = Vec::new();
         for rule in rules {
             let seen = match rule {
                 RuleName::Fixed => fixed.clone(),
-                rule => rule.observe(ground, fixed_bytes)?,
+                rule => rule.observe(workload, fixed_bytes)?,
             };
             if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
                 shown.add(rule.clone(), seen);
             }
-            of_rules.push(seen.map(|seen| OfSeed::new(ground, &seen, fixed.as_ref())));
+            of_rules.push(seen.map(|seen| OfSeed::new(workload, &seen, fixed.as_ref())));
         }
         Ok(LimitRulesOutcome {
-            promise: ground.promise(),
+            promise: workload.target_utilisation(),
             of_rules,
             shown,
         })
@@ -71,7 +71,7 @@ impl LimitRulesCase {
 }
 
 impl Compared {
-    /// Of all seeds of one subject, at least one.
+    /// Summarises all seeds of one workload, at least one.
     pub(super) fn new(rules: &[RuleName], seeds: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Self {
         let (first, outcome) = seeds[0];
         let row = |(index, rule): (usize, &RuleName)| {
@@ -87,7 +87,7 @@ impl Compared {
         }
     }
 
-    /// The need of each interval and the limits, of the first seed.
+    /// Returns the required in-flight of each interval and the limits, for the first seed.
     pub(super) fn series(&self) -> Vec<Series> {
         let pattern = self.rows.first().map_or("", |row| &row.pattern);
         let series = |what: String, name, points: &Points| {

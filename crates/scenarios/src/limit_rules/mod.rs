@@ -1,82 +1,86 @@
-//! Limit rules side by side, on completion patterns that are plain data.
+//! Comparison of limit rules on completion traces and loads.
 
-mod broken;
 mod compare;
-mod ground;
+mod overrun;
 mod points;
 mod row;
 mod rule;
 mod show;
-mod subject;
+mod source;
 mod summary;
 mod tcp_load;
+mod workload;
 
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::allowed::{MAX_DURATION, Verdict};
 use crate::pattern::families::Times;
 use crate::pattern::read::{PatternFile, read};
 use crate::prelude::*;
+use crate::validation::{MAX_DURATION, Validation};
 
 pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
 pub use row::{Interval95, LimitRow};
 pub use rule::RuleName;
 pub use show::NEED;
-use subject::find;
-pub use subject::{Subject, names};
+use source::find;
+pub use source::{WorkloadSource, names};
 
 const MAX_SEEDS: u32 = 31;
 
 settings! {
     LimitRulesSettings, "limit-rules" {
-        /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and
-        /// a load in the world of two hosts (`w..`).
-        patterns: Vec<String> where known_beside(files),
-        /// CompletionTrace files.
+        /// Synthetic traces by name: the published six (`p..`), further families (`f..`), and a
+        /// load in the world of two hosts (`w..`).
+        patterns: Vec<String> where known_names(files),
+        /// Completion trace files.
         files: Vec<PathBuf>,
-        /// Rules by name; `fixed` is the least fixed limit that is enough.
-        rules: Vec<RuleName> => allowed::each_once(1..=100, "rule"),
-        /// Seeds, counted from the run's own. Files have none.
-        seeds: u32 => allowed::within(1..=MAX_SEEDS),
-        /// What is not measured at the start of a family or a load. The published six have their
-        /// own times.
-        warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
-        /// What is measured of it.
-        duration: Time => allowed::within(Time::ms(100)..=MAX_DURATION),
+        /// Rules by name; `fixed` is the smallest sufficient fixed limit.
+        rules: Vec<RuleName> => validation::each_once(1..=100, "rule"),
+        /// Seeds, counted from that of the run. Files have none.
+        seeds: u32 => validation::within(1..=MAX_SEEDS),
+        /// Warm-up of a family or a load. The published six have their own times.
+        warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
+        /// Measured time of a family or a load.
+        duration: Time => validation::within(Time::ms(100)..=MAX_DURATION),
     }
 }
 
 impl LimitRulesSettings {
-    /// What is to be compared on; `warn` hears of what the files say and nobody understands.
+    /// Returns the workloads; `warn` is called for unknown keys of the files.
     ///
     /// # Errors
-    /// Names the first file that is no pattern, and the line.
-    pub fn subjects(&self, mut warn: impl FnMut(&str)) -> Result<Vec<Subject>, ScenarioError> {
+    /// The first file that is not a valid trace, and the line.
+    pub fn subjects(
+        &self,
+        mut warn: impl FnMut(&str),
+    ) -> Result<Vec<WorkloadSource>, ScenarioError> {
         let times = Times {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = self.patterns.iter().filter_map(|name| find(name));
-        let mut subjects: Vec<Subject> = named.map(|name| Subject::named(name, times)).collect();
+        let mut subjects: Vec<WorkloadSource> = named
+            .map(|name| WorkloadSource::named(name, times))
+            .collect();
         for path in &self.files {
             let found = read_file(path).map_err(|error| of_file(path, error))?;
             for key in &found.unknown_keys {
                 warn(&format!(
-                    "{}, line 1: the key {key:?} means nothing here and is skipped",
+                    "{}, line 1: unknown key {key:?} is ignored",
                     path.display()
                 ));
             }
-            subjects.push(Subject::File(Box::new(found.pattern)));
+            subjects.push(WorkloadSource::File(Box::new(found.pattern)));
         }
         Ok(subjects)
     }
 
-    /// Each of `subjects` with each of its seeds.
-    pub fn cases_of(&self, subjects: Vec<Subject>, seed: u64) -> Vec<LimitRulesCase> {
-        let of_subject = |subject: Subject| {
+    /// Returns each of `subjects` with each of its seeds.
+    pub fn cases_of(&self, subjects: Vec<WorkloadSource>, seed: u64) -> Vec<LimitRulesCase> {
+        let of_subject = |subject: WorkloadSource| {
             let subject = Arc::new(subject);
             let seeds = 0..subject.seeds(self.seeds);
             seeds.map(move |number| LimitRulesCase::new(subject.clone(), number, seed))
@@ -84,7 +88,7 @@ impl LimitRulesSettings {
         subjects.into_iter().flat_map(of_subject).collect()
     }
 
-    /// What was found on each subject of which every seed has been run.
+    /// Returns the results of each workload all of whose seeds have been run.
     pub fn compared(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Vec<Compared> {
         let same_subject =
             |one: &(&LimitRulesCase, &LimitRulesOutcome),
@@ -101,8 +105,8 @@ fn value(row: &LimitRow) -> serde_json::Value {
     serde_json::to_value(row).unwrap_or_default()
 }
 
-/// Patterns of the table; none only if there are `files`.
-fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Verdict {
+/// Requires known trace names; the list can be empty only if there are `files`.
+fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
     move |key, patterns| {
         if patterns.is_empty() && files.is_empty() {
             return Err(format!(
@@ -146,45 +150,43 @@ fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
 
 impl Scenario for LimitRulesSettings {
     const ABOUT: &'static str =
-        "limit rules on completion patterns, beside the least fixed limit that is enough";
+        "limit rules on completion traces, compared with the smallest sufficient fixed limit";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
-            "fixed is the least fixed number of bytes that keeps the promise, found afterwards",
+            "fixed is the smallest limit in bytes that reaches the target, found afterwards",
         ),
         (
             "ratio",
-            "mean bytes in the ring over those of fixed: 1 is as good as a limit that knew the \
-             pattern; ratio_ci95 and +- are its 95 % interval over the seeds",
+            "mean bytes in the ring over those of fixed, the offline optimum; ratio_ci95 and +- are \
+             its 95 % interval over the seeds",
         ),
         (
             "utilisation (busy %)",
-            "share of the time with something to send in which the wire was sending; least: of the \
-             seeds",
+            "share of the time with packets to send in which the wire was busy; least: the minimum \
+             over the seeds",
         ),
-        (
-            "hp_delay_us (delay)",
-            "what a packet of high priority would wait",
-        ),
+        ("hp_delay_us (delay)", "delay of a packet of high priority"),
         (
             "mean, p50, p99 bytes",
             "bytes in the ring that the wire has not sent yet",
         ),
         ("limit", "the limit at the end, in bytes; 10p is 10 packets"),
-        ("promise", "the utilisation that the pattern wants"),
+        ("promise", "target utilisation"),
         (
             "learning_loss_us (lost)",
-            "link time lost before the measured time",
+            "link time lost during the warm-up",
         ),
         (
             "loss_over_allowed (loss), at_s",
-            "at its worst moment from 1 s on: link time lost since the start, a mean over the \
-             seeds, over what the promise allows by then",
+            "maximum from 1 s on: link time lost since the start, a mean over the seeds, over the \
+             loss that the target allows by then",
         ),
         (
             "settle_up, settle_down",
-            "the longest time after a change until the limit is first within 1.25 times of where \
-             it ends up, its median over the second half of the time until the next change, in ms",
+            "longest convergence time after a change, in ms: until the limit is first within 1.25 \
+             times of its final value, its median over the second half of the time until the \
+             next change",
         ),
     ];
 
@@ -203,13 +205,13 @@ impl Scenario for LimitRulesSettings {
         case.run(&self.rules)
     }
 
-    fn found(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Found {
+    fn results(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Results {
         let compared = self.compared(ran);
         let rows = compared.iter().flat_map(|it| &it.rows);
-        Found {
+        Results {
             rows: rows.map(value).collect(),
             series: compared.iter().flat_map(Compared::series).collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

@@ -1,15 +1,15 @@
-//! Values over time, few enough to be drawn.
+//! Values over time, reduced to a number that can be drawn.
 
 use taut_sim::completion_trace::CompletionTrace;
 
-/// Steps of a course: finer than a plot is wide.
+/// Samples of a time series: finer than the width of a plot.
 const STEPS: u64 = 600;
 
 /// Values from their time on: (ns, bytes).
 pub type Points = Vec<(u64, f64)>;
 
-/// What each interval of the first queue needs, for a sender that refills at once: the bytes that
-/// the wire can send in it. The most in each step.
+/// Returns the required in-flight of each interval of the first queue, for a sender that refills at
+/// once: the bytes that the wire can send in it. Each sample is a maximum.
 pub(super) fn need_over_time(pattern: &CompletionTrace) -> Points {
     let mut now_ns = 0;
     let intervals = pattern.queues.first().into_iter().flat_map(|it| it.iter());
@@ -24,7 +24,7 @@ pub(super) fn need_over_time(pattern: &CompletionTrace) -> Points {
     thinned(needs, pattern.end_ns, f64::max)
 }
 
-/// One point for each step that has any.
+/// Returns one point for each non-empty sample.
 pub(super) fn thinned(
     points: impl Iterator<Item = (u64, f64)>,
     end_ns: u64,

@@ -1,14 +1,14 @@
-//! What a rule did on a pattern, over all seeds.
+//! Results of a rule on a workload over all seeds.
 
 use serde::Serialize;
 
 use super::RuleName;
-use super::broken::{Broken, most_broken};
-use super::ground::Ground;
+use super::overrun::{Overrun, largest_overrun};
+use super::workload::Workload;
 use taut_sim::completion_trace::TraceReport;
 use taut_sim::convergence::{ConvergenceTimes, convergence_times};
 
-/// One seed.
+/// Results of one seed.
 #[derive(Debug, Clone)]
 pub(super) struct OfSeed {
     ratio: Option<f64>,
@@ -18,7 +18,7 @@ pub(super) struct OfSeed {
 
 impl OfSeed {
     pub(super) fn new(
-        ground: &dyn Ground,
+        workload: &dyn Workload,
         seen: &TraceReport,
         fixed: Option<&TraceReport>,
     ) -> Self {
@@ -26,71 +26,76 @@ impl OfSeed {
             ratio: fixed
                 .filter(|fixed| fixed.mean_bytes > 0.0)
                 .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
-            settle: convergence_times(&seen.course, ground.changes_ns(), ground.end_ns()),
+            settle: convergence_times(
+                &seen.limit_changes,
+                workload.changes_ns(),
+                workload.end_ns(),
+            ),
             seen: TraceReport {
-                course: Vec::new(),
+                limit_changes: Vec::new(),
                 ..seen.clone()
             },
         }
     }
 }
 
-/// The ends of a 95 % confidence interval of a mean over seeds.
+/// A 95 % confidence interval of a mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval95(pub f64, pub f64);
 
-/// What a rule did on a pattern: means over the seeds.
+/// Results of a rule on a workload: means over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitRow {
-    /// The pattern.
+    /// Name of the workload.
     pub pattern: String,
     /// The rule.
     pub rule: String,
-    /// So many seeds.
+    /// Number of seeds.
     pub seeds: usize,
-    /// Mean queue over that of the least fixed limit; nothing where no fixed limit is enough.
+    /// Mean queue over that of the smallest sufficient fixed limit; `None` if there is no such
+    /// limit.
     pub ratio: Option<f64>,
-    /// Its confidence interval; nothing from a single seed.
+    /// Its confidence interval; `None` for a single seed.
     pub ratio_ci95: Option<Interval95>,
-    /// What the pattern wants of it.
+    /// The target utilisation.
     pub promise: f64,
     /// Share of the time with something to send in which the wire was busy.
     pub utilisation: f64,
     /// Its confidence interval.
     pub utilisation_ci95: Option<Interval95>,
-    /// The least of the seeds.
+    /// The minimum over the seeds.
     pub utilisation_least: f64,
-    /// What a packet of high priority would wait: median.
+    /// Delay of a packet of high priority: median.
     pub hp_delay_us_p50: f64,
-    /// 99th percentile.
+    /// 99th percentile of this delay.
     pub hp_delay_us_p99: f64,
-    /// Mean of the bytes in the ring that have not left.
+    /// Mean bytes in the ring that have not left.
     pub mean_bytes: f64,
-    /// Their median.
+    /// Median of these bytes.
     pub p50_bytes: f64,
-    /// Their 99th percentile.
+    /// 99th percentile of these bytes.
     pub p99_bytes: f64,
-    /// Mean of queued minus reported.
+    /// Mean of queued minus reported bytes.
     pub in_flight_mean_bytes: f64,
     /// The limit at the end.
     pub limit: f64,
-    /// What it counts: `bytes` or `packets`.
+    /// Its unit: `bytes` or `packets`.
     pub limit_unit: &'static str,
-    /// Link time lost before the measured time, while the rule learned.
+    /// Link time lost during the warm-up, while the rule learned.
     pub learning_loss_us: f64,
-    /// The most of what was lost since the start, a mean over the seeds, over what the promise
-    /// allows by then: at any time from 1 s on. Nothing where that is not seen.
+    /// Maximum, from 1 s on, of the mean losses since the start over the losses that the target
+    /// allows by then. `None` if the losses are not recorded.
     pub loss_over_allowed: Option<f64>,
-    /// When that was, in s.
+    /// The time of that maximum, in s.
     pub loss_over_allowed_at_s: Option<f64>,
-    /// The longest time that the limit took to rise after a change.
+    /// Longest convergence time after a change that requires a larger limit.
     pub settle_up_ms: Option<f64>,
-    /// The longest time that it took to fall.
+    /// Longest convergence time after a change that permits a smaller limit.
     pub settle_down_ms: Option<f64>,
 }
 
 impl LimitRow {
-    /// Nothing if there are no outcomes.
+    /// Returns `None` if there are no results.
     pub(super) fn new(
         pattern: &str,
         rule: &RuleName,
@@ -102,7 +107,7 @@ impl LimitRow {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let broken = most_broken(outcomes.iter().map(|it| &it.seen.losses), promise);
+        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), promise);
         let utilisations = all(|it| it.seen.utilisation);
         let ratios = some(|it| it.ratio);
         Some(Self {
@@ -124,8 +129,8 @@ impl LimitRow {
             limit: mean(&all(|it| it.seen.limit_bytes as f64))?,
             limit_unit: rule.unit_name(),
             learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
-            loss_over_allowed: broken.map(|Broken { over_allowed, .. }| over_allowed),
-            loss_over_allowed_at_s: broken.map(|Broken { at_s, .. }| at_s),
+            loss_over_allowed: broken.map(|Overrun { over_allowed, .. }| over_allowed),
+            loss_over_allowed_at_s: broken.map(|Overrun { at_s, .. }| at_s),
             settle_up_ms: longest(outcomes.iter().map(|it| ms(it.settle.up_ns))),
             settle_down_ms: longest(outcomes.iter().map(|it| ms(it.settle.down_ns))),
         })
@@ -141,14 +146,14 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| sum / values.len() as f64)
 }
 
-/// Student's t: 97.5 % of it is below, for 1 to 30 degrees of freedom.
+/// Student's t: 97.5 % quantile for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The confidence interval of the mean; nothing from a single value.
+/// Returns the confidence interval of the mean; `None` for a single value.
 fn interval95(values: &[f64]) -> Option<Interval95> {
     let mean = mean(values)?;
     let student = STUDENT.get(values.len().checked_sub(2)?)?;
@@ -163,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_confidence_interval_is_that_of_the_textbook() {
+    fn confidence_interval_matches_the_textbook() {
         // Mean 5, deviation sqrt(32/7), t of 7 degrees 2.365.
         let found = interval95(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert!((found.1 - 5.0 - 1.787_7).abs() < 1e-3, "{found:?}");

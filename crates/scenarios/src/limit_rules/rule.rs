@@ -1,4 +1,4 @@
-//! The rules that are compared, by name.
+//! Names of the compared rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,25 +6,25 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
 
-use super::ground::Ground;
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use taut_sim::completion_trace::TraceReport;
 use taut_sim::single_queue_bench::{ParseRuleError, Rule};
 
-/// A rule, as it is spelled.
+/// A rule by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
-    /// `fixed`: the least fixed limit that keeps the pattern's promise.
+    /// `fixed`: the smallest sufficient fixed limit.
     Fixed,
-    /// A limit, which may hear of completions only so often: `dql every 1ms`.
+    /// A limit, with an optional coalescing interval: `dql every 1ms`.
     Rule(Rule),
 }
 
 impl RuleName {
-    /// Runs `ground` with it; `fixed_bytes` is the yardstick.
+    /// Runs `workload` with the rule; `fixed_bytes` is the offline optimum.
     pub(super) fn observe(
         &self,
-        ground: &dyn Ground,
+        workload: &dyn Workload,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<TraceReport>, ScenarioError> {
         let mut rule = match self {
@@ -32,15 +32,16 @@ impl RuleName {
                 Some(bytes) => Rule::bytes(bytes),
                 None => return Ok(None),
             },
-            Self::Rule(rule) if rule.limit.is_off() => return ground.observe_off().map(Some),
+            Self::Rule(rule) if rule.limit.is_off() => return workload.observe_off().map(Some),
             Self::Rule(rule) => rule.clone(),
         };
-        // The ground says what is wanted of it, unless the rule was told.
-        rule.limit.set_default_target(wanted(ground.promise()));
-        ground.observe(&rule).map(Some)
+        // The workload has a target utilisation; a target in the rule's name takes precedence.
+        rule.limit
+            .set_default_target(nearest_target(workload.target_utilisation()));
+        workload.observe(&rule).map(Some)
     }
 
-    /// What its limit counts.
+    /// Returns the unit of its limit.
     pub(super) fn unit_name(&self) -> &'static str {
         match self {
             Self::Rule(rule) if rule.limit.unit() == Unit::Packets => "packets",
@@ -49,8 +50,8 @@ impl RuleName {
     }
 }
 
-/// What a rule promises that is to keep so much of the link's time busy, or what comes nearest.
-fn wanted(utilisation: f64) -> Utilisation {
+/// Returns the valid target utilisation that is nearest to `utilisation`.
+fn nearest_target(utilisation: f64) -> Utilisation {
     let ppm = libm::round(utilisation * 1e6) as u32;
     let ppm = ppm.clamp(Utilisation::MIN_PPM, Utilisation::MAX_PPM);
     Utilisation::from_ppm(ppm).unwrap_or_default()
@@ -74,7 +75,7 @@ impl FromStr for RuleName {
         }
         let rule = text.parse().map(Self::Rule);
         rule.map_err(|error: ParseRuleError| {
-            format!("{error}; or fixed, the least fixed limit, or dql every 1ms")
+            format!("{error}; or fixed, the smallest sufficient limit, or dql every 1ms")
         })
     }
 }

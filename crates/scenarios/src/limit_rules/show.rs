@@ -1,22 +1,22 @@
-//! A pattern and its limits over time, made small enough to be drawn.
+//! Time series of a workload and its limits, reduced for drawing.
 
 use super::RuleName;
 use super::points::{Points, thinned};
 use taut_sim::completion_trace::TraceReport;
 
-/// What the intervals' need is called.
+/// Name of the series of the required in-flight.
 pub const NEED: &str = "need of an interval";
 
-/// One pattern over time.
+/// Time series of a workload.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    /// Bytes that the wire could send in each interval: the most in each step.
+    /// Required in-flight of each interval, in bytes: the maximum in each sample.
     pub need_bytes: Points,
-    /// The least fixed limit.
+    /// The smallest sufficient fixed limit.
     pub fixed_bytes: Option<u32>,
-    /// Each rule's limit.
+    /// The limit of each rule.
     pub limits: Vec<(RuleName, Points)>,
-    /// The end of it.
+    /// The end, in ns.
     pub end_ns: u64,
 }
 
@@ -32,7 +32,7 @@ impl Shown {
 
     pub(super) fn add(&mut self, rule: RuleName, seen: &TraceReport) {
         let points = seen
-            .course
+            .limit_changes
             .iter()
             .map(|&(ns, bytes)| (ns, f64::from(bytes)));
         self.limits

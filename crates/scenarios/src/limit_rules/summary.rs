@@ -1,10 +1,10 @@
-//! The rules in short, over all patterns.
+//! Summary of the rules over all workloads.
 
 use serde_json::{Value, json};
 
 use taut_report::document::Summary;
 
-/// A row for each rule; nothing of a single pattern, whose rows say it all.
+/// Returns a row for each rule; `None` for a single workload.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     let rules = distinct(rows, "rule");
     if distinct(rows, "pattern").len() < 2 {
@@ -15,9 +15,9 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
         of_one(rule, &of_rule)
     };
     Some(Summary {
-        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme; \
-                broken: on how many of them the promise was not kept, where a small ratio is no \
-                merit)",
+        title: "Over all workloads (ratio_mean: geometric; _at: the workload of the extreme; \
+                broken: number of workloads on which the target was missed, where a small ratio \
+                is meaningless)",
         rows: rules.iter().map(row).collect(),
     })
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_its_mean_and_its_worst_patterns() {
+    fn each_rule_has_mean_and_worst_workloads() {
         let rows = [
             row("a", "dql", Some(2.0), 1.0),
             row("a", "taut", None, 0.5),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pattern_needs_no_summary() {
+    fn one_workload_has_no_summary() {
         assert_eq!(of(&[row("a", "dql", Some(2.0), 1.0)]), None);
     }
 }

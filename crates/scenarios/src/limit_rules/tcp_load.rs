@@ -1,14 +1,13 @@
 //! `w01-tcp-with-loss`: TCP streams that overrun a short discipline, in the world of two hosts.
 //!
-//! The patterns have a sender that always has something to send. Here what is to be sent comes in
-//! bursts of super-packets, and each loss takes some of it away, so a rule must also cope with a
-//! sender that answers to what the queue does.
+//! The traces have a saturating sender. Here data arrives in bursts of GSO packets, and losses
+//! reduce it, so a rule must also work with a sender that reacts to the queue.
 
 use hdrhistogram::Histogram;
 use taut_path::{Event, LateSegmentation, Probe};
 
-use super::ground::Ground;
 use super::points::Points;
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use crate::pattern::families::Times;
 use crate::two_hosts::{
@@ -17,12 +16,12 @@ use crate::two_hosts::{
 use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
+use taut_sim::bisection::smallest_multiple;
 use taut_sim::completion_trace::{Losses, SplitMix, TraceReport};
 use taut_sim::error::TestbedError;
-use taut_sim::least::least_multiple;
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::single_queue_bench::Rule;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::time_series::note_change;
 use taut_sim::world::{App, CLIENT, World};
 
@@ -31,19 +30,19 @@ pub(super) const NAME: &str = "w01-tcp-with-loss";
 
 const RATE: Rate = Rate(1_000_000_000);
 
-/// One way: a round trip of 2 ms holds 250 KB.
+/// One-way delay: a round trip of 2 ms holds 250 KB.
 const DELAY_NS: u64 = 1_000_000;
 
 const STREAMS: u64 = 20;
 
-/// A hundred packets are at least 200 segments, above what the round trip holds: a stream that
-/// halves its window leaves the wire busy, and yet all of them together overrun it.
+/// A hundred packets are at least 200 segments, more than the round trip holds. A stream that
+/// halves its window leaves the wire busy, and all streams together still overrun it.
 const DISCIPLINE_PACKETS: u32 = 100;
 
 /// The default ring of the card.
 const RING_SLOTS: u32 = 256;
 
-/// 50 to 250 us.
+/// Interrupt intervals of 50 to 250 us.
 const INTERRUPT: InterruptRule = InterruptRule {
     period_ns: 150_000,
     packets: None,
@@ -51,27 +50,26 @@ const INTERRUPT: InterruptRule = InterruptRule {
     rare_gap: None,
 };
 
-/// What one super-packet takes of the wire at most.
+/// Maximum wire time of a GSO packet, in bytes.
 const LARGEST_BYTES: u64 = 70_000;
 
-/// How often it is seen whether a limit can still be enough: often enough that little is run in
-/// vain.
-const GLANCE_NS: u64 = 10_000_000;
+/// Interval of the check whether a limit can still be sufficient: short, so that little is run
+/// without need.
+const CHECK_NS: u64 = 10_000_000;
 
-/// One look at the ring in each such time, at a random moment of it, as with the patterns.
-const LOOK_NS: u64 = 100_000;
+/// Interval that contains one sample of the ring at a random time, as with the traces.
+const SAMPLE_NS: u64 = 100_000;
 
-/// The promise, as that of the patterns: share of what is carried without a limit.
+/// Target utilisation, as that of the traces: a share of the traffic that no limit carries.
 const UTILISATION: f64 = 0.999;
 
-/// The yardstick is a multiple of this. Less than a hundredth of it, and closer limits differ by
-/// less than one loss more or less.
+/// Step of the optimum: less than a hundredth of it. Closer limits differ by less than one loss.
 const STEP_BYTES: u32 = 256;
 
-/// A request or response of 1 byte on the wire: with preamble, check sum and gap.
+/// A request or response of 1 byte on the wire, with preamble, check sequence and gap.
 const REQUEST_WIRE_BYTES: u64 = HEADER_BYTES as u64 + 1 + 24;
 
-/// A transaction between idle hosts: both ways, and the time of both frames.
+/// A transaction between idle hosts: both directions, and the time of both frames.
 const IDLE_LATENCY_NS: u64 = 2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE.0);
 
 /// One seed of the load.
@@ -81,22 +79,22 @@ struct SeededLoad {
     times: Times,
 }
 
-/// One seed, and what was seen of it without a limit.
+/// One seed, and its run without a limit.
 pub(super) struct TcpLoad {
     load: SeededLoad,
     off: TraceReport,
-    /// Link time in bytes that the wire was busy for then, in the measured time.
+    /// Link time that the wire was busy in that run, in bytes, in the measured time.
     off_wire_bytes: u64,
 }
 
-/// One run.
-struct Ran {
+/// Results of a run.
+struct TcpRun {
     world: World<Watch>,
-    /// Link time in bytes that the wire was busy for, in the measured time.
+    /// Link time that the wire was busy, in bytes, in the measured time.
     wire_bytes: u64,
-    /// The rest of what was seen.
-    looks: Looks,
-    /// Looks of before the measured time at a dry wire.
+    /// Samples of the measured time.
+    samples: Samples,
+    /// Samples of the warm-up with a dry wire.
     learning_dry: u64,
 }
 
@@ -111,13 +109,12 @@ impl TcpLoad {
         })
     }
 
-    /// What was carried, as a share of what is carried without a limit.
+    /// Returns the carried traffic as a share of that without a limit.
     fn utilisation(&self, wire_bytes: u64) -> f64 {
         wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
     }
 
-    /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its
-    /// end.
+    /// Returns `true` if a limit is sufficient. A run ends early once it is not.
     fn is_enough(&self, limit_bytes: u32) -> Result<bool, ScenarioError> {
         let Times { warm_ns, end_ns } = self.load.times;
         let mut world = self.load.world(&Rule::bytes(limit_bytes), |_| ())?;
@@ -125,7 +122,7 @@ impl TcpLoad {
         let before_bytes = world.wire(CLIENT).time_bytes;
         let (mut at_ns, mut carried_bytes) = (warm_ns, 0);
         while at_ns < end_ns {
-            at_ns = end_ns.min(at_ns + GLANCE_NS);
+            at_ns = end_ns.min(at_ns + CHECK_NS);
             world.run_until(at_ns)?;
             carried_bytes = world.wire(CLIENT).time_bytes - before_bytes;
             let rest_bytes = RATE.0 / 8 * (end_ns - at_ns) / 1_000_000_000 + LARGEST_BYTES;
@@ -138,22 +135,22 @@ impl TcpLoad {
 }
 
 impl SeededLoad {
-    fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
+    fn run(&self, rule: &Rule) -> Result<TcpRun, ScenarioError> {
         let mut world = self.world(rule, |_| Watch {
             meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
             sent_packets: 0,
-            course: Vec::new(),
+            limit_changes: Vec::new(),
         })?;
         let Times { warm_ns, end_ns } = self.times;
-        // Moments to look at; any seed will do, and one seed looks at every rule alike.
+        // Sampling times. Any seed works, and a fixed one samples every rule at the same times.
         let mut random = SplitMix::new(1);
-        let learning_dry = look(&mut world, &mut random, 0, warm_ns)?.dry;
+        let learning_dry = sample(&mut world, &mut random, 0, warm_ns)?.dry;
         let before_bytes = world.wire(CLIENT).time_bytes;
-        let looks = look(&mut world, &mut random, warm_ns, end_ns)?;
-        Ok(Ran {
+        let samples = sample(&mut world, &mut random, warm_ns, end_ns)?;
+        Ok(TcpRun {
             wire_bytes: world.wire(CLIENT).time_bytes - before_bytes,
             world,
-            looks,
+            samples,
             learning_dry,
         })
     }
@@ -176,10 +173,10 @@ impl SeededLoad {
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
         let mut world = hosts.world(&rule.limit, discipline, probe)?;
-        world.set_cadence_ns(rule.cadence_ns);
-        let bulk = stream(SuperPacket::Auto);
+        world.set_coalesce_ns(rule.coalesce_ns);
+        let bulk = stream(GsoSize::Auto);
         for _ in 0..STREAMS {
-            // At a random moment each.
+            // Each starts at a random time.
             world.connect(&bulk, BULK, App::Sink, random.next() % START_NS);
         }
         let (client, server) = request_response(1, 0);
@@ -188,7 +185,7 @@ impl SeededLoad {
     }
 }
 
-impl Ground for TcpLoad {
+impl Workload for TcpLoad {
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let ran = self.load.run(rule)?;
         Ok(ran.seen(self.utilisation(ran.wire_bytes)))
@@ -199,14 +196,14 @@ impl Ground for TcpLoad {
     }
 
     fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError> {
-        least_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
+        smallest_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
     }
 
-    fn promise(&self) -> f64 {
+    fn target_utilisation(&self) -> f64 {
         UTILISATION
     }
 
-    /// Nobody knows it: it is TCP that decides what there is to send.
+    /// Unknown: TCP determines the workload.
     fn need_over_time(&self) -> Points {
         Points::new()
     }
@@ -220,10 +217,10 @@ impl Ground for TcpLoad {
     }
 }
 
-impl Ran {
+impl TcpRun {
     fn seen(&self, utilisation: f64) -> TraceReport {
-        let (world, looks) = (&self.world, &self.looks);
-        let mean = |sum_bytes: u64| sum_bytes as f64 / looks.count.max(1) as f64;
+        let (world, samples) = (&self.world, &self.samples);
+        let mean = |sum_bytes: u64| sum_bytes as f64 / samples.count.max(1) as f64;
         let delay_ns = |share| {
             let latency_ns = world.transactions().latency_ns().value_at_quantile(share);
             latency_ns.saturating_sub(IDLE_LATENCY_NS)
@@ -231,21 +228,24 @@ impl Ran {
         let watch = world.probe(CLIENT);
         let completions = world.completions(CLIENT);
         TraceReport {
-            mean_bytes: mean(looks.unsent_sum_bytes),
-            p50_bytes: looks.unsent_bytes.value_at_quantile(0.5),
-            p99_bytes: looks.unsent_bytes.value_at_quantile(0.99),
-            in_flight_mean_bytes: mean(looks.in_flight_sum_bytes),
-            in_flight_p99_bytes: looks.in_flight_bytes.value_at_quantile(0.99),
+            mean_bytes: mean(samples.unsent_sum_bytes),
+            p50_bytes: samples.unsent_bytes.value_at_quantile(0.5),
+            p99_bytes: samples.unsent_bytes.value_at_quantile(0.99),
+            in_flight_mean_bytes: mean(samples.in_flight_sum_bytes),
+            in_flight_p99_bytes: samples.in_flight_bytes.value_at_quantile(0.99),
             utilisation,
-            dry_ns: looks.dry * LOOK_NS,
-            learning_dry_ns: self.learning_dry * LOOK_NS,
+            dry_ns: samples.dry * SAMPLE_NS,
+            learning_dry_ns: self.learning_dry * SAMPLE_NS,
             urgent_delay_p50_ns: delay_ns(0.5),
             urgent_delay_p99_ns: delay_ns(0.99),
-            limit_bytes: watch.course.last().map_or(0, |&(_, bytes)| bytes.into()),
-            starved_rounds: completions.starved,
-            // Looks at moments say nothing of steps.
+            limit_bytes: watch
+                .limit_changes
+                .last()
+                .map_or(0, |&(_, bytes)| bytes.into()),
+            starved_batches: completions.starved,
+            // Samples contain no loss steps.
             losses: Losses::default(),
-            course: watch.course.clone(),
+            limit_changes: watch.limit_changes.clone(),
             sent_packets: watch.sent_packets,
             freed_packets: completions.completed_packets,
             in_ring_packets: world.nic(CLIENT).packets_in_ring() as u64,
@@ -253,10 +253,10 @@ impl Ran {
     }
 }
 
-/// Looks at the bulk senders' ring.
-struct Looks {
+/// Samples of the bulk senders' ring.
+struct Samples {
     count: u64,
-    /// The wire was idle and something waited.
+    /// The wire was idle with packets queued.
     dry: u64,
     unsent_bytes: Histogram<u64>,
     unsent_sum_bytes: u64,
@@ -264,14 +264,14 @@ struct Looks {
     in_flight_sum_bytes: u64,
 }
 
-/// Runs `world` from `from_ns` to `until_ns` and looks once in each [`LOOK_NS`].
-fn look(
+/// Runs `world` from `from_ns` to `until_ns` with one sample per [`SAMPLE_NS`].
+fn sample(
     world: &mut World<Watch>,
     random: &mut SplitMix,
     from_ns: u64,
     until_ns: u64,
-) -> Result<Looks, TestbedError> {
-    let mut looks = Looks {
+) -> Result<Samples, TestbedError> {
+    let mut samples = Samples {
         count: 0,
         dry: 0,
         unsent_bytes: histogram_bytes(),
@@ -279,8 +279,8 @@ fn look(
         in_flight_bytes: histogram_bytes(),
         in_flight_sum_bytes: 0,
     };
-    for start_ns in (from_ns..until_ns).step_by(LOOK_NS as usize) {
-        let at_ns = start_ns + random.next() % LOOK_NS;
+    for start_ns in (from_ns..until_ns).step_by(SAMPLE_NS as usize) {
+        let at_ns = start_ns + random.next() % SAMPLE_NS;
         if at_ns >= until_ns {
             break;
         }
@@ -288,22 +288,22 @@ fn look(
         let unsent_bytes = world.nic(CLIENT).bytes_to_send();
         let watch = world.probe(CLIENT);
         let in_flight_bytes = watch.meter.in_flight_now_bytes();
-        looks.count += 1;
-        looks.dry += u64::from(unsent_bytes == 0 && watch.meter.waiting_now_packets() > 0);
-        looks.unsent_bytes.saturating_record(unsent_bytes);
-        looks.unsent_sum_bytes += unsent_bytes;
-        looks.in_flight_bytes.saturating_record(in_flight_bytes);
-        looks.in_flight_sum_bytes += in_flight_bytes;
+        samples.count += 1;
+        samples.dry += u64::from(unsent_bytes == 0 && watch.meter.waiting_now_packets() > 0);
+        samples.unsent_bytes.saturating_record(unsent_bytes);
+        samples.unsent_sum_bytes += unsent_bytes;
+        samples.in_flight_bytes.saturating_record(in_flight_bytes);
+        samples.in_flight_sum_bytes += in_flight_bytes;
     }
     world.run_until(until_ns)?;
-    Ok(looks)
+    Ok(samples)
 }
 
-/// What a look sees of a queue, and the course of its limit.
+/// The probe of a queue: the amount in flight, and the changes of its limit.
 struct Watch {
     meter: Meter<Since>,
     sent_packets: u64,
-    course: Vec<(u64, u32)>,
+    limit_changes: Vec<(u64, u32)>,
 }
 
 impl Probe for Watch {
@@ -311,7 +311,7 @@ impl Probe for Watch {
         self.meter.event(now_ns, event);
         match event {
             Event::Sent(_) => self.sent_packets += 1,
-            Event::Limit(limit) => note_change(&mut self.course, now_ns, limit),
+            Event::Limit(limit) => note_change(&mut self.limit_changes, now_ns, limit),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
-//! CompletionTrace families that the ladder's page does not use, written down before any result was
-//! seen.
+//! Families of synthetic completion traces, defined before any result was known.
 //!
-//! Each is made from a seed, in any length; the comment on each states what it is to break.
+//! Each is created from a seed, in any length. The comment on each states the weakness that it
+//! tests.
 
 use core::f64::consts::TAU;
 
@@ -12,53 +12,55 @@ use taut_sim::completion_trace::{Burst, CompletionTrace, Interval, Intervals};
 /// One family.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// Its name.
+    /// Name of the family.
     pub name: &'static str,
     make: fn(SplitMix, Times) -> CompletionTrace,
 }
 
-/// What is not measured at the start of a pattern, and its end, in ns.
+/// Warm-up and end of a trace, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// What is not measured.
+    /// End of the warm-up.
     pub warm_ns: u64,
     /// The end.
     pub end_ns: u64,
 }
 
-/// Every family, each with what it is to break.
+/// Every family, with the weakness that it tests.
 pub const ALL: &[Family] = &[
-    // The sender comes back late when it is busy: its delay and the load rise together.
+    // The sender returns late when it is busy: its delay and the load increase together.
     Family::new("f01-late-and-busy", late_and_busy),
-    // 8 objects a reap, 10 us apart: one interval is told in many parts.
+    // Batches of 8 objects, 10 us apart: one interval is reported in many parts.
     Family::new("f02-small-budget", small_budget),
-    // Interrupts come often when little is sent and rarely under load, in on/off bursts.
+    // Frequent interrupts at low load and rare ones under load, in on/off bursts.
     Family::new("f03-moderation", moderation),
-    // Super-packets among ACKs in bursts: one object is a thousand times another.
-    Family::new("f04-supers-and-acks", supers_and_acks),
-    // A light load that is saturated once a second for 100 ms: what is learned while idle?
+    // GSO packets among ACKs in bursts: object sizes differ by a factor of a thousand.
+    Family::new("f04-supers-and-acks", gso_and_acks),
+    // A light load that is saturated once a second for 100 ms: learning while idle.
     Family::new("f05-light-rarely-full", light_rarely_full),
-    // Gaps that swell from 50 to 250 us and back in 7 s: a need that moves all the time.
+    // Gaps that vary from 50 to 250 us and back in 7 s: a required in-flight that always changes.
     Family::new("f06-sinus", sinus),
-    // A stop of 20 ms about every 10 s, as of a garbage collector: to be paid for or not?
+    // A pause of 20 ms about every 10 s, as of a garbage collector: whether to cover it.
     Family::new("f07-gc-pauses", gc_pauses),
-    // 50 us for seconds, then 400 us for seconds: memory longer or shorter than a regime.
+    // Gaps of 50 us for seconds, then 400 us for seconds: memory longer or shorter than a regime.
     Family::new("f08-long-regimes", long_regimes),
-    // Gaps with a tail between the exponential and the Pareto: no largest one.
+    // Gaps with a tail between the exponential and the Pareto distribution: no maximum.
     Family::new("f09-weibull", weibull),
     // Gaps more regular than exponential ones: a soft edge instead of a hard one.
     Family::new("f10-gamma", gamma),
-    // Minimal packets in rounds of 64 with late rounds: counts that come in multiples.
+    // Minimal packets in batches of 64 with late batches: counts that are multiples.
     Family::new("f11-napi-64", napi_64),
-    // A device that sends for 3 ms and all but rests for 2 ms: intervals without any need.
+    // A device that sends for 3 ms and is nearly idle for 2 ms: intervals without required
+    // in-flight.
     Family::new("f12-token-bucket", token_bucket),
     // A rate that doubles each second, four times up and four times down.
     Family::new("f13-rate-ramp", rate_ramp),
-    // 100 us and 1 ms in turns of 10 s: how long it takes, and what it costs, each way.
+    // Gaps of 100 us and 1 ms, alternating every 10 s: convergence time and cost in both
+    // directions.
     Family::new("f14-gap-steps", gap_steps),
-    // Gaps whose scale wanders by a tenth every 100 ms, without a home.
+    // Gaps whose scale changes by a tenth every 100 ms, without a mean to return to.
     Family::new("f15-random-walk", random_walk),
-    // Four queues in turns on one wire: each one's rate depends on the others.
+    // Four queues round-robin on one wire: the rate of each depends on the others.
     Family::new("f16-four-queues", four_queues),
 ];
 
@@ -67,9 +69,9 @@ impl Family {
         Self { name, make }
     }
 
-    /// The pattern of a seed.
+    /// Returns the trace of a seed.
     pub fn pattern(&self, seed: u64, times: Times) -> CompletionTrace {
-        // Families apart from each other, and from the published patterns of the same seed.
+        // Different random numbers than other families and the published traces of the same seed.
         let number = ALL.iter().position(|it| it.name == self.name).unwrap_or(0);
         let seed = seed.wrapping_mul(1_000).wrapping_add(201 + number as u64);
         let pattern = (self.make)(SplitMix::new(seed), times);
@@ -81,7 +83,7 @@ impl Family {
 }
 
 impl Times {
-    /// A saturated sender of full segments at 1 Gbit/s, everything reaped at once.
+    /// Returns a saturated sender of full segments at 1 Gbit/s, with everything reaped at once.
     pub(super) fn pattern(self, id: &str, queues: Vec<Intervals>) -> CompletionTrace {
         CompletionTrace {
             id: id.to_owned(),
@@ -98,7 +100,7 @@ impl Times {
         }
     }
 
-    /// A pattern of one queue, whose gaps and delays in us `next` gives from the time in us.
+    /// Creates a trace of one queue; `next` returns gap and delay in us for a time in us.
     fn one_queue(
         self,
         random: SplitMix,
@@ -109,14 +111,14 @@ impl Times {
         self.pattern("", vec![intervals])
     }
 
-    /// 0, and then every `step_ns` to the end.
+    /// Returns 0, and then every `step_ns` until the end.
     fn steps(self, step_ns: u64) -> impl Iterator<Item = (usize, u64)> {
         let end_ns = self.end_ns;
         (0..end_ns).step_by(step_ns as usize).enumerate()
     }
 }
 
-/// Draws the intervals of one queue.
+/// Generates the intervals of one queue.
 pub(super) struct Gaps {
     random: SplitMix,
     end_ns: u64,
@@ -127,7 +129,7 @@ impl Gaps {
         Self { random, end_ns }
     }
 
-    /// Gaps and delays in us, until one reaches the end.
+    /// Adds gaps and delays in us until the end.
     pub(super) fn fill(
         &mut self,
         mut next: impl FnMut(&mut SplitMix, u64) -> (f64, f64),
@@ -135,7 +137,7 @@ impl Gaps {
         let mut intervals = Intervals::new();
         while intervals.total_ns() < self.end_ns {
             let (gap_us, delay_us) = next(&mut self.random, intervals.total_ns());
-            // The conversion saturates; the next interrupt is in the future.
+            // The conversion saturates, so the next interrupt is always later.
             intervals.push(Interval {
                 gap_ns: ((gap_us * 1e3) as u64).max(1),
                 delay_ns: (delay_us * 1e3) as u64,
@@ -145,7 +147,7 @@ impl Gaps {
     }
 }
 
-/// One of two states that last for exponential times.
+/// Two alternating states with exponential durations.
 struct TwoStates {
     second: bool,
     until_us: f64,
@@ -159,7 +161,7 @@ impl TwoStates {
         }
     }
 
-    /// Whether it is the second, at `now_us`.
+    /// Returns `true` in the second state, at `now_us`.
     fn at(&mut self, random: &mut SplitMix, now_us: f64, mean_us: [f64; 2]) -> bool {
         while now_us >= self.until_us {
             self.second = !self.second;
@@ -200,14 +202,14 @@ fn moderation(random: SplitMix, times: Times) -> CompletionTrace {
     CompletionTrace {
         bursts: vec![Burst {
             period_ns: 50_000_000,
-            // 24 ms of the wire.
+            // 24 ms of wire time.
             objects: 2_000,
         }],
         ..pattern
     }
 }
 
-fn supers_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
+fn gso_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
     let mut sizes_random = random.clone();
     let size = |share: f64| if share < 0.2 { 65_226 } else { 66 };
     let sizes = (0..499).map(|_| size(sizes_random.even())).collect();
@@ -216,7 +218,7 @@ fn supers_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
         sizes,
         bursts: vec![Burst {
             period_ns: 30_000_000,
-            // Half of the wire.
+            // Half of the wire time.
             objects: 140,
         }],
         ..pattern
@@ -233,7 +235,7 @@ fn light_rarely_full(random: SplitMix, times: Times) -> CompletionTrace {
             },
             Burst {
                 period_ns: 1_000_000_000,
-                // 100 ms of the wire.
+                // 100 ms of wire time.
                 objects: 8_250,
             },
         ],
@@ -250,7 +252,7 @@ fn sinus(random: SplitMix, times: Times) -> CompletionTrace {
 
 fn gc_pauses(random: SplitMix, times: Times) -> CompletionTrace {
     times.one_queue(random, |random, _| {
-        // One gap in 100,000 of 100 us each.
+        // One of 100,000 gaps of 100 us each.
         if random.happens(1e-5) {
             (20e3, 0.0)
         } else {
@@ -332,7 +334,7 @@ fn random_walk(random: SplitMix, times: Times) -> CompletionTrace {
     times.one_queue(random, move |random, now_us| {
         while now_us >= until_us {
             until_us += 100e3;
-            // Between 100 / 3 and 300 us, so that it comes back.
+            // Between 100 / 3 and 300 us, so that it returns.
             scale = (scale + 0.1 * random.normal()).clamp(-1.1, 1.1);
         }
         (100.0 * libm::exp(scale) * random.between(0.9, 1.1), 0.0)

@@ -1,4 +1,4 @@
-//! The first line of a pattern file: what is sent, and how fast.
+//! The first line of a trace file: the workload and the rate.
 
 use core::fmt;
 
@@ -8,24 +8,24 @@ use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
 
-use crate::allowed::check;
+use crate::validation::check;
 
-/// What is allowed of each number. A day of 400 Gbit/s, more than any link or run here.
-const MOST_RATE: f64 = 50_000.0;
-pub(super) const MOST_NS: u64 = 86_400_000_000_000;
-/// A super-packet is far smaller.
-const MOST_SIZE: u64 = 1 << 24;
-const MOST_SIZES: usize = 1 << 20;
-/// A limit may be larger than all of a burst, which is held in memory then.
-const MOST_OBJECTS: u64 = 1 << 20;
-/// Objects or bursts of a run: an hour's work or so.
-const MOST_WORK: u128 = 10_000_000_000;
-/// Between two rounds, if the file does not say.
+/// Ranges of the numbers. A day at 400 Gbit/s is more than any link or run here.
+const MAX_RATE: f64 = 50_000.0;
+pub(super) const MAX_NS: u64 = 86_400_000_000_000;
+/// Far above a GSO packet.
+const MAX_SIZE: u64 = 1 << 24;
+const MAX_SIZES: usize = 1 << 20;
+/// A limit can exceed a burst, which is then in memory completely.
+const MAX_OBJECTS: u64 = 1 << 20;
+/// Maximum objects or bursts of a run: about an hour of computation.
+const MAX_WORK: u128 = 10_000_000_000;
+/// Default time between two batches.
 const POLL_NS: u64 = 3_000;
-/// What is promised, if the file does not say.
+/// Default target utilisation.
 const UTILISATION: f64 = 0.999;
 
-/// The keys that mean something; others are named in a warning and skipped.
+/// The known keys; others cause a warning and are ignored.
 const KEYS: [&str; 10] = [
     "id",
     "rate_bytes_per_us",
@@ -41,7 +41,7 @@ const KEYS: [&str; 10] = [
 
 const BURST_KEYS: [&str; 2] = ["period_ns", "objects"];
 
-/// The pattern of a header, without intervals, and the keys that mean nothing.
+/// Parses a header into a trace without intervals, and its unknown keys.
 pub(super) fn read(
     line: &str,
     otherwise_id: &str,
@@ -53,7 +53,7 @@ pub(super) fn read(
         )
     })?;
     if let Some(key) = twice {
-        return Err(format!("{key} is said twice"));
+        return Err(format!("duplicate key {key}"));
     }
     Ok((pattern(&keys, otherwise_id)?, unknown(&keys)))
 }
@@ -67,7 +67,7 @@ fn unknown(keys: &Map<String, Value>) -> Vec<String> {
     unknown.cloned().chain(of_burst).collect()
 }
 
-/// An object, and a key that is said twice in it: of two values somebody meant the other.
+/// An object, and its first duplicate key: it is unclear which of the two values is meant.
 #[derive(Default)]
 struct Keys {
     keys: Map<String, Value>,
@@ -90,19 +90,19 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Keys, A::Error> {
-        let mut said = Keys::default();
+        let mut keys = Keys::default();
         while let Some((key, value)) = entries.next_entry::<String, Value>()? {
-            if said.keys.insert(key.clone(), value).is_some() {
-                said.twice = Some(key);
+            if keys.keys.insert(key.clone(), value).is_some() {
+                keys.twice = Some(key);
             }
         }
-        Ok(said)
+        Ok(keys)
     }
 }
 
-/// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with
-/// a dot.
-fn said<'k, T: Deserialize<'k>>(
+/// Parses the value of `key`; `null` is the same as no value. `within` is the key of its object,
+/// with a dot.
+fn value_of<'k, T: Deserialize<'k>>(
     keys: &'k Map<String, Value>,
     within: &str,
     key: &str,
@@ -115,35 +115,35 @@ fn said<'k, T: Deserialize<'k>>(
     }
 }
 
-/// What must be said: a time or a number from 1 on.
-fn needed(keys: &Map<String, Value>, within: &str, key: &str, most: u64) -> Result<u64, String> {
-    let value = said(keys, within, key)?;
-    let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {most}"))?;
-    check(&format!("{within}{key}"), value, 1, most)?;
+/// Parses a required time or number from 1 on.
+fn required(keys: &Map<String, Value>, within: &str, key: &str, max: u64) -> Result<u64, String> {
+    let value = value_of(keys, within, key)?;
+    let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {max}"))?;
+    check(&format!("{within}{key}"), value, 1, max)?;
     Ok(value)
 }
 
 fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<CompletionTrace, String> {
-    let end_ns = needed(keys, "", "end_ns", MOST_NS)?;
-    let warm_ns = said(keys, "", "warm_ns")?.unwrap_or(0);
+    let end_ns = required(keys, "", "end_ns", MAX_NS)?;
+    let warm_ns = value_of(keys, "", "warm_ns")?.unwrap_or(0);
     check("warm_ns", warm_ns, 0, end_ns - 1)?;
-    let poll_ns = said(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
-    check("poll_ns", poll_ns, 1, MOST_NS)?;
-    let utilisation = said(keys, "", "utilisation")?.unwrap_or(UTILISATION);
+    let poll_ns = value_of(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
+    check("poll_ns", poll_ns, 1, MAX_NS)?;
+    let utilisation = value_of(keys, "", "utilisation")?.unwrap_or(UTILISATION);
     if !(utilisation > 0.0 && utilisation <= 1.0) {
         return Err(format!(
             "utilisation is {utilisation}; allowed: above 0, at most 1"
         ));
     }
-    let steps: Option<Vec<(u64, f64)>> = said(keys, "", "rates")?;
+    let steps: Option<Vec<(u64, f64)>> = value_of(keys, "", "rates")?;
     let pattern = CompletionTrace {
-        id: said(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
+        id: value_of(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
         changes_ns: changes(steps.as_deref()),
-        rates: rates(steps, said(keys, "", "rate_bytes_per_us")?)?,
-        sizes: sizes(said(keys, "", "sizes")?)?,
-        budget: said(keys, "", "budget")?.unwrap_or(0),
+        rates: rates(steps, value_of(keys, "", "rate_bytes_per_us")?)?,
+        sizes: sizes(value_of(keys, "", "sizes")?)?,
+        budget: value_of(keys, "", "budget")?.unwrap_or(0),
         poll_ns,
-        bursts: said(keys, "", "burst")?.map_or_else(|| Ok(Vec::new()), burst)?,
+        bursts: value_of(keys, "", "burst")?.map_or_else(|| Ok(Vec::new()), burst)?,
         warm_ns,
         end_ns,
         utilisation,
@@ -153,16 +153,16 @@ fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<CompletionTr
     Ok(pattern)
 }
 
-fn sizes(said: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
-    let Some(sizes) = said else {
+fn sizes(value: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
+    let Some(sizes) = value else {
         return Ok(vec![super::FULL_BYTES]);
     };
-    check("sizes, their number", sizes.len(), 1, MOST_SIZES)?;
-    let size = |&size: &u64| check("sizes", size, 1, MOST_SIZE).map(|()| size as u32);
+    check("sizes, their number", sizes.len(), 1, MAX_SIZES)?;
+    let size = |&size: &u64| check("sizes", size, 1, MAX_SIZE).map(|()| size as u32);
     sizes.iter().map(size).collect()
 }
 
-/// Refuses what a run could not end in hours.
+/// Rejects traces that take hours to run.
 fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
     let ends = pattern.rates.iter().skip(1).map(|rate| rate.0);
     let ends = ends.chain([pattern.end_ns]);
@@ -173,16 +173,16 @@ fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
     let bytes: u128 = pattern.rates.iter().zip(ends).map(bytes).sum();
     let in_turn: u64 = pattern.sizes.iter().copied().map(u64::from).sum();
     let objects = bytes * pattern.sizes.len() as u128 / u128::from(in_turn);
-    if objects > MOST_WORK {
+    if objects > MAX_WORK {
         return Err(format!(
-            "the link can send {objects} objects until end_ns; allowed: at most {MOST_WORK}"
+            "the link can send {objects} objects until end_ns; allowed: at most {MAX_WORK}"
         ));
     }
     for burst in &pattern.bursts {
         let bursts = pattern.end_ns / burst.period_ns;
-        if u128::from(bursts) > MOST_WORK {
+        if u128::from(bursts) > MAX_WORK {
             return Err(format!(
-                "burst.period_ns makes {bursts} bursts until end_ns; allowed: at most {MOST_WORK}"
+                "burst.period_ns makes {bursts} bursts until end_ns; allowed: at most {MAX_WORK}"
             ));
         }
     }
@@ -191,13 +191,13 @@ fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
 
 fn burst(keys: Map<String, Value>) -> Result<Vec<Burst>, String> {
     Ok(vec![Burst {
-        period_ns: needed(&keys, "burst.", "period_ns", MOST_NS)?,
-        objects: needed(&keys, "burst.", "objects", MOST_OBJECTS)?,
+        period_ns: required(&keys, "burst.", "period_ns", MAX_NS)?,
+        objects: required(&keys, "burst.", "objects", MAX_OBJECTS)?,
     }])
 }
 
-/// Steps of the rate are the only changes that a file tells of. Quick ones are no steps but a
-/// load, to which no rule is to settle.
+/// Returns the steps of the rate, the only changes that a file contains. Frequent steps are a load,
+/// to which no rule has to converge.
 fn changes(rates: Option<&[(u64, f64)]>) -> Vec<u64> {
     const STEP_NS: u64 = 500_000_000;
     let rates = rates.unwrap_or_default();
@@ -217,7 +217,7 @@ fn rates(
         (None, Some(rate)) => vec![(0, rate)],
         (None, None) => {
             return Err(format!(
-                "neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to {MOST_RATE}"
+                "neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to {MAX_RATE}"
             ));
         }
     };
@@ -232,10 +232,10 @@ fn rates(
     }
     let in_bytes_per_s = |(at_ns, rate): (u64, f64)| {
         let bytes_per_s = (rate * 1e6).round();
-        // Also refuses what is no number.
-        if !(bytes_per_s >= 1.0 && rate <= MOST_RATE) {
+        // Also rejects NaN.
+        if !(bytes_per_s >= 1.0 && rate <= MAX_RATE) {
             return Err(format!(
-                "the rate at {at_ns} ns is {rate} bytes/us; allowed: 0.000001 to {MOST_RATE}"
+                "the rate at {at_ns} ns is {rate} bytes/us; allowed: 0.000001 to {MAX_RATE}"
             ));
         }
         Ok((at_ns, bytes_per_s as u64))

@@ -1,4 +1,4 @@
-//! Where completion patterns come from: files, families that are drawn, and the published six.
+//! Sources of completion traces: files, generated families, and the six published traces.
 
 pub mod families;
 mod header;
@@ -8,5 +8,5 @@ pub mod read;
 /// 1 Gbit/s.
 const BYTES_PER_S: u64 = 125_000_000;
 
-/// A full segment as it is counted.
+/// Size of a full segment as counted by the limit.
 const FULL_BYTES: u32 = 1_514;

@@ -1,4 +1,4 @@
-//! What a pause of a thread does to a limit: rings, link rates and lengths of the pause.
+//! Effect of a thread's pause on a limit: rings, link rates and lengths of the pause.
 
 mod case;
 mod paused;
@@ -15,7 +15,7 @@ pub use settings::PausesSettings;
 pub use taut_sim::single_queue_bench::Rule;
 
 impl Scenario for PausesSettings {
-    const ABOUT: &'static str = "what a pause of the sender or of its thread does to a limit";
+    const ABOUT: &'static str = "effect of a pause of the sender or of its thread on a limit";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "ratio_0.1s, ratio_1s, ratio_10s",
@@ -61,11 +61,11 @@ impl Scenario for PausesSettings {
         self.run_case(case, seed)
     }
 
-    fn found(&self, ran: &[(&PausesCase, &PausesOutcome)]) -> Found {
+    fn results(&self, ran: &[(&PausesCase, &PausesOutcome)]) -> Results {
         let rows = ran.iter().flat_map(|(_, rows)| rows.iter());
-        Found {
+        Results {
             rows: rows.cloned().collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

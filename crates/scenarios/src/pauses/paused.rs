@@ -1,11 +1,11 @@
-//! What pauses, by name.
+//! Names of the pausing threads.
 
 use std::fmt;
 use std::str::FromStr;
 
 use taut_sim::pause_bench::Paused;
 
-/// What pauses, as it is spelled.
+/// The pausing thread by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PausedName(pub Paused);
 

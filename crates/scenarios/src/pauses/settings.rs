@@ -3,57 +3,57 @@
 use std::ops::RangeInclusive;
 
 use super::paused::PausedName;
-use crate::allowed::{MAX_DURATION, Verdict};
 use crate::prelude::*;
 use crate::serde_text::as_texts;
+use crate::validation::{MAX_DURATION, Validation};
 use taut_sim::single_queue_bench::Rule;
 
-/// More values of one setting than this make a table that is not read.
+/// Maximum values of one setting: a longer table is unreadable.
 const MAX_VALUES: usize = 20;
 
-/// A pause ends within a run that is still short.
+/// Range of a pause that keeps the run short.
 const PAUSES: RangeInclusive<Time> = Time(1)..=Time(100_000_000_000);
 
 settings! {
     PausesSettings, "pauses" {
         /// Limits, each of which runs every case.
         #[serde(with = "as_texts")]
-        rules: Vec<Rule> => allowed::each_once(1..=MAX_VALUES, "rule"),
+        rules: Vec<Rule> => validation::each_once(1..=MAX_VALUES, "rule"),
         /// Packets that the ring holds.
-        rings: Vec<u32> => allowed::each(1..=MAX_VALUES, allowed::ring),
+        rings: Vec<u32> => validation::each(1..=MAX_VALUES, validation::ring),
         /// Link rates.
-        rates: Vec<Rate> => allowed::each(1..=MAX_VALUES, allowed::within(allowed::RATES)),
+        rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::within(validation::RATES)),
         /// Size of every packet.
-        size: Size => allowed::size,
-        /// Mean time from interrupt to interrupt.
-        interval: Time => allowed::within(allowed::CADENCES),
+        size: Size => validation::size,
+        /// Mean interrupt interval.
+        interval: Time => validation::within(validation::CADENCES),
         /// Lengths of the one pause of a case.
-        pauses: Vec<Time> => allowed::each(1..=MAX_VALUES, allowed::within(PAUSES)),
-        /// What pauses: `sender`, or `thread`, which sends and completes.
+        pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
+        /// The pausing thread: `sender`, or `thread`, which sends and completes.
         #[serde(with = "as_texts")]
-        paused: Vec<PausedName> => allowed::each_once(1..=2, "thread"),
-        /// Lengths of pauses that repeat.
-        periodic_pauses: Vec<Time> => allowed::each(0..=MAX_VALUES, allowed::within(PAUSES)),
-        /// From the start of such a pause to the start of the next.
+        paused: Vec<PausedName> => validation::each_once(1..=2, "thread"),
+        /// Lengths of periodic pauses.
+        periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),
+        /// Their periods, from start to start.
         periodic_every: Vec<Time> where longer_than(periodic_pauses),
         /// The ring of the periodic pauses.
-        periodic_ring: u32 => allowed::ring,
-        /// Their link rate.
-        periodic_rate: Rate => allowed::within(allowed::RATES),
-        /// What is not measured before the first pause.
-        warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
-        /// How long a case runs after its pause.
-        after: Time => allowed::within(Time::ms(1)..=MAX_DURATION),
+        periodic_ring: u32 => validation::ring,
+        /// Link rate of the periodic pauses.
+        periodic_rate: Rate => validation::within(validation::RATES),
+        /// Warm-up before the first pause.
+        warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
+        /// Time that a case runs after its pause.
+        after: Time => validation::within(Time::ms(1)..=MAX_DURATION),
     }
 }
 
-/// One period for each pause, in which the pause ends.
-fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Verdict {
+/// Requires one period for each pause, longer than the pause.
+fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Validation {
     move |key, every| {
-        allowed::each(pauses.len()..=pauses.len(), allowed::any)(key, every)?;
+        validation::each(pauses.len()..=pauses.len(), validation::any)(key, every)?;
         let mut pairs = pauses.iter().zip(every);
         pairs.try_for_each(|(pause, every)| {
-            allowed::within(Time(pause.0 + 1)..=MAX_DURATION)(key, every)
+            validation::within(Time(pause.0 + 1)..=MAX_DURATION)(key, every)
         })
     }
 }

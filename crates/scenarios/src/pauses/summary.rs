@@ -1,4 +1,4 @@
-//! The cases in short, a row for each rule.
+//! Summary of the cases, with a row for each rule.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ const RAISED: f64 = 1.25;
 /// The limit after the pause over the limit before it.
 const RATIOS: [&str; 3] = ["ratio_0.1s", "ratio_1s", "ratio_10s"];
 
-/// A row for each rule, in the order of the rows.
+/// Returns a row for each rule, in the order of the rows.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     let mut rules: Vec<&str> = Vec::new();
     for rule in rows.iter().filter_map(|row| row["rule"].as_str()) {
@@ -31,7 +31,7 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     })
 }
 
-/// The length of the pauses and their period, in ms, of each periodic case.
+/// Returns length and period of the pauses, in ms, of each periodic case.
 fn periodic(rows: &[Value]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! The rows of the experiment: with a limit or without, with super-packets or without.
+//! The rows of the experiment: with or without a limit, with or without GSO packets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,24 +8,24 @@ use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::on_off::on_off;
 
-/// One combination that is run.
+/// One combination of limit and segmentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// What holds the queue back.
+    /// The limit of the queue.
     pub limit: AnyLimit,
-    /// The senders hand over super-packets.
+    /// Whether the senders use GSO packets.
     pub tso: bool,
-    /// How those go to the device.
+    /// Their late segmentation.
     pub split: LateSegmentation,
 }
 
 impl Case {
-    /// Whether a limit holds the queue back.
+    /// Returns `true` if the queue has a limit.
     pub fn bql(&self) -> bool {
         !self.limit.is_off()
     }
 
-    /// Whether it is a limit in bytes, which can be held against the bytes in the ring.
+    /// Returns `true` if it is a limit in bytes, which is comparable with the bytes in the ring.
     pub fn limits_bytes(&self) -> bool {
         self.bql() && self.limit.unit() == Unit::Bytes
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Which rows are wanted: `all`, or `bql=on,tso=off` and the like. `None` is both.
+/// A selection of rows: `all`, or `bql=on,tso=off` and similar. `None` selects both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Only {
     bql: Option<bool>,
@@ -50,9 +50,9 @@ pub struct Only {
 }
 
 impl Only {
-    /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits` that is one, at first with super-packets, which go to the device in each way of
-    /// `splits`.
+    /// Returns the selected rows, in the order of the published table. Rows without a limit come
+    /// first, then those with each of `limits`. In both groups, GSO packets come first, with each
+    /// of `splits`.
     pub fn cases(self, limits: &[AnyLimit], splits: &[LateSegmentation]) -> Vec<Case> {
         let of_tso = |tso| {
             let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
@@ -66,16 +66,16 @@ impl Only {
                 })
             })
         };
-        let wanted = |case: &Case| {
+        let selected = |case: &Case| {
             self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
         };
         let cases = of_tso(true).chain(of_tso(false));
-        cases.filter(wanted).collect()
+        cases.filter(selected).collect()
     }
 }
 
-/// The ways of `splits` that are different: what nobody hands over is not cut, and without a limit
-/// some cut nothing.
+/// Returns the different late segmentations of `splits`. Without GSO packets all are equal, and
+/// without a limit some have no effect.
 fn ways(splits: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec<LateSegmentation> {
     let mut ways = Vec::new();
     for &split in splits {
@@ -90,9 +90,9 @@ fn ways(splits: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec<LateSegme
 
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wanted = [("bql", self.bql), ("tso", self.tso)];
+        let selected = [("bql", self.bql), ("tso", self.tso)];
         let mut comma = "";
-        for (name, on) in wanted.iter().filter_map(|&(name, on)| Some((name, on?))) {
+        for (name, on) in selected.iter().filter_map(|&(name, on)| Some((name, on?))) {
             write!(f, "{comma}{name}={}", on_off(on))?;
             comma = ",";
         }
@@ -104,17 +104,17 @@ impl fmt::Display for Only {
     }
 }
 
-/// Why rows were not understood. Positions count from 1.
+/// Parse errors of a selection of rows. Positions count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseOnlyError {
-    /// No row is called that.
+    /// The name is unknown.
     Unknown {
-        /// Where it stands.
+        /// Its position.
         position: usize,
     },
-    /// A name stands there for the second time.
+    /// The name occurs twice.
     Twice {
-        /// Where it stands.
+        /// Its second position.
         position: usize,
     },
 }
@@ -128,7 +128,7 @@ impl fmt::Display for ParseOnlyError {
                  tso=off joined by a comma"
             ),
             Self::Twice { position } => {
-                write!(f, "said twice, at position {position}; say each name once")
+                write!(f, "duplicate name at position {position}")
             }
         }
     }
@@ -146,12 +146,12 @@ impl FromStr for Only {
         }
         let mut position = 1;
         for part in text.split(',') {
-            let wanted = match part {
+            let selected = match part {
                 "bql=on" | "bql=off" => &mut only.bql,
                 "tso=on" | "tso=off" => &mut only.tso,
                 _ => return Err(ParseOnlyError::Unknown { position }),
             };
-            if wanted.replace(part.ends_with("=on")).is_some() {
+            if selected.replace(part.ends_with("=on")).is_some() {
                 return Err(ParseOnlyError::Twice { position });
             }
             position += part.chars().count() + 1;

@@ -20,7 +20,7 @@ pub use run::Outcome;
 pub use settings::Settings;
 
 impl Settings {
-    /// The rows of what was run, as the lab prints its own.
+    /// Returns the rows of the finished cases, in the format of the lab.
     pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
         let row = |&(case, outcome): &(&Case, &Outcome)| self.row(case, outcome);
         ran.iter().map(row).collect()
@@ -70,18 +70,18 @@ impl Scenario for Settings {
         self.run_case(case, seed)
     }
 
-    /// The curves are drawn from the outcomes, not from series.
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+    /// Curves are drawn from the outcomes, not from series.
+    fn results(&self, ran: &[(&Case, &Outcome)]) -> Results {
         let rows = self.rows_of(ran);
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        Found {
+        Results {
             figures: if self.is_published() {
                 figures(&rows, &["cadence"], &["cadence", "hosts"])
             } else {
                 Vec::new()
             },
             rows: rows.iter().map(value).collect(),
-            ..Found::default()
+            ..Results::default()
         }
     }
 

@@ -1,4 +1,4 @@
-//! What was published of this experiment, to stand beside what was found.
+//! Published results of E1.
 
 use taut_path::{AnyLimit, LateSegmentation};
 
@@ -9,9 +9,9 @@ use taut_report::document::Figure;
 /// The published row of one case: bytes in the device queue and transactions/s.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
-    /// Whether Linux's rule, then the only one, held the queue back.
+    /// Whether the queue was limited by Linux's rule, then the only one.
     pub bql: bool,
-    /// Whether the senders handed over super-packets.
+    /// Whether the senders used GSO packets.
     pub tso: bool,
     /// Bytes in the device queue, from and to.
     pub ring_bytes: [u64; 2],
@@ -49,7 +49,7 @@ const PUBLISHED: [Published; 4] = [
 ];
 
 impl Published {
-    /// The published row of `case`.
+    /// Returns the published row of `case`.
     pub fn of(case: &Case) -> Option<&'static Self> {
         let is_known = !case.bql() || case.limit == AnyLimit::dql();
         let is_known = is_known && case.split == LateSegmentation::Off;
@@ -58,13 +58,13 @@ impl Published {
     }
 }
 
-/// Whether this is the published experiment at all.
+/// Returns `true` for the settings of the published experiment.
 pub const fn is_published(streams: u32, rate_bits_per_s: u64, ring_slots: u32) -> bool {
     streams == 100 && rate_bits_per_s == 1_000_000_000 && ring_slots == 1024
 }
 
-/// All published figures that `rows` answer. What was chosen to meet the bytes, and what to meet
-/// the rates, is named with them.
+/// Compares `rows` with the published results. Constants that were fitted to the bytes or to the
+/// rates are listed with them.
 pub fn figures(
     rows: &[Row],
     bytes_constants: &[&'static str],

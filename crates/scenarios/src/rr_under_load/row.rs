@@ -1,4 +1,4 @@
-//! What one row showed, as data: the same fields live and simulated.
+//! Results of one row, as data: the same fields live and simulated.
 
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
@@ -11,46 +11,46 @@ use taut_measure::meter::{Curve, Quantiles};
 /// One combination of limit and TSO.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What held the queue back.
+    /// The limit of the queue.
     #[serde(serialize_with = "as_text::serialize")]
     pub limit: AnyLimit,
-    /// Whether that was a limit.
+    /// Whether there is a limit.
     pub bql: bool,
-    /// The senders handed over super-packets.
+    /// Whether the senders use GSO packets.
     pub tso: bool,
-    /// How those went to the device.
+    /// Their late segmentation.
     #[serde(serialize_with = "as_text::serialize")]
     pub split: LateSegmentation,
-    /// Queued minus reported, weighted by time.
+    /// Bytes in the ring, queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,
-    /// Packets waiting in the discipline, weighted by time.
+    /// Packets queued in the discipline, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub waiting_packets: Quantiles,
-    /// `None` without a limit, and for a limit in packets.
+    /// Median of the limit; `None` without a limit, and for a limit in packets.
     pub limit_bytes_p50: Option<u64>,
     /// Transactions per second.
     pub rr_tps: f64,
-    /// Their latency.
+    /// Latency of the transactions.
     pub rr_latency_us: Latency,
     /// Payload bits that arrived at the receivers for the first time, per second.
     pub goodput_bps: u64,
-    /// Processor time of this process, the kernel's work for it included; 100 is one core.
-    /// `None` where no real processor did the work.
+    /// Processor time of this process, including the kernel's work for it; 100 is one core. `None`
+    /// in virtual time.
     pub cpu_percent: Option<f64>,
-    /// Packets lost on the way, both directions.
+    /// Packets lost in both directions.
     pub drops: u64,
-    /// Packets that the disciplines marked instead of dropping them, both directions.
+    /// Packets that the disciplines marked instead of dropping them, in both directions.
     pub marks: u64,
-    /// What TCP sent again, both directions: segments live, packets simulated.
+    /// TCP retransmissions in both directions: segments live, packets simulated.
     pub retransmits: u64,
-    /// Times that the oldest bytes in flight were older than the threshold of the stall watch, both
-    /// directions. `None` where nobody watches: a simulated device stands still only when told to.
+    /// Times that the oldest bytes in flight exceeded the stall threshold, in both directions.
+    /// `None` without stall detection: a simulated device stalls only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u64>,
-    /// How late the timers were that move the packets. `None` where time is virtual.
+    /// Lateness of the timers that move the packets. `None` in virtual time.
     pub timers_late_us: Option<Lateness>,
-    /// How bytes in the ring and the limit went.
+    /// Bytes in the ring and the limit over time.
     #[serde(skip)]
     pub curve: Curve,
 }
@@ -65,44 +65,42 @@ fn quantiles<S: Serializer>(of: &Quantiles, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(values)
 }
 
-/// The distribution of the latency of a request and its response, in us: `p99` is what 99 of 100
-/// do not exceed.
+/// Latency distribution of request and response, in us: 99 of 100 are at most `p99`.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
-    /// A tenth.
+    /// 10th percentile.
     pub p10: u64,
-    /// A quarter.
+    /// 25th percentile.
     pub p25: u64,
-    /// Half.
+    /// Median.
     pub p50: u64,
-    /// Three quarters.
+    /// 75th percentile.
     pub p75: u64,
-    /// Nine tenths.
+    /// 90th percentile.
     pub p90: u64,
-    /// All but a twentieth.
+    /// 95th percentile.
     pub p95: u64,
-    /// All but a hundredth.
+    /// 99th percentile.
     pub p99: u64,
-    /// All but a thousandth.
+    /// 99.9th percentile.
     pub p99_9: u64,
-    /// All.
+    /// Maximum.
     pub max: u64,
 }
 
-/// How late the moments came at which something was due, in us. What is late adds to every
-/// latency, and lets a ring run dry.
+/// Lateness of scheduled events, in us. It adds to every latency, and can let a ring run dry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Lateness {
-    /// Half of them were at most so late.
+    /// Median.
     pub p50: u64,
-    /// All but a hundredth.
+    /// 99th percentile.
     pub p99: u64,
-    /// All.
+    /// Maximum.
     pub max: u64,
 }
 
 impl Lateness {
-    /// The distribution of what was recorded in ns.
+    /// Returns the distribution of values in ns.
     pub fn of(late_ns: &Histogram<u64>) -> Self {
         let us = |share| late_ns.value_at_quantile(share) / 1000;
         Self {
@@ -114,7 +112,7 @@ impl Lateness {
 }
 
 impl Latency {
-    /// The distribution of what was recorded in ns.
+    /// Returns the distribution of values in ns.
     pub fn of(latency_ns: &Histogram<u64>) -> Self {
         let us = |share| latency_ns.value_at_quantile(share) / 1000;
         Self {
@@ -132,7 +130,7 @@ impl Latency {
 }
 
 impl Row {
-    /// Which row it is.
+    /// Returns the case of the row.
     pub fn case(&self) -> Case {
         Case {
             limit: self.limit.clone(),

@@ -1,39 +1,38 @@
-//! One case, run.
+//! Runs one case.
 
 use hdrhistogram::Histogram;
 use taut_measure::meter::{Curve, Meter, Quantiles, Since};
 use taut_path::{Probe, qdisc};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, SERVER, World};
 
 use super::case::Case;
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    Done, SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream,
-    think_ns,
+    Done, GSO_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
 };
 
-/// What one case showed.
+/// Results of one case.
 #[derive(Debug)]
 pub struct Outcome {
     /// Bytes in the bulk senders' ring, over time.
     pub in_flight_bytes: Quantiles,
-    /// Packets waiting in the bulk senders' discipline, over time.
+    /// Packets queued in the bulk senders' discipline, over time.
     pub waiting_packets: Quantiles,
     /// Median of the limit over time, in the limit's units.
     pub limit_p50: u64,
-    /// The course of both, from the start.
+    /// Both over time, from the start.
     pub curve: Curve,
     /// Latencies of the transactions, in ns.
     pub latency_ns: Histogram<u64>,
-    /// Payload bytes that arrived for the bulk streams, those out of order included.
+    /// Payload bytes that arrived for the bulk streams, including those out of order.
     pub delivered_bytes: u64,
-    /// Packets that the disciplines dropped, both ways, over all of the time.
+    /// Packets that the disciplines dropped in both directions, over the whole run.
     pub drops: u64,
-    /// Packets that they marked, likewise.
+    /// Packets that the disciplines marked in both directions, over the whole run.
     pub marks: u64,
-    /// Packets that the senders sent again, likewise.
+    /// Packets that the senders sent again in both directions, over the whole run.
     pub retransmits: u64,
 }
 
@@ -41,7 +40,7 @@ impl Settings {
     /// Runs one case of valid settings.
     ///
     /// # Errors
-    /// If a setting cannot be, or a queue goes wrong.
+    /// If a setting is invalid, or a queue becomes faulty.
     pub fn run_case(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
@@ -76,13 +75,13 @@ impl Settings {
             split: case.split,
             ..TwoHosts::new(card, self.warm_up.0)
         };
-        // Understood a moment ago.
+        // The same text was parsed above.
         let discipline = || by_name().expect("the same text");
         let mut world = hosts.world(&case.limit, discipline, probe)?;
         let mut bulk = stream(if case.tso {
-            SuperPacket::Fixed(SUPER_PACKET_BYTES)
+            GsoSize::Fixed(GSO_PACKET_BYTES)
         } else {
-            SuperPacket::Off
+            GsoSize::Off
         });
         bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
         let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));

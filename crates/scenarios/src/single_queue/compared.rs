@@ -1,53 +1,53 @@
 //! Rules compared with no limit and with the smallest sufficient limit (E6, E11).
 
 use serde_json::{Value, json};
+use taut_sim::bisection::smallest_above;
 use taut_sim::error::TestbedError;
-use taut_sim::least::least_above;
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 
 use super::{SingleQueueSettings, Traffic};
 use crate::error::ScenarioError;
 use crate::limit_rules::RuleName;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Summary;
 
-/// A limit is sufficient if it carries this share of the packets that no limit carries.
+/// A limit is sufficient if it carries this share of the packets carried without a limit.
 const ENOUGH: f64 = 0.999;
 
-/// Longer than a ring takes to fill and to drain once.
+/// Longer than the time in which a ring fills and drains once.
 const FIXED_WARM_UP_NS: u64 = 50_000_000;
 
-/// How rows name the smallest sufficient limit, which is found to less than an object.
-const LEAST_FIXED: &str = "least fixed";
+/// Row name of the smallest sufficient limit, which is exact to less than an object.
+const SMALLEST_FIXED: &str = "least fixed";
 const FIXED_STEP_BYTES: u32 = 4;
 
-/// What its columns mean.
+/// Meanings of its columns.
 pub(super) const COLUMNS: &[(&str, &str)] = &[
     (
         "rule",
-        "least fixed is the least fixed limit that carries 99.9 % of what off carries, found \
-         afterwards; dql every T is Linux's rule that hears of completions once in T",
+        "least fixed is the smallest fixed limit that carries 99.9 % of the packets of off, found \
+         afterwards; dql every T is Linux's rule with the coalescing interval T",
     ),
     ("limit_bytes", "the limit at the end"),
-    ("in_flight", "bytes queued and not yet reported done"),
+    ("in_flight", "bytes queued and not yet reported complete"),
     (
         "utilisation",
-        "share of the time with something to send in which the wire was sending",
+        "share of the time with packets to send in which the wire was busy",
     ),
     (
         "of_off",
         "packets carried, over those carried without a limit",
     ),
-    ("urgent_delay", "what a packet of high priority would wait"),
+    ("urgent_delay", "delay of a packet of high priority"),
     (
         "starved_rounds",
-        "rounds of completions after which nothing was left in flight",
+        "completion batches after which nothing was in flight",
     ),
 ];
 
-/// The smallest limit that carries [`ENOUGH`] of what `off` carried.
-fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
-    // A fixed limit has nothing to settle: the first ring is all there is to warm up.
+/// Returns the smallest limit that carries [`ENOUGH`] of the packets of `off`.
+fn smallest_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
+    // A fixed limit does not change, so only the first filling of the ring is warm-up.
     let measure_from_ns = bench.measure_from_ns.min(FIXED_WARM_UP_NS);
     let quick = SingleQueueConfig {
         measure_from_ns,
@@ -59,8 +59,8 @@ fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, T
         let seen = observe(&quick, &Rule::bytes(bytes))?;
         Ok(seen.wire.packets as f64 >= ENOUGH * off.wire.packets as f64)
     };
-    let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
-    least_above(0, most_bytes, FIXED_STEP_BYTES, is_enough)
+    let max_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
+    smallest_above(0, max_bytes, FIXED_STEP_BYTES, is_enough)
 }
 
 fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
@@ -79,16 +79,16 @@ fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
 }
 
 impl SingleQueueSettings {
-    /// A row for each rule.
-    pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Found, ScenarioError> {
+    /// Returns a row for each rule.
+    pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Results, ScenarioError> {
         let bench = self.bench(traffic, seed);
         let off = observe(&bench, &Rule::off())?;
-        let mut found = Found::default();
+        let mut found = Results::default();
         for name in &self.rules {
             let (name, rule) = match name {
                 RuleName::Fixed => {
-                    let bytes = least_fixed_bytes(&bench, &off)?;
-                    (LEAST_FIXED.to_owned(), Rule::bytes(bytes))
+                    let bytes = smallest_fixed_bytes(&bench, &off)?;
+                    (SMALLEST_FIXED.to_owned(), Rule::bytes(bytes))
                 }
                 RuleName::Rule(rule) => (rule.to_string(), rule.clone()),
             };
@@ -100,22 +100,22 @@ impl SingleQueueSettings {
     }
 }
 
-/// The ratio of a row's bytes in flight to those of the smallest sufficient limit.
-fn of_least_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
-    let is_least = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == LEAST_FIXED;
-    let least_bytes = rows.iter().find(is_least)?["in_flight_mean_bytes"].as_f64()?;
-    Some(row["in_flight_mean_bytes"].as_f64()? / least_bytes.max(1.0))
+/// Returns the ratio of a row's bytes in flight to those of the smallest sufficient limit.
+fn of_smallest_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
+    let is_smallest = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == SMALLEST_FIXED;
+    let min_bytes = rows.iter().find(is_smallest)?["in_flight_mean_bytes"].as_f64()?;
+    Some(row["in_flight_mean_bytes"].as_f64()? / min_bytes.max(1.0))
 }
 
-/// Each rule over all traffic, if the smallest sufficient limit is one of them.
+/// Summarises each rule over all traffic, if the smallest sufficient limit is among the rules.
 pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
-    rows.iter().find(|row| row["rule"] == LEAST_FIXED)?;
+    rows.iter().find(|row| row["rule"] == SMALLEST_FIXED)?;
     let first = &rows.first()?["pattern"];
     let rules = rows.iter().take_while(|row| row["pattern"] == *first);
     let summary = rules.map(|of_first| {
         let rule = &of_first["rule"];
         let of_rule = || rows.iter().filter(|row| row["rule"] == *rule);
-        let ratios = || of_rule().filter_map(|row| of_least_fixed(row, rows));
+        let ratios = || of_rule().filter_map(|row| of_smallest_fixed(row, rows));
         let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,
@@ -126,8 +126,8 @@ pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
         })
     });
     Some(Summary {
-        title: "Over all patterns (of_least_fixed: bytes in flight over those of the least fixed \
-                limit)",
+        title: "Over all patterns (of_least_fixed: bytes in flight over those of the smallest \
+                sufficient limit)",
         rows: summary.collect(),
     })
 }

@@ -1,5 +1,5 @@
-//! One queue over time: where a limit settles (E4), how it gets there (E5), completions that are
-//! not periodic (E6), a link that changes its rate (E9), and what a limit costs (E11).
+//! One queue over time: the converged limit (E4), its ramp-up (E5), aperiodic completions (E6), a
+//! link that changes its rate (E9), and the cost of a limit (E11).
 
 mod compared;
 mod over_time;
@@ -12,60 +12,60 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use taut_sim::single_queue_bench::{Rule, observe};
 
-use crate::allowed::Verdict;
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
-use traffic::{MOST_VALUES, Traffic};
+use crate::validation::Validation;
+use traffic::{MAX_VALUES, Traffic};
 
 settings! {
     SingleQueueSettings, "right-size" {
-        /// What the rows show.
-        show: Show => allowed::any,
+        /// Content of the rows.
+        show: Show => validation::any,
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
-        rules: Vec<RuleName> where allowed::each(1..=20, shown_rule(*show)),
+        rules: Vec<RuleName> where validation::each(1..=20, shown_rule(*show)),
         /// Link rates, each for an equal part of the run.
-        rates: Vec<Rate> => allowed::each(1..=MOST_VALUES, allowed::rate),
+        rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::rate),
         /// Packet sizes, in turn.
-        sizes: Vec<Size> => allowed::each(1..=MOST_VALUES, allowed::size),
+        sizes: Vec<Size> => validation::each(1..=MAX_VALUES, validation::size),
         /// Descriptors of the ring.
-        ring: u32 => allowed::ring,
-        /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
-        /// How often the delay of a new packet of high priority is sampled; 0 never.
+        ring: u32 => validation::ring,
+        /// Interrupt interval.
+        cadence: Time where validation::up_to(*duration),
+        /// Sampling interval for the delay of a new packet of high priority; 0 takes no samples.
         sample: Time where sampled(*duration),
-        /// What is not measured at the start.
-        warm_up: Time => allowed::within(Time(0)..=allowed::MAX_DURATION),
-        /// What is measured.
-        duration: Time => allowed::duration,
-        /// What is sent, and how the device completes it.
-        traffic: Vec<Traffic> where allowed::each(1..=100, shown_traffic(*show, *duration)),
+        /// Warm-up.
+        warm_up: Time => validation::within(Time(0)..=validation::MAX_DURATION),
+        /// Measured time.
+        duration: Time => validation::duration,
+        /// Workloads and completion patterns.
+        traffic: Vec<Traffic> where validation::each(1..=100, shown_traffic(*show, *duration)),
     }
 }
 
-/// What the rows show.
+/// Content of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Show {
-    /// Where the limit settles.
+    /// The converged limit.
     Settled,
-    /// How the limit gets there.
+    /// The ramp-up of the limit.
     OverTime,
-    /// How the limit follows each rate.
+    /// The limit at each rate.
     Phases,
     /// Each rule compared with no limit and with the smallest sufficient limit.
     Compared,
 }
 
-/// How often a sample is taken: never, or not too often.
-fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Verdict {
+/// Requires no sampling, or a sampling interval that is not too short.
+fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
     move |key, sample| match sample.0 {
         0 => Ok(()),
-        _ => allowed::within(Time(1_000)..=duration)(key, sample),
+        _ => validation::within(Time(1_000)..=duration)(key, sample),
     }
 }
 
-/// Only a comparison finds the smallest sufficient limit.
-fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Verdict {
+/// Rejects `fixed` except in a comparison, which finds the smallest sufficient limit.
+fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     move |key, rule| match rule {
         RuleName::Fixed if show != Show::Compared => {
             Err(format!("{key} has fixed; allowed with show = \"compared\""))
@@ -74,8 +74,8 @@ fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Verdict {
     }
 }
 
-/// Only the course of a TCP stream is recorded.
-fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Verdict {
+/// Rejects a TCP stream except for time series.
+fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Validation {
     move |key, traffic| {
         let of_traffic = |error| format!("{key} {:?}: {error}", traffic.name);
         traffic.check(duration).map_err(of_traffic)?;
@@ -87,14 +87,14 @@ fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Verdi
     }
 }
 
-/// Traffic with one rule, or with all rules that are compared.
+/// Traffic with one rule, or with all compared rules.
 pub struct SingleQueueCase {
     traffic: Traffic,
     rule: Option<Rule>,
 }
 
 impl SingleQueueSettings {
-    /// What is run: the traffic under each rule, where nothing is compared.
+    /// Returns the cases: the traffic under each rule, unless rules are compared.
     fn rows(&self) -> Vec<SingleQueueCase> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
@@ -109,7 +109,7 @@ impl SingleQueueSettings {
         }
     }
 
-    /// The rules that are limits by themselves.
+    /// Returns the rules that are limits.
     fn limits(&self) -> impl Iterator<Item = Rule> {
         let limit = |name: &RuleName| match name {
             RuleName::Fixed => None,
@@ -118,7 +118,7 @@ impl SingleQueueSettings {
         self.rules.iter().filter_map(limit)
     }
 
-    /// What a row is called: by its traffic or its rule where there are several.
+    /// Returns the name of a row: its traffic or its rule where there are several.
     fn row_name(&self, traffic: &Traffic, rule: &Rule) -> String {
         match (self.traffic.len(), self.rules.len()) {
             (1, _) => rule.to_string(),
@@ -127,7 +127,7 @@ impl SingleQueueSettings {
         }
     }
 
-    fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Found, ScenarioError> {
+    fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Results, ScenarioError> {
         if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
             let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
             let seen = tcp_stream::run(card, gso_packet, &rule.limit, end_ns)?;
@@ -147,11 +147,11 @@ impl SingleQueueSettings {
 }
 
 impl Scenario for SingleQueueSettings {
-    const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
+    const ABOUT: &'static str = "the converged limit of one saturating sender (E4)";
     const HAS_FIGURES: bool = true;
 
     type Case = SingleQueueCase;
-    type Outcome = Found;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
         Ok(self.rows())
@@ -164,15 +164,15 @@ impl Scenario for SingleQueueSettings {
         }
     }
 
-    fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Results, ScenarioError> {
         match &case.rule {
             Some(rule) => self.run_one(&case.traffic, rule, seed),
             None => self.compare(&case.traffic, seed),
         }
     }
 
-    fn found(&self, ran: &[(&SingleQueueCase, &Found)]) -> Found {
-        Found::of(ran)
+    fn results(&self, ran: &[(&SingleQueueCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn columns(&self) -> &'static [(&'static str, &'static str)] {

@@ -1,10 +1,10 @@
-//! How the limit gets to where it settles (E5).
+//! Ramp-up of the limit (E5).
 
 use serde_json::{Value, json};
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, TimeSeries};
 
 use super::{SingleQueueSettings, Traffic};
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Series;
 
 /// The limit and the bytes in flight of a queue over time.
@@ -18,7 +18,7 @@ pub(super) struct QueueHistory {
 impl QueueHistory {
     pub fn of(bench: &SingleQueueConfig, seen: Observed) -> Self {
         Self {
-            samples: seen.course,
+            samples: seen.series,
             limit_bytes: seen.limit_bytes,
             largest_object_bytes: bench.object_bytes.iter().max().map_or(0, |&it| it.into()),
             utilisation: seen.utilisation,
@@ -32,7 +32,7 @@ impl QueueHistory {
             changes.map(|two| (two[0].1, two[1].1))
         };
         let growths = steps().filter(|(before, after)| after > before);
-        // From 0, no growth is a factor.
+        // Growth from 0 has no factor.
         let factors = growths.clone().filter(|&(before, _)| before > 0);
         let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
         json!({
@@ -50,7 +50,7 @@ impl QueueHistory {
         })
     }
 
-    /// When the limit first reached 90 % of its last value, in ns.
+    /// Returns the time at which the limit first reached 90 % of its last value, in ns.
     fn ramp_ns(&self) -> Option<u64> {
         let enough = 0.9 * f64::from(self.limit_bytes);
         let mut changes = self.samples.limit_bytes.iter();
@@ -59,7 +59,7 @@ impl QueueHistory {
     }
 }
 
-/// The limit and the bytes in flight, for drawing.
+/// Returns the series of the limit and the bytes in flight, for drawing.
 pub(super) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
     let limit = samples.limit_bytes.iter();
     let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
@@ -73,11 +73,11 @@ pub(super) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
 }
 
 impl SingleQueueSettings {
-    /// A row, and its curves.
-    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &QueueHistory) -> Found {
-        Found {
+    /// Returns a row and its curves.
+    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &QueueHistory) -> Results {
+        Results {
             series: series(&self.row_name(traffic, rule), &seen.samples).into(),
-            ..Found::row(seen.row(&traffic.name, &rule.to_string()))
+            ..Results::row(seen.row(&traffic.name, &rule.to_string()))
         }
     }
 }

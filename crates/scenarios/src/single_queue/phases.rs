@@ -1,4 +1,4 @@
-//! How the limit follows a link that changes its rate (E9).
+//! The limit after changes of the link rate (E9).
 
 use serde_json::{Value, json};
 use taut_sim::convergence::{convergence_once, limit_at};
@@ -8,24 +8,24 @@ use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig};
 use super::over_time::series;
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_path::units::Rate;
 
-/// What its columns mean.
+/// Meanings of its columns.
 pub(super) const COLUMNS: &[(&str, &str)] = &[
     (
         "law_bytes",
-        "twice what the link takes in one interval; the least that is enough is half of it, in \
-         whole packets",
+        "twice the bytes that the link sends in one interval; the smallest sufficient limit is \
+         half of it, in whole packets",
     ),
     (
         "settling_ms",
-        "from the change until the limit is first within 1.25 times of where it ends up, its \
+        "convergence time: until the limit is first within 1.25 times of its final value, its \
          median over the second half",
     ),
 ];
 
-/// One part of the run with one rate.
+/// A part of the run with one rate.
 struct Phase {
     rate: Rate,
     starts_ns: u64,
@@ -35,7 +35,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// The phases of a run.
+    /// Returns the phases of a run.
     fn all(rates: &[Rate], seen: &Observed) -> Vec<Self> {
         let phases = rates.iter().zip(seen.marks.windows(2));
         let phase = |(&rate, marks): (&Rate, &[(u64, WireCounters)])| Self {
@@ -47,27 +47,28 @@ impl Phase {
         phases.map(phase).collect()
     }
 
-    /// From its start until the limit had settled, in ns; 0 if it had nothing to settle.
-    fn settling_ns(&self, seen: &Observed) -> u64 {
-        let settled = convergence_once(&seen.course.limit_bytes, self.starts_ns, self.ends_ns);
+    /// Returns the convergence time of the limit, in ns; 0 if it started near its final value.
+    fn convergence_ns(&self, seen: &Observed) -> u64 {
+        let settled = convergence_once(&seen.series.limit_bytes, self.starts_ns, self.ends_ns);
         settled.up_ns.or(settled.down_ns).unwrap_or(0)
     }
 
-    /// The limit just before, and at the end.
+    /// Returns the limit just before the phase, and at its end.
     fn limits(&self, seen: &Observed) -> [f64; 2] {
         let times_ns = [self.starts_ns.saturating_sub(1), self.ends_ns];
-        times_ns.map(|at_ns| limit_at(&seen.course.limit_bytes, at_ns).into())
+        times_ns.map(|at_ns| limit_at(&seen.series.limit_bytes, at_ns).into())
     }
 
-    /// Bytes in flight above `most_bytes`, times how long, in bytes times seconds.
-    fn excess_byte_s(&self, seen: &Observed, most_bytes: f64) -> f64 {
-        let step_ns = seen.course.step_ns;
+    /// Returns the bytes in flight above `max_bytes`, integrated over time, in bytes times
+    /// seconds.
+    fn excess_byte_s(&self, seen: &Observed, max_bytes: f64) -> f64 {
+        let step_ns = seen.series.step_ns;
         let first = (self.starts_ns / step_ns) as usize;
         let last = (self.ends_ns / step_ns) as usize;
-        let steps = seen.course.in_flight.iter().take(last).skip(first);
-        let most_byte_ns = most_bytes * step_ns as f64;
+        let steps = seen.series.in_flight.iter().take(last).skip(first);
+        let max_byte_ns = max_bytes * step_ns as f64;
         steps
-            .map(|step| (step.byte_ns as f64 - most_byte_ns).max(0.0) / 1e9)
+            .map(|step| (step.byte_ns as f64 - max_byte_ns).max(0.0) / 1e9)
             .sum()
     }
 
@@ -81,13 +82,13 @@ impl Phase {
         rule: &Rule,
         seen: &Observed,
         bench: &SingleQueueConfig,
-        cadence_ns: u64,
+        coalesce_ns: u64,
     ) -> Value {
         let mut at_rate = bench.clone();
         at_rate.nic.rate_bits_per_s = self.rate.0;
-        let law = law_bytes(&at_rate, cadence_ns);
-        // The law allows two packets above itself.
-        let most_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
+        let law = law_bytes(&at_rate, coalesce_ns);
+        // The law allows two packets more.
+        let max_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
         let [before, after] = self.limits(seen);
         json!({
             "rule": rule.to_string(),
@@ -96,30 +97,30 @@ impl Phase {
             "limit_before_bytes": before,
             "limit_after_bytes": after,
             "law_bytes": law,
-            "settling_ms": self.settling_ns(seen) as f64 / 1e6,
-            "excess_byte_s": self.excess_byte_s(seen, most_bytes),
+            "settling_ms": self.convergence_ns(seen) as f64 / 1e6,
+            "excess_byte_s": self.excess_byte_s(seen, max_bytes),
             "idle_us": self.idle_ns() / 1e3,
         })
     }
 }
 
 impl SingleQueueSettings {
-    /// A row for each rate.
+    /// Returns a row for each rate.
     pub(super) fn phases(
         &self,
         traffic: &Traffic,
         rule: &Rule,
         bench: &SingleQueueConfig,
         seen: &Observed,
-    ) -> Found {
-        let cadence_ns = self.cadence_of(traffic).0;
+    ) -> Results {
+        let coalesce_ns = self.interval_of(traffic).0;
         let phases = Phase::all(self.rates_of(traffic), seen).into_iter();
-        Found {
+        Results {
             rows: phases
-                .map(|phase| phase.row(rule, seen, bench, cadence_ns))
+                .map(|phase| phase.row(rule, seen, bench, coalesce_ns))
                 .collect(),
-            series: series(&self.row_name(traffic, rule), &seen.course).into(),
-            ..Found::default()
+            series: series(&self.row_name(traffic, rule), &seen.series).into(),
+            ..Results::default()
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Where the limit settles, compared with the law and with published figures (E4).
+//! The converged limit, compared with the law and with published results (E4).
 
 use serde_json::json;
 use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
 
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Found;
+use crate::scenario::Results;
 use taut_report::document::Figure;
 
 impl SingleQueueSettings {
-    /// The row of `traffic`.
+    /// Returns the row of `traffic`.
     pub(super) fn settled(
         &self,
         traffic: &Traffic,
         bench: &SingleQueueConfig,
         seen: &Observed,
-    ) -> Found {
+    ) -> Results {
         let object = f64::from(bench.object_bytes[0]);
         let packets = |bytes: u64| bytes as f64 / object;
         let (in_flight, mean_bytes) = (seen.in_flight_bytes, seen.in_flight_mean_bytes);
@@ -35,7 +35,7 @@ impl SingleQueueSettings {
         let row = json!({
             "packets": traffic.name,
             "limit_bytes": seen.limit_bytes,
-            "law_bytes": law_bytes(bench, self.cadence_of(traffic).0),
+            "law_bytes": law_bytes(bench, self.interval_of(traffic).0),
             "in_flight_mean_bytes": mean_bytes,
             "in_flight_p90_bytes": in_flight.p90,
             "in_flight_max_bytes": in_flight.max,
@@ -46,9 +46,9 @@ impl SingleQueueSettings {
             "utilisation": seen.utilisation,
             "starved_rounds": seen.starved,
         });
-        Found {
+        Results {
             figures: figures.collect(),
-            ..Found::row(row)
+            ..Results::row(row)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::nic::NicConfig;
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::time_series::TimeSeriesRecorder;
 use taut_sim::world::{App, CLIENT};
 
@@ -10,12 +10,12 @@ use super::over_time::QueueHistory;
 use crate::error::ScenarioError;
 use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
 
-/// Packets that the discipline holds: more than the send buffer, so that nothing is lost.
+/// Capacity of the discipline, in packets: more than the send buffer, so that there are no losses.
 const BACKLOG_PACKETS: u32 = 10_000;
 
 /// Records the time series and the largest packet.
 struct StreamProbe {
-    course: TimeSeriesRecorder,
+    recorder: TimeSeriesRecorder,
     largest_object_bytes: u64,
 }
 
@@ -25,26 +25,26 @@ impl Probe for StreamProbe {
             let bytes = u64::from(packet.wire_bytes());
             self.largest_object_bytes = self.largest_object_bytes.max(bytes);
         }
-        self.course.event(now_ns, event);
+        self.recorder.event(now_ns, event);
     }
 }
 
 /// Runs one stream until `end_ns`.
 pub(super) fn run(
     card: NicConfig,
-    gso_packet: SuperPacket,
+    gso_packet: GsoSize,
     rule: &AnyLimit,
     end_ns: u64,
 ) -> Result<QueueHistory, ScenarioError> {
     let watch = |_| StreamProbe {
-        course: TimeSeriesRecorder::new(end_ns),
+        recorder: TimeSeriesRecorder::new(end_ns),
         largest_object_bytes: 0,
     };
     let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
     world.connect(&stream(gso_packet), BULK, App::Sink, 0);
     world.run_until(end_ns)?;
     let watch = world.probe(CLIENT);
-    let samples = watch.course.course().clone();
+    let samples = watch.recorder.series().clone();
     let link_bits = world.wire(CLIENT).time_bytes as f64 * 8.0;
     let rate_bits_per_s = card.rate_bits_per_s as f64;
     Ok(QueueHistory {

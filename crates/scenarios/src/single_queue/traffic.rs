@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 use taut_path::units::parse_size_bytes;
 use taut_sim::nic::{DescriptorRule, InterruptRule, NicConfig, RareGap};
 use taut_sim::single_queue_bench::{Reap, SingleQueueConfig, TrafficSource};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 
 use super::SingleQueueSettings;
-use crate::allowed::Verdict;
 use crate::one_queue::{LINK_OVERHEAD_BYTES, counted_with, saturated};
 use crate::prelude::*;
 use crate::two_hosts::card;
+use crate::validation::Validation;
 
 /// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of
-/// all traffic.
+/// the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
-    /// What the rows call it.
+    /// Its name in the rows.
     pub name: String,
     /// Link rates, each for an equal part of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,29 +27,29 @@ pub struct Traffic {
     pub sizes: Option<Vec<Size>>,
     /// Bytes of the link's overhead that a packet's size includes.
     pub counted_overhead: u32,
-    /// From interrupt to interrupt.
+    /// Interrupt interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<Time>,
-    /// How much longer or shorter each interval can be.
+    /// Maximum deviation of each interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Time>,
     /// Intervals of another length.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rare_gap: Option<OddGap>,
+    pub rare_gap: Option<RareInterval>,
     /// How completions are reaped; all at once if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reap: Option<PolledReap>,
     /// A sender that is silent between bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// One TCP stream with GSO packets of this payload; `auto`: what its rate sends in a
-    /// millisecond.
+    /// One TCP stream with GSO packets of this payload; `auto` is the payload that its rate sends
+    /// in a millisecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
-    /// The longest measurement.
+    /// Maximum measured time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Time>,
-    /// Published: bytes and packets in flight, and thousands of packets a second.
+    /// Published results: bytes and packets in flight, and thousands of packets per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<[f64; 3]>,
 }
@@ -57,7 +57,7 @@ pub struct Traffic {
 /// One interval in `one_in` has another length.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct OddGap {
+pub struct RareInterval {
     one_in: u32,
     gap: Time,
 }
@@ -80,25 +80,25 @@ pub struct Bursts {
     jitter: Time,
 }
 
-impl OddGap {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
-        allowed::up_to(duration)("rare_gap.gap", &self.gap)
+impl RareInterval {
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
+        validation::up_to(duration)("rare_gap.gap", &self.gap)
     }
 }
 
 impl PolledReap {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=u32::MAX)("reap.packets", &self.packets)?;
-        allowed::up_to(duration)("reap.gap", &self.gap)
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=u32::MAX)("reap.packets", &self.packets)?;
+        validation::up_to(duration)("reap.gap", &self.gap)
     }
 }
 
 impl Bursts {
-    fn check(self, duration: Time) -> Verdict {
-        allowed::within(1..=1 << 16)("bursts.packets", &self.packets)?;
-        allowed::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
-        allowed::up_to(duration)("bursts.jitter", &self.jitter)
+    fn check(self, duration: Time) -> Validation {
+        validation::within(1..=1 << 16)("bursts.packets", &self.packets)?;
+        validation::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
+        validation::up_to(duration)("bursts.jitter", &self.jitter)
     }
 }
 
@@ -106,25 +106,25 @@ const fn no_time() -> Time {
     Time(0)
 }
 
-/// Packet sizes and rates of a run at most.
-pub(super) const MOST_VALUES: usize = 1_000;
+/// Maximum number of packet sizes and rates of a run.
+pub(super) const MAX_VALUES: usize = 1_000;
 
 impl Traffic {
-    /// Whether it can be run for `duration`.
-    pub(super) fn check(&self, duration: Time) -> Verdict {
-        let up_to = allowed::up_to(duration);
+    /// Checks that it can be run for `duration`.
+    pub(super) fn check(&self, duration: Time) -> Validation {
+        let up_to = validation::up_to(duration);
         if let Some(rates) = &self.rates {
-            allowed::each(1..=MOST_VALUES, allowed::rate)("rates", rates)?;
+            validation::each(1..=MAX_VALUES, validation::rate)("rates", rates)?;
         }
         if let Some(sizes) = &self.sizes {
-            allowed::each(1..=MOST_VALUES, allowed::size)("sizes", sizes)?;
+            validation::each(1..=MAX_VALUES, validation::size)("sizes", sizes)?;
         }
-        allowed::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
+        validation::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
         for (key, time) in [("cadence", self.cadence), ("jitter", self.jitter)] {
             time.map_or(Ok(()), |time| up_to(key, &time))?;
         }
         if let Some(at_most) = &self.at_most {
-            allowed::duration("at_most", at_most)?;
+            validation::duration("at_most", at_most)?;
         }
         self.rare_gap.map_or(Ok(()), |it| it.check(duration))?;
         self.reap.map_or(Ok(()), |it| it.check(duration))?;
@@ -132,46 +132,48 @@ impl Traffic {
         self.gso_packet().map(drop)
     }
 
-    /// The GSO packets of the TCP stream, if it is one.
-    pub(super) fn gso_packet(&self) -> Result<Option<SuperPacket>, String> {
+    /// Returns the GSO packets of the TCP stream, if it is one.
+    pub(super) fn gso_packet(&self) -> Result<Option<GsoSize>, String> {
         let Some(text) = &self.tcp else {
             return Ok(None);
         };
         if text == "auto" {
-            return Ok(Some(SuperPacket::Auto));
+            return Ok(Some(GsoSize::Auto));
         }
         let size =
             parse_size_bytes(text).map_err(|error| format!("tcp: {text:?}: {error}, or auto"))?;
-        allowed::size("tcp", &Size(size))?;
-        Ok(Some(SuperPacket::Fixed(size as u32)))
+        validation::size("tcp", &Size(size))?;
+        Ok(Some(GsoSize::Fixed(size as u32)))
     }
 }
 
 impl SingleQueueSettings {
-    /// The link rates of `traffic`.
+    /// Returns the link rates of `traffic`.
     pub(super) fn rates_of<'a>(&'a self, traffic: &'a Traffic) -> &'a [Rate] {
         traffic.rates.as_ref().unwrap_or(&self.rates)
     }
 
-    pub(super) fn cadence_of(&self, traffic: &Traffic) -> Time {
+    pub(super) fn interval_of(&self, traffic: &Traffic) -> Time {
         traffic.cadence.unwrap_or(self.cadence)
     }
 
     pub(super) fn duration_of(&self, traffic: &Traffic) -> Time {
         traffic
             .at_most
-            .map_or(self.duration, |most| most.min(self.duration))
+            .map_or(self.duration, |max| max.min(self.duration))
     }
 
-    /// The queue with `traffic`, and how long it runs.
+    /// Returns the bench with `traffic`, and its duration.
     pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             jitter_ns: traffic.jitter.map_or(0, |jitter| jitter.0),
-            rare_gap: traffic.rare_gap.map(|OddGap { one_in, gap }| RareGap {
-                one_in,
-                gap_ns: gap.0,
-            }),
-            ..InterruptRule::every(self.cadence_of(traffic).0)
+            rare_gap: traffic
+                .rare_gap
+                .map(|RareInterval { one_in, gap }| RareGap {
+                    one_in,
+                    gap_ns: gap.0,
+                }),
+            ..InterruptRule::every(self.interval_of(traffic).0)
         };
         let sizes = traffic.sizes.as_ref().unwrap_or(&self.sizes);
         let rates = self.rates_of(traffic);
@@ -183,7 +185,7 @@ impl SingleQueueSettings {
         SingleQueueConfig {
             reap: traffic.reap.map_or(Reap::ALL, |it| Reap {
                 budget_packets: it.packets,
-                round_ns: it.gap.0,
+                poll_interval_ns: it.gap.0,
             }),
             object_bytes: sizes.iter().map(|size| size.0 as u32).collect(),
             source: traffic
@@ -193,7 +195,7 @@ impl SingleQueueSettings {
                     every_ns: it.every.0,
                     jitter_ns: it.jitter.0,
                 }),
-            // No packet of a burst is dropped, so that every rule carries the same.
+            // The backlog holds a whole burst, so that every rule carries the same packets.
             backlog_packets: match traffic.bursts {
                 Some(_) => u32::MAX,
                 None => bench.backlog_packets,
@@ -208,14 +210,14 @@ impl SingleQueueSettings {
         }
     }
 
-    /// The card below a TCP stream.
+    /// Returns the card below a TCP stream.
     pub(super) fn tcp_card(&self, traffic: &Traffic, seed: u64) -> NicConfig {
         NicConfig {
             rule: DescriptorRule::OnePerPacket,
             ..card(
                 self.rates_of(traffic)[0],
                 self.ring,
-                self.cadence_of(traffic),
+                self.interval_of(traffic),
                 seed,
             )
         }

@@ -1,5 +1,5 @@
-//! An application that serves many sockets and comes back late to each: whether it loses
-//! throughput by small queues, and how much a socket buffer must hold.
+//! An application that serves many sockets and refills each late: the loss of throughput with small
+//! queues, and the required socket buffers.
 
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
@@ -8,33 +8,32 @@ use super::SmallQueuesSettings;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, stream,
+    FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, TwoHosts, bands_of, card, stream,
 };
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-/// A buffer holds two segments at least: with less, packets are cut small and the link carries
-/// headers.
-const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
+/// Minimum of a buffer: two segments. With less, packets are small and the link carries headers.
+const MIN_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
 
-/// The payload that a link carries at most, in bytes per second.
-fn most_bytes_per_s(rate: Rate) -> f64 {
+/// Returns the maximum payload that a link carries, in bytes per second.
+fn max_bytes_per_s(rate: Rate) -> f64 {
     rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
 }
 
-/// One row.
+/// A row.
 pub struct LateSockets {
     rate: Rate,
     pub(super) sockets: u32,
     period_ns: u64,
-    /// What the socket's share of the link sends in a period.
+    /// Bytes that the socket's share of the link sends in a period.
     needed_bytes: u64,
     buffer_bytes: u64,
     budget: Budget,
 }
 
 impl SmallQueuesSettings {
-    /// Each number of sockets with each period and buffer.
+    /// Returns each number of sockets with each period and buffer.
     pub(super) fn late_sockets(&self) -> Vec<LateSockets> {
         let mut cases = Vec::new();
         for &rate in &self.rates {
@@ -49,17 +48,17 @@ impl SmallQueuesSettings {
         cases
     }
 
-    /// Each buffer under each budget, and the largest with nothing held back, for comparison.
+    /// Adds each buffer with each budget, and the largest without a budget, for comparison.
     fn push_buffers(&self, cases: &mut Vec<LateSockets>, of: (Rate, u32, u64)) {
         let (rate, sockets, period_ns) = of;
-        let share = most_bytes_per_s(rate) / f64::from(sockets);
+        let share = max_bytes_per_s(rate) / f64::from(sockets);
         let needed_bytes = (share * period_ns as f64 / 1e9) as u64;
         let case = |percent: u32, budget| LateSockets {
             rate,
             sockets,
             period_ns,
             needed_bytes,
-            buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(LEAST_BUFFER_BYTES),
+            buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(MIN_BUFFER_BYTES),
             budget,
         };
         for &budget in &self.budgets {
@@ -78,7 +77,7 @@ impl SmallQueuesSettings {
         let delivered = world.arrived_bytes(SERVER) - before;
         let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
         let written = f64::from(case.sockets) * case.buffer_bytes as f64;
-        let closed_form = written * 1e9 / case.period_ns as f64 / most_bytes_per_s(case.rate);
+        let closed_form = written * 1e9 / case.period_ns as f64 / max_bytes_per_s(case.rate);
         let round_trips_ns: u64 = (0..case.sockets)
             .map(|socket| world.report(socket, CLIENT).srtt_ns)
             .sum();
@@ -90,7 +89,7 @@ impl SmallQueuesSettings {
             "buffer_bytes": case.buffer_bytes,
             "budget": case.budget,
             "throughput_bits_per_s": throughput * 8.0,
-            "link_share": throughput / most_bytes_per_s(case.rate),
+            "link_share": throughput / max_bytes_per_s(case.rate),
             "closed_form_share": closed_form.min(1.0),
             "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
             "throttled": totals.throttled,
@@ -112,14 +111,14 @@ impl SmallQueuesSettings {
             orphans: false,
         };
         world.use_small_queues(&small_queues)?;
-        let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
+        let stream = stream(GsoSize::Fixed(GSO_PACKET_BYTES));
         let visitor = App::Visitor {
             period_ns: case.period_ns,
-            // More than the receiver ever takes at once is as good as 4 GB.
+            // The receiver never accepts more than that at once.
             buffer_bytes: case.buffer_bytes.try_into().unwrap_or(u32::MAX),
         };
         for socket in 0..case.sockets {
-            // One after the other, evenly within the period.
+            // Staggered uniformly within the period.
             let start_ns = case.period_ns * u64::from(socket) / u64::from(case.sockets);
             world.connect(&stream, visitor, App::Sink, start_ns);
         }

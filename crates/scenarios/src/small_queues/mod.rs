@@ -1,4 +1,4 @@
-//! E3: what one stream has below its socket, with small queues and without.
+//! E3: data below the socket of one stream, with and without small queues.
 
 mod late_sockets;
 mod one_stream;
@@ -15,52 +15,54 @@ use one_stream::{OneStream, StreamReport};
 settings! {
     SmallQueuesSettings, "small-queues" {
         /// Link rates of the stream; rows with and without TSO for each.
-        rates: Vec<Rate> => allowed::each(1..=10, allowed::rate),
-        /// What it may have below its socket: `none`, `rate` or a size; a row for each.
-        budgets: Vec<Budget> => allowed::each(1..=20, allowed::any),
+        rates: Vec<Rate> => validation::each(1..=10, validation::rate),
+        /// Budgets below its socket: `none`, `rate` or a size; a row for each.
+        budgets: Vec<Budget> => validation::each(1..=20, validation::any),
         /// Descriptors of its ring.
-        ring: u32 => allowed::card_ring,
-        /// From interrupt to interrupt.
-        cadence: Time where allowed::up_to(*duration),
-        /// From a flow's place on the deferred list to its run.
-        deferred: Time => allowed::within(Time(0)..=Time::ms(1_000)),
-        /// From the end of a request of high priority to the next.
-        requests_every: Time => allowed::within(Time::us(1)..=Time::ms(10_000)),
-        /// What is not measured at the start.
-        warm_up: Time => allowed::duration,
-        /// What is measured.
-        duration: Time => allowed::duration,
-        /// Link rates over which the knee is looked for.
-        knee_rates: Vec<Rate> => allowed::each(0..=10, allowed::rate),
-        /// Budgets over which it is looked for.
-        knee_budgets: Vec<Budget> => allowed::each(0..=40, allowed::any),
-        /// Descriptors of that card's ring.
-        knee_ring: u32 => allowed::card_ring,
-        /// Its times from interrupt to interrupt; the figures are of the first.
-        knee_cadences: Vec<Time> where allowed::each(1..=10, allowed::up_to(*knee_duration)),
-        /// What is not measured at the start there.
-        knee_warm_up: Time => allowed::duration,
-        /// What is measured there.
-        knee_duration: Time => allowed::duration,
-        /// Numbers of sockets that an application serves, in place of the rest; none serves none.
-        sockets: Vec<u32> => allowed::each(0..=20, allowed::within(1..=20_000)),
-        /// Times from one visit of a socket to the next. One that is too short to visit all sockets
-        /// is left out.
-        periods: Vec<Time> => allowed::each(0..=20, allowed::within(MIN_PERIOD..=MAX_PERIOD)),
-        /// Time for which a visit holds the socket.
-        visit: Time => allowed::within(Time(0)..=Time::ms(10_000)),
-        /// Socket buffers, in percent of what the socket's share of the link sends in a period.
-        buffer_percents: Vec<u32> => allowed::each(0..=20, allowed::within(1..=10_000)),
-        /// Packets that the discipline above all sockets holds.
-        backlog_packets: u32 => allowed::within(1..=1_000_000),
+        ring: u32 => validation::card_ring,
+        /// Interrupt interval.
+        cadence: Time where validation::up_to(*duration),
+        /// Time from adding a flow to the deferred list to the run of the list.
+        deferred: Time => validation::within(Time(0)..=Time::ms(1_000)),
+        /// Time from the end of a request of high priority to the next.
+        requests_every: Time => validation::within(Time::us(1)..=Time::ms(10_000)),
+        /// Warm-up.
+        warm_up: Time => validation::duration,
+        /// Measured time.
+        duration: Time => validation::duration,
+        /// Link rates of the search for the knee.
+        knee_rates: Vec<Rate> => validation::each(0..=10, validation::rate),
+        /// Budgets of the search for the knee.
+        knee_budgets: Vec<Budget> => validation::each(0..=40, validation::any),
+        /// Descriptors of the ring in that search.
+        knee_ring: u32 => validation::card_ring,
+        /// Interrupt intervals of that search; the published results are for the first.
+        knee_cadences: Vec<Time> where validation::each(1..=10, validation::up_to(*knee_duration)),
+        /// Warm-up of that search.
+        knee_warm_up: Time => validation::duration,
+        /// Measured time of that search.
+        knee_duration: Time => validation::duration,
+        /// Numbers of sockets that an application serves, instead of the other cases; empty for
+        /// none.
+        sockets: Vec<u32> => validation::each(0..=20, validation::within(1..=20_000)),
+        /// Times between two visits of a socket. Periods that are too short to visit all sockets
+        /// are skipped.
+        periods: Vec<Time> => validation::each(0..=20, validation::within(MIN_PERIOD..=MAX_PERIOD)),
+        /// Time for which a visit locks the socket.
+        visit: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        /// Socket buffers, in percent of the bytes that the socket's share of the link sends in a
+        /// period.
+        buffer_percents: Vec<u32> => validation::each(0..=20, validation::within(1..=10_000)),
+        /// Capacity of the discipline above all sockets, in packets.
+        backlog_packets: u32 => validation::within(1..=1_000_000),
     }
 }
 
-/// Times from one visit of a socket to the next.
+/// Range of the time between two visits of a socket.
 const MIN_PERIOD: Time = Time::us(10);
 const MAX_PERIOD: Time = Time::ms(10_000);
 
-/// A run and the part of the table that it belongs to.
+/// A run and its part of the table.
 pub enum SmallQueuesCase {
     /// One stream.
     Stream(&'static str, OneStream),
@@ -68,7 +70,7 @@ pub enum SmallQueuesCase {
     LateSockets(LateSockets),
 }
 
-/// What it showed.
+/// The outcome of a run.
 pub enum SmallQueuesOutcome {
     /// One stream.
     Stream(Box<StreamReport>),
@@ -80,7 +82,7 @@ const STREAM: &str = "stream";
 const KNEE: &str = "knee";
 const ORPHANS: &str = "orphaning driver";
 
-/// The budget under which a driver that orphans its packets is shown: the limit of 2012.
+/// The budget with an orphaning driver: the limit of 2012.
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl SmallQueuesSettings {
@@ -114,7 +116,7 @@ impl SmallQueuesSettings {
         }
     }
 
-    /// Each rate with super-packets and without, under each budget.
+    /// Returns each rate with and without GSO packets, under each budget.
     fn streams(&self, seed: u64) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &rate in &self.rates {
@@ -126,7 +128,7 @@ impl SmallQueuesSettings {
         runs
     }
 
-    /// The stream alone, over rates and budgets.
+    /// Returns the runs of the stream alone, over rates and budgets.
     fn knee(&self, seed: u64) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &cadence in &self.knee_cadences {
@@ -144,7 +146,7 @@ impl SmallQueuesSettings {
         runs
     }
 
-    /// A driver that orphans its packets, with a limit and without, and one that does not.
+    /// Returns an orphaning driver with and without a limit, and one that does not orphan.
     fn orphans(&self, seed: u64) -> [OneStream; 3] {
         let run = |(orphans, limit)| OneStream {
             limit,
@@ -172,7 +174,7 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
         "orphans": run.orphans,
         "throughput_bits_per_s": seen.throughput_bits_per_s,
         "kept_share": kept,
-        "link_share": seen.throughput_bits_per_s / run.most_bits_per_s(),
+        "link_share": seen.throughput_bits_per_s / run.max_bits_per_s(),
         "backlog_mean_bytes": seen.backlog_mean_bytes,
         "backlog_p90_bytes": seen.backlog_bytes.p90,
         "backlog_max_bytes": seen.backlog_bytes.max,
@@ -192,8 +194,8 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
     })
 }
 
-/// What was published of the row, if anything. `kept` is the part of the throughput without a
-/// budget.
+/// Compares a row with published results, if there are any. `kept` is the share of the throughput
+/// without a budget.
 fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<Figure> {
     let kib = |kib: u32| Budget::Bytes(kib << 10);
     let buffering_ms = seen.backlog_ns.p90 as f64 / 1e6;
@@ -260,9 +262,9 @@ impl Scenario for SmallQueuesSettings {
         })
     }
 
-    fn found(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Found {
-        let mut found = Found::default();
-        // Of the last row without a budget: those after it are compared with it.
+    fn results(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Results {
+        let mut found = Results::default();
+        // The last row without a budget, the reference of the following ones.
         let mut unlimited = None::<(&str, f64)>;
         for it in ran {
             match it {
@@ -271,7 +273,7 @@ impl Scenario for SmallQueuesSettings {
                         unlimited = Some((part, seen.throughput_bits_per_s));
                     }
                     let of_part = unlimited.filter(|(of, _)| of == part);
-                    let kept = of_part.map(|(_, most)| seen.throughput_bits_per_s / most);
+                    let kept = of_part.map(|(_, max)| seen.throughput_bits_per_s / max);
                     self.push_stream(&mut found, part, run, (seen, kept));
                 }
                 (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
@@ -283,10 +285,10 @@ impl Scenario for SmallQueuesSettings {
 }
 
 impl SmallQueuesSettings {
-    /// The row of a stream, its figures, and its curve.
+    /// Adds the row of a stream, its comparisons, and its curve.
     fn push_stream(
         &self,
-        found: &mut Found,
+        found: &mut Results,
         part: &'static str,
         run: &OneStream,
         (seen, kept): (&StreamReport, Option<f64>),
@@ -302,7 +304,7 @@ impl SmallQueuesSettings {
     }
 }
 
-/// What was below the socket over the measured time.
+/// Returns the series of the data below the socket over the measured time.
 fn series(run: &OneStream, seen: &StreamReport) -> Series {
     let tso = if run.tso { "TSO" } else { "no TSO" };
     let mbit = run.rate.0 / 1_000_000;

@@ -1,5 +1,5 @@
-//! One bulk stream with a small queue, and requests at high priority beside it: what waits below
-//! the socket, and what that costs.
+//! One bulk stream with a small queue and requests at high priority: the data below the socket, and
+//! its cost.
 
 use std::collections::VecDeque;
 
@@ -9,59 +9,59 @@ use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
 use taut_sim::HEADER_BYTES;
 use taut_sim::nic::{Framing, link_ns};
-use taut_sim::tcp::SuperPacket;
+use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 use crate::budget::Budget;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, SUPER_PACKET_BYTES,
+    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES,
     TwoHosts, card, first_band, request_response, stream,
 };
 use taut_path::units::{Rate, Time};
 
-/// `pfifo_fast` holds so many packets in all.
+/// Capacity of `pfifo_fast`, in packets.
 const QDISC_PACKETS: u32 = 1_000;
 
-/// How often the stream's own values are looked at.
+/// Samples of the stream's own values.
 const SAMPLES: u64 = 200;
 
-/// One run.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct OneStream {
     pub rate: Rate,
     pub tso: bool,
     pub budget: Budget,
-    /// What holds the ring back.
+    /// The limit of the ring.
     pub limit: AnyLimit,
-    /// The driver lets go of the owners of its packets.
+    /// Whether the driver orphans packets.
     pub orphans: bool,
     pub ring: u32,
     pub cadence: Time,
-    /// From a flow's place on the deferred list to its run.
+    /// Time from adding a flow to the deferred list to the run of the list, in ns.
     pub deferred_ns: u64,
-    /// From the end of one request to the next; `None` is no requests at all.
+    /// Time from the end of one request to the next, in ns; `None` for no requests.
     pub requests_every_ns: Option<u64>,
     pub warm_up_ns: u64,
     pub duration_ns: u64,
     pub seed: u64,
 }
 
-/// What it found, while it was measured.
+/// Results of the measured time.
 #[derive(Debug)]
 pub struct StreamReport {
     pub throughput_bits_per_s: f64,
-    /// Everything below the socket: the discipline and the ring.
+    /// Data below the socket: in the discipline and in the ring.
     pub backlog_bytes: Quantiles,
     pub backlog_mean_bytes: u64,
-    /// The time that the link takes for it.
+    /// Link time of this data.
     pub backlog_ns: Quantiles,
-    /// Samples of it in bytes.
+    /// Samples of this data, in bytes.
     pub backlog_over_time: Vec<(u64, f64)>,
     pub packet_mean_bytes: f64,
     pub round_trip_mean_us: f64,
     pub window_mean_bytes: f64,
-    /// Twice the window, in memory: what autotuning makes of the send buffer.
+    /// Twice the window, in memory: the send buffer after autotuning.
     pub socket_memory_mean_bytes: f64,
     pub requests_p50_us: Option<u64>,
     pub requests_p99_us: Option<u64>,
@@ -108,8 +108,8 @@ impl OneStream {
         })
     }
 
-    /// The payload that the link carries at most, in bit/s.
-    pub fn most_bits_per_s(&self) -> f64 {
+    /// Returns the maximum payload rate of the link, in bit/s.
+    pub fn max_bits_per_s(&self) -> f64 {
         self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
@@ -151,11 +151,11 @@ impl OneStream {
 
     fn connect(&self, world: &mut World<Below>) {
         let bulk = stream(match (self.tso, self.budget) {
-            (false, _) => SuperPacket::Off,
-            (true, Budget::Rate) => SuperPacket::Auto,
-            (true, _) => SuperPacket::Fixed(SUPER_PACKET_BYTES),
+            (false, _) => GsoSize::Off,
+            (true, Budget::Rate) => GsoSize::Auto,
+            (true, _) => GsoSize::Fixed(GSO_PACKET_BYTES),
         });
-        // A send buffer is counted in memory.
+        // The size of a send buffer is in memory.
         let payload = u64::from(self.packet_payload());
         let buffer_bytes = u64::from(SEND_BUFFER_BYTES) * payload;
         let sender = App::Bulk {
@@ -170,10 +170,10 @@ impl OneStream {
         }
     }
 
-    /// The payload of a full packet that no budget cuts.
+    /// Returns the payload of a full packet that no budget shortens.
     const fn packet_payload(&self) -> u32 {
         if self.tso {
-            SUPER_PACKET_BYTES
+            GSO_PACKET_BYTES
         } else {
             MSS_BYTES
         }
@@ -189,7 +189,7 @@ impl OneStream {
 /// The stream is connected first.
 const BULK: u32 = 0;
 
-/// Samples of the stream: sums, and what was below it.
+/// Samples of the stream: sums, and the data below it.
 #[derive(Default)]
 struct Samples {
     srtt_ns: u64,
@@ -198,15 +198,15 @@ struct Samples {
     backlog_bytes: Vec<(u64, f64)>,
 }
 
-/// A probe for everything below the sockets: what came into the discipline and is not finished.
+/// A probe for the data below the sockets: packets enqueued and not finished.
 struct Below {
     from: Since,
     bytes: Level,
-    /// The link time of the same, in bytes.
+    /// Link time of this data, in bytes.
     time_bytes: Level,
-    /// Bytes of link time of each packet in the ring, oldest first.
+    /// Link time of each packet in the ring, oldest first, in bytes.
     in_ring: VecDeque<u64>,
-    /// Packets of the stream, and their bytes, that came while it was measured.
+    /// Packets of the stream, and their bytes, enqueued in the measured time.
     stream_packets: u64,
     stream_bytes: u64,
 }
@@ -242,7 +242,7 @@ impl Below {
         self.time_bytes.change(left, now_ns, &self.from);
     }
 
-    /// The time that the link takes for what is below.
+    /// Returns the link time of the data below the sockets.
     fn backlog_ns(&self, rate_bits_per_s: u64) -> Quantiles {
         let ns = |bytes| link_ns(bytes, rate_bits_per_s);
         let Quantiles { p10, p50, p90, max } = self.time_bytes.quantiles();

@@ -1,4 +1,4 @@
-//! What is run, and what came of it.
+//! Cases and their outcomes.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use taut_sim::consumer::{ConsumerCore, ConsumerReport, FixedLimits, Notify};
 
 use super::names::Consumer;
 
-/// One consumer, told in one way: a row for each limit.
+/// One consumer with one kind of notification: a row for each limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftwareConsumerCase {
-    /// How fast it is.
+    /// The speed of the consumer.
     pub consumer: Consumer,
-    /// Where it runs.
+    /// The core of the consumer.
     pub core: ConsumerCore,
-    /// Notify the queue is told of completions.
-    pub told: Notify,
+    /// When the queue is notified of completions.
+    pub notify: Notify,
 }
 
 impl SoftwareConsumerCase {
-    /// Every consumer on every core with every way of telling.
-    pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], told: &[Notify]) -> Vec<Self> {
+    /// Returns every consumer on every core with every kind of notification.
+    pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], notify: &[Notify]) -> Vec<Self> {
         let mut cases = Vec::new();
         for &consumer in consumers {
             for &core in cores {
-                cases.extend(told.iter().map(|&told| Self {
+                cases.extend(notify.iter().map(|&notify| Self {
                     consumer,
                     core,
-                    told,
+                    notify,
                 }));
             }
         }
@@ -39,17 +39,17 @@ impl fmt::Display for SoftwareConsumerCase {
         let Self {
             consumer,
             core,
-            told,
+            notify,
         } = self;
-        write!(f, "{consumer}, {core} core, told {told}")
+        write!(f, "{consumer}, {core} core, told {notify}")
     }
 }
 
-/// What came of it.
+/// The outcome of a case.
 pub struct SoftwareConsumerOutcome {
     pub(super) fixed: FixedLimits,
-    /// With the least fixed limit that is enough.
-    pub(super) least: ConsumerReport,
+    /// With the smallest sufficient fixed limit.
+    pub(super) smallest: ConsumerReport,
     /// With each limit.
     pub(super) seen: Vec<ConsumerReport>,
 }

@@ -1,4 +1,4 @@
-//! E12: the device is a polling thread, on the sender's core or on its own.
+//! E12: the device is a polling thread, on the sender's core or on a separate one.
 
 mod case;
 mod names;
@@ -14,52 +14,52 @@ pub use names::{Consumer, LimitName};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
-/// Values of a list: more than there are different ones that say something.
-const MOST_VALUES: usize = 20;
+/// Maximum values of a list: above the number of useful ones.
+const MAX_VALUES: usize = 20;
 
-/// The share of what the best fixed limit gives that a rule must give: what `taut` promises.
+/// Minimum share of the throughput of the best fixed limit: the target of `taut`.
 const ENOUGH: f64 = 0.999;
 
 settings! {
     SoftwareConsumerSettings, "software-consumer" {
-        /// What a packet costs a slow consumer.
-        slow_packet: Time => allowed::within(Time(1)..=MAX_COST),
-        /// What it costs a fast one that shares the sender's core.
-        fast_packet_shared_core: Time => allowed::within(Time(1)..=MAX_COST),
-        /// What it costs a fast one on a core of its own.
-        fast_packet_own_core: Time => allowed::within(Time(1)..=MAX_COST),
-        /// What a packet costs the sender.
-        sender_packet: Time => allowed::within(Time(1)..=MAX_COST),
-        /// From one thread to the other on one core.
-        switch_shared_core: Time => allowed::up_to(MAX_COST),
-        /// From a wake to the first work on two.
-        switch_own_core: Time => allowed::up_to(MAX_COST),
-        /// What it costs to wake the other; on two cores only.
-        wake: Time => allowed::up_to(MAX_COST),
+        /// Cost of a packet for a slow consumer.
+        slow_packet: Time => validation::within(Time(1)..=MAX_COST),
+        /// Cost of a packet for a fast consumer on the sender's core.
+        fast_packet_shared_core: Time => validation::within(Time(1)..=MAX_COST),
+        /// Cost of a packet for a fast consumer on a separate core.
+        fast_packet_own_core: Time => validation::within(Time(1)..=MAX_COST),
+        /// Cost of a packet for the sender.
+        sender_packet: Time => validation::within(Time(1)..=MAX_COST),
+        /// Switch from one thread to the other on a shared core.
+        switch_shared_core: Time => validation::up_to(MAX_COST),
+        /// Time from a wake to the first work on two cores.
+        switch_own_core: Time => validation::up_to(MAX_COST),
+        /// Cost of a wake; on two cores only.
+        wake: Time => validation::up_to(MAX_COST),
         /// Slots of the ring.
-        ring: u32 => allowed::within(2..=MAX_RING),
-        /// Packets of a poll at most.
-        poll: u32 => allowed::within(1..=MAX_RING),
-        /// What a packet counts for where a limit counts bytes.
-        size: Size => allowed::within(Size(1)..=Size(65_536)),
-        /// How fast the consumer is.
+        ring: u32 => validation::within(2..=MAX_RING),
+        /// Maximum packets of a poll.
+        poll: u32 => validation::within(1..=MAX_RING),
+        /// Units of a packet where a limit counts bytes.
+        size: Size => validation::within(Size(1)..=Size(65_536)),
+        /// Speeds of the consumer.
         #[serde(with = "as_texts")]
-        consumers: Vec<Consumer> => allowed::each(1..=MOST_VALUES, allowed::any),
-        /// Where it runs.
+        consumers: Vec<Consumer> => validation::each(1..=MAX_VALUES, validation::any),
+        /// Cores of the consumer.
         #[serde(with = "as_texts")]
-        cores: Vec<ConsumerCore> => allowed::each(1..=MOST_VALUES, allowed::any),
-        /// Notify the queue is told of completions.
+        cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
+        /// When the queue is notified of completions.
         #[serde(with = "as_texts")]
-        told: Vec<Notify> => allowed::each(1..=MOST_VALUES, allowed::any),
+        told: Vec<Notify> => validation::each(1..=MAX_VALUES, validation::any),
         /// The limits.
         #[serde(with = "as_texts")]
         limits: Vec<LimitName>,
-        /// Mean time from ping to ping.
-        ping: Time => allowed::within(Time(1_000)..=Time(10_000_000_000)),
-        /// What is not measured at the start of each row.
-        warm_up: Time => allowed::duration,
-        /// What is measured of each row.
-        duration: Time => allowed::duration,
+        /// Mean interval between pings.
+        ping: Time => validation::within(Time(1_000)..=Time(10_000_000_000)),
+        /// Warm-up of each row.
+        warm_up: Time => validation::duration,
+        /// Measured time of each row.
+        duration: Time => validation::duration,
     }
 }
 
@@ -82,7 +82,7 @@ impl SoftwareConsumerSettings {
             wake_ns: self.wake.0,
             ring: self.ring,
             poll: self.poll,
-            told: case.told,
+            notify: case.notify,
             units: 1,
             ping_ns: self.ping.0,
             seed,
@@ -101,24 +101,24 @@ impl Scenario for SoftwareConsumerSettings {
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "limit",
-            "fixed:99.9% is the least fixed one that gives so much of what the best fixed one \
-             gives, found afterwards; :packets counts packets, :min-8 is never below 8",
+            "fixed:99.9% is the smallest fixed limit with this share of the throughput of the \
+             best fixed limit, found afterwards; :packets counts packets, :min-8 is never below 8",
         ),
         (
             "told",
-            "of each packet, once a poll, or put together over a time",
+            "notification of each packet, once a poll, or coalesced over a time",
         ),
         (
             "limit_p50, inflight_mean",
-            "in packets, whatever is counted",
+            "in packets, for any unit of the limit",
         ),
         (
             "of_best",
-            "packets a second over those of the best fixed limit",
+            "packets per second over those of the best fixed limit",
         ),
         (
             "over_least, ping_over_least",
-            "mean in flight, and p99 of the ping, over those of the least fixed limit with 99.9 %",
+            "mean in flight, and p99 of the ping, over those of the smallest limit with 99.9 %",
         ),
     ];
 
@@ -147,7 +147,7 @@ impl Scenario for SoftwareConsumerSettings {
         let of_limit = |name: &LimitName| {
             let size_bytes = self.size.0 as u32;
             let packets = match name {
-                LimitName::Fixed(share) => fixed.least(f64::from(share.ppm()) / 1e6),
+                LimitName::Fixed(share) => fixed.smallest(f64::from(share.ppm()) / 1e6),
                 LimitName::Rule { .. } => 0,
             };
             let config = ConsumerConfig {
@@ -156,16 +156,16 @@ impl Scenario for SoftwareConsumerSettings {
             };
             observe(&config, name.limit(size_bytes, packets))
         };
-        let least = taut_path::AnyLimit::bytes(fixed.least(ENOUGH));
+        let smallest = taut_path::AnyLimit::bytes(fixed.smallest(ENOUGH));
         Ok(SoftwareConsumerOutcome {
-            least: observe(&config, least)?,
+            smallest: observe(&config, smallest)?,
             seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
             fixed,
         })
     }
 
-    fn found(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Found {
-        let mut found = Found::default();
+    fn results(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Results {
+        let mut found = Results::default();
         for (case, outcome) in ran {
             let limits = self.limits.iter().zip(&outcome.seen);
             let rows = limits.clone();

@@ -1,4 +1,4 @@
-//! What a row is made of, as it is spelled in a file.
+//! Names of the parts of a row, as in a file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use taut_dql::{Config, MAX_LIMIT};
 use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit, Utilisation};
 
-/// How fast the consumer is.
+/// Speed of the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consumer {
-    /// A hundred microseconds a packet.
+    /// About a hundred microseconds per packet.
     Slow,
-    /// About one.
+    /// About one microsecond per packet.
     Fast,
 }
 
@@ -32,27 +32,27 @@ impl FromStr for Consumer {
         match text {
             "slow" => Ok(Self::Slow),
             "fast" => Ok(Self::Fast),
-            _ => Err("a consumer is slow or fast"),
+            _ => Err("expected a consumer: slow or fast"),
         }
     }
 }
 
-/// A limit, as it is spelled.
+/// A limit by name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LimitName {
-    /// `fixed:99.9%`: the least fixed limit that gives so much of what the best fixed one gives.
+    /// `fixed:99.9%`: the smallest fixed limit with this share of the throughput of the best one.
     Fixed(Utilisation),
-    /// Whatever else can be chosen.
+    /// Any other limit.
     Rule {
         /// The limit.
         limit: AnyLimit,
-        /// `dql:min-8`: never below so many packets.
+        /// `dql:min-8`: with this minimum, in packets.
         min_packets: Option<u32>,
     },
 }
 
 impl LimitName {
-    /// What a packet of `size_bytes` counts for.
+    /// Returns the units of a packet of `size_bytes`.
     pub fn units(&self, size_bytes: u32) -> u32 {
         match self {
             Self::Fixed(_) => 1,
@@ -63,7 +63,7 @@ impl LimitName {
         }
     }
 
-    /// The limit that it names; `fixed_packets` is the least fixed one.
+    /// Returns the limit of this name; `fixed_packets` is the smallest sufficient fixed one.
     pub fn limit(&self, size_bytes: u32, fixed_packets: u32) -> AnyLimit {
         match self {
             Self::Fixed(_) => AnyLimit::bytes(fixed_packets),
@@ -72,7 +72,7 @@ impl LimitName {
                 if let Some(min_packets) = min_packets {
                     let least = min_packets.saturating_mul(self.units(size_bytes));
                     let min_limit = least.min(MAX_LIMIT);
-                    // Within what a limit may be, so it is taken.
+                    // Cannot fail: the value is within the range of a limit.
                     let _ = limit.set_config(Config {
                         min_limit,
                         ..limit.config()
@@ -96,8 +96,8 @@ impl fmt::Display for LimitName {
     }
 }
 
-/// No more than a ring has.
-const MOST_PACKETS: u32 = 1 << 16;
+/// Maximum: that of a ring.
+const MAX_PACKETS: u32 = 1 << 16;
 
 impl FromStr for LimitName {
     type Err = String;
@@ -110,15 +110,16 @@ impl FromStr for LimitName {
         let (rest, min_packets) = match text.rsplit_once(":min-") {
             Some((rest, packets)) => {
                 let packets = packets.parse().ok();
-                let packets = packets.filter(|packets| (1..=MOST_PACKETS).contains(packets));
-                let packets = packets.ok_or("a least limit is 1 to 65536 packets: dql:min-8")?;
+                let packets = packets.filter(|packets| (1..=MAX_PACKETS).contains(packets));
+                let packets =
+                    packets.ok_or("expected a minimum of 1 to 65536 packets: dql:min-8")?;
                 (rest, Some(packets))
             }
             None => (text, None),
         };
         let limit: AnyLimit = rest.parse().map_err(|error| format!("{error}"))?;
         if min_packets.is_some() && !["dql", "dql:packets"].contains(&rest) {
-            return Err("only dql has a least limit here, such as dql:min-8".to_owned());
+            return Err("only dql has a minimum here, such as dql:min-8".to_owned());
         }
         Ok(Self::Rule { limit, min_packets })
     }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn text_form_parses_back() {
         for text in [
             "fixed:99.9%",
             "off",
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_limit_is_in_packets_whatever_is_counted() {
+    fn minimum_is_in_packets_for_any_unit() {
         let least = |text: &str| {
             let name: LimitName = text.parse().expect("a limit");
             let limit = name.limit(100, 0);

@@ -1,4 +1,4 @@
-//! A row, and what was published in its place.
+//! A row, and the published results for it.
 
 use serde_json::{Value, json};
 use taut_sim::consumer::{ConsumerCore, ConsumerReport, Notify};
@@ -21,13 +21,13 @@ pub(super) fn row(
     seen: &ConsumerReport,
     outcome: &SoftwareConsumerOutcome,
 ) -> Value {
-    let least = &outcome.least;
+    let smallest = &outcome.smallest;
     let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
         "consumer": case.consumer.to_string(),
         "core": case.core.to_string(),
         "limit": limit.to_string(),
-        "told": case.told.to_string(),
+        "told": case.notify.to_string(),
         "pps": seen.packets_per_s.round(),
         "limit_p50": match limit {
             LimitName::Rule { limit, .. } if limit.is_off() => Value::Null,
@@ -35,14 +35,14 @@ pub(super) fn row(
         },
         "inflight_mean": one_decimal(seen.in_flight_mean),
         "ping_us": { "p50": ping_us(seen, 0.5), "p99": ping_us(seen, 0.99) },
-        // A hundred-thousandth: what is asked for is a thousandth.
+        // Rounded to a hundred-thousandth: the target is exact to a thousandth.
         "of_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
-        "over_least": thousandths(seen.in_flight_mean / least.in_flight_mean),
-        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(least)),
+        "over_least": thousandths(seen.in_flight_mean / smallest.in_flight_mean),
+        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(smallest)),
     })
 }
 
-/// What was published of a limit that counts packets.
+/// Compares a limit that counts packets with the published results.
 pub(super) fn figures<'a>(
     case: &SoftwareConsumerCase,
     limits: impl Iterator<Item = (&'a LimitName, &'a ConsumerReport)> + Clone,
@@ -53,12 +53,12 @@ pub(super) fn figures<'a>(
     };
     let (off, dql) = (seen("off"), seen("dql:packets"));
     let figure = |what: &str, published: &[f64], value, unit| {
-        let id = format!("E12, {}, told {}, {what}", case.consumer, case.told);
+        let id = format!("E12, {}, told {}, {what}", case.consumer, case.notify);
         Figure::new(id, published, value, unit, &["switch"])
     };
-    // The published pairs of interfaces polled on the sender's core.
+    // The published pairs of interfaces were polled on the sender's core.
     let mut figures = Vec::new();
-    match (case.consumer, case.core, case.told) {
+    match (case.consumer, case.core, case.notify) {
         (Consumer::Slow, ConsumerCore::Shared, Notify::Each) => {
             let ping_ms = |seen: &ConsumerReport| seen.ping_ns.mean() / 1e6;
             figures.extend(off.map(|off| figure("no limit, ping", &[22.0], ping_ms(off), "ms")));

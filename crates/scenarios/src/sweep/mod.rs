@@ -1,4 +1,4 @@
-//! Every combination of the values of some settings, and runs that need not be run again.
+//! Sweeps over every combination of settings, with stored results.
 
 mod book;
 mod plan;
@@ -15,11 +15,11 @@ pub use book::Book;
 pub use plan::{Part, Plan, finished_line};
 pub use swept::Swept;
 
-/// A run of a scenario file, of which nothing has been run; with [`DEFAULT_SEED`] if no seed is
-/// given. A file with a `[sweep]` table is a run of every combination.
+/// Prepares a run of a scenario file, with [`DEFAULT_SEED`] if `seed` is `None`. A file with a
+/// `[sweep]` table is a run of every combination.
 ///
 /// # Errors
-/// If the file is not understood (with line and column), or a setting is out of its range.
+/// If the file cannot be parsed (with line and column), or a setting is out of its range.
 pub fn prepare(text: &str, seed: Option<u64>) -> Result<SharedRun, ScenarioError> {
     let seed = seed.unwrap_or(DEFAULT_SEED);
     let (file, swept) = swept::of_file(text)?;
@@ -32,7 +32,7 @@ pub fn prepare(text: &str, seed: Option<u64>) -> Result<SharedRun, ScenarioError
 /// Runs a scenario file on `jobs` threads.
 ///
 /// # Errors
-/// As [`prepare`], or if a queue fails.
+/// Returns the errors of [`prepare`]. Also fails if a queue becomes faulty.
 pub fn run(
     text: &str,
     seed: Option<u64>,

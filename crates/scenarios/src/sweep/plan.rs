@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::swept::{Point, SWEEP, Swept, grid, of_file, said_once};
+use super::swept::{Point, SWEEP, Swept, grid, of_file, reject_duplicates};
 use crate::error::ScenarioError;
 use crate::registry::prepare_one;
 use crate::run::{AnyRun, SharedRun};
@@ -12,7 +12,7 @@ use crate::setting;
 use crate::trace_row::TraceRow;
 use taut_report::document::Document;
 
-/// A combination, its run, and its rows if it was finished elsewhere.
+/// A combination, its run, and its rows if another process has finished it.
 struct Planned {
     point: Vec<(String, String)>,
     file: String,
@@ -27,8 +27,8 @@ impl Planned {
         let seed = match seeds.last() {
             None => seed,
             Some((_, text)) => text.parse().map_err(|_| {
-                let most = u64::MAX;
-                ScenarioError::Setting(format!("seed is {text:?}; allowed: 0 to {most}"))
+                let max = u64::MAX;
+                ScenarioError::Setting(format!("seed is {text:?}; allowed: 0 to {max}"))
             })?,
         };
         let file = if changes.is_empty() {
@@ -52,7 +52,7 @@ impl Planned {
         rows.into_iter().map(|row| self.named(row)).collect()
     }
 
-    /// The row, behind the values that it was run with.
+    /// Returns the row with the values of its combination in front.
     fn named(&self, row: Value) -> Value {
         let mut named = Map::new();
         if !self.point.is_empty() {
@@ -92,33 +92,34 @@ pub struct Plan {
     base: SharedRun,
     swept: Vec<Swept>,
     planned: Vec<Planned>,
-    /// The runs of each [`key`], as indices.
+    /// The indices of the runs with each [`key`].
     by_key: HashMap<Value, Vec<usize>>,
 }
 
-/// A run of a [`Plan`] as it can be given to somebody else: file and seed are all that it needs.
+/// A run of a [`Plan`] for another process, which needs only the file and the seed.
 pub struct Part<'a> {
-    /// The scenario file, with the values of the combination in it.
+    /// The scenario file with the values of the combination.
     pub file: &'a str,
     /// The seed.
     pub seed: u64,
-    /// The run that they make.
+    /// The run of file and seed.
     pub run: &'a SharedRun,
-    /// Whether its rows were [taken](Plan::take).
+    /// Whether its rows were added by [`take`](Plan::take).
     pub is_finished: bool,
 }
 
 impl Plan {
-    /// Every combination of `swept` and of what the file sweeps, of which nothing has been run; a
-    /// single run if there is none. The values of `swept` replace those of the file.
+    /// Creates a run for every combination of `swept` and of the file's sweep; a single run if
+    /// there is none. The values of `swept` replace those of the file.
     ///
     /// # Errors
-    /// If the file is not understood, a setting is unknown or cannot be, or anything is said twice.
+    /// If the file cannot be parsed, a setting is unknown or invalid, or a setting or value occurs
+    /// twice.
     pub fn new(file: &str, seed: u64, swept: &[Swept]) -> Result<Self, ScenarioError> {
         let (file, mut all_swept) = of_file(file)?;
         all_swept.retain(|of_file| swept.iter().all(|it| it.key != of_file.key));
         all_swept.extend_from_slice(swept);
-        said_once(&all_swept).map_err(ScenarioError::Setting)?;
+        reject_duplicates(&all_swept).map_err(ScenarioError::Setting)?;
         let points = grid(&all_swept);
         let planned = points.iter().map(|point| Planned::new(&file, seed, point));
         let planned: Vec<_> = planned.collect::<Result<_, _>>()?;
@@ -134,7 +135,7 @@ impl Plan {
         })
     }
 
-    /// Every run, in the order of the rows.
+    /// Returns every run, in the order of the rows.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> + ExactSizeIterator {
         self.planned.iter().map(|it| Part {
             file: &it.file,
@@ -144,21 +145,21 @@ impl Plan {
         })
     }
 
-    /// The runs whose rows were not [taken](Self::take).
+    /// Returns the runs without rows from [`take`](Self::take).
     pub fn left(&self) -> Vec<SharedRun> {
         let left = self.parts().filter(|part| !part.is_finished);
         left.map(|part| part.run.clone()).collect()
     }
 
-    /// Takes the rows of a run that was finished somewhere else, from its [`finished_line`], and
-    /// says whether the run is one of these: another version of this crate is another run.
+    /// Adds the rows of a [`finished_line`] of another process. Returns `true` if it is one of
+    /// these runs; a run of another version of this crate is not.
     ///
     /// # Errors
-    /// Says why the line is no finished run.
+    /// A message if the line is not a finished run.
     pub fn take(&mut self, line: &str) -> Result<bool, String> {
         let entry: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let (Some(run), Some(rows)) = (entry.get("run"), entry["rows"].as_array()) else {
-            return Err("it is no finished run".to_owned());
+            return Err("not a finished run".to_owned());
         };
         let those = self.by_key.get(run).map_or(&[][..], Vec::as_slice);
         for &at in those {
@@ -167,7 +168,7 @@ impl Plan {
         Ok(!those.is_empty())
     }
 
-    /// The run that has a case, and the case's number in it.
+    /// Returns the run of a case, and the case's number in it.
     fn at(&self, mut case: usize) -> (&SharedRun, usize) {
         let mut runs = self.planned.iter().map(|it| &it.run);
         let run = runs.find(|run| {
@@ -196,7 +197,7 @@ impl AnyRun for Plan {
         run.run(case)
     }
 
-    /// The rows of all runs that were finished, here or elsewhere.
+    /// Returns the rows of all finished runs, including those of other processes.
     fn document(&self) -> Document {
         let mut document = self.base.document();
         if let Value::Object(parameters) = &mut document.parameters {
@@ -213,19 +214,19 @@ impl AnyRun for Plan {
         }
     }
 
-    /// The rows of the file without its sweep.
+    /// Returns the rows of the file without its sweep.
     fn traces(&self) -> Vec<TraceRow<'_>> {
         self.base.traces()
     }
 }
 
-/// The rows of a run on one line: for a [`Book`](super::Book), or for the [`Plan`] of another
-/// process.
+/// Returns the rows of a run on one line, for a [`Book`](super::Book) or for the [`Plan`] of
+/// another process.
 pub fn finished_line(document: &Document) -> String {
     json!({"run": key(document), "rows": document.rows}).to_string()
 }
 
-/// What makes a run what it is: another version may find something else.
+/// Returns the identity of a run; it includes the version, which affects the results.
 fn key(document: &Document) -> Value {
     json!({
         "scenario": document.scenario,
@@ -243,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_another_run_or_no_run(
+        fn any_line_is_handled(
             text in "\\PC{0,80}|\\{\"run\": \\{.{0,20}\\}, \"rows\": \\[.{0,20}\\]\\}",
         ) {
             let mut plan = Plan::new("scenario = \"rate-change\"", 1, &[]).unwrap();
@@ -251,7 +252,7 @@ mod tests {
         }
 
         #[test]
-        fn a_number_that_was_kept_is_shown_as_it_was_found(found in any::<f64>()) {
+        fn stored_numbers_are_unchanged(found in any::<f64>()) {
             let shown = Value::from(found).to_string();
             let kept: Value = serde_json::from_str(&shown).unwrap();
             prop_assert_eq!(kept.to_string(), shown);
@@ -259,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_run_twice_is_refused() {
+    fn duplicate_runs_are_rejected() {
         let file = "scenario = \"rate-change\"";
-        for (swept, says) in [
+        for (swept, message) in [
             (&["ring=64,128,64"][..], "ring has 64 twice"),
             (&["ring=64", "ring=128"], "ring is swept twice"),
         ] {
@@ -270,14 +271,14 @@ mod tests {
                 .err()
                 .map(|error| error.to_string());
             assert!(
-                error.as_ref().is_some_and(|it| it.contains(says)),
+                error.as_ref().is_some_and(|it| it.contains(message)),
                 "{error:?}"
             );
         }
     }
 
     #[test]
-    fn a_line_of_another_run_is_not_taken_and_what_is_no_line_is_refused() {
+    fn other_runs_and_invalid_lines_are_rejected() {
         let file = "scenario = \"rate-change\"";
         let mut plan = Plan::new(file, 1, &[]).unwrap();
         let other = Plan::new(file, 2, &[]).unwrap();

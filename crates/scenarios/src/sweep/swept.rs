@@ -1,4 +1,4 @@
-//! Settings with the values that each takes, and every combination of them.
+//! Settings with lists of values, and their combinations.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use toml::{Table, Value};
 use crate::error::ScenarioError;
 use crate::registry::find;
 
-/// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma
-/// is put into quotes, and a list into brackets.
+/// A setting, or `seed`, with its values, in the syntax `KEY=A,B,...`. A value with a comma is put
+/// into quotes, and a list into brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
     /// The setting.
     pub key: String,
-    /// Its values, as [`with`](crate::setting::with) takes them.
+    /// Its values, in the syntax of [`with`](crate::setting::with).
     pub values: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl FromStr for Swept {
     }
 }
 
-/// At each comma that stands in no brackets and no quotes.
+/// Splits at each comma outside of brackets and quotes.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
     for character in text.chars() {
@@ -57,25 +57,27 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// One combination: each key with its value.
+/// A combination: each key with its value.
 pub(super) type Point<'a> = Vec<(&'a str, &'a str)>;
 
-/// A run that is there twice would be in the table twice, and count twice in every mean.
-pub(super) fn said_once(sweeps: &[Swept]) -> Result<(), String> {
+/// Rejects duplicates: a duplicate run would be in the table twice, and count twice in every mean.
+pub(super) fn reject_duplicates(sweeps: &[Swept]) -> Result<(), String> {
     let mut keys = HashSet::new();
     for Swept { key, values } in sweeps {
         if !keys.insert(key) {
-            return Err(format!("{key} is swept twice; say all its values at once"));
+            return Err(format!(
+                "{key} is swept twice; put all its values into one list"
+            ));
         }
         let mut seen = HashSet::new();
         if let Some(value) = values.iter().find(|value| !seen.insert(*value)) {
-            return Err(format!("{key} has {value} twice; say each value once"));
+            return Err(format!("{key} has {value} twice; list each value once"));
         }
     }
     Ok(())
 }
 
-/// Every combination, the values of the last key next to each other.
+/// Returns every combination; the values of the last key vary fastest.
 pub(super) fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
     let mut points = vec![Point::new()];
     for sweep in sweeps {
@@ -90,11 +92,11 @@ pub(super) fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
     points
 }
 
-/// The key of the table in a scenario file that lists swept settings.
+/// The key of the table with swept settings in a scenario file.
 pub(crate) const SWEEP: &str = "sweep";
 
-/// A scenario file that sweeps nothing, and the settings that `text` sweeps. A text without a sweep
-/// has that of the scenario's own file.
+/// Splits a scenario file into a file without a sweep, and its swept settings. A text without a
+/// sweep has that of the scenario's own file.
 pub(super) fn of_file(text: &str) -> Result<(String, Vec<Swept>), ScenarioError> {
     let mut table: Table = toml::from_str(text)?;
     let mut defaults: Table = toml::from_str(find(text)?.file)?;
@@ -120,7 +122,7 @@ pub(super) fn of_file(text: &str) -> Result<(String, Vec<Swept>), ScenarioError>
     ))
 }
 
-/// A value as [`with`](crate::setting::with) takes it: a text needs no quotes.
+/// Converts a value to the syntax of [`with`](crate::setting::with): a text needs no quotes.
 fn as_written(value: &Value) -> String {
     value
         .as_str()
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_split_where_no_bracket_and_no_quote_is_open() {
+    fn values_are_split_outside_brackets_and_quotes() {
         assert_eq!(split("1,20us,x"), ["1", "20us", "x"]);
         assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
         assert_eq!(split("\"a,b\",c"), ["\"a,b\"", "c"]);
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_every_combination_once_and_no_sweep_is_one_run() {
+    fn grid_has_every_combination_once() {
         let sweeps: Vec<Swept> = ["a=1,2", "b=x,y,z"].map(|it| it.parse().unwrap()).into();
         let points = grid(&sweeps);
         assert_eq!(points.len(), 6);
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_sweeps_lists_of_any_values() {
+    fn file_can_sweep_any_values() {
         let name = "scenario = \"rate-change\"\n";
         let sweep = "[sweep]\nring = [64, 128]\nrates = [\"1gbit\", [\"1mbit\"]]";
         let (file, swept) = of_file(&format!("{name}{sweep}")).unwrap();
@@ -166,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_sweep_has_that_of_its_scenario() {
+    fn missing_sweep_is_that_of_the_scenario() {
         let (file, swept) = of_file("scenario = \"split\"").unwrap();
         assert_eq!(swept[0].key, "rate");
-        assert_eq!(of_file(&file).unwrap().1, [], "it was taken out");
+        assert_eq!(of_file(&file).unwrap().1, [], "the sweep was removed");
     }
 }

@@ -1,10 +1,10 @@
-//! E6: what completions that are not periodic do to the limit, and what a fixed period does.
+//! E6: the effect of aperiodic completions on the limit, and of coalescing to a fixed period.
 
 use crate::support::{number, row, run_with, show};
 use taut_report::document::Document;
 
 #[test]
-fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it_can() {
+fn aperiodic_completions_cost_the_published_bytes() {
     let found = run_with(
         "aperiodic",
         &[("warm_up", "\"2500ms\""), ("duration", "\"400ms\"")],
@@ -14,20 +14,20 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
         let row = row(&found, &[("pattern", pattern), ("rule", rule)]);
         number(row, key)
     };
-    // R in counted bytes a second: 1514 of each 1538 bytes of link time.
+    // R in counted bytes per second: 1514 of each 1538 bytes of link time.
     let bytes_in = |seconds: f64| 125e6 * 1_514.0 / 1_538.0 * seconds;
     let steady = at("steady", "dql", "limit_bytes");
     let law = 2.0 * bytes_in(100e-6)..=2.0 * bytes_in(100e-6) + 3_028.0;
     assert!(law.contains(&steady), "{steady} in {law:?}");
-    // The two figures that the open problem is known by.
+    // The two published results of the open problem.
     let long = at("rare long gaps", "dql", "limit_bytes");
     let law = 2.0 * bytes_in(1e-3)..=2.0 * bytes_in(1e-3) + 2.0 * 3_028.0;
     assert!(law.contains(&long), "{long} in {law:?}");
-    // The rule taut holds one interval, and one packet to spare.
+    // The rule taut has a limit of one interval and one packet.
     let limit = at("steady", "taut", "limit_bytes");
     let law = bytes_in(100e-6) - 1_514.0..=bytes_in(100e-6) + 3_028.0;
     assert!(law.contains(&limit), "{limit} in {law:?}");
-    // A fixed limit needs one interval in reserve, not two.
+    // A fixed limit needs one interval, not two.
     let fixed = at("steady", "least fixed", "limit_bytes");
     assert!(fixed <= bytes_in(100e-6) + 1_514.0, "{fixed}");
     assert!(fixed >= 0.99 * bytes_in(100e-6) - 1_514.0, "{fixed}");
@@ -35,9 +35,10 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
         let (pattern, rule) = (row["pattern"].as_str(), row["rule"].as_str());
         let of_off = number(row, "of_off");
         if (pattern, rule) == (Some("small last round"), Some("dql")) {
-            // The wire runs dry while a part of what it sent waits for the next round: something is
-            // always left in flight, so the rule never sees that it starved, and cuts too deep. In
-            // an interval goes what was in flight, and a few packets that a later round refilled.
+            // The wire runs dry while a part of the sent packets waits for the next batch.
+            // Something is always left in flight, so the rule never detects starvation and
+            // decreases too far. An interval carries the bytes in flight, and a few packets that a
+            // later batch refilled.
             let per_interval = number(row, "in_flight_mean_bytes") / bytes_in(1e-3);
             assert!(
                 (per_interval..per_interval + 0.1).contains(&of_off),
@@ -46,19 +47,19 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
             assert!(of_off < 0.9, "{row}");
             continue;
         }
-        // Nothing else costs throughput, least of all where the load is light.
+        // No other rule costs throughput, in particular under a light load.
         let least = if rule == Some("least fixed") {
             0.997
         } else {
             0.9985
         };
         assert!((least..=1.0015).contains(&of_off), "{row}");
-        // Nobody waits longer than for a full ring and the longest gap.
+        // The maximum delay is that of a full ring and the longest gap.
         let p99 = number(row, "urgent_delay_p99_us");
         assert!(p99 <= 1_024.0 * 12.304 + 1_000.0, "{row}");
     }
     taut_is_near_the_lowest_fixed_limit(&found);
-    // The same load: the limit follows the timing alone.
+    // The same load: the limit follows only the timing.
     let timing = ["light load, bursts", "the same, packet by packet"];
     let limits = timing.map(|pattern| at(pattern, "dql", "limit_bytes"));
     assert!(limits[0] > 4.0 * limits[1], "{limits:?}");
@@ -66,7 +67,7 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
     assert!((loads[0] - loads[1]).abs() < 1e-2, "{loads:?}");
 }
 
-/// Bytes held, beside the least fixed limit and Linux's rule.
+/// Compares the bytes in flight with those of the smallest sufficient limit and of Linux's rule.
 fn taut_is_near_the_lowest_fixed_limit(found: &Document) {
     let rows = found.rows.iter().filter(|row| row["rule"] == "off");
     let patterns: Vec<&str> = rows.filter_map(|row| row["pattern"].as_str()).collect();
@@ -77,10 +78,10 @@ fn taut_is_near_the_lowest_fixed_limit(found: &Document) {
             number(row, "in_flight_mean_bytes")
         };
         let (own, least, linux) = (held("taut"), held("least fixed"), held("dql"));
-        // A packet, which the yardstick need not spare, or a seventh.
-        let most = (1.15 * least).max(least + 1_514.0);
-        assert!(own <= most, "{pattern}: {own} of {least}");
-        // Linux's rule holds less only where that is not enough.
+        // A packet, which the optimum does not need to spare, or a seventh.
+        let max = (1.15 * least).max(least + 1_514.0);
+        assert!(own <= max, "{pattern}: {own} of {least}");
+        // Linux's rule holds less only where that is insufficient.
         if pattern != "small last round" {
             assert!(own <= 1.001 * linux, "{pattern}: {own} of {linux}");
         }

@@ -1,16 +1,16 @@
-//! E10: blind sleeps cost throughput by a closed form, spinning costs the core, waiting for room
-//! costs neither.
+//! E10: blind sleeps reduce throughput by a closed form, spinning keeps the core busy, waiting for
+//! room does neither.
 
 use crate::support::{number, row, run_with, show};
 
 #[test]
-fn a_blind_sleep_costs_throughput_spinning_a_core_and_waiting_for_room_neither() {
+fn only_waiting_costs_neither_throughput_nor_core() {
     let found = run_with("blind-sender", &[("duration", "\"500ms\"")]);
     show(&found);
     let of = |when_full| row(&found, &[("when_full", when_full)]);
     for (when_full, asleep_s) in [
         ("sleep 18ms", 18e-3),
-        // A sender that a tick woke falls asleep just after it, and so always gets the worst.
+        // A sender woken by a tick falls asleep just after it, and so always has the worst case.
         ("sleep 18ms, tick 1ms", 19e-3),
         ("sleep 18ms, tick 10ms", 20e-3),
         ("sleep 1ms", 1e-3),
@@ -36,7 +36,7 @@ fn a_blind_sleep_costs_throughput_spinning_a_core_and_waiting_for_room_neither()
     assert!(number(of("spin"), "failed_per_s") > 4.9e6);
     let waits = of("wait for room");
     assert_eq!(number(waits, "failed_per_s"), 0.0);
-    // At most one wake-up for each interrupt.
+    // At most one wake-up per interrupt.
     assert!(
         (1_000.0..=20_001.0).contains(&number(waits, "wakeups_per_s")),
         "{waits}"
@@ -44,8 +44,8 @@ fn a_blind_sleep_costs_throughput_spinning_a_core_and_waiting_for_room_neither()
     for row in &found.rows {
         assert_eq!(number(row, "dropped_packets"), 0.0, "{row}");
     }
-    // 23 ms is the mean over senders that fall asleep anywhere between two ticks; this one is in
-    // step with the clock.
+    // 23 ms is the mean over senders that fall asleep anywhere between two ticks; this one is
+    // synchronous with the clock.
     let missed: Vec<_> = found
         .figures
         .iter()
@@ -57,15 +57,15 @@ fn a_blind_sleep_costs_throughput_spinning_a_core_and_waiting_for_room_neither()
 }
 
 #[test]
-fn calls_that_cost_let_the_ring_drain_meanwhile_and_more_is_sent() {
+fn expensive_calls_let_the_ring_drain() {
     let found = run_with(
         "blind-sender",
         &[("call", "\"100ns\""), ("duration", "\"500ms\"")],
     );
     show(&found);
     let slept = row(&found, &[("when_full", "sleep 18ms")]);
-    // What a burst adds to 1,023: at most what the wire takes while it is sent; and less than that,
-    // since a ring that was full once starts again at its watermark only.
+    // A burst exceeds 1,023 by at most the packets that the wire sends in the meantime, and by
+    // less: a ring that was full once restarts only at its watermark.
     let burst = number(slept, "rate_kpps") * 1e3 / number(slept, "wakeups_per_s");
     let taken = burst * 100e-9 * 1e9 / 672.0;
     assert!(
@@ -73,7 +73,7 @@ fn calls_that_cost_let_the_ring_drain_meanwhile_and_more_is_sent() {
         "{burst}"
     );
     let waits = row(&found, &[("when_full", "wait for room")]);
-    // Each packet cost 100 ns: 1.488 M/s take 15 % of the core.
+    // Each packet costs 100 ns: 1.488 M/s take 15 % of the core.
     assert!(
         (number(waits, "core_share") - 0.1488).abs() < 0.002,
         "{waits}"
@@ -81,7 +81,7 @@ fn calls_that_cost_let_the_ring_drain_meanwhile_and_more_is_sent() {
 }
 
 #[test]
-fn a_sleep_as_long_as_what_is_measured_ends_in_it() {
+fn sleep_as_long_as_the_run_ends() {
     let found = run_with(
         "blind-sender",
         &[
@@ -91,7 +91,7 @@ fn a_sleep_as_long_as_what_is_measured_ends_in_it() {
         ],
     );
     let slept = row(&found, &[("when_full", "sleep 400ms, tick 300ms")]);
-    // It wakes after 600 ms, and what it sends then is sent once in the 400 ms that are measured.
+    // It wakes after 600 ms, and sends one burst in the measured 400 ms.
     let sent = number(slept, "rate_kpps") * 400.0;
     assert!((sent - 1_023.0).abs() < 1e-6, "{slept}");
 }

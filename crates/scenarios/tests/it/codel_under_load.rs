@@ -1,5 +1,5 @@
-//! E7: with the limit, CoDel and FQ-CoDel hold what waits; marks cost nothing, drops are sent
-//! again.
+//! E7: with the limit, CoDel and FQ-CoDel control the backlog. Marks cause no losses; drops are
+//! sent again.
 
 use crate::support::{file_with, number, row, run_with, show};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use taut_scenarios::registry;
 
 const RATE: f64 = 500e6;
 
-/// E7 on a slower link with fewer streams, for as long as a test may take.
+/// Runs E7 on a slower link with fewer streams, for a short test.
 fn found(discipline: &str) -> taut_report::document::Document {
     let found = run_with(
         "codel-under-load",
@@ -21,7 +21,7 @@ fn found(discipline: &str) -> taut_report::document::Document {
             ("ring", "512"),
             ("cadence", "\"250us\""),
             ("super_packet", "\"14480\""),
-            // By then all that slow start lost has been sent again.
+            // By then, all losses of slow start have been sent again.
             ("warm_up", "\"4s\""),
             ("duration", "\"1s\""),
         ],
@@ -30,19 +30,19 @@ fn found(discipline: &str) -> taut_report::document::Document {
     found
 }
 
-/// What holds of every row, whatever the discipline.
+/// Checks the bounds of every row, for any discipline.
 fn assert_bounds(row: &Value) {
     // 1448 of the 1538 bytes of link time of a full segment are payload.
-    let most = RATE * 1_448.0 / 1_538.0;
+    let max = RATE * 1_448.0 / 1_538.0;
     let goodput = number(row, "goodput_bits_per_s");
-    assert!((0.98 * most..=1.001 * most).contains(&goodput), "{row}");
-    // A request waits at least for what is in the ring, and the hosts take their time.
-    let least_s = 550e-6 + number(row, "in_flight_p10_bytes") * 8.0 / RATE;
+    assert!((0.98 * max..=1.001 * max).contains(&goodput), "{row}");
+    // A request takes at least the time of the bytes in the ring, and the hosts' time.
+    let min_s = 550e-6 + number(row, "in_flight_p10_bytes") * 8.0 / RATE;
     let alone = number(row, "rate_tps") * 550e-6;
     assert!(alone <= 1.0, "{row}");
     if row["discipline"] == "codel" {
-        // One more may be under way at either end of the measured second.
-        assert!(number(row, "rate_tps") <= 1.02 / least_s + 2.0, "{row}");
+        // One more can be in progress at either end of the measured second.
+        assert!(number(row, "rate_tps") <= 1.02 / min_s + 2.0, "{row}");
     }
     let [drops, marks, again] =
         ["dropped_packets", "marked_packets", "retransmissions"].map(|key| number(row, key));
@@ -51,15 +51,15 @@ fn assert_bounds(row: &Value) {
         assert_eq!((drops, again), (0.0, 0.0), "{row}");
     } else {
         assert_eq!(marks, 0.0, "{row}");
-        // A super-packet of up to ten segments is sent again one by one; some drops of the second
-        // are answered after it, and some of before it in it.
+        // A GSO packet of up to ten segments is sent again segment by segment. Some drops of the
+        // second are repaired after it, and some earlier ones in it.
         assert!(drops > 0.0 && again > 0.9 * drops, "{row}");
         assert!(again <= 12.0 * (drops + 16.0), "{row}");
     }
 }
 
 #[test]
-fn a_shared_codel_cannot_see_the_ring_and_the_limit_lets_it() {
+fn limit_moves_the_backlog_to_codel() {
     let found = found("codel");
     let of = |limit, signal| row(&found, &[("limit", limit), ("signal", signal)]);
     for row in &found.rows {
@@ -72,23 +72,23 @@ fn a_shared_codel_cannot_see_the_ring_and_the_limit_lets_it() {
         assert!(number(on, "in_flight_mean_bytes") <= law, "{on}");
         assert!(number(off, "in_flight_mean_bytes") > 10.0 * law, "{off}");
         assert!(number(on, "rate_tps") > number(off, "rate_tps"), "{on}");
-        // In the published order of what waits, too.
+        // The published order also applies to the backlog.
         let waiting = |row| number(row, "waiting_mean_packets");
         assert!(waiting(on) > waiting(off), "{on}");
     }
-    // No answer to a mark waits for a timer.
+    // The reaction to a mark never waits for a timer.
     assert!(number(of("dql", "marks"), "latency_max_us") < 200e3);
 }
 
 #[test]
-fn with_the_limit_a_sparse_stream_of_fq_codel_waits_for_the_ring_alone() {
+fn sparse_fq_codel_flow_waits_for_ring_only() {
     let found = found("fq_codel");
     let of = |limit, signal| row(&found, &[("limit", limit), ("signal", signal)]);
     for row in &found.rows {
         assert_bounds(row);
     }
     for signal in ["drops", "marks"] {
-        // The other half of the hosts' time is thought before the next request.
+        // The other half of the hosts' time is think time before the next request.
         let row = of("dql", signal);
         let ring_us = number(row, "in_flight_mean_bytes") * 8e6 / RATE;
         assert!(
@@ -103,7 +103,7 @@ fn with_the_limit_a_sparse_stream_of_fq_codel_waits_for_the_ring_alone() {
 }
 
 #[test]
-fn the_distributions_of_latency_are_drawn_and_end_at_one() {
+fn latency_distributions_end_at_one() {
     let found = found("codel");
     assert_eq!(found.series.len(), 4);
     for series in &found.series {
@@ -113,7 +113,7 @@ fn the_distributions_of_latency_are_drawn_and_end_at_one() {
     }
 }
 
-/// Both kernels with small queues, on a link of a tenth.
+/// Runs both kernels with small queues, on a tenth of the link rate.
 fn kernels(seed: u64) -> taut_report::document::Document {
     let text = file_with(
         "codel-under-load",
@@ -133,7 +133,7 @@ fn kernels(seed: u64) -> taut_report::document::Document {
 }
 
 #[test]
-fn small_queues_leave_codel_nothing_to_signal_without_the_limit() {
+fn small_queues_without_limit_hide_the_backlog() {
     let found = kernels(1);
     let of = |signal| {
         let keys = [("kernel", "correct"), ("limit", "off"), ("signal", signal)];
@@ -146,7 +146,7 @@ fn small_queues_leave_codel_nothing_to_signal_without_the_limit() {
 }
 
 #[test]
-fn the_kernel_of_2012_empties_the_queue_at_a_mark_and_a_correct_one_does_not() {
+fn kernel_of_2012_empties_queue_at_mark() {
     let found = kernels(1);
     let of = |kernel| {
         let keys = [("kernel", kernel), ("limit", "dql"), ("signal", "marks")];
@@ -157,7 +157,7 @@ fn the_kernel_of_2012_empties_the_queue_at_a_mark_and_a_correct_one_does_not() {
         number(of_2012, "rate_tps") > 2.0 * number(correct, "rate_tps"),
         "{of_2012}"
     );
-    // Half of the requests meet nothing in the queue.
+    // Half of the requests find an empty queue.
     assert!(number(of_2012, "latency_p50_us") < 200.0, "{of_2012}");
     assert!(number(correct, "latency_p50_us") > 4_000.0, "{correct}");
     assert!(
@@ -167,14 +167,14 @@ fn the_kernel_of_2012_empties_the_queue_at_a_mark_and_a_correct_one_does_not() {
 }
 
 #[test]
-fn another_seed_is_another_run_and_the_same_seed_the_same() {
+fn seeds_differ_and_are_reproducible() {
     let rows = |seed| kernels(seed).rows;
     assert_eq!(rows(1), rows(1));
     assert_ne!(rows(1), rows(2));
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_value_error_has_the_key() {
     for (key, value) in [
         ("kernels", "[]"),
         ("growth_segments", "0"),

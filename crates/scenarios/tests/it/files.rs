@@ -1,5 +1,4 @@
-//! Scenario files: what is accepted, what is refused and with which words, and that nothing
-//! whatever panics.
+//! Scenario files: accepted ones, error messages, and no panics.
 
 use crate::support::file_with;
 use proptest::prelude::*;
@@ -7,7 +6,7 @@ use taut_scenarios::registry::{ALL, check};
 use taut_scenarios::sweep::run;
 
 #[test]
-fn every_file_begins_with_its_name_and_is_valid() {
+fn every_file_is_valid() {
     for entry in ALL {
         let first = entry.file.lines().next();
         assert_eq!(
@@ -21,7 +20,7 @@ fn every_file_begins_with_its_name_and_is_valid() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_its_place() {
+fn unknown_key_error_has_a_position() {
     for entry in ALL {
         let text = format!("scenario = \"{}\"\n\n  colour = 1\n", entry.name);
         let error = check(&text).expect_err("an unknown key").to_string();
@@ -33,7 +32,7 @@ fn an_unknown_key_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
+fn invalid_value_error_has_key_and_range() {
     let cases = [
         ("right-size", "ring", "0", "ring is 0; allowed: 2 to 65536"),
         (
@@ -76,7 +75,7 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
             "split",
             "limits",
             "[]",
-            "rows bql=on leaves no row: no limit is said but off; allowed with it: bql=off",
+            "rows bql=on leaves no row: the only limit is off; allowed with it: bql=off",
         ),
         (
             "software-consumer",
@@ -127,7 +126,7 @@ proptest! {
         let _ = check(&format!("scenario = \"right-size\"\n{text}"));
     }
 
-    /// A valid file in which something was cut out and something else put in.
+    /// A valid file with random deletions and insertions.
     #[test]
     fn no_mutated_file_panics(
         which in 0..ALL.len(),

@@ -1,5 +1,5 @@
-//! An application that comes back late: throughput is lost where the socket buffers are too small,
-//! and nowhere else.
+//! An application that returns late: throughput is lost only where the socket buffers are too
+//! small.
 
 use crate::support::{file_with, number, run_with, show};
 use taut_scenarios::registry;
@@ -8,7 +8,7 @@ use taut_scenarios::registry;
 const LINE: f64 = 1.25e9 * 1_448.0 / 1_538.0;
 
 #[test]
-fn throughput_is_that_of_the_link_or_of_the_buffers_whichever_is_less() {
+fn throughput_is_limited_by_link_or_buffers() {
     let found = run_with(
         "late-sockets",
         &[
@@ -26,12 +26,12 @@ fn throughput_is_that_of_the_link_or_of_the_buffers_whichever_is_less() {
         let by_buffers = buffers / period_s / LINE;
         let share = number(row, "link_share");
         assert!(share <= by_buffers.min(1.0) * 1.01, "{row}: {by_buffers}");
-        // Buffers for two periods lose nothing, with a budget and without.
+        // Buffers for two periods lose nothing, with and without a budget.
         if by_buffers > 1.9 {
             assert!(share > 0.98, "{row}");
         }
-        // Half a period is half the throughput. Up to two segments wait for a delayed
-        // acknowledgement when the application comes back, and are not refilled.
+        // Half a period gives half the throughput. Up to two segments wait for a delayed
+        // acknowledgement when the application returns, and are not refilled.
         if by_buffers < 0.6 {
             let refilled = 1.0 - 2.0 * 1_448.0 / number(row, "buffer_bytes");
             assert!(share > 0.98 * refilled * by_buffers, "{row}: {by_buffers}");
@@ -46,7 +46,7 @@ fn throughput_is_that_of_the_link_or_of_the_buffers_whichever_is_less() {
 }
 
 #[test]
-fn a_period_that_is_too_short_for_so_many_visits_is_left_out() {
+fn too_short_periods_are_skipped() {
     let found = run_with(
         "late-sockets",
         &[
@@ -78,7 +78,7 @@ fn a_period_that_is_too_short_for_so_many_visits_is_left_out() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_value_error_has_the_key() {
     for (key, value) in [
         ("sockets", "[0]"),
         ("periods", "[\"1ns\"]"),

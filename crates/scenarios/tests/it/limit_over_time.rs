@@ -1,17 +1,17 @@
-//! E5: the limit grows fast, shrinks slowly, and is exceeded by one object at most.
+//! E5: the limit grows fast, shrinks slowly, and is exceeded by at most one object.
 
 use crate::support::{number, row, run_with, show};
 use taut_scenarios::registry;
 
 #[test]
-fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
+fn limit_grows_fast_and_shrinks_slowly() {
     let found = run_with("limit-over-time", &[("duration", "\"2500ms\"")]);
     show(&found);
     for row in &found.rows {
         let object = number(row, "largest_object_bytes");
         assert!(number(row, "overshoot_bytes") <= object, "{row}");
         if row["rule"] == "dql" {
-            // A decrease needs a window of 1 s, and 2.5 s have two at most.
+            // A decrease needs a window of 1 s, and 2.5 s have at most two.
             assert!(number(row, "decreases") <= 2.0, "{row}");
         }
     }
@@ -27,15 +27,15 @@ fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
             (low - counted..=low + 2.0 * counted).contains(&limit),
             "{limit}"
         );
-        // The least that works is one interval; the rule that looks for it is never far above.
+        // The smallest sufficient limit is one interval; the rule taut is never far above.
         let least = of_rule(traffic, "taut");
         let limit = number(least, "limit_bytes");
         assert!(
             (low / 2.0 - counted..=1.25 * low / 2.0 + counted).contains(&limit),
             "{limit}"
         );
-        // A limit of 74 packets and a half: what the device sends of a packet in an interval does
-        // not show.
+        // A limit of 74.5 packets: the part of a packet that the device sends in an interval is not
+        // visible.
         assert!(number(least, "utilisation") >= 0.998, "{least}");
         // "Can more than double."
         assert!(
@@ -43,28 +43,28 @@ fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
             "{traffic}"
         );
     }
-    // Each step of the ramp at least about doubles: log2 of the final packets, and some to spare.
+    // Each step of the ramp-up at least about doubles: log2 of the final packets, with a margin.
     let ramp = of("minimal, first ramp-up");
     assert!(number(ramp, "increases") <= 12.0, "{ramp}");
     assert!(number(ramp, "to_90_percent_us") <= 12.0 * 50.0, "{ramp}");
-    // Noise never makes the queue busy for a whole interval, and never more than it queued at once.
+    // Noise never keeps the queue busy for a whole interval, so the limit never exceeds a burst.
     let idle = of("idle with noise");
     assert!(number(idle, "limit_bytes") <= 2.0 * 2.0 * 1_514.0, "{idle}");
     assert_eq!((found.rows.len(), found.series.len()), (12, 24));
 }
 
 #[test]
-fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
+fn tcp_stream_fills_the_link_under_limit() {
     let short = [("duration", "\"300ms\"")];
     let found = run_with("limit-over-time", &short);
     show(&found);
-    // One super-packet takes 55 us, more than the cadence: the law's 2RT is two of them, and two to
-    // spare. The least is one, and one to spare.
+    // One GSO packet takes 55 us, more than the interval. The law's 2RT is two of them, and two
+    // more. The smallest sufficient limit is one, and one more.
     let cases = ["auto", "65160"].map(|of| [(of, "dql", 2.0), (of, "taut", 1.0)]);
-    for (super_packets, rule, objects) in cases.into_iter().flatten() {
-        let name = format!("one TCP stream, super-packets {super_packets}");
+    for (gso_packets, rule, objects) in cases.into_iter().flatten() {
+        let name = format!("one TCP stream, super-packets {gso_packets}");
         let row = row(&found, &[("traffic", &name), ("rule", rule)]);
-        // 45 segments behind one set of headers.
+        // 45 segments with one set of headers.
         let object = 66.0 + 45.0 * 1_448.0;
         assert_eq!(number(row, "largest_object_bytes"), object);
         let limit = number(row, "limit_bytes");
@@ -82,16 +82,16 @@ fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
             let points = series.expect("drawn").points.iter();
             points.map(|point| point.1).fold(0.0, f64::max)
         };
-        // Never more in flight than the limit of the time and one object.
-        let most = highest("in flight");
-        assert!(most <= highest("limit") + object, "{most}");
-        assert!(most >= objects * object, "{most}");
+        // Bytes in flight exceed the current limit by at most one object.
+        let max = highest("in flight");
+        assert!(max <= highest("limit") + object, "{max}");
+        assert!(max >= objects * object, "{max}");
         assert!(number(row, "overshoot_bytes") <= object, "{row}");
     }
 }
 
 #[test]
-fn a_size_of_super_packets_that_cannot_be_is_refused_by_name() {
+fn invalid_gso_size_error_has_the_name() {
     for bad in ["0", "65537", "automatic", ""] {
         let traffic = format!("[{{ name = \"mine\", tcp = \"{bad}\" }}]");
         let text = format!("scenario = \"limit-over-time\"\ntraffic = {traffic}");

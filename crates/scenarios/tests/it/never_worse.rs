@@ -1,4 +1,4 @@
-//! E11: where a limit costs throughput, and where it must not.
+//! E11: cases in which a limit costs throughput, and cases in which it must not.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -8,13 +8,13 @@ use taut_scenarios::sweep;
 
 use crate::support::{number, show};
 
-/// What a limit can cost, because the rule has not met the long gap yet, or because a reap in
-/// batches hides that the wire ran dry.
+/// Returns `true` if a limit can cost throughput: the rule has not seen the long gap yet, or
+/// budgeted polls hide that the wire ran dry.
 fn can_cost(traffic: &str) -> bool {
     traffic.contains("rare_gap") || traffic.contains("reap")
 }
 
-/// A queue with drawn rate, ring, interval, sizes and traffic, and what it should say.
+/// Generates a queue with rate, ring, interval, sizes and traffic.
 fn drawn_queue() -> impl Strategy<Value = String> {
     let link = (
         select(vec![
@@ -35,21 +35,21 @@ fn drawn_queue() -> impl Strategy<Value = String> {
     let traffic = (0..5, prop::option::of((1_u64..2_500, 10_u64..90)));
     (link, sizes, traffic, any::<bool>()).prop_map(|(link, sizes, (pattern, bursts), taut)| {
         let (rate_mbit, ring, cadence_us) = link;
-        // Headers and gaps of segments are 1,538 of 1,448 bytes.
+        // Headers and gaps make 1,538 bytes of a segment of 1,448.
         let on_wire: u64 = sizes.iter().map(|&bytes: &u64| bytes.max(60) + 90).sum();
         let object_ns = on_wire * 8_000 / rate_mbit / sizes.len() as u64;
-        let cadence_ns = cadence_us * 1_000;
+        let interval_ns = cadence_us * 1_000;
         let pattern = match pattern {
             0 => String::new(),
-            1 => format!(", jitter = \"{}ns\"", cadence_ns / 2),
+            1 => format!(", jitter = \"{}ns\"", interval_ns / 2),
             2 => format!(
                 ", rare_gap = {{ one_in = 100, gap = \"{}ns\" }}",
-                10 * cadence_ns
+                10 * interval_ns
             ),
-            3 => format!(", jitter = \"{}ns\"", cadence_ns / 10),
+            3 => format!(", jitter = \"{}ns\"", interval_ns / 10),
             _ => format!(
                 ", reap = {{ packets = 64, gap = \"{}ns\" }}",
-                cadence_ns / 20
+                interval_ns / 20
             ),
         };
         let (packets, percent) = bursts.unwrap_or((1, 90));
@@ -58,7 +58,9 @@ fn drawn_queue() -> impl Strategy<Value = String> {
         let sent =
             format!("packets = {packets}, every = \"{every_ns}ns\", jitter = \"{object_ns}ns\"");
         let bursts = bursts.map_or(String::new(), |_| format!(", bursts = {{ {sent} }}"));
-        let duration_ns = (4_000 * object_ns).max(200 * cadence_ns).max(10 * every_ns);
+        let duration_ns = (4_000 * object_ns)
+            .max(200 * interval_ns)
+            .max(10 * every_ns);
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let rule = if taut { "taut" } else { "dql" };
         format!(
@@ -80,10 +82,11 @@ proptest! {
     #![proptest_config(Config { cases: 100, rng_seed: RngSeed::Fixed(1), ..Config::default() })]
 
     #[test]
-    fn a_limit_costs_throughput_only_where_completions_are_uneven(text in drawn_queue()) {
+    fn only_uneven_completions_cost_throughput(text in drawn_queue()) {
         let rows = rows(&text);
-        // A sender that a full ring stops starts again with a quarter of it free, one that a limit
-        // stops starts at once: so the mean under a limit can be the higher one, the peak cannot.
+        // A sender that stopped at a full ring restarts with a quarter of it free; one that stopped
+        // at a limit restarts at once. The mean can therefore be higher under a limit, but not the
+        // peak.
         let [off, on] = [0, 1].map(|row| number(&rows[row], "in_flight_p99_bytes"));
         prop_assert!(on <= 1.03 * off, "{on} of {off}: {text}");
         let carried = number(&rows[1], "of_off");
@@ -92,7 +95,7 @@ proptest! {
 }
 
 #[test]
-fn the_sweep_of_the_file_has_a_row_for_each_rule_and_traffic() {
+fn sweep_has_row_for_each_rule_and_traffic() {
     let text = "scenario = \"never-worse\"\nwarm_up = \"10ms\"\nduration = \"20ms\"\n\
                 sweep = { rates = [\"100mbit\", \"1gbit\"], ring = [64] }";
     let found = sweep::run(text, None, 1, &mut |_, _, _| {}).expect("a run");
@@ -101,9 +104,9 @@ fn the_sweep_of_the_file_has_a_row_for_each_rule_and_traffic() {
     assert!(found.rows.iter().all(|row| number(row, "of_off") <= 1.02));
 }
 
-/// A packet of 590 bytes takes 4.9 us, so 5 us an interval are worth 1.8 % of the link.
+/// A packet of 590 bytes takes 4.9 us, so 5 us per interval are 1.8 % of the link.
 #[test]
-fn one_packet_an_interval_is_seen_to_be_too_few() {
+fn one_packet_per_interval_is_insufficient() {
     let rows = rows(
         "scenario = \"never-worse\"\nsweep = {}\nrules = [\"off\", \"taut\"]\n\
          rates = [\"1gbit\"]\nring = 64\ncadence = \"5us\"\nsizes = [\"590\"]\n\

@@ -1,5 +1,4 @@
-//! CompletionTrace files: what is accepted, what is refused and with which words, and that no bytes
-//! panic.
+//! Completion trace files: accepted ones, error messages, and no panics.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,7 +16,7 @@ fn pattern(text: &str) -> Result<CompletionTrace, String> {
 }
 
 #[test]
-fn a_file_is_read_whole() {
+fn complete_file_is_parsed() {
     let text = concat!(
         r#"{"id": "p", "rate_bytes_per_us": 1.0, "rates": [[0, 125.0], [200, 12.5]], "#,
         r#""sizes": [66, 1514], "budget": 4, "poll_ns": 7, "#,
@@ -47,7 +46,7 @@ fn a_file_is_read_whole() {
 }
 
 #[test]
-fn what_is_not_said_has_the_formats_defaults() {
+fn missing_keys_have_defaults() {
     let text = "{\"rate_bytes_per_us\": 125, \"end_ns\": 9, \"burst\": null}\n9 0";
     let pattern = pattern(text).expect("a pattern");
     assert_eq!(pattern.id, "file name");
@@ -60,13 +59,13 @@ fn what_is_not_said_has_the_formats_defaults() {
 }
 
 #[test]
-fn a_mark_at_the_start_of_the_text_is_no_part_of_it() {
+fn byte_order_mark_is_ignored() {
     let found = pattern(&format!("\u{feff}{HEADER}\r\n300 0\r\n")).expect("a pattern");
     assert_eq!(found.end_ns, 300);
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
+fn invalid_line_error_has_the_allowed_values() {
     let header = |keys: &str| format!("{{{keys}}}\n300 0\n");
     let line = |line: &str| format!("{HEADER}\n100 0\n{line}\n300 0\n");
     let cases = [
@@ -80,7 +79,7 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
         ),
         (
             header(r#""rate_bytes_per_us": 125, "end_ns": 300, "end_ns": 5"#),
-            "line 1: end_ns is said twice",
+            "line 1: duplicate key end_ns",
         ),
         (
             "[1]\n".to_owned(),
@@ -208,7 +207,7 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
     assert!(error.to_string().contains("neither"), "{error}");
     let text = [HEADER.as_bytes(), b"\n\xff 1\n"].concat();
     let error = read(&text[..], "").expect_err("no text").to_string();
-    assert_eq!(error, "line 2: is no UTF-8 text");
+    assert_eq!(error, "line 2: is not UTF-8 text");
 }
 
 proptest! {
@@ -218,9 +217,9 @@ proptest! {
         let _ = read(&[HEADER.as_bytes(), b"\n", &bytes].concat()[..], "");
     }
 
-    /// Any file that is accepted runs to its end, and its books are in order.
+    /// Any accepted file runs to its end, and its counts are consistent.
     #[test]
-    fn what_is_accepted_runs(
+    fn accepted_files_run(
         rate in 0.001f64..200.0,
         later in 0.001f64..200.0,
         sizes in proptest::collection::vec(60u32..70_000, 1..4),
@@ -246,7 +245,7 @@ proptest! {
         prop_assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
     }
 
-    /// A valid file in which something was cut out and something else put in.
+    /// A valid file with random deletions and insertions.
     #[test]
     fn no_mutated_file_panics(
         from in 0usize..200,

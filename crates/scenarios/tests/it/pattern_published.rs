@@ -1,5 +1,4 @@
-//! The six published patterns: the same numbers as the published program writes, and the figures
-//! that were published of them.
+//! The six published traces: the numbers of the published program, and its results.
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_scenarios::pattern::published::{NAMES, make};
@@ -20,7 +19,7 @@ fn fingerprint(pattern: &CompletionTrace) -> (u64, u64, u64) {
     (intervals.count(), intervals.total_ns(), hash)
 }
 
-/// Computed from what the published program wrote, with seed offsets 0 and 3.
+/// Computed from the output of the published program, with seed offsets 0 and 3.
 const WRITTEN: [[(u64, u64, u64); 6]; 2] = [
     [
         (200_022, 20_000_035_419, 0x68c4_f35a_8328_9d2b),
@@ -41,7 +40,7 @@ const WRITTEN: [[(u64, u64, u64); 6]; 2] = [
 ];
 
 #[test]
-fn each_interrupt_is_where_the_published_program_puts_it() {
+fn interrupts_match_the_published_program() {
     for (offset, expected) in [0, 3].into_iter().zip(WRITTEN) {
         for (name, expected) in NAMES.into_iter().zip(expected) {
             let pattern = make(name, offset).expect(name);
@@ -55,8 +54,8 @@ fn run(pattern: &CompletionTrace, limit: impl Limit + Clone) -> TraceReport {
     observe(pattern, limit, Detail::FULL).expect("runs")
 }
 
-/// Published of the pattern: limit, mean queue and p99 delay (us) of the optimum, then ratio and
-/// p99 delay of Linux's rule.
+/// Published results of a trace: limit, mean queue and p99 delay (us) of the optimum, then ratio
+/// and p99 delay of Linux's rule.
 type Published = (u32, f64, f64, f64, f64);
 
 fn check(name: &str, published: Published) {
@@ -72,23 +71,23 @@ fn check(name: &str, published: Published) {
     };
     assert!(fixed.utilisation >= 0.999, "{name}: {}", fixed.utilisation);
     near(fixed.mean_bytes, mean_bytes, 0.003);
-    // Rounded to 1 us, and two ways to choose the moments.
+    // Rounded to 1 us, and different sampling times.
     near(fixed.urgent_delay_p99_ns as f64 / 1e3, delay_us, 0.008);
     let dql = run(&pattern, Dynamic::default());
-    // The ladder's page does not say what happens first where a burst meets an interrupt.
+    // The published page does not define the order of a burst and a simultaneous interrupt.
     near(dql.mean_bytes / fixed.mean_bytes, dql_ratio, 0.012);
     near(dql.urgent_delay_p99_ns as f64 / 1e3, dql_delay_us, 0.01);
 }
 
 #[test]
-fn the_published_figures_of_the_saturated_patterns_come_out() {
+fn saturated_traces_have_the_published_results() {
     check("p01-jitter", (15_168, 10_322.0, 129.0, 2.47, 250.0));
     check("p04-1pct-1ms", (124_160, 114_081.0, 1_000.0, 2.10, 2_009.0));
     check("p05-rate-steps", (15_168, 13_170.0, 1_311.0, 1.29, 2_389.0));
 }
 
 #[test]
-fn the_published_figures_of_the_bursts_come_out_and_the_optimum_is_found() {
+fn burst_traces_have_the_published_results() {
     check("p06-bursts-mix", (79_744, 19_536.0, 1_038.0, 1.67, 1_666.0));
     let pattern = make("p06-bursts-mix", 0).expect("p06");
     let found = f64::from(

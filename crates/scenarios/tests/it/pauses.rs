@@ -1,4 +1,4 @@
-//! What one pause does to a limit.
+//! The effect of one pause on a limit.
 
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
-//! E9: the limit follows the link's speed by itself.
+//! E9: the limit follows the link rate.
 
 use crate::support::{number, run_with, show};
 use serde_json::Value;
 
 #[test]
-fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
+fn limit_follows_the_rate() {
     let found = run_with("rate-change", &[("duration", "\"7500ms\"")]);
     show(&found);
     let rates = [1e9, 1e8, 1e9];
@@ -17,24 +17,24 @@ fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
     }
     assert_eq!((found_rows.len(), of_taut.len()), (3, 3));
     let [first, down, up] = [0, 1, 2].map(|phase| &found_rows[phase]);
-    // Growing takes a few intervals; shrinking waits for the window of 1 s that began before the
-    // change and may end with a sample of the old rate, so at most for two of them.
+    // Growing takes a few intervals. Shrinking waits for the window of 1 s that began before the
+    // change and can end with a sample of the old rate, so for at most two of them.
     assert!(number(up, "settling_ms") < 20.0, "{up}");
     assert!(
         (1.0..=2_000.5).contains(&number(down, "settling_ms")),
         "{down}"
     );
-    // While the limit is too high, it holds back too little, and the wire is never idle.
+    // While the limit is too high, the wire is never idle.
     assert!(number(down, "idle_us") < 2.0 * 123.04, "{down}");
-    // At most the old limit less the new one, for as long as it took to settle.
+    // At most the old limit minus the new one, until convergence.
     let too_much = number(down, "limit_before_bytes") - number(down, "limit_after_bytes");
-    let most = (too_much + 3_028.0) * number(down, "settling_ms") / 1e3;
+    let max = (too_much + 3_028.0) * number(down, "settling_ms") / 1e3;
     let excess = number(down, "excess_byte_s");
     assert!(
-        (0.5 * most..=1.1 * most).contains(&excess),
-        "{excess} of {most}"
+        (0.5 * max..=1.1 * max).contains(&excess),
+        "{excess} of {max}"
     );
-    // On the way up it starves, but not for longer than it grows.
+    // During the increase it starves, but not for longer than it grows.
     for row in [first, up] {
         assert!(number(row, "idle_us") <= 1e6, "{row}");
     }
@@ -44,7 +44,7 @@ fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
     );
     assert_eq!(found.series.len(), 4);
     the_least_limit_follows_too(of_taut, rates, excess);
-    // Ten times faster takes at most half as long again as under Linux's rule.
+    // With a tenfold rate, taut takes at most 1.5 times the time of Linux's rule.
     let (linux, taut) = (
         number(up, "settling_ms"),
         number(&of_taut[2], "settling_ms"),
@@ -52,7 +52,7 @@ fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
     assert!(taut <= 1.5 * linux, "{taut} against {linux}");
 }
 
-/// `linux_excess` is what was in flight above the law after the change for the slower.
+/// `linux_excess` is the excess of the bytes in flight over the law after the decrease of the rate.
 fn the_least_limit_follows_too(rows: &[Value], rates: [f64; 3], linux_excess: f64) {
     for (row, rate) in rows.iter().zip(rates) {
         assert_eq!(row["rule"], "taut");
@@ -60,13 +60,13 @@ fn the_least_limit_follows_too(rows: &[Value], rates: [f64; 3], linux_excess: f6
         let low = 1_514.0 * 250e-6 * rate / (1_538.0 * 8.0);
         let after = number(row, "limit_after_bytes");
         assert!((low - 1_514.0..=low + 3_028.0).contains(&after), "{row}");
-        // Either way within a second of where it ends up, which is the least: no window of Linux's
-        // rule ends sooner.
+        // In both directions, within a second of its final value, the smallest sufficient limit.
+        // Linux's rule does not end a window sooner.
         assert!(number(row, "settling_ms") < 1_000.0, "{row}");
-        // The device idles for at most a thousandth of the time.
+        // The device is idle for at most a thousandth of the time.
         assert!(number(row, "idle_us") <= 1e-3 * 2.5e6, "{row}");
     }
-    // Four packets, at the slower rate.
+    // Four packets, at the lower rate.
     assert!(number(&rows[1], "idle_us") < 4.0 * 123.04, "{}", rows[1]);
     let excess = number(&rows[1], "excess_byte_s");
     assert!(excess < 0.5 * linux_excess, "{excess} of {linux_excess}");

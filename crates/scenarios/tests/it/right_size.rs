@@ -1,4 +1,4 @@
-//! E4: one saturating sender settles where the law says, and at the published figures.
+//! E4: the limit of one saturating sender converges to the law and to the published results.
 
 use crate::support::{number, row, run_with, show};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
@@ -9,13 +9,14 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 #[test]
-fn the_published_limits_come_out() {
+fn published_limits_are_reproduced() {
     let found = run_with(
         "right-size",
         &[("warm_up", "\"2100ms\""), ("duration", "\"100ms\"")],
     );
     show(&found);
-    // 84 bytes of link time a packet at 1 Gbit/s, 1538 at 10: the law from the framing alone.
+    // 84 bytes of link time per packet at 1 Gbit/s, 1538 at 10 Gbit/s: the law from the framing
+    // alone.
     let laws = [
         ("minimal", 66.0, 1e9 / (84.0 * 8.0)),
         ("maximal", 1_514.0, 10e9 / (1_538.0 * 8.0)),
@@ -38,14 +39,14 @@ fn the_published_limits_come_out() {
     }
 }
 
-fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> SingleQueueConfig {
+fn saturated(rate_bits_per_s: u64, interval_ns: u64, bytes: u32) -> SingleQueueConfig {
     SingleQueueConfig {
         nic: NicConfig {
             rate_bits_per_s,
             framing: Framing::ETHERNET,
             slots: 1 << 16,
             rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(cadence_ns),
+            interrupt: InterruptRule::every(interval_ns),
             finished_at: FinishedAt::End,
             segments_apart: false,
             seed: 1,
@@ -64,7 +65,7 @@ fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> SingleQueueCo
 }
 
 #[test]
-fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
+fn law_is_valid_at_all_rates_and_intervals() {
     let rates = [
         GBIT / 100,
         GBIT / 10,
@@ -74,26 +75,26 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
         400 * GBIT,
     ];
     for rate in rates {
-        // Super-packets where plain ones would be too many: 45 segments of 1448 bytes.
+        // GSO packets where plain ones would be too many: 45 segments of 1448 bytes.
         let (bytes, time_bytes) = match rate {
             0..=GBIT => (1_514.0, 1_538.0),
             _ => (65_226.0, 45.0 * 1_538.0),
         };
-        for cadence_ns in [10 * US, 100 * US, MS, 10 * MS] {
-            if rate == 400 * GBIT && (100 * US..10 * MS).contains(&cadence_ns) {
+        for interval_ns in [10 * US, 100 * US, MS, 10 * MS] {
+            if rate == 400 * GBIT && (100 * US..10 * MS).contains(&interval_ns) {
                 continue;
             }
-            let mut bench = saturated(rate, cadence_ns, bytes as u32);
-            // Slow intervals: the measured time holds many of them.
-            bench.end_ns += 10 * cadence_ns;
+            let mut bench = saturated(rate, interval_ns, bytes as u32);
+            // The measured time contains many intervals, even slow ones.
+            bench.end_ns += 10 * interval_ns;
             let seen = observe(&bench, &Rule::dql()).expect("valid settings");
             let packet_ns = time_bytes * 8e9 / rate as f64;
-            let low = 2.0 * bytes * (cadence_ns as f64 / packet_ns).max(1.0);
+            let low = 2.0 * bytes * (interval_ns as f64 / packet_ns).max(1.0);
             let peak = seen.in_flight_bytes.max as f64 / 1.001;
-            let case = format!("{rate} bit/s, {cadence_ns} ns: {peak}, at least {low}");
+            let case = format!("{rate} bit/s, {interval_ns} ns: {peak}, at least {low}");
             assert!((low * 0.998..=low + 2.0 * bytes).contains(&peak), "{case}");
             assert!(f64::from(seen.limit_bytes) <= low + 2.0 * bytes, "{case}");
-            // The wire is counted in whole packets, so one may be missing at the end.
+            // The wire counts whole packets, so one can be missing at the end.
             let measured_ns = (bench.end_ns - bench.measure_from_ns) as f64;
             let least = 0.9999 - packet_ns / measured_ns;
             assert!(seen.utilisation > least, "{case}: {}", seen.utilisation);

@@ -1,4 +1,4 @@
-//! E2: what the link and the hosts bound is met with and without the limit.
+//! E2: the bounds of link and hosts are reached with and without the limit.
 
 use crate::support::{file_with, number, row, run_with, show};
 use taut_scenarios::registry;
@@ -6,7 +6,7 @@ use taut_scenarios::registry;
 const STREAMS: f64 = 200.0;
 
 #[test]
-fn the_rates_are_those_that_link_and_hosts_allow_and_the_limit_costs_nothing() {
+fn link_and_hosts_bound_the_rates() {
     let found = run_with(
         "rr-sizes",
         &[
@@ -25,7 +25,7 @@ fn the_rates_are_those_that_link_and_hosts_allow_and_the_limit_costs_nothing() {
             "{size}: {on} with the limit, {off} without"
         );
         for row in rows {
-            // No more payload than 1448 of each 1538 bytes of link time.
+            // At most 1448 bytes of payload per 1538 bytes of link time.
             let goodput = number(row, "goodput_bits_per_s");
             assert!(goodput <= 1e9 * 1448.0 / 1538.0 * 1.001, "{row}");
             // Little's law: every stream is in a transaction, or its client thinks (285 us).
@@ -35,14 +35,15 @@ fn the_rates_are_those_that_link_and_hosts_allow_and_the_limit_costs_nothing() {
                 "{row}: {in_system} streams"
             );
         }
-        // Bytes that a ring holds are those that wait: never fewer without the limit.
+        // The bytes in the ring are queued: never fewer without the limit.
         let [on, off] = rows.map(|row| number(row, "in_flight_mean_bytes"));
         assert!(
             on <= 1.02 * off,
             "{size}: {on} with the limit, {off} without"
         );
     }
-    // The hosts' time alone bounds the smallest: 200 streams in 590 us and two crossings.
+    // The hosts' time alone bounds the smallest size: 200 streams in 590 us and two propagation
+    // delays.
     let smallest = number(
         row(&found, &[("size_bytes", "1"), ("limit", "dql")]),
         "rate_tps",
@@ -54,7 +55,7 @@ fn the_rates_are_those_that_link_and_hosts_allow_and_the_limit_costs_nothing() {
 }
 
 #[test]
-fn the_published_rates_are_met() {
+fn published_rates_are_reproduced() {
     let found = run_with(
         "rr-sizes",
         &[
@@ -75,7 +76,7 @@ fn the_published_rates_are_met() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_value_error_has_the_key() {
     for (key, value) in [
         ("streams", "0"),
         ("sizes", "[]"),

@@ -1,10 +1,10 @@
-//! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
-//! published rates with one constant for the hosts.
+//! E1 in virtual time: one interrupt interval for the card reproduces the published bytes, and one
+//! constant for the hosts reproduces the published rates.
 
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, LateSegmentation};
 use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 const DURATION_NS: u64 = 2_000_000_000;
 
@@ -15,7 +15,7 @@ fn e1() -> Settings {
     }
 }
 
-/// The published rows are those of whole super-packets.
+/// The published rows are those of whole GSO packets.
 const fn case(limit: AnyLimit, tso: bool) -> Case {
     let split = LateSegmentation::Off;
     Case { limit, tso, split }
@@ -30,7 +30,7 @@ fn tps(outcome: &Outcome) -> f64 {
     outcome.latency_ns.len() as f64 * 1e9 / DURATION_NS as f64
 }
 
-/// 1448 of the 1538 bytes of link time of a full segment are payload, less the requests' share.
+/// 1448 of the 1538 bytes of link time of a full segment are payload, minus the requests' share.
 fn assert_wire_is_full(outcome: &Outcome) {
     let share = outcome.delivered_bytes as f64 * 8.0 / (DURATION_NS as f64 / 1e9) / 1e9;
     assert!(
@@ -40,7 +40,7 @@ fn assert_wire_is_full(outcome: &Outcome) {
 }
 
 #[test]
-fn a_full_ring_holds_the_published_bytes() {
+fn full_ring_holds_the_published_bytes() {
     let plain = run(AnyLimit::off(), false);
     assert!((453_000.0 * 0.9..454_000.0 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)));
     assert_wire_is_full(&plain);
@@ -53,7 +53,7 @@ fn a_full_ring_holds_the_published_bytes() {
 }
 
 #[test]
-fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() {
+fn limited_ring_holds_the_published_bytes() {
     let plain = run(AnyLimit::dql(), false);
     assert!(
         (66e3 * 0.9..66e3 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)),
@@ -77,9 +77,9 @@ fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() 
 }
 
 #[test]
-fn one_constant_of_the_hosts_gives_all_published_rates() {
-    // 1 / (bytes in the ring / 125e6 + 0.55 ms) met all four within 10 %; the model adds what the
-    // discipline, the wire and the interrupts do to a request, and is given more room.
+fn one_host_constant_gives_all_published_rates() {
+    // 1 / (bytes in the ring / 125e6 + 0.55 ms) is within 10 % of all four results. The model adds
+    // the effect of discipline, wire and interrupts on a request, and has a larger tolerance.
     let published = [
         (false, true, 36.0),
         (true, true, 535.0),
@@ -102,15 +102,15 @@ fn one_constant_of_the_hosts_gives_all_published_rates() {
 }
 
 #[test]
-fn a_transaction_takes_at_least_what_was_in_the_ring_before_it() {
+fn transaction_takes_at_least_the_ring_time() {
     let outcome = run(AnyLimit::off(), false);
-    // A request enters an almost full ring: it waits for most of it to be sent.
+    // A request enters an almost full ring, most of which is sent before it.
     let ring_ns = outcome.in_flight_bytes.p10 as f64 * 8.0;
     assert!(outcome.latency_ns.value_at_quantile(0.1) as f64 > 0.9 * ring_ns);
 }
 
 #[test]
-fn the_same_seed_gives_the_same_figures() {
+fn same_seed_gives_the_same_results() {
     let figures = |outcome: Outcome| {
         (
             outcome.in_flight_bytes,
@@ -124,8 +124,8 @@ fn the_same_seed_gives_the_same_figures() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
-    let refused = |change: &dyn Fn(&mut Settings)| {
+fn invalid_settings_are_rejected() {
+    let rejected = |change: &dyn Fn(&mut Settings)| {
         let mut settings = e1();
         change(&mut settings);
         let case = case(AnyLimit::dql(), false);
@@ -135,13 +135,13 @@ fn what_cannot_be_is_refused() {
             .expect_err("cannot be");
         error.to_string()
     };
-    assert!(refused(&|e| e.ring = 0).contains("ring of 0"));
-    assert!(refused(&|e| e.rate = Rate(0)).contains("rate is 0"));
-    assert!(refused(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
+    assert!(rejected(&|e| e.ring = 0).contains("ring of 0"));
+    assert!(rejected(&|e| e.rate = Rate(0)).contains("rate is 0"));
+    assert!(rejected(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
 }
 
 #[test]
-fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
+fn marking_discipline_is_short_without_losses() {
     let run = |qdisc: &str| {
         let few = Settings {
             streams: 4,
@@ -155,10 +155,10 @@ fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
     for (outcome, marks) in [(&full, false), (&dropping, false), (&marking, true)] {
         assert_eq!(outcome.marks > 0, marks, "{outcome:?}");
         assert_eq!(outcome.drops > 0, !marks, "{outcome:?}");
-        // Nothing is lost but what is dropped, and that is sent again.
+        // Only dropped packets are lost, and these are sent again.
         assert_eq!(outcome.retransmits > 0, !marks, "{outcome:?}");
     }
-    // A band without a target fills up; with one, the packets of some ms wait.
+    // A band without a target fills up; with one, the backlog is some ms of packets.
     assert_eq!(full.waiting_packets.max, 1_000 + 1, "and one request");
     for outcome in [&dropping, &marking] {
         assert!(outcome.waiting_packets.p50 < full.waiting_packets.p50);

@@ -1,10 +1,10 @@
-//! E1 as a scenario file: its table, and what bounds it.
+//! E1 as a scenario file: its table, and its bounds.
 
 use crate::support::{file_with, number, run_with, show};
 use serde_json::Value;
 use taut_scenarios::registry;
 
-/// What was published, and what is golden, is of super-packets that go whole.
+/// The published and the golden results are for whole GSO packets.
 const WHOLE: &str = "[\"off\"]";
 
 #[test]
@@ -20,7 +20,7 @@ fn the_table_of_a_short_run() {
     );
     show(&found);
     assert!(found.figures.is_empty(), "not the published experiment");
-    // Bytes in the ring (median, nine tenths of the time), transactions/s, Mbit/s.
+    // Bytes in the ring (median, p90), transactions/s, Mbit/s.
     let golden = [
         ("limit off, TSO on", [2_269_183.0, 3_459_071.0, 72.0, 933.2]),
         ("limit dql, TSO on", [131_007.0, 171_391.0, 744.0, 937.9]),
@@ -43,24 +43,24 @@ fn the_table_of_a_short_run() {
             number(row, "goodput_bps") / 1e6,
         ];
         for (value, expected) in values.into_iter().zip(expected) {
-            // The course of a loss recovery may differ a little and the row still be the same.
+            // A loss recovery can differ slightly within the same row.
             let off = (value / expected - 1.0).abs();
             assert!(off < 0.03, "{name}: {value}, expected {expected}");
         }
-        // No more payload than 1448 of each 1538 bytes of link time.
+        // At most 1448 bytes of payload per 1538 bytes of link time.
         assert!(values[3] <= 1e3 * 1448.0 / 1538.0 * 1.001, "{name}");
         // 1024 descriptors: at most a segment for each, or 45 for 20 of them.
-        let most = if row["tso"] == true {
+        let max = if row["tso"] == true {
             3.6e6
         } else {
             1024.0 * 1514.0
         };
-        assert!(number(bytes, "max") <= most, "{name}");
+        assert!(number(bytes, "max") <= max, "{name}");
         assert_eq!(row["limit_bytes_p50"].is_null(), row["bql"] == false);
     }
     // The law: 2RT, R in counted bytes, to two packets more.
     let interval = 250e-6 * 125e6 * 1514.0 / 1538.0;
-    // What the wire needs is half of it.
+    // The required in-flight is half of it.
     for (row, law) in [(4, 2.0 * interval), (5, interval)] {
         let limit = number(&found.rows[row], "limit_bytes_p50");
         assert!(
@@ -71,7 +71,7 @@ fn the_table_of_a_short_run() {
 }
 
 #[test]
-fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster() {
+fn taut_holds_fewer_bytes_than_dql() {
     let found = run_with(
         "rr-under-load",
         &[("duration", "\"1s\""), ("splits", WHOLE)],
@@ -88,7 +88,7 @@ fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster
         for quantile in ["p50", "p90"] {
             let (held, by_linux) = (bytes(taut, quantile), bytes(linux, quantile));
             assert!(held < 0.75 * by_linux, "{quantile}: {held} of {by_linux}");
-            // Less than the wire takes from one interrupt to the next cannot be enough.
+            // Fewer bytes than the wire sends in one interrupt interval are insufficient.
             let interval = 250e-6 * 125e6 * 1514.0 / 1538.0;
             assert!(held >= interval, "{quantile}: {held}");
         }
@@ -99,7 +99,7 @@ fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster
             "{taut} {linux}"
         );
     }
-    // What was published is of Linux's rule and of no limit.
+    // The published results are of Linux's rule and of no limit.
     assert_eq!(found.figures.len(), 8);
     let of_linux = |row: &&Value| row["limit"] != "taut";
     let rates = found.rows.iter().filter(of_linux);
@@ -109,7 +109,7 @@ fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_key_value_and_range() {
+fn invalid_value_error_has_key_and_range() {
     for (key, value, message) in [
         ("streams", "0", "streams is 0; allowed: 1 to 4000"),
         ("ring", "31", "ring is 31; allowed: 32 to 65536"),

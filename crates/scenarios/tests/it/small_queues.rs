@@ -1,5 +1,5 @@
-//! E3: what a budget leaves below the socket is what its closed form says, and costs no throughput
-//! while that lasts from one interrupt to the next.
+//! E3: a budget bounds the bytes below the socket by its closed form, and costs no throughput while
+//! they last for an interrupt interval.
 
 use crate::support::{file_with, number, row, run_with, show};
 use serde_json::Value;
@@ -23,8 +23,8 @@ fn of_part<'a>(found: &'a Document, part: &'a str) -> impl Iterator<Item = &'a V
     found.rows.iter().filter(move |row| row["part"] == part)
 }
 
-/// Memory of a packet with so many bytes of payload: by the published 2,304 of a full segment, and
-/// by pages, headers and descriptor of a larger one.
+/// Returns the memory of a packet with this payload. The published 2,304 bytes of a full segment
+/// are the base; pages, headers and descriptor are added for a larger packet.
 fn memory(payload: u64) -> u64 {
     if payload <= 1_448 {
         2_304
@@ -33,8 +33,9 @@ fn memory(payload: u64) -> u64 {
     }
 }
 
-/// The largest packet's payload under a budget, and how many of them are below the socket at once:
-/// one goes while no more than the budget is charged, or while there is one at most.
+/// Returns the largest payload of a packet under a budget, and the number of packets below the
+/// socket at once. A packet is sent while at most the budget is charged, or while there is at most
+/// one.
 fn closed_form(budget: u64, tso: bool) -> (u64, u64) {
     let payload = if tso {
         (45 * 1_448).min(budget / 2).max(1_448) / 1_448 * 1_448
@@ -52,13 +53,13 @@ fn budget_bytes(row: &Value) -> Option<u64> {
     }
 }
 
-/// Link time of a packet, in bytes: each segment is 66 bytes of headers and 24 of framing longer.
+/// Returns the link time of a packet, in bytes: 66 bytes of headers and 24 of framing per segment.
 fn time_bytes(payload: u64) -> u64 {
     payload.div_ceil(1_448) * (66 + 24) + payload
 }
 
 #[test]
-fn a_budget_bounds_what_is_below_the_socket_by_its_closed_form() {
+fn budget_bounds_the_bytes_below_the_socket() {
     let found = short(&[("knee_rates", "[]")]);
     let budgets = of_part(&found, "stream").filter_map(|row| Some((row, budget_bytes(row)?)));
     let mut rows = 0;
@@ -66,14 +67,11 @@ fn a_budget_bounds_what_is_below_the_socket_by_its_closed_form() {
         rows += 1;
         let tso = row["tso"] == true;
         let (payload, packets) = closed_form(budget, tso);
-        // Two requests may be below it as well: one waits for the wire, one to be reaped.
+        // Two requests can be below it as well: one waits for the wire, one for the reap.
         let backlog = packets * (66 + payload) + 2 * 67;
-        let most = number(row, "backlog_max_bytes");
-        assert!(most <= 1.001 * backlog as f64, "{row}: {backlog}");
-        assert!(
-            most >= 0.97 * (packets * payload) as f64,
-            "{row}: {backlog}"
-        );
+        let max = number(row, "backlog_max_bytes");
+        assert!(max <= 1.001 * backlog as f64, "{row}: {backlog}");
+        assert!(max >= 0.97 * (packets * payload) as f64, "{row}: {backlog}");
         let time_us = (packets * time_bytes(payload)) as f64 * 8e6 / number(row, "rate_bits_per_s");
         let seen_us = number(row, "backlog_max_us");
         assert!(seen_us <= 1.01 * time_us + 3.0, "{row}: {time_us} us");
@@ -82,28 +80,28 @@ fn a_budget_bounds_what_is_below_the_socket_by_its_closed_form() {
             number(row, "packet_mean_bytes") <= (payload + 66) as f64,
             "{row}"
         );
-        // All of it goes between two interrupts, or the link is full: 64 bytes of a request and its
-        // acknowledgements each take 84 or more.
-        let in_a_cadence = (packets * time_bytes(payload)) as f64
+        // Everything is sent between two interrupts, or the link is full: 64 bytes of a request and
+        // its acknowledgements each take at least 84.
+        let per_interval = (packets * time_bytes(payload)) as f64
             / (number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us"));
         let share = number(row, "link_share");
         assert!(
-            share <= in_a_cadence.min(1.0) * 1.001,
-            "{row}: {in_a_cadence}"
+            share <= per_interval.min(1.0) * 1.001,
+            "{row}: {per_interval}"
         );
         assert!(
-            share >= 0.95 * in_a_cadence.min(1.0),
-            "{row}: {in_a_cadence}"
+            share >= 0.95 * per_interval.min(1.0),
+            "{row}: {per_interval}"
         );
         assert_eq!(number(row, "drops"), 0.0, "{row}");
-        let heard_of = number(row, "throttled") - number(row, "deferred");
-        assert!((0.0..=1.0).contains(&heard_of), "{row}");
+        let notified = number(row, "throttled") - number(row, "deferred");
+        assert!((0.0..=1.0).contains(&notified), "{row}");
     }
     assert_eq!(rows, 12, "two rates, with TSO and without, three sizes");
 }
 
 #[test]
-fn the_limit_of_2012_is_as_short_as_published_and_costs_no_throughput() {
+fn limit_of_2012_has_the_published_backlog() {
     let found = short(&[("knee_rates", "[]")]);
     for (rate, tso_off_ms) in [(1e9, 0.70), (1e8, 7.0)] {
         let row = |budget, tso: bool| {
@@ -126,10 +124,10 @@ fn the_limit_of_2012_is_as_short_as_published_and_costs_no_throughput() {
                 "backlog_mean_bytes",
             ] {
                 let (held, free) = (number(held, column), number(free, column));
-                // Without it the window still grows at the end of so short a run.
+                // Without a budget, the window still grows at the end of such a short run.
                 assert!(free > 2.0 * held, "{column}: {held} with, {free} without");
             }
-            // The same throughput, and requests of high priority no later.
+            // The same throughput, and no later requests of high priority.
             assert!(number(held, "kept_share") > 0.99, "{held}");
             let [held, free] = [held, free].map(|row| number(row, "requests_p99_us"));
             assert!(held <= 1.01 * free, "{held} with, {free} without");
@@ -138,7 +136,7 @@ fn the_limit_of_2012_is_as_short_as_published_and_costs_no_throughput() {
 }
 
 #[test]
-fn throughput_over_the_budget_bends_where_it_lasts_from_one_interrupt_to_the_next() {
+fn throughput_knee_is_at_one_interrupt_interval() {
     let found = short(&[
         ("rates", "[\"1gbit\"]"),
         ("budgets", "[\"128k\"]"),
@@ -150,14 +148,14 @@ fn throughput_over_the_budget_bends_where_it_lasts_from_one_interrupt_to_the_nex
         rows += 1;
         let (payload, packets) = closed_form(budget, true);
         let link_bytes = number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us");
-        let in_a_cadence = (packets * time_bytes(payload)) as f64 / link_bytes;
+        let per_interval = (packets * time_bytes(payload)) as f64 / link_bytes;
         let share = number(row, "link_share");
         assert!(
-            share <= in_a_cadence.min(1.0) * 1.01,
-            "{row}: {in_a_cadence}"
+            share <= per_interval.min(1.0) * 1.01,
+            "{row}: {per_interval}"
         );
-        // A packet that is under way at the interrupt waits for the next: never more than that one
-        // short of the closed form, and above a packet more nothing is.
+        // A packet in transmission at the interrupt waits for the next one. The loss is at most
+        // that one packet, and above one packet more there is none.
         let one_less = ((packets - 1) * time_bytes(payload)) as f64 / link_bytes;
         assert!(share >= 0.98 * one_less.min(1.0), "{row}: {one_less}");
         bent += u32::from(share < 0.9);
@@ -167,7 +165,7 @@ fn throughput_over_the_budget_bends_where_it_lasts_from_one_interrupt_to_the_nex
 }
 
 #[test]
-fn an_orphaning_driver_is_warned_of_and_held_by_a_limit_on_its_ring() {
+fn limit_bounds_an_orphaning_driver() {
     let found = short(&[
         ("rates", "[\"1gbit\"]"),
         ("budgets", "[\"128k\"]"),
@@ -185,7 +183,7 @@ fn an_orphaning_driver_is_warned_of_and_held_by_a_limit_on_its_ring() {
         (0.97..1.03).contains(&(backlog(orphans) / (57.0 * 1_514.0 + ring))),
         "{orphans}"
     );
-    // Twice the bytes of a cadence, and two packets more, instead of the ring.
+    // Twice the bytes of an interval, and two packets more, instead of the ring.
     let limit = 2.0 * 31_250.0 + 2.0 * 1_514.0;
     assert!(
         backlog(limited) <= 57.0 * 1_514.0 + limit + 200.0,
@@ -201,7 +199,7 @@ fn an_orphaning_driver_is_warned_of_and_held_by_a_limit_on_its_ring() {
 }
 
 #[test]
-fn the_table_is_the_same_on_every_machine() {
+fn table_is_the_same_on_every_machine() {
     let found = short(&[("knee_rates", "[]"), ("rates", "[\"1gbit\"]")]);
     let golden: Vec<_> = of_part(&found, "stream")
         .map(|row| {
@@ -234,7 +232,7 @@ const GOLDEN: [(&str, [u64; 3]); 10] = [
 ];
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_value_error_has_the_key() {
     for (key, value) in [
         ("rates", "[]"),
         ("rates", "[\"0\"]"),
@@ -256,10 +254,10 @@ fn what_cannot_be_is_refused_by_name() {
     }
 }
 
-/// A cheap document that the order of what happens in one nanosecond shows in: whatever was planned
-/// first is first. With the other order it is 129,801 bytes.
+/// A fast document that depends on the order of simultaneous events, which is the order of their
+/// scheduling. With the other order the result is 129,801 bytes.
 #[test]
-fn what_happens_in_one_instant_happens_in_the_order_of_its_planning() {
+fn simultaneous_events_are_in_scheduling_order() {
     let found = run_with(
         "small-queues",
         &[

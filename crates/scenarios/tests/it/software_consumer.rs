@@ -1,4 +1,4 @@
-//! E12: the published limits come out, and what a rule must reach is known.
+//! E12: the published limits are reproduced, and the targets of a rule are known.
 
 use crate::support::{number, row, run_with, show};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn ping_us(row: &Value, share: &str) -> f64 {
 }
 
 #[test]
-fn the_published_limits_and_losses_come_out() {
+fn published_limits_and_losses_are_reproduced() {
     let found = run_with(
         "software-consumer",
         &[
@@ -32,7 +32,7 @@ fn the_published_limits_and_losses_come_out() {
         let keys = [("consumer", consumer), ("told", told), ("limit", limit)];
         row(&found, &keys).clone()
     };
-    // In packets, whatever is counted.
+    // In packets, for any unit of the limit.
     for limit in ["dql", "dql:packets"] {
         assert_eq!(number(&of("slow", "each", limit), "limit_p50"), 2.0);
         assert_eq!(number(&of("slow", "poll", limit), "limit_p50"), 128.0);
@@ -50,8 +50,9 @@ fn the_published_limits_and_losses_come_out() {
     }
 }
 
-/// 99.5 % of the packets of the best fixed limit, and at most twice the delay of the lowest fixed
-/// limit that sends 99.9 %, in bytes and in packets, however completions are reported.
+/// 99.5 % of the packets of the best fixed limit, and at most twice the delay of the smallest fixed
+/// limit that sends 99.9 %. This applies to limits in bytes and in packets, for every kind of
+/// notification.
 fn taut_is_near_the_lowest_fixed_limit(consumer: &str, warm_up: &str, duration: &str) {
     let found = run_with(
         "software-consumer",
@@ -74,11 +75,11 @@ fn taut_is_near_the_lowest_fixed_limit(consumer: &str, warm_up: &str, duration: 
 }
 
 #[test]
-fn a_slow_consumer_is_given_what_it_needs_wherever_it_runs_and_however_it_tells() {
+fn slow_consumer_gets_a_near_optimal_limit() {
     taut_is_near_the_lowest_fixed_limit("slow", "\"10s\"", "\"60s\"");
 }
 
 #[test]
-fn a_fast_consumer_is_given_what_it_needs_wherever_it_runs_and_however_it_tells() {
+fn fast_consumer_gets_a_near_optimal_limit() {
     taut_is_near_the_lowest_fixed_limit("fast", "\"1s\"", "\"1s\"");
 }

@@ -1,4 +1,5 @@
-//! E13: late segmentation gives requests what GSO packets take from them, and costs no goodput.
+//! E13: late segmentation reduces the delay that GSO packets cause for requests, at no cost in
+//! goodput.
 
 use serde_json::Value;
 use taut_scenarios::{setting, sweep};
@@ -14,7 +15,7 @@ const SHORT: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn requests_pass_super_packets_that_are_cut_as_they_pass_segments() {
+fn late_segmentation_lets_requests_pass() {
     let file = "scenario = \"split\"";
     let text = setting::with(file, &SHORT).expect("settings");
     let found = sweep::run(&text, None, 1, &mut |_, _, _| {}).expect("a run");
@@ -38,7 +39,7 @@ fn requests_pass_super_packets_that_are_cut_as_they_pass_segments() {
 }
 
 #[test]
-fn each_rate_is_a_run_with_its_rows() {
+fn each_swept_rate_has_its_rows() {
     let text = "scenario = \"split\"\nstreams = 1\nlimits = [\"dql\"]\nsplits = [\"off\"]\n\
                 warm_up = \"0ns\"\nduration = \"500ms\"\nsweep = { rate = [\"2mbit\", \"20mbit\"] }";
     let found = sweep::run(text, None, 2, &mut |_, _, _| {}).expect("a run");

@@ -1,17 +1,17 @@
-//! What the tests of scenarios share.
+//! Common functions of the scenario tests.
 
 use serde_json::Value;
 use taut_report::document::Document;
 use taut_scenarios::{registry, sweep};
 
-/// Runs the file of a scenario with some of its keys replaced: `("ring", "64")`.
+/// Runs the file of a scenario with replaced keys: `("ring", "64")`.
 pub fn run_with(name: &str, replaced: &[(&str, &str)]) -> Document {
     let text = file_with(name, replaced);
     let document = sweep::run(&text, None, 1, &mut |_, _, _| {});
     document.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The file of a scenario with some of its keys replaced.
+/// Returns the file of a scenario with replaced keys.
 pub fn file_with(name: &str, replaced: &[(&str, &str)]) -> String {
     let entry = registry::ALL.iter().find(|entry| entry.name == name);
     let file = entry.expect("a scenario of that name").file;
@@ -26,7 +26,7 @@ pub fn file_with(name: &str, replaced: &[(&str, &str)]) -> String {
     lines.join("\n")
 }
 
-/// Prints the rows as a table, for whoever runs a test with `--nocapture`.
+/// Prints the rows as a table, for `--nocapture`.
 pub fn show(document: &Document) {
     for row in &document.rows {
         let cells = row.as_object().into_iter().flatten();
@@ -42,7 +42,7 @@ pub fn show(document: &Document) {
     }
 }
 
-/// The row in which the keys have these values.
+/// Returns the row with these values.
 pub fn row<'a>(document: &'a Document, keys: &[(&str, &str)]) -> &'a Value {
     let is_it = |row: &&Value| {
         keys.iter().all(|(key, value)| match &row[*key] {
@@ -54,7 +54,7 @@ pub fn row<'a>(document: &'a Document, keys: &[(&str, &str)]) -> &'a Value {
     found.unwrap_or_else(|| panic!("no row {keys:?}"))
 }
 
-/// A number of a row.
+/// Returns a number of a row.
 pub fn number(row: &Value, key: &str) -> f64 {
     row[key]
         .as_f64()

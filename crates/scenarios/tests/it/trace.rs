@@ -1,11 +1,13 @@
-//! Traces: what is written is read back, says what happened, and nothing whatever panics.
+//! Traces: their content, reading them back, and no panics.
 
 use std::io::{self, Write};
 
 use crate::support::file_with;
 use proptest::prelude::*;
 use taut_dql::Dql;
-use taut_measure::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
+use taut_measure::trace::{
+    BatchRecord, Event, Head, Line, PacketRecord, ReadError, Recorder, read,
+};
 use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
@@ -13,7 +15,7 @@ use taut_scenarios::error::ScenarioError;
 use taut_scenarios::sweep::prepare;
 use taut_scenarios::tracing::{Tap, write};
 
-/// A short run of a scenario, traced.
+/// Traces a short run of a scenario.
 fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, ScenarioError> {
     let text = file_with(name, replaced);
     let mut out = Vec::new();
@@ -32,8 +34,8 @@ fn lines(trace: &[u8]) -> Vec<Line> {
     lines.map(|line| line.expect("a line")).collect()
 }
 
-/// Plays what was queued and completed through the estimator on its own. Says how often the limit
-/// was compared and how many different limits there were.
+/// Replays queued and completed units through the estimator alone. Returns how often the limit was
+/// compared and the number of different limits.
 fn replay(lines: &[Line]) -> (u64, usize) {
     let mut dql = Dql::new(0);
     let (mut compared, mut limits) = (0, std::collections::BTreeSet::new());
@@ -66,7 +68,7 @@ const SHORT_E1: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn a_trace_replays_to_the_same_limits() {
+fn trace_replays_to_the_same_limits() {
     let e1 = lines(&traced("rr-under-load", &SHORT_E1, "").expect("two rows"));
     let rows = e1.iter().filter(|line| matches!(line, Line::Row { .. }));
     let names: Vec<_> = rows
@@ -89,7 +91,7 @@ fn a_trace_replays_to_the_same_limits() {
 }
 
 #[test]
-fn what_enters_a_queue_leaves_it_in_the_trace_too() {
+fn every_enqueued_packet_leaves_in_the_trace() {
     let all = lines(&traced("rr-under-load", &SHORT_E1, "TSO off").expect("one row"));
     let count = |wanted: fn(&Event) -> bool| {
         let events = all.iter().filter_map(|line| match line {
@@ -102,7 +104,7 @@ fn what_enters_a_queue_leaves_it_in_the_trace_too() {
     let dropped = count(|event| matches!(event, Event::Drop(..)));
     let sent = count(|event| matches!(event, Event::Sent(_)));
     assert_eq!(sent, count(|event| matches!(event, Event::Dequeue(_))));
-    // What still waits is no more than the discipline holds.
+    // The remaining backlog is at most the capacity of the discipline.
     assert!((0..=1_000).contains(&(enqueued - dropped - sent)));
     let mut completed = 0;
     let mut before_ns = 0;
@@ -120,12 +122,12 @@ fn what_enters_a_queue_leaves_it_in_the_trace_too() {
     let urgent = |event: &Event| matches!(event, Event::Sent(packet) if packet.priority == 6);
     assert!(
         count(urgent) > 0,
-        "the request/response is told by its priority"
+        "the request/response has a higher priority"
     );
 }
 
 #[test]
-fn the_rows_are_chosen_by_a_part_of_their_name() {
+fn rows_are_selected_by_part_of_name() {
     let error = traced("right-size", &[], "no such")
         .map(|_| ())
         .unwrap_err();
@@ -142,7 +144,7 @@ fn the_rows_are_chosen_by_a_part_of_their_name() {
     assert!(error.to_string().contains("ring is 0"), "{error}");
 }
 
-/// A disk that is full after so many bytes.
+/// A disk that is full after this many bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -161,7 +163,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn full_disk_is_an_error() {
     let text = file_with("limit-over-time", &[("duration", "\"10ms\"")]);
     let run = prepare(&text, None).expect("a valid file");
     let error = write(
@@ -177,7 +179,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
+fn invalid_line_error_has_the_allowed_content() {
     let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0.1.0\n";
     for (text, line, allowed) in [
         (String::new(), 1, "taut-trace, 2"),
@@ -259,8 +261,8 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
     }
 }
 
-fn mention() -> impl Strategy<Value = Mention> {
-    (1..=u32::MAX, any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| Mention {
+fn mention() -> impl Strategy<Value = PacketRecord> {
+    (1..=u32::MAX, any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| PacketRecord {
         bytes,
         flow,
         priority,
@@ -277,19 +279,21 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(packet, which)| Event::Drop(packet, DropReason::ALL[which])),
         (any::<u32>(), any::<u32>())
             .prop_map(|(packets, bytes)| Event::Completed(CompletedCounts { packets, bytes })),
-        Just(Event::Refused),
+        Just(Event::Blocked),
         (
             any::<u32>(),
             any::<bool>(),
             any::<u32>(),
             any::<Option<u64>>()
         )
-            .prop_map(|(units, more, refusals, returned_ns)| Event::Round(Told {
-                units,
-                more,
-                refusals,
-                returned_ns,
-            })),
+            .prop_map(
+                |(units, more, times_blocked, sender_returned_ns)| Event::Batch(BatchRecord {
+                    units,
+                    more,
+                    times_blocked,
+                    sender_returned_ns,
+                })
+            ),
         any::<u32>().prop_map(Event::Limit),
         any::<bool>().prop_map(|limit| Event::Stopped(if limit {
             StopReason::Limit
@@ -305,7 +309,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn text_form_parses_back(
         seed: u64,
         sampled_hz in any::<Option<u32>>(),
         name in "\\PC{0,20}[\t\n]?",
@@ -346,14 +350,14 @@ proptest! {
     }
 
     #[test]
-    fn no_line_of_known_words_panics(
+    fn no_line_of_known_keywords_panics(
         line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|\
                  [0-9]{1,11}|queue_full)){0,6}",
     ) {
         let text = format!("taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n{line}\n");
         let (_, lines) = read(text.as_bytes()).unwrap();
         for found in lines.flatten() {
-            // What is understood is what would be written, but for zeros in front.
+            // A line that parses is written the same, except for leading zeros.
             let again = found.to_string();
             prop_assert_eq!(again.split('\t').count(), line.split('\t').count());
         }

@@ -1,11 +1,12 @@
-//! E8: how often a card may interrupt, and where a full ring should start again.
+//! E8: interrupt rate of a card, and the best low watermark of a full ring.
 
 use crate::support::{number, row, run_with, show};
 
 const LINE_KPPS: f64 = 1e6 / 672.0;
 
-/// What is left of the core after the interrupts makes packets: 5 us and 400 ns. An interrupt reaps
-/// also what leaves while it is served, so it stands for up to `packets` and 5 us more of them.
+/// Packets take the part of the core that interrupts leave: 5 us and 400 ns. An interrupt also
+/// reaps the packets that leave while it is served, so it reports up to `packets` and those of 5
+/// us.
 fn served_kpps(packets: f64) -> f64 {
     let mut per_us = 1.0;
     for _ in 0..100 {
@@ -15,7 +16,7 @@ fn served_kpps(packets: f64) -> f64 {
 }
 
 #[test]
-fn frequent_interrupts_cannot_be_served_and_the_watermark_is_best_below_the_middle() {
+fn low_watermark_is_best_below_the_middle() {
     let found = run_with(
         "watermarks",
         &[
@@ -49,12 +50,12 @@ fn frequent_interrupts_cannot_be_served_and_the_watermark_is_best_below_the_midd
     assert!(of_line(at("10", "0.5", "1.0")) < 0.98);
     assert!(of_line(at("256", "0.5", "1.0")) > 0.998);
     assert!(of_line(at("384", "0.25", "1.0")) > 0.998);
-    // A small buffer above is enough; a large one costs latency and brings nothing.
+    // A small buffer above the ring is sufficient; a large one costs latency without a benefit.
     let (small, large) = (at("384", "0.25", "1.0"), at("384", "0.25", "20.0"));
     assert!((number(small, "rate_kpps") / number(large, "rate_kpps") - 1.0).abs() < 2e-3);
     let latency = |row| number(row, "latency_mean_us");
     assert!(latency(large) > 5.0 * latency(small), "{small} {large}");
-    // 20 rings and one wait before the wire, 344 us each, less what a round leaves open.
+    // 20 rings and one wait before the wire, 344 us each, minus the room that a batch leaves.
     assert!(
         (18.0 * 344.0..=21.1 * 344.0).contains(&latency(large)),
         "{large}"
@@ -65,9 +66,10 @@ fn frequent_interrupts_cannot_be_served_and_the_watermark_is_best_below_the_midd
     };
     // Packets are held until N of them have left: about N / 2 gaps of 100 us.
     assert!((400.0..=600.0).contains(&light("10")), "{}", light("10"));
-    // A watermark that interrupts cannot meet: 256 of 512 are told, the others only by the timer.
+    // A watermark that interrupts cannot reach: 256 of 512 are reported, the others only by the
+    // timer.
     assert!(of_line(at("256", "0.0625", "1.0")) < 0.1);
-    // And one so high that the sender is woken all the time, and waits behind a full ring.
+    // A watermark so high that the sender is woken constantly, and waits behind a full ring.
     let (high, middle) = (at("32", "0.9375", "1.0"), at("32", "0.5", "1.0"));
     assert!(
         number(high, "core_share") > number(middle, "core_share") + 0.05,

@@ -1,39 +1,40 @@
-//! How a queue of a pattern is set up, and how closely it is watched.
+//! Queue settings and measurement detail of a trace run.
 
-/// Slots of the ring where nothing else holds the queue back: that of the two 10G cards of the
+/// Slots of the ring where only the ring limits the queue: those of the two 10G cards of the
 /// published experiments.
 pub const RING_SLOTS_OFF: u32 = 4_096;
 
-/// Slots that no limit of the estimator's range fills with packets of a usual size. Those of a few
-/// bytes, under a limit that grows and grows, take no more memory than this.
+/// Slots that no limit in the estimator's range fills with packets of a usual size. It also bounds
+/// the memory for packets of a few bytes under a growing limit.
 const RING_SLOTS_LIMITED: u32 = 1 << 22;
 
-/// How a queue is set up, and how closely the run is watched.
+/// Queue settings and measurement detail of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detail {
     /// Slots of each ring.
     pub slots: u32,
-    /// How far apart completions are handed on to the limit, in ns; 0 hands on each round at once.
-    pub cadence_ns: u64,
-    /// One look at the queue in each such time, at a random moment of it, in ns; 0 never looks.
+    /// Coalescing interval of completions, in ns; 0 passes each completion batch to the limit at
+    /// once.
+    pub coalesce_ns: u64,
+    /// Interval that contains one sample, at a random time, in ns; 0 takes no samples.
     pub sample_ns: u64,
-    /// Whether each change of the limit is kept, and what was lost step by step.
-    pub course: bool,
-    /// The run ends early once the wire was dry for longer than this in the measured time, in ns.
+    /// Records each change of the limit, and the losses in steps.
+    pub time_series: bool,
+    /// The run ends early once the dry time within the measured time exceeds this, in ns.
     pub give_up_dry_ns: u64,
 }
 
 impl Detail {
-    /// Everything, with a sample in each 100 us, as often as an interrupt as a rule.
+    /// Records everything, with a sample in each 100 us, a typical interrupt interval.
     pub const FULL: Self = Self {
         slots: RING_SLOTS_LIMITED,
-        cadence_ns: 0,
+        coalesce_ns: 0,
         sample_ns: 100_000,
-        course: true,
+        time_series: true,
         give_up_dry_ns: u64::MAX,
     };
 
-    /// Everything, where only the ring holds the queue back.
+    /// Records everything where only the ring limits the queue.
     pub const OFF: Self = Self {
         slots: RING_SLOTS_OFF,
         ..Self::FULL

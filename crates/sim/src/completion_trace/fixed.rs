@@ -1,15 +1,14 @@
-//! A fixed limit on the simplest patterns, from interrupt to interrupt instead of from object to
-//! object: the search for the least limit is made of such runs.
+//! A fixed limit on simple traces, simulated from interrupt to interrupt instead of from object to
+//! object. The search for the smallest sufficient limit uses such runs.
 
 use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// The share of the time in which the wire is busy under a fixed limit, as a run through the queue
-/// would find it; nothing where it is certain that it is below the promise. `None` where the
-/// pattern is not simple: one queue, objects of one size, a sender that always has something to
-/// send.
+/// Returns the utilisation of the wire under a fixed limit, equal to that of a full run. Returns
+/// `Some(None)` if it is certainly below the target. Returns `None` if the trace is not simple: one
+/// queue, objects of one size, and a saturating sender.
 pub(super) fn utilisation(pattern: &CompletionTrace, limit_bytes: u32) -> Option<Option<f64>> {
     let ([queue], [size], []) = (&*pattern.queues, &*pattern.sizes, &*pattern.bursts) else {
         return None;
@@ -20,15 +19,15 @@ pub(super) fn utilisation(pattern: &CompletionTrace, limit_bytes: u32) -> Option
     }
     let mut run = FixedRun {
         pattern,
-        // A limit is exceeded by a part of an object.
-        allowed: u64::from(limit_bytes / size) + 1,
+        // The last object can exceed the limit.
+        max_objects: u64::from(limit_bytes / size) + 1,
         in_flight: 0,
         stopped: false,
         wire: FixedWire {
             work: u128::from(*size) * NS_PER_S,
             bytes_per_s: bytes_per_s.into(),
             ends_ns: None,
-            owed: 0,
+            remainder: 0,
             waiting: 0,
             sent: 0,
             free_ns: 0,
@@ -43,14 +42,14 @@ pub(super) fn utilisation(pattern: &CompletionTrace, limit_bytes: u32) -> Option
 
 struct FixedRun<'p> {
     pattern: &'p CompletionTrace,
-    /// Objects that may be in flight, and how many are.
-    allowed: u64,
+    /// Maximum objects in flight, and those in flight.
+    max_objects: u64,
     in_flight: u64,
-    /// The sender was refused and nobody has told it to come back.
+    /// The sender was blocked and not woken since.
     stopped: bool,
     wire: FixedWire,
     dry_ns: u64,
-    /// How late the sender comes back after the last interrupt.
+    /// Return delay of the sender after the last interrupt, in ns.
     delay_ns: u64,
     poll_ns: u64,
     back_ns: u64,
@@ -58,24 +57,24 @@ struct FixedRun<'p> {
 
 /// Objects of one size on the wire.
 struct FixedWire {
-    /// What an object takes, in ns times bytes/s.
+    /// Wire time of an object, in ns times bytes/s.
     work: u128,
     bytes_per_s: u128,
-    /// When the object on the wire has left, if there is one, and what is owed then.
+    /// End of the object on the wire, if there is one, and the rounding remainder at that time.
     ends_ns: Option<u64>,
-    owed: u128,
-    /// Behind it.
+    remainder: u128,
+    /// Objects queued behind it.
     waiting: u64,
-    /// Sent and not reported.
+    /// Objects sent and not yet reported.
     sent: u64,
-    /// When the last one left.
+    /// End of the last object, in ns.
     free_ns: u64,
 }
 
 impl FixedRun<'_> {
     fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
         let pattern = self.pattern;
-        let (measured_ns, most_dry_ns) = (pattern.measured_ns(), pattern.most_dry_ns());
+        let (measured_ns, max_dry_ns) = (pattern.measured_ns(), pattern.max_dry_ns());
         let mut rates = pattern.rates[1..].iter().peekable();
         let mut next = intervals.next();
         let after = |next: Option<Interval>, now_ns: u64| {
@@ -89,7 +88,7 @@ impl FixedRun<'_> {
                 break;
             }
             self.wire.advance(now_ns);
-            // What is due at one time happens in this order.
+            // Simultaneous events are processed in this order.
             if now_ns == rate_ns {
                 if let Some(&(_, bytes_per_s)) = rates.next() {
                     self.wire.set_rate(bytes_per_s.into(), now_ns);
@@ -98,7 +97,7 @@ impl FixedRun<'_> {
                 self.delay_ns = next.map_or(0, |it| it.delay_ns);
                 next = intervals.next();
                 interrupt_ns = after(next, now_ns);
-                // While rounds go on, interrupts are masked.
+                // Interrupts are masked during polling.
                 if self.poll_ns == NEVER_NS {
                     self.complete(now_ns);
                 }
@@ -107,7 +106,7 @@ impl FixedRun<'_> {
             } else {
                 self.send(now_ns);
             }
-            if self.dry_ns > most_dry_ns {
+            if self.dry_ns > max_dry_ns {
                 return None;
             }
         }
@@ -115,7 +114,7 @@ impl FixedRun<'_> {
         if self.wire.ends_ns.is_none() {
             self.count_dry(pattern.end_ns);
         }
-        // The wire is busy whenever it is not dry: something is always to be sent.
+        // The sender always has packets, so the wire is busy whenever it is not dry.
         let busy_ns = measured_ns - self.dry_ns;
         Some(busy_ns as f64 / measured_ns.max(1) as f64)
     }
@@ -145,7 +144,7 @@ impl FixedRun<'_> {
     fn send(&mut self, now_ns: u64) {
         self.back_ns = NEVER_NS;
         self.stopped = true;
-        let objects = self.allowed - self.in_flight;
+        let objects = self.max_objects - self.in_flight;
         if objects == 0 {
             return;
         }
@@ -167,30 +166,30 @@ impl FixedWire {
         self.waiting += objects;
         if self.ends_ns.is_none() {
             if now_ns > self.free_ns {
-                self.owed = 0;
+                self.remainder = 0;
             }
             self.start(1, now_ns);
         }
     }
 
-    /// Puts the last of the next `objects` on the wire, which is free for the first at `now_ns`.
+    /// Puts the last of the next `objects` on the wire; the first of them starts at `now_ns`.
     fn start(&mut self, objects: u64, now_ns: u64) {
-        let work = self.work * u128::from(objects) + self.owed;
-        self.owed = work % self.bytes_per_s;
+        let work = self.work * u128::from(objects) + self.remainder;
+        self.remainder = work % self.bytes_per_s;
         let took_ns = (work / self.bytes_per_s).min(u64::MAX.into()) as u64;
         self.ends_ns = Some(now_ns.saturating_add(took_ns));
         self.waiting -= objects;
         self.sent += objects - 1;
     }
 
-    /// Sends what has left by `now_ns`.
+    /// Sends the objects that have left by `now_ns`.
     fn advance(&mut self, now_ns: u64) {
         let Some(ends_ns) = self.ends_ns.filter(|&ends_ns| ends_ns <= now_ns) else {
             return;
         };
         self.sent += 1;
-        // So many more have left: the whole ns that the last of them took are not above these.
-        let left = (u128::from(now_ns - ends_ns) + 1) * self.bytes_per_s - 1 - self.owed;
+        // Number of further objects that have left; their wire time in whole ns is not above this.
+        let left = (u128::from(now_ns - ends_ns) + 1) * self.bytes_per_s - 1 - self.remainder;
         let more = (left / self.work).min(self.waiting.into()) as u64;
         if more < self.waiting {
             self.start(more + 1, ends_ns);
@@ -205,7 +204,7 @@ impl FixedWire {
         }
     }
 
-    /// What is left of the object on the wire goes at the new rate.
+    /// Sends the remainder of the object on the wire at the new rate.
     fn set_rate(&mut self, bytes_per_s: u128, now_ns: u64) {
         if let Some(ends_ns) = &mut self.ends_ns {
             let left = u128::from(ends_ns.saturating_sub(now_ns));
@@ -213,7 +212,7 @@ impl FixedWire {
             *ends_ns = now_ns.saturating_add(left_ns as u64);
         }
         self.bytes_per_s = bytes_per_s;
-        self.owed = 0;
+        self.remainder = 0;
     }
 }
 
@@ -253,7 +252,7 @@ mod tests {
                     bursts: Vec::new(),
                     warm_ns: end_ns / 5,
                     end_ns,
-                    // So that no run is given up.
+                    // So that no run ends early.
                     utilisation: 1e-9,
                     changes_ns: Vec::new(),
                     queues: vec![queue],
@@ -263,12 +262,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_the_run_through_the_queue_finds(
+        fn fixed_run_matches_the_run_through_the_queue(
             pattern in pattern(),
             limit_bytes in prop_oneof![Just(0_u32), 0_u32..100_000],
         ) {
             let seen = observe(&pattern, Fixed::bytes(limit_bytes), Detail::FULL).expect("a run");
-            let found = utilisation(&pattern, limit_bytes).expect("a simple pattern");
+            let found = utilisation(&pattern, limit_bytes).expect("a simple trace");
             prop_assert_eq!(found, Some(seen.utilisation));
         }
     }

@@ -1,15 +1,15 @@
-//! The interrupts of a pattern, kept small: a long run has millions.
+//! The interrupts of a trace in a compact encoding: a long run has millions.
 
 /// One interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// From the interrupt before, in ns; at least 1.
+    /// Time since the previous interrupt, in ns; at least 1.
     pub gap_ns: u64,
-    /// How long a refused sender takes to come back after this one, in ns.
+    /// Return delay of a blocked sender after this interrupt, in ns.
     pub delay_ns: u64,
 }
 
-/// Interrupts in order. Each takes the bytes that its numbers need, four as a rule.
+/// Interrupts in order, in a variable-length encoding of about four bytes each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Intervals {
     bytes: Vec<u8>,
@@ -17,12 +17,12 @@ pub struct Intervals {
     total_ns: u64,
 }
 
-/// A byte carries this many bits, and its highest says that another follows.
+/// Payload bits of a byte; the highest bit indicates that another byte follows.
 const BITS: u32 = 7;
 const MORE: u8 = 1 << BITS;
 
 impl Intervals {
-    /// None yet.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self {
             bytes: Vec::new(),
@@ -31,7 +31,7 @@ impl Intervals {
         }
     }
 
-    /// Adds one at the end.
+    /// Appends an interrupt.
     pub fn push(&mut self, interval: Interval) {
         self.push_number(interval.gap_ns);
         self.push_number(interval.delay_ns);
@@ -39,17 +39,17 @@ impl Intervals {
         self.total_ns = self.total_ns.saturating_add(interval.gap_ns);
     }
 
-    /// How many there are.
+    /// Returns the number of interrupts.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// When the last one is, in ns.
+    /// Returns the time of the last interrupt, in ns.
     pub const fn total_ns(&self) -> u64 {
         self.total_ns
     }
 
-    /// All of them, from the first.
+    /// Iterates over the interrupts.
     pub fn iter(&self) -> impl Iterator<Item = Interval> + '_ {
         Reader(&self.bytes)
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_given_back() {
+    fn encoded_intervals_are_decoded_unchanged() {
         let numbers = [
             1,
             127,

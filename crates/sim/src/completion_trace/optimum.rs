@@ -1,34 +1,34 @@
-//! What a rule is compared with: the least fixed limit that keeps the promise on the same pattern.
+//! Offline optimum of a trace: the smallest fixed limit that reaches the target utilisation.
 
 use taut_path::limit::Fixed;
 
 use super::detail::Detail;
 use super::run::observe;
 use super::{CompletionTrace, fixed};
+use crate::bisection::smallest_multiple;
 use crate::error::TestbedError;
-use crate::least::least_multiple;
 
-/// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
+/// Step of the optimum, in bytes: about a minimal frame, and smaller than an object.
 pub const GRID_BYTES: u32 = 64;
 
-/// The least fixed limit, in steps of [`GRID_BYTES`], with which the wire is busy for the
-/// pattern's share of the time with something to send; `None` if no fixed limit is enough.
+/// Returns the smallest fixed limit, in steps of [`GRID_BYTES`], that reaches the target
+/// utilisation of the trace; `None` if no fixed limit does.
 ///
 /// # Errors
-/// As [`observe`].
+/// Returns the errors of [`observe`].
 pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32>, TestbedError> {
     pattern.check(detail(pattern))?;
-    // With objects of one size, limits differ only by the whole objects that fit in.
+    // With objects of one size, limits differ only by whole objects.
     let (first, rest) = pattern
         .sizes
         .split_first()
-        .ok_or(TestbedError::Missing("the pattern has no size"))?;
+        .ok_or(TestbedError::Missing("the trace has no size"))?;
     let step = if rest.iter().all(|size| size == first) {
         (*first).max(GRID_BYTES)
     } else {
         GRID_BYTES
     };
-    let least = least_multiple(step, |bytes| is_enough(pattern, bytes))?;
+    let least = smallest_multiple(step, |bytes| is_enough(pattern, bytes))?;
     Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
 }
 
@@ -40,12 +40,12 @@ fn is_enough(pattern: &CompletionTrace, limit_bytes: u32) -> Result<bool, Testbe
     Ok(seen.utilisation >= pattern.utilisation)
 }
 
-/// Nothing but the share, and not longer than it can still be enough.
+/// Returns settings that measure only the utilisation and stop once the target is missed.
 fn detail(pattern: &CompletionTrace) -> Detail {
     Detail {
         sample_ns: 0,
-        course: false,
-        give_up_dry_ns: pattern.most_dry_ns(),
+        time_series: false,
+        give_up_dry_ns: pattern.max_dry_ns(),
         ..Detail::FULL
     }
 }

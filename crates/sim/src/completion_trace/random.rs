@@ -1,4 +1,4 @@
-//! The random numbers of the published patterns, to the bit: any machine makes the same patterns.
+//! Random numbers of the published traces, bit for bit: every machine creates the same traces.
 
 use core::f64::consts::PI;
 
@@ -8,7 +8,7 @@ use core::f64::consts::PI;
 pub struct SplitMix(u64);
 
 impl SplitMix {
-    /// The stream of `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         let hashed = seed
             .wrapping_mul(0xD6E8_FEB8_6659_FD93)
@@ -20,10 +20,10 @@ impl SplitMix {
         Self(state)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[allow(
         clippy::should_implement_trait,
-        reason = "an endless stream is no iterator"
+        reason = "an endless generator is not an iterator"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -33,33 +33,33 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// Even in 0..1.
+    /// Returns a uniform number in 0..1.
     pub fn even(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Even in `low..high`.
+    /// Returns a uniform number in `low..high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.even()
     }
 
-    /// Exponential.
+    /// Returns an exponentially distributed number.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.even())
     }
 
-    /// Normal, of mean 0 and deviation 1.
+    /// Returns a normally distributed number with mean 0 and deviation 1.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.even()));
         radius * libm::cos(2.0 * PI * self.even())
     }
 
-    /// Weibull with this shape and scale.
+    /// Returns a Weibull-distributed number with this shape and scale.
     pub fn weibull(&mut self, shape: f64, scale: f64) -> f64 {
         scale * libm::pow(self.exponential(1.0), 1.0 / shape)
     }
 
-    /// Whether something of this probability happens.
+    /// Returns `true` with this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.even() < probability
     }

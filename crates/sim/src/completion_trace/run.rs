@@ -1,24 +1,24 @@
-//! A pattern on a testbed: what is offered, when the device is asked, and how late a sender comes
-//! back.
+//! Runs a completion trace on a testbed: the workload, the interrupts, and the return delay of the
+//! sender.
 
 use taut_path::Completed;
 use taut_path::limit::Limit;
 
 use super::detail::Detail;
 use super::random::SplitMix;
-use super::script::{PatternQueue, Script, queue};
-use super::seen::{Samples, TraceReport};
+use super::report::{Samples, TraceReport};
+use super::script::{Script, TraceQueue, queue};
 use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, NicConfig};
 use crate::queue::QueueFault;
-use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
+use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::histogram_ns;
 
 struct TraceRun<'p, L, I> {
     pattern: &'p CompletionTrace,
-    queues: Vec<PatternQueue<L>>,
+    queues: Vec<TraceQueue<L>>,
     sample_period_ns: u64,
     scripts: Vec<Script<I>>,
     bursts_ns: Vec<u64>,
@@ -28,11 +28,11 @@ struct TraceRun<'p, L, I> {
     give_up_dry_ns: u64,
 }
 
-/// Runs `pattern` with `limit` on each of its queues.
+/// Runs `trace` with `limit` on each of its queues.
 ///
 /// # Errors
-/// As [`CompletionTrace::check`]; if NIC or queues cannot be made of their settings; if a queue
-/// goes wrong.
+/// Returns the errors of [`CompletionTrace::check`]. Also fails if the settings of the NIC or the
+/// queues are invalid, or if a queue becomes faulty.
 pub fn observe<L: Limit + Clone>(
     pattern: &CompletionTrace,
     limit: L,
@@ -44,7 +44,7 @@ pub fn observe<L: Limit + Clone>(
     Ok(run.seen(bed))
 }
 
-type Prepared<'p, L, I> = (Testbed<Book>, TraceRun<'p, L, I>);
+type Prepared<'p, L, I> = (Testbed<WireStats>, TraceRun<'p, L, I>);
 
 fn prepared<L: Limit + Clone>(
     pattern: &CompletionTrace,
@@ -55,9 +55,9 @@ fn prepared<L: Limit + Clone>(
     let (_, rate_bits_per_s) = in_bits(pattern.first_rate()?);
     let later = pattern.rates.iter().skip(1).copied().map(in_bits);
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
-    // The pattern says when somebody asks.
-    let book = Book::new(detail.course);
-    let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), book, false)?;
+    // The trace contains the interrupts, so the rings do not interrupt.
+    let wire_stats = WireStats::new(detail.time_series);
+    let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), wire_stats, false)?;
     let queues = pattern.queues.iter();
     let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it.iter())).collect();
     let queues = rings.into_iter().zip(&scripts);
@@ -66,7 +66,7 @@ fn prepared<L: Limit + Clone>(
     let queues = queues.collect::<Result<_, _>>()?;
     let setup = Setup {
         rates: later.collect(),
-        round_ns: pattern.poll_ns,
+        poll_interval_ns: pattern.poll_ns,
         ..Setup::default()
     };
     let mut run = TraceRun {
@@ -77,7 +77,7 @@ fn prepared<L: Limit + Clone>(
         bursts_ns: vec![0; pattern.bursts.len()],
         samples: Samples::default(),
         sample_ns: NEVER_NS,
-        // Moments to look at; any seed will do, and one seed looks at every rule alike.
+        // Sampling times. Any seed works, and a fixed one samples every rule at the same times.
         random: SplitMix::new(1),
         give_up_dry_ns: u64::MAX,
     };
@@ -88,7 +88,7 @@ fn prepared<L: Limit + Clone>(
 impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
     fn run_to_end(
         &mut self,
-        bed: &mut Testbed<Book>,
+        bed: &mut Testbed<WireStats>,
         give_up_dry_ns: u64,
     ) -> Result<(), TestbedError> {
         let CompletionTrace {
@@ -100,17 +100,21 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
         self.run_until(bed, end_ns)
     }
 
-    /// Does all that is due before `until_ns`, until which all is in the books then.
-    fn run_until(&mut self, bed: &mut Testbed<Book>, until_ns: u64) -> Result<(), TestbedError> {
+    /// Processes everything that is due before `until_ns`, and accounts the time until then.
+    fn run_until(
+        &mut self,
+        bed: &mut Testbed<WireStats>,
+        until_ns: u64,
+    ) -> Result<(), TestbedError> {
         bed.run_until(self, until_ns)?;
         let mut nic = bed.nic.borrow_mut();
         nic.send_until(until_ns);
-        nic.tell_until(until_ns);
+        nic.report_idle_until(until_ns);
         nic.watch.hold_until(until_ns);
         Ok(())
     }
 
-    fn on_burst(&mut self, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
+    fn on_burst(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) -> Result<(), QueueFault> {
         let due = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns);
         let Some(burst) = due else {
             return Ok(());
@@ -121,7 +125,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
             let script = &self.scripts[at];
             script.waiting.add(burst_of.objects);
             bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
-            // A sender that was refused, or is on its way back, sends what is new with the rest.
+            // A blocked or returning sender sends the new packets with its backlog.
             if script.back_ns == NEVER_NS && !self.queues[at].stopped_by_stack() {
                 self.send(bed, at, now_ns)?;
             }
@@ -129,16 +133,21 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
         Ok(())
     }
 
-    fn send(&mut self, bed: &mut Testbed<Book>, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+    fn send(
+        &mut self,
+        bed: &mut Testbed<WireStats>,
+        at: usize,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         let script = &mut self.scripts[at];
         script.back_ns = NEVER_NS;
         let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
-        script.urgent.goes(now_ns, ahead_ns);
+        script.urgent.admit(now_ns, ahead_ns);
         if script.waiting.is_empty() {
             return Ok(());
         }
         bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
-        // Whatever stops the run, a round of completions tells when to go on.
+        // Whatever stops the run, a completion batch restarts it.
         let stop = self.queues[at].run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, at, now_ns)?;
         let waiting = self.scripts.iter().any(|script| !script.waiting.is_empty());
@@ -153,27 +162,27 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
         };
     }
 
-    /// A packet of high priority would come now.
-    fn on_sample(&mut self, bed: &mut Testbed<Book>, now_ns: u64) {
+    /// Samples the delay of a packet of high priority.
+    fn on_sample(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) {
         let at = (self.samples.count() % self.scripts.len() as u64) as usize;
         let (unsent_bytes, in_flight_bytes) = bed.nic.borrow().watch.bytes();
-        self.samples.look(unsent_bytes, in_flight_bytes);
+        self.samples.record(unsent_bytes, in_flight_bytes);
         let queue = &self.queues[at];
         let urgent = &mut self.scripts[at].urgent;
         if queue.stopped_by_stack() || queue.stopped_by_driver() {
-            urgent.comes(now_ns);
+            urgent.queue(now_ns);
         } else {
-            urgent.passes(bed.nic.borrow().ahead_ns(at, now_ns));
+            urgent.pass(bed.nic.borrow().ahead_ns(at, now_ns));
         }
         let period_ns = self.sample_period_ns;
         self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
     }
 
-    fn seen(mut self, bed: Testbed<Book>) -> TraceReport {
+    fn seen(mut self, bed: Testbed<WireStats>) -> TraceReport {
         let queues = || self.queues.iter();
         let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
-            // All are made alike, so one has room for what is in another.
+            // All histograms have the same bounds, so adding cannot fail.
             let _ = urgent_delay_ns.add(script.urgent.delay_ns());
         }
         let mut nic = bed.nic.borrow_mut();
@@ -184,50 +193,55 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
             freed_packets: bed.sink.freed,
             in_ring_packets: nic.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
-            starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
+            starved_batches: queues().map(|it| it.completer_counters().starved).sum(),
             losses,
             ..TraceReport::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
         };
         if let Some(first) = self.queues.first_mut() {
-            seen.course = std::mem::take(&mut first.probe_mut().changes);
+            seen.limit_changes = std::mem::take(&mut first.probe_mut().changes);
         }
         seen
     }
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
-    type Queue = PatternQueue<L>;
-    type Watch = Book;
+    type Queue = TraceQueue<L>;
+    type Watch = WireStats;
 
     fn queues(&mut self) -> &mut [Self::Queue] {
         &mut self.queues
     }
 
-    fn next_ns(&self, own: Own) -> u64 {
+    fn next_ns(&self, activity: Activity) -> u64 {
         let scripts = self.scripts.iter();
-        match own {
-            Own::Offer => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
-            Own::GoOn => scripts.fold(NEVER_NS, |least_ns, it| least_ns.min(it.back_ns)),
-            Own::Look => self.sample_ns,
+        match activity {
+            Activity::Arrival => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
+            Activity::Resume => scripts.fold(NEVER_NS, |min_ns, it| min_ns.min(it.back_ns)),
+            Activity::Sample => self.sample_ns,
         }
     }
 
-    fn act(&mut self, own: Own, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
-        match own {
-            Own::Offer => self.on_burst(bed, now_ns)?,
-            Own::GoOn => {
+    fn act(
+        &mut self,
+        activity: Activity,
+        bed: &mut Testbed<WireStats>,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        match activity {
+            Activity::Arrival => self.on_burst(bed, now_ns)?,
+            Activity::Resume => {
                 let back = self.scripts.iter().position(|it| it.back_ns == now_ns);
                 back.map_or(Ok(()), |at| self.send(bed, at, now_ns))?;
             }
-            Own::Look => self.on_sample(bed, now_ns),
+            Activity::Sample => self.on_sample(bed, now_ns),
         }
         Ok(())
     }
 
     /// A sender that was refused comes back, late or at once.
-    fn told(
+    fn on_batch(
         &mut self,
-        bed: &mut Testbed<Book>,
+        bed: &mut Testbed<WireStats>,
         at: usize,
         done: Completed,
         now_ns: u64,
@@ -242,7 +256,11 @@ impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
         }
     }
 
-    fn next_interrupt(&mut self, nic: &mut MultiNic<Book>, until_ns: u64) -> Option<(u64, usize)> {
+    fn next_interrupt(
+        &mut self,
+        nic: &mut MultiNic<WireStats>,
+        until_ns: u64,
+    ) -> Option<(u64, usize)> {
         let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
         let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
         if at_ns > until_ns {
@@ -253,7 +271,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
         Some((at_ns, at))
     }
 
-    fn is_over(&self, bed: &Testbed<Book>) -> bool {
+    fn is_over(&self, bed: &Testbed<WireStats>) -> bool {
         bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
     }
 }
@@ -268,7 +286,7 @@ mod tests {
     use crate::queue::Fault;
 
     #[test]
-    fn a_wire_that_makes_a_packet_up_ends_the_run_with_a_report() {
+    fn unknown_completion_ends_the_run_with_a_fault() {
         let mut intervals = Intervals::new();
         (0..10).for_each(|_| {
             intervals.push(Interval {
@@ -294,12 +312,12 @@ mod tests {
         assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Ok(()));
         let (mut bed, mut of_pattern) = run();
         let port = of_pattern.queues[1].device_mut();
-        let stray = Packet::new(Frame::new(0), 1_000);
-        port.submit(stray, 0).expect("there is room");
+        let unknown = Packet::new(Frame::new(0), 1_000);
+        port.submit(unknown, 0).expect("there is room");
         let fault = QueueFault {
             queue: 1,
             at_ns: 5_000,
-            fault: Fault::Stray { packets: 1 },
+            fault: Fault::UnknownCompletions { packets: 1 },
         };
         assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Err(fault.into()));
     }

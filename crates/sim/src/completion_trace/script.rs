@@ -1,4 +1,4 @@
-//! What a pattern says of one queue: who sends, and when the device is asked.
+//! The sender and the interrupts of one queue of a trace.
 
 use std::mem::replace;
 use std::task::Waker;
@@ -13,10 +13,10 @@ use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 use crate::nic::RingOf;
 use crate::queue::queue_config;
-use crate::testbed::{Book, Urgent};
+use crate::testbed::{Urgent, WireStats};
 use crate::time_series::note_change;
 
-/// Keeps the changes of a limit.
+/// Records the changes of a limit.
 #[derive(Default)]
 pub(super) struct LimitChanges {
     keep: bool,
@@ -33,33 +33,33 @@ impl Probe for LimitChanges {
     }
 }
 
-/// One queue of a pattern.
-pub(super) type PatternQueue<L> = Queue<RingOf<Book>, L, TraceSource, LimitChanges>;
+/// One queue of a trace run.
+pub(super) type TraceQueue<L> = Queue<RingOf<WireStats>, L, TraceSource, LimitChanges>;
 
-/// The queue of `pattern` above `ring`, to which `waiting` is offered.
+/// Creates a queue of `trace` above `ring`, whose backlog is `waiting`.
 pub(super) fn queue<L: Limit>(
     pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
-    ring: RingOf<Book>,
+    ring: RingOf<WireStats>,
     waiting: Waiting,
-) -> Result<PatternQueue<L>, QueueConfigError> {
+) -> Result<TraceQueue<L>, QueueConfigError> {
     let config = QueueConfig {
         reap_budget_packets: match pattern.budget {
             0 => u32::MAX,
             budget => budget,
         },
-        coalesce_ns: detail.cadence_ns,
+        coalesce_ns: detail.coalesce_ns,
         ..queue_config(None, Waker::noop().clone())
     };
-    let course = LimitChanges {
-        keep: detail.course,
+    let changes = LimitChanges {
+        keep: detail.time_series,
         changes: Vec::new(),
     };
     Queue::builder_for(ring)
         .with_limit(limit)
         .with_qdisc(TraceSource::new(waiting, pattern.sizes.clone()))
-        .probe(course)
+        .probe(changes)
         .config(config)
         .build(0)
 }
@@ -69,17 +69,17 @@ pub(super) struct Script<I> {
     pub(super) waiting: Waiting,
     intervals: I,
     pub(super) interrupt_ns: u64,
-    /// How late the sender comes back after the interrupt that is next, and after the last.
+    /// Return delay of the sender after the next interrupt, and after the last one.
     next_delay_ns: u64,
     pub(super) delay_ns: u64,
-    /// When it comes back.
+    /// Time at which the sender returns, in ns.
     pub(super) back_ns: u64,
     pub(super) urgent: Urgent,
 }
 
 impl<I: Iterator<Item = Interval>> Script<I> {
     pub(super) fn new(pattern: &CompletionTrace, intervals: I) -> Self {
-        // A sender that has something to send does so at once.
+        // A sender with a backlog sends at once.
         let (waiting, back_ns) = if pattern.bursts.is_empty() {
             (Waiting::always(), 0)
         } else {

@@ -1,4 +1,4 @@
-//! What is offered to a queue: a discipline that holds only a number.
+//! The workload of a trace: a discipline that stores only a number of objects.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,11 +6,11 @@ use std::rc::Rc;
 use taut_path::qdisc::Backlog;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
 
-/// Objects that wait, shared by the runner, which adds to them, and the discipline.
+/// Number of queued objects, shared by the runner, which adds to it, and the discipline.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting(Rc<Cell<u64>>);
 
-/// A sender that always has something to send.
+/// A saturating sender.
 const ALWAYS: u64 = u64::MAX;
 
 impl Waiting {
@@ -42,7 +42,7 @@ impl Waiting {
     }
 }
 
-/// Gives objects of the pattern's sizes in turn, for as long as any wait.
+/// Returns objects of the trace's sizes in turn while any are queued.
 pub(crate) struct TraceSource {
     waiting: Waiting,
     sizes: Vec<u32>,
@@ -60,7 +60,7 @@ impl TraceSource {
 }
 
 impl Qdisc for TraceSource {
-    /// Everything comes from the pattern: there is no room for anything else.
+    /// Drops the packet: all objects come from the trace.
     fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
         sink.dropped(packet, DropReason::QueueFull);
     }
@@ -77,7 +77,7 @@ impl Qdisc for TraceSource {
         Some(Packet::new(Frame::new(0), bytes))
     }
 
-    /// What waits is a number: there is no packet to hand over.
+    /// Does nothing: the backlog is a number, without packets to return.
     fn drain(&mut self, _gone: &mut dyn FnMut(Packet)) {
         self.waiting.0.set(0);
     }

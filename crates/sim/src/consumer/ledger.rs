@@ -1,4 +1,4 @@
-//! The limit with what is measured of it.
+//! The limit and its measurements.
 
 use taut_dql::Error;
 use taut_path::AnyLimit;
@@ -8,13 +8,13 @@ use crate::convergence::median;
 use crate::time_series::note_change;
 use taut_measure::meter::{Level, Since};
 
-/// A limit whose packets all count alike, and its averages over the measured time.
+/// A limit whose packets all have the same size, and its averages over the measured time.
 pub(super) struct ConsumerLedger {
     counted: StandaloneLimit<AnyLimit>,
     units: u32,
     warm_ns: u64,
     in_flight: Level,
-    /// The limit after each change of it: (ns, value).
+    /// Changes of the limit: (ns, value).
     limits: Vec<(u64, u32)>,
 }
 
@@ -34,11 +34,11 @@ impl ConsumerLedger {
         self.counted.has_room()
     }
 
-    pub(super) fn refused(&mut self) {
+    pub(super) fn blocked(&mut self) {
         self.counted.blocked();
     }
 
-    /// Whether so many packets are more than the limit.
+    /// Returns `true` if this many packets exceed the limit.
     pub(super) fn is_above(&self, packets: u32) -> bool {
         packets.saturating_mul(self.units) > self.counted.limit()
     }
@@ -49,7 +49,7 @@ impl ConsumerLedger {
         Ok(())
     }
 
-    pub(super) fn told(&mut self, packets: u32, now_ns: u64) -> Result<(), Error> {
+    pub(super) fn completed(&mut self, packets: u32, now_ns: u64) -> Result<(), Error> {
         self.counted
             .completed(packets * self.units, false, now_ns)?;
         self.count(now_ns);
@@ -63,7 +63,7 @@ impl ConsumerLedger {
             .change(in_flight, now_ns, &Since(self.warm_ns));
     }
 
-    /// Mean in flight and median limit up to `end_ns`, in packets.
+    /// Returns mean in flight and median limit up to `end_ns`, in packets.
     pub(super) fn close(&mut self, end_ns: u64) -> (f64, f64) {
         self.count(end_ns);
         let measured_ns = end_ns.saturating_sub(self.warm_ns).max(1);
@@ -78,27 +78,28 @@ impl ConsumerLedger {
 mod tests {
     use super::*;
 
-    /// The limit after each of two rounds, at 100 and at 1,000 ns, and the median up to 1,100 ns.
+    /// Returns the limit after each of two batches, at 100 and at 1,000 ns, and the median up to
+    /// 1,100 ns.
     fn limits_and_median(warm_ns: u64) -> ([f64; 2], f64) {
         let mut ledger = ConsumerLedger::new(AnyLimit::dql(), 1, warm_ns);
-        let mut round = |packets: u32, at_ns: u64| {
+        let mut batch = |packets: u32, at_ns: u64| {
             for _ in 0..packets {
                 ledger.queued(at_ns).expect("counted");
             }
-            ledger.told(packets, at_ns + 10).expect("in flight");
+            ledger.completed(packets, at_ns + 10).expect("in flight");
             f64::from(ledger.counted.limit())
         };
-        let limits = [round(4, 90), round(40, 990)];
+        let limits = [batch(4, 90), batch(40, 990)];
         (limits, ledger.close(1_100).1)
     }
 
     #[test]
-    fn the_median_of_the_limit_is_the_one_that_was_held_longest_here() {
+    fn limit_median_is_weighted_by_time() {
         let ([first, second], median) = limits_and_median(0);
         assert!(first < second, "{first}, {second}");
-        // In packets: the limit that lasted 900 of 1,100 ns.
+        // In packets: the limit lasted 900 of 1,100 ns.
         assert_eq!(median, first);
-        // What was before the measured time does not count: 50 of 150 ns.
+        // Warm-up does not count: 50 of 150 ns.
         assert_eq!(limits_and_median(950).1, second);
     }
 }

@@ -1,15 +1,14 @@
-//! A device that is a program: a ring that a polling thread empties, on the sender's core or on its
-//! own.
+//! A software device: a ring that a polling thread empties, on the sender's core or on a separate
+//! one.
 //!
-//! What differs from a card: the time in which the sender is away can be the time in which the
-//! packets are worked at, so it grows with the limit itself, and only the switches between the two
-//! are lost.
+//! In contrast to a card, the consumer can work while the sender is descheduled. This time then
+//! grows with the limit itself, and only the context switches are lost.
 
-mod least;
+mod fixed_limits;
 mod ledger;
 mod run;
 
-pub use least::FixedLimits;
+pub use fixed_limits::FixedLimits;
 pub use run::observe;
 
 use std::fmt;
@@ -21,29 +20,29 @@ use taut_path::units::{Time, parse_time_ns};
 
 use crate::error::{TestbedError, demand};
 
-/// Where the consumer runs.
+/// The core of the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumerCore {
-    /// On the sender's: one of the two works at a time, each until it has nothing left to do.
+    /// The sender's core. One of the two runs at a time, until it has no work left.
     Shared,
-    /// On one of its own: who has nothing to do sleeps until the other wakes it.
+    /// A separate core. An idle thread sleeps until the other wakes it.
     Own,
 }
 
-/// When the queue is told of what the consumer finished.
+/// When the queue is notified of finished packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notify {
-    /// Of each packet.
+    /// For each packet.
     Each,
     /// Once, at the end of a poll.
     Poll,
-    /// So long after the first of which it was not told, in ns; at once when that is more than the
-    /// limit.
+    /// This time after the first finished packet that was not yet reported, in ns. At once if these
+    /// packets exceed the limit.
     After(u64),
 }
 
 impl Notify {
-    /// How long it can take until the queue is told, beyond what the packets take, in ns.
+    /// Returns the maximum notification delay beyond the processing time, in ns.
     const fn longest_ns(self) -> u64 {
         match self {
             Self::Each | Self::Poll => 0,
@@ -68,7 +67,7 @@ impl FromStr for ConsumerCore {
         match text {
             "shared" => Ok(Self::Shared),
             "own" => Ok(Self::Own),
-            _ => Err("a core is shared or own"),
+            _ => Err("expected a core: shared or own"),
         }
     }
 }
@@ -92,73 +91,72 @@ impl FromStr for Notify {
             "poll" => Ok(Self::Poll),
             _ => match parse_time_ns(text) {
                 Ok(ns) if (1..=1_000_000_000).contains(&ns) => Ok(Self::After(ns)),
-                _ => Err("told is each, poll, or a time up to 1s"),
+                _ => Err("expected each, poll, or a time up to 1s"),
             },
         }
     }
 }
 
-/// An hour: so long may each cost be.
-const LONGEST_COST_NS: u64 = 3_600_000_000_000;
+/// Maximum of each cost: an hour.
+const MAX_COST_NS: u64 = 3_600_000_000_000;
 
-/// Half of all there are: nothing that is added to it is lost.
+/// Half of the range, so that additions to it cannot overflow.
 const LATEST_END_NS: u64 = u64::MAX / 2;
 
-/// A ring, who fills it and who empties it. Times are in ns; what costs, at most an hour.
+/// A ring, its sender and its consumer. Times are in ns; costs are at most an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsumerConfig {
-    /// Where the consumer runs.
+    /// The core of the consumer.
     pub core: ConsumerCore,
-    /// What a packet costs the consumer, at least 1.
+    /// Cost of a packet for the consumer, at least 1.
     pub consumer_ns: u64,
-    /// What a packet costs the sender, at least 1.
+    /// Cost of a packet for the sender, at least 1.
     pub sender_ns: u64,
-    /// From one of them to the other on one core; from a wake to the first work on two.
+    /// Switch between the two on a shared core; time from a wake to the first work on two cores.
     pub switch_ns: u64,
-    /// What it costs to wake the other; on two cores only.
+    /// Cost of a wake; on two cores only.
     pub wake_ns: u64,
     /// Slots of the ring, at least 1.
     pub ring: u32,
-    /// Packets of a poll, at least 1.
+    /// Maximum packets of a poll, at least 1.
     pub poll: u32,
-    /// When the queue is told.
-    pub told: Notify,
-    /// What a packet counts for, at least 1 and at most [`MAX_OBJECT`]: 1 where the limit counts
-    /// packets.
+    /// When the queue is notified.
+    pub notify: Notify,
+    /// Units of a packet, at least 1 and at most [`MAX_OBJECT`]: 1 if the limit counts packets.
     pub units: u32,
-    /// Mean time from one ping to the next; 0 sends none.
+    /// Mean time between pings; 0 sends none.
     pub ping_ns: u64,
     /// Seed of the pings.
     pub seed: u64,
-    /// What is not measured at the start.
+    /// End of the warm-up.
     pub warm_ns: u64,
-    /// The end of the run, at most half of all ns that there are.
+    /// The end of the run, at most half of the range of ns.
     pub end_ns: u64,
 }
 
 impl ConsumerConfig {
-    /// Whether the two can be run with this.
+    /// Checks that the settings can be run.
     ///
     /// # Errors
-    /// If a number is out of its range; says which.
+    /// If a number is out of its range.
     pub fn check(&self) -> Result<(), TestbedError> {
         let numbers = [
             (self.ring, u32::MAX, "ring", "at least 1"),
             (self.poll, u32::MAX, "poll", "at least 1"),
             (self.units, MAX_OBJECT, "units", "1 to 268435455"),
         ];
-        for (number, most, what, allowed) in numbers {
-            demand((1..=most).contains(&number), what, allowed)?;
+        for (number, max, what, allowed) in numbers {
+            demand((1..=max).contains(&number), what, allowed)?;
         }
         let costs = [
             (self.consumer_ns, 1, "consumer_ns", "1 ns to an hour"),
             (self.sender_ns, 1, "sender_ns", "1 ns to an hour"),
             (self.switch_ns, 0, "switch_ns", "at most an hour"),
             (self.wake_ns, 0, "wake_ns", "at most an hour"),
-            (self.told.longest_ns(), 0, "told", "at most an hour"),
+            (self.notify.longest_ns(), 0, "notify", "at most an hour"),
         ];
-        for (cost_ns, least_ns, what, allowed) in costs {
-            let range_ns = least_ns..=LONGEST_COST_NS;
+        for (cost_ns, min_ns, what, allowed) in costs {
+            let range_ns = min_ns..=MAX_COST_NS;
             demand(range_ns.contains(&cost_ns), what, allowed)?;
         }
         demand(
@@ -169,24 +167,24 @@ impl ConsumerConfig {
     }
 }
 
-/// What was seen of a run.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct ConsumerReport {
-    /// Packets that the consumer finished a second. Over whole rounds, from one return of the
-    /// sender to another, so that a run of seconds is exact where all rounds are alike.
+    /// Packets that the consumer finished per second, over whole cycles. A cycle lasts from one
+    /// return of the sender to the next, so short runs with equal cycles are exact.
     pub packets_per_s: f64,
-    /// Mean of the packets queued and not told of.
+    /// Mean packets queued and not yet reported.
     pub in_flight_mean: f64,
     /// Median over time of the limit, in packets.
     pub limit_p50: f64,
-    /// What a ping waits, from when it is sent to when the consumer finished it.
+    /// Delay of a ping from its sending until the consumer finished it.
     pub ping_ns: Histogram<u64>,
-    /// Packets queued,
+    /// Packets queued.
     pub queued: u64,
-    /// finished by the consumer,
+    /// Packets finished by the consumer.
     pub finished: u64,
-    /// and told of.
-    pub told: u64,
+    /// Packets reported to the queue.
+    pub reported: u64,
 }
 
 #[cfg(test)]
@@ -194,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notifications_are_written_as_they_are_read() {
+    fn notify_display_parses_back() {
         for text in ["each", "poll", "100us"] {
             assert_eq!(
                 text.parse().map(|it: Notify| it.to_string()),

@@ -16,25 +16,25 @@ use taut_measure::meter::histogram_ns;
 struct ConsumerRun {
     config: ConsumerConfig,
     ledger: ConsumerLedger,
-    /// When each of them is due, in ns; [`NEVER_NS`] asleep, or not on the core.
+    /// Due times, in ns; [`NEVER_NS`] if asleep or not on the core.
     sender_ns: u64,
     consumer_ns: u64,
     timer_ns: u64,
     queued: u64,
     finished: u64,
-    /// Finished and not told of.
+    /// Packets finished and not yet reported.
     pending: u32,
-    /// Finished in this poll.
+    /// Packets finished in the current poll.
     polled: u32,
     pings: Pings,
-    rounds: Rounds,
+    cycles: Cycles,
 }
 
-/// Runs the two of `config` with `limit`.
+/// Runs sender and consumer of `config` with `limit`.
 ///
 /// # Errors
-/// As [`ConsumerConfig::check`]; if more is in flight than can be counted, which no ring of a usual
-/// size leads to.
+/// Returns the errors of [`ConsumerConfig::check`]. Also fails if more is in flight than a limit
+/// can count, which needs a ring of unusual size.
 pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<ConsumerReport, TestbedError> {
     config.check()?;
     let mut run = ConsumerRun {
@@ -48,15 +48,15 @@ pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<ConsumerRepor
         pending: 0,
         polled: 0,
         pings: Pings::new(config),
-        rounds: Rounds::default(),
+        cycles: Cycles::default(),
     };
     run.run_to_end()?;
     Ok(run.seen())
 }
 
 impl ConsumerRun {
-    /// Processes everything that is due before the end. At one time the consumer finishes a packet
-    /// first, then the timer notifies, then the sender continues.
+    /// Processes everything that is due before the end. Simultaneous events: first the consumer
+    /// finishes a packet, then the timer notifies, then the sender continues.
     fn run_to_end(&mut self) -> Result<(), Error> {
         loop {
             let now_ns = self.consumer_ns.min(self.timer_ns).min(self.sender_ns);
@@ -66,7 +66,7 @@ impl ConsumerRun {
             if self.consumer_ns == now_ns {
                 self.finish(now_ns)?;
             } else if self.timer_ns == now_ns {
-                self.tell(now_ns)?;
+                self.notify(now_ns)?;
             } else {
                 self.send(now_ns)?;
             }
@@ -77,12 +77,12 @@ impl ConsumerRun {
         self.queued - self.finished
     }
 
-    /// Puts the packet that is ready into the ring, or sleeps.
+    /// Puts the next packet into the ring, or sleeps.
     fn send(&mut self, now_ns: u64) -> Result<(), Error> {
         let has_room = self.ledger.has_room();
         if !has_room || self.in_ring() >= u64::from(self.config.ring) {
             if !has_room {
-                self.ledger.refused();
+                self.ledger.blocked();
             }
             self.sender_ns = NEVER_NS;
             if self.config.core == ConsumerCore::Shared {
@@ -115,7 +115,7 @@ impl ConsumerRun {
         self.polled += 1;
         let is_over = self.polled == self.config.poll || self.in_ring() == 0;
         let mut now_ns = now_ns;
-        let tells = match self.config.told {
+        let notifies = match self.config.notify {
             Notify::Each => true,
             Notify::Poll => is_over,
             Notify::After(after_ns) => {
@@ -125,7 +125,7 @@ impl ConsumerRun {
                 self.ledger.is_above(self.pending)
             }
         };
-        if tells && self.tell(now_ns)? {
+        if notifies && self.notify(now_ns)? {
             now_ns += self.config.wake_ns;
         }
         self.consumer_ns = NEVER_NS;
@@ -146,14 +146,14 @@ impl ConsumerRun {
 
     fn sender_runs_from(&mut self, start_ns: u64) {
         self.sender_ns = start_ns;
-        self.rounds
+        self.cycles
             .returned(start_ns, self.finished, self.config.warm_ns);
     }
 
-    /// Says whether that woke the sender on another core.
-    fn tell(&mut self, now_ns: u64) -> Result<bool, Error> {
+    /// Notifies the queue. Returns `true` if that woke the sender on another core.
+    fn notify(&mut self, now_ns: u64) -> Result<bool, Error> {
         self.timer_ns = NEVER_NS;
-        self.ledger.told(self.pending, now_ns)?;
+        self.ledger.completed(self.pending, now_ns)?;
         self.pending = 0;
         if self.sender_ns != NEVER_NS || !self.can_send() {
             return Ok(false);
@@ -171,25 +171,25 @@ impl ConsumerRun {
     fn seen(mut self) -> ConsumerReport {
         let (in_flight_mean, limit_p50) = self.ledger.close(self.config.end_ns);
         ConsumerReport {
-            packets_per_s: self.rounds.packets_per_s(),
+            packets_per_s: self.cycles.packets_per_s(),
             in_flight_mean,
             limit_p50,
             ping_ns: self.pings.delays_ns,
             queued: self.queued,
             finished: self.finished,
-            told: self.finished - u64::from(self.pending),
+            reported: self.finished - u64::from(self.pending),
         }
     }
 }
 
-/// The first and the last return of the sender in the measured time, and what was finished by then.
+/// First and last return of the sender in the measured time, with the packets finished by then.
 #[derive(Debug, Default)]
-struct Rounds {
+struct Cycles {
     first: Option<(u64, u64)>,
     last: (u64, u64),
 }
 
-impl Rounds {
+impl Cycles {
     fn returned(&mut self, now_ns: u64, finished: u64, warm_ns: u64) {
         if now_ns >= warm_ns {
             self.last = (now_ns, finished);
@@ -212,7 +212,7 @@ struct Pings {
     mean_ns: u64,
     warm_ns: u64,
     next_ns: u64,
-    /// The packet that each of them is, and when it was sent.
+    /// Packet number and sending time of each ping.
     in_ring: VecDeque<(u64, u64)>,
     delays_ns: Histogram<u64>,
 }

@@ -1,7 +1,7 @@
-//! Several transmit queues of one NIC, in virtual time, with or without a budget that they share.
+//! Several transmit queues of one NIC, in virtual time, with or without a shared budget.
 //!
-//! [`observe`] lets each queue have the link to itself for a time, one after the other, and after a
-//! pause all together, and tells what was in flight then.
+//! [`observe`] first gives each queue the link alone for a time, one after the other. After a pause
+//! all queues send together, and the bytes in flight of that phase are reported.
 
 mod run;
 mod watch;
@@ -13,53 +13,54 @@ pub use run::observe;
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand, demand_countable};
 use crate::nic::NicConfig;
-use crate::queue::MOST_BACKLOG_PACKETS;
+use crate::queue::MAX_BACKLOG_PACKETS;
 
-/// What holds the sum of all queues.
+/// The budget over the sum of all queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SharedBudget {
-    /// Nothing: each queue has its own limit and no more.
+    /// No budget: each queue has only its own limit.
     None,
     /// A rule over all queues together.
     Rule {
-        /// Which; it must count bytes.
+        /// The rule; it must count bytes.
         limit: AnyLimit,
-        /// How often it is told, in ns.
+        /// Interval between its completion batches, in ns.
         interval_ns: u64,
     },
 }
 
-/// The device, and how it is used.
+/// The device and its workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultiQueueConfig {
-    /// Link rate, each ring, interrupts, seed.
+    /// Link rate, size of each ring, interrupts, seed.
     pub nic: NicConfig,
-    /// Queues; at least 1.
+    /// Number of queues; at least 1.
     pub queues: usize,
     /// Size of every object, in bytes; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub object_bytes: u32,
-    /// Packets that wait above each queue while it sends; 1 to a million.
+    /// Packets queued above each queue while it sends; 1 to a million.
     pub backlog_packets: u32,
-    /// How long each queue has the link to itself, in ns.
+    /// Time for which each queue sends alone, in ns.
     pub alone_ns: u64,
-    /// How long none sends then, in ns.
+    /// Pause after these phases, in ns.
     pub pause_ns: u64,
-    /// How long all send together, in ns.
+    /// Time for which all queues send together, in ns.
     pub together_ns: u64,
 }
 
 impl MultiQueueConfig {
-    /// Whether a device can be run with this; NIC and queues look at their settings when they are
-    /// made.
+    /// Checks that a device can be run with the settings. The NIC and the queues check theirs when
+    /// they are created.
     ///
     /// # Errors
-    /// If it has no queue, nothing waits above them or more than can, no limit can count an object,
-    /// or time ends before the run.
+    /// - If the number of queues is 0, or the backlog is out of range.
+    /// - If an object is larger than a limit can count.
+    /// - If the end of the run overflows.
     pub fn check(&self) -> Result<(), TestbedError> {
         if self.queues == 0 {
             return Err(TestbedError::Missing("the device has no queue"));
         }
-        let backlog_packets = 1..=MOST_BACKLOG_PACKETS;
+        let backlog_packets = 1..=MAX_BACKLOG_PACKETS;
         demand(
             backlog_packets.contains(&self.backlog_packets),
             "backlog_packets",
@@ -73,7 +74,7 @@ impl MultiQueueConfig {
         )
     }
 
-    /// When the run ends, if time does not before.
+    /// Returns the end of the run, in ns, unless it overflows.
     fn end_ns(&self) -> Option<u64> {
         let alone_ns = self.alone_ns.checked_mul(self.queues as u64)?;
         let begin_ns = alone_ns.checked_add(self.pause_ns)?;
@@ -81,21 +82,22 @@ impl MultiQueueConfig {
     }
 }
 
-/// What was seen while all sent together.
+/// Results of the phase in which all queues sent together.
 #[derive(Debug, Clone, Default)]
 pub struct MultiQueueReport {
-    /// The own limit of each queue when that began, in bytes.
+    /// Limit of each queue at the start of that phase, in bytes.
     pub limits_bytes: Vec<u32>,
-    /// What was in flight in all queues together: most, in bytes.
+    /// Maximum of the bytes in flight in all queues together.
     pub peak_bytes: u64,
-    /// The same, times the ns for which it was.
+    /// Bytes in flight in all queues, times the ns of their duration.
     pub byte_ns: u128,
-    /// Time for which it was above the largest own limit and an object for each queue, in ns.
+    /// Time for which these bytes exceeded the largest limit of a queue plus one object per queue,
+    /// in ns.
     pub above_ns: u64,
-    /// The most in each step of time, also where nothing changed: (ns from the beginning, bytes).
-    pub course: Vec<(u64, u64)>,
-    /// The budget's limit over time, in bytes.
+    /// Maximum bytes in flight of each sample: (ns from the start of the phase, bytes).
+    pub samples: Vec<(u64, u64)>,
+    /// Changes of the budget's limit: (ns, bytes).
     pub budget: Vec<(u64, u32)>,
-    /// Link time that each queue got, in bytes.
+    /// Link time of each queue, in bytes.
     pub time_bytes: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! A device on a testbed: its queues, one after the other and then all together.
+//! Runs several queues on a testbed, first one after the other and then all together.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -23,12 +23,12 @@ use crate::sink::Sink;
 use crate::source::Note;
 use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
 
-/// Runs the device. Time is counted for which more is in flight than the largest limit of a queue
-/// and an object for each queue: what every one of them may have above its own.
+/// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
+/// plus one object per queue, because each queue can exceed its limit by one object.
 ///
 /// # Errors
-/// As [`MultiQueueConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a
-/// queue goes wrong.
+/// Returns the errors of [`MultiQueueConfig::check`]. Also fails if the settings of the NIC, the
+/// queues or the budget are invalid, or if a queue becomes faulty.
 pub fn observe(
     config: &MultiQueueConfig,
     shared: SharedBudget,
@@ -56,7 +56,7 @@ fn without_budget(queues: Budgeted<()>) -> Result<Budgeted<()>, TestbedError> {
     Ok(queues)
 }
 
-/// Puts queues under a budget.
+/// Attaches queues to a budget.
 fn under(
     limit: AnyLimit,
     interval_ns: u64,
@@ -67,7 +67,7 @@ fn under(
     }
 }
 
-/// A queue under a budget has two halves, also where one thread has both.
+/// The two halves of a queue that is attached to a budget.
 struct BothHalves<A> {
     sender: Sender<RingOf, Fifo, QueueProbe, A>,
     completer: Completer<RingOf, Dynamic, QueueProbe, A>,
@@ -90,7 +90,7 @@ impl<A: Admission> TestQueue for BothHalves<A> {
 struct MultiQueueBench<'a, A> {
     config: &'a MultiQueueConfig,
     queues: Vec<BothHalves<A>>,
-    /// Those that always have something to send.
+    /// The saturating senders.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
     watch: Rc<RefCell<MultiQueueWatch>>,
@@ -165,19 +165,19 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
     }
 
-    /// From here on it is measured.
+    /// Starts the measurement.
     fn begin(&mut self, now_ns: u64) {
         let limits = self.queues.iter();
         let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
-        // What a queue sends last may be an object above its limit.
+        // The last object of each queue can exceed its limit.
         let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
         let mut watch = self.watch.borrow_mut();
         watch.begin(now_ns, self.config.together_ns, mark_bytes, limits);
     }
 
-    /// These always have something to send, until `until_ns`.
+    /// Runs a phase in which these senders are saturating, until `until_ns`.
     fn phase(
         &mut self,
         bed: &mut MultiQueueTestbed,
@@ -190,7 +190,7 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
             self.send(bed, queue, now_ns)?;
         }
         self.send_woken(bed, now_ns)?;
-        // What happens at the end is of this phase.
+        // Events at the end of the phase belong to it.
         bed.run_until(self, until_ns.saturating_add(1))
     }
 
@@ -201,27 +201,27 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
         Ok(())
     }
 
-    /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
+    /// Refills the backlog, and runs the queue until it is stopped or empty.
     fn send(
         &mut self,
         bed: &mut MultiQueueTestbed,
         queue: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let own = &mut self.queues[queue].sender;
+        let activity = &mut self.queues[queue].sender;
         let is_sender = self.senders.contains(&queue);
         loop {
-            while is_sender && own.backlog().packets < self.config.backlog_packets.into() {
+            while is_sender && activity.backlog().packets < self.config.backlog_packets.into() {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
-                own.enqueue(packet, now_ns, &mut bed.sink);
+                activity.enqueue(packet, now_ns, &mut bed.sink);
             }
-            let stop = own.run(now_ns, &mut bed.sink);
+            let stop = activity.run(now_ns, &mut bed.sink);
             let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
-            if !is_idle && own.must_wait() {
+            if !is_idle && activity.must_wait() {
                 return Ok(());
             }
-            if own.backlog().packets == 0 && !is_sender {
+            if activity.backlog().packets == 0 && !is_sender {
                 return Ok(());
             }
         }
@@ -243,7 +243,7 @@ impl<A: Admission> Experiment for MultiQueueBench<'_, A> {
         &mut self.queues
     }
 
-    fn told(
+    fn on_batch(
         &mut self,
         bed: &mut MultiQueueTestbed,
         at: usize,
@@ -267,7 +267,7 @@ mod tests {
     use crate::nic::NicConfig;
     use crate::queue::Fault;
 
-    /// A byte takes a ns.
+    /// A byte takes 1 ns.
     fn config() -> MultiQueueConfig {
         MultiQueueConfig {
             nic: NicConfig::plain(8_000_000_000, 64),
@@ -288,11 +288,11 @@ mod tests {
     }
 
     fn run(config: &MultiQueueConfig, shared: SharedBudget) -> MultiQueueReport {
-        observe(config, shared).expect("nothing is wrong")
+        observe(config, shared).expect("no fault")
     }
 
     #[test]
-    fn an_object_above_a_soft_limit_is_not_above_the_mark_and_the_limit_of_another_queue_is() {
+    fn one_object_above_the_limit_is_not_counted() {
         for (queues, above_ns) in [(1, 0), (2, 10_000)] {
             let config = MultiQueueConfig { queues, ..config() };
             let seen = run(&config, SharedBudget::None);
@@ -303,30 +303,33 @@ mod tests {
     }
 
     #[test]
-    fn queues_send_nothing_new_in_the_pause() {
+    fn queues_send_no_new_packets_in_the_pause() {
         let config = MultiQueueConfig {
             pause_ns: 1_000_000,
             ..config()
         };
         let (bed, device) = MultiQueueBench::new(&config, without_budget).expect("valid settings");
         let nic = bed.nic.clone();
-        device.run(bed).expect("nothing is wrong");
+        device.run(bed).expect("no fault");
         let sent = |ring| nic.borrow().counters(ring).packets;
-        // In 10 us each; what waited in each queue; 10 us together.
-        let most = 2 * 10 + 2 * 20 + 10;
-        assert!((20..=most).contains(&(sent(0) + sent(1))));
+        // 10 us for each queue, its backlog, and 10 us together.
+        let max = 2 * 10 + 2 * 20 + 10;
+        assert!((20..=max).contains(&(sent(0) + sent(1))));
     }
 
     #[test]
-    fn the_limit_of_a_budget_is_told_where_there_is_one() {
+    fn budget_limit_changes_are_reported() {
         assert_eq!(run(&config(), SharedBudget::None).budget, []);
-        let told = run(&config(), dql()).budget;
-        assert!(told.first().is_some_and(|&(at_ns, _)| at_ns <= 10_000));
-        assert!(told.windows(2).all(|it| it[0].1 != it[1].1), "{told:?}");
+        let changes = run(&config(), dql()).budget;
+        assert!(changes.first().is_some_and(|&(at_ns, _)| at_ns <= 10_000));
+        assert!(
+            changes.windows(2).all(|it| it[0].1 != it[1].1),
+            "{changes:?}"
+        );
     }
 
     #[test]
-    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
+    fn unknown_completion_ends_the_run_with_a_fault() {
         fails_with_a_report(without_budget);
         fails_with_a_report(under(AnyLimit::dql(), 0));
     }
@@ -344,7 +347,7 @@ mod tests {
         let fault = QueueFault {
             queue: 1,
             at_ns: 1_000,
-            fault: Fault::Stray { packets: 1 },
+            fault: Fault::UnknownCompletions { packets: 1 },
         };
         assert_eq!(device.run(bed).err(), Some(fault.into()));
     }

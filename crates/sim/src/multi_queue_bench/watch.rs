@@ -1,4 +1,4 @@
-//! What is seen of a device: all queues together.
+//! Measurements over all queues of a device.
 
 use std::cell::RefCell;
 use std::mem::replace;
@@ -9,26 +9,26 @@ use taut_path::{Event, Probe};
 use super::MultiQueueReport;
 use crate::time_series::{TimeSeriesRecorder, note_change};
 
-/// Watches all queues together.
+/// Measures all queues together.
 #[derive(Default)]
 pub(super) struct MultiQueueWatch {
     in_flight_bytes: u64,
-    /// Once it is measured.
+    /// Present once the measurement has started.
     measured: Option<Measured>,
 }
 
-/// What is seen of the measured time.
+/// Results of the measured time.
 struct Measured {
     from_ns: u64,
-    /// Time above so many bytes is counted.
+    /// Threshold of `above_ns`, in bytes.
     mark_bytes: u64,
     since_ns: u64,
-    course: TimeSeriesRecorder,
+    recorder: TimeSeriesRecorder,
     seen: MultiQueueReport,
 }
 
 impl MultiQueueWatch {
-    /// From here on it is measured, for `length_ns`.
+    /// Starts the measurement, which lasts `length_ns`.
     pub(super) fn begin(
         &mut self,
         now_ns: u64,
@@ -36,13 +36,13 @@ impl MultiQueueWatch {
         mark_bytes: u64,
         limits_bytes: Vec<u32>,
     ) {
-        let mut course = TimeSeriesRecorder::new(length_ns);
-        course.change(self.in_flight_bytes, 0);
+        let mut recorder = TimeSeriesRecorder::new(length_ns);
+        recorder.change(self.in_flight_bytes, 0);
         self.measured = Some(Measured {
             from_ns: now_ns,
             mark_bytes,
             since_ns: now_ns,
-            course,
+            recorder,
             seen: MultiQueueReport {
                 limits_bytes,
                 peak_bytes: self.in_flight_bytes,
@@ -55,19 +55,21 @@ impl MultiQueueWatch {
         let before_bytes = replace(&mut self.in_flight_bytes, to_bytes);
         if let Some(measured) = &mut self.measured {
             measured.hold_until(now_ns, before_bytes);
-            measured.course.change(to_bytes, now_ns - measured.from_ns);
+            measured
+                .recorder
+                .change(to_bytes, now_ns - measured.from_ns);
             measured.seen.peak_bytes = measured.seen.peak_bytes.max(to_bytes);
         }
     }
 
-    /// The limit of the budget now.
+    /// Records the current limit of the budget.
     pub(super) fn note_budget(&mut self, limit_bytes: u32, now_ns: u64) {
         if let Some(Measured { from_ns, seen, .. }) = &mut self.measured {
             note_change(&mut seen.budget, now_ns - *from_ns, limit_bytes);
         }
     }
 
-    /// What was seen until now.
+    /// Returns the results until `now_ns`.
     pub(super) fn end(&mut self, now_ns: u64) -> MultiQueueReport {
         self.change(self.in_flight_bytes, now_ns);
         self.measured
@@ -85,18 +87,18 @@ impl Measured {
     }
 
     fn seen(self) -> MultiQueueReport {
-        let course = self.course.course();
-        let steps = course.in_flight.iter();
-        let at_ns = (0..).map(|step| step * course.step_ns);
+        let series = self.recorder.series();
+        let steps = series.in_flight.iter();
+        let at_ns = (0..).map(|step| step * series.step_ns);
         MultiQueueReport {
             byte_ns: steps.clone().map(|step| step.byte_ns).sum(),
-            course: at_ns.zip(steps.map(|step| step.peak_bytes)).collect(),
+            samples: at_ns.zip(steps.map(|step| step.peak_bytes)).collect(),
             ..self.seen
         }
     }
 }
 
-/// One queue's probe on the [`Watch`].
+/// The probe of one queue, which reports to the [`Watch`].
 #[derive(Clone)]
 pub(super) struct QueueProbe(pub(super) Rc<RefCell<MultiQueueWatch>>);
 
@@ -121,10 +123,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_flight_counts_for_as_long_as_it_is_also_in_steps_in_which_nothing_changes() {
+    fn bytes_in_flight_count_in_samples_without_changes() {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
-        // In steps of 2 ns.
+        // Samples of 2 ns.
         watch.begin(100, 4_000, 1_000, vec![7]);
         for (at_ns, bytes) in [(102, 1_000), (103, 1_001), (105, 0)] {
             watch.change(bytes, at_ns);
@@ -132,18 +134,18 @@ mod tests {
         watch.note_budget(50, 104);
         watch.note_budget(50, 105);
         let seen = watch.end(107);
-        assert_eq!(seen.course, [(0, 900), (2, 1_001), (4, 1_001), (6, 0)]);
+        assert_eq!(seen.samples, [(0, 900), (2, 1_001), (4, 1_001), (6, 0)]);
         assert_eq!(seen.byte_ns, 900 * 2 + 1_000 + 1_001 * 2);
         assert_eq!(
             (seen.peak_bytes, seen.above_ns),
             (1_001, 2),
-            "at the mark is not above"
+            "the mark itself is not above it"
         );
         assert_eq!((seen.limits_bytes, seen.budget), (vec![7], vec![(4, 50)]));
     }
 
     #[test]
-    fn what_is_in_flight_when_it_begins_is_the_most_if_no_more_comes() {
+    fn initial_bytes_in_flight_count_for_the_peak() {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         watch.begin(100, 2_000, 1_000, Vec::new());

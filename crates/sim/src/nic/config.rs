@@ -1,11 +1,11 @@
-//! How a NIC is made.
+//! Settings of an emulated NIC.
 
 use core::fmt;
 
 use super::descriptors::{DescriptorRule, RingTooSmall};
 use super::interrupt::InterruptRule;
 
-/// What a link adds to each frame.
+/// Link-layer overhead of each frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framing {
     /// A frame is padded to this many bytes.
@@ -21,13 +21,13 @@ impl Framing {
         overhead_bytes: 24,
     };
 
-    /// A link on which a frame takes its own bytes and nothing else.
+    /// A link on which a frame takes only its own bytes.
     pub const BARE: Self = Self {
         min_frame_bytes: 0,
         overhead_bytes: 0,
     };
 
-    /// Bytes of link time that one frame of `frame_bytes` holds the wire for.
+    /// Returns the link time of a frame of `frame_bytes`, in bytes.
     pub const fn frame_time_bytes(self, frame_bytes: u64) -> u64 {
         let min_frame_bytes = self.min_frame_bytes as u64;
         let padded = if frame_bytes < min_frame_bytes {
@@ -39,32 +39,33 @@ impl Framing {
     }
 }
 
-/// When a packet counts as finished.
+/// When a packet counts as sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FinishedAt {
     /// When its last bit has left.
     #[default]
     End,
-    /// When its last frame goes on the wire: what is on the wire is no longer in the device queue.
+    /// When its last frame starts on the wire: frames on the wire are no longer in the device
+    /// queue.
     Start,
 }
 
-/// How a NIC is made.
+/// Settings of an emulated NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NicConfig {
     /// Link rate, in bit/s; at least 1.
     pub rate_bits_per_s: u64,
-    /// What the link adds to each frame.
+    /// Link-layer overhead of each frame.
     pub framing: Framing,
     /// Descriptors of the ring.
     pub slots: u32,
-    /// How many of them a packet takes.
+    /// Descriptors that a packet takes.
     pub rule: DescriptorRule,
-    /// When it interrupts.
+    /// Interrupt moderation.
     pub interrupt: InterruptRule,
-    /// When a packet counts as finished.
+    /// When a packet counts as sent.
     pub finished_at: FinishedAt,
-    /// Whether each segment of a super-packet is a frame event of its own, rather than all together
+    /// Reports each segment of a GSO packet as a frame event of its own, rather than all together
     /// with the last.
     pub segments_apart: bool,
     /// Seed of jitter and rare gaps.
@@ -72,8 +73,8 @@ pub struct NicConfig {
 }
 
 impl NicConfig {
-    /// A card on a link that adds nothing to a frame: a descriptor for each packet, and an
-    /// interrupt as soon as it has left. What differs is said with `..`.
+    /// Returns the settings of a card on a link without overhead, with one descriptor per packet
+    /// and an interrupt for each packet. Override other fields with `..`.
     pub const fn plain(rate_bits_per_s: u64, slots: u32) -> Self {
         Self {
             rate_bits_per_s,
@@ -88,12 +89,12 @@ impl NicConfig {
     }
 }
 
-/// Why a NIC could not be made.
+/// Errors of NIC settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NicConfigError {
     /// A link of 0 bit/s sends nothing.
     RateZero,
-    /// The ring cannot hold what it must.
+    /// The ring is smaller than its largest packet.
     Ring(RingTooSmall),
 }
 

@@ -1,40 +1,41 @@
-//! How many descriptors packets take, and when a ring stops and starts again.
+//! Descriptors of packets, and the stop and restart thresholds of a ring.
 
 use taut_path::{Packet, Segmentation};
 
 use crate::HEADER_BYTES;
 
-/// How many descriptors a device needs for one packet.
+/// Number of descriptors that a device needs for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DescriptorRule {
     /// One for each packet, whatever its size.
     #[default]
     OnePerPacket,
-    /// An e1000: one context descriptor, one for the headers, and one for each piece of a page
-    /// that the payload touches. About 3.35 for 1,514 bytes, 19 for a 64 KB super-packet.
+    /// An e1000: one context descriptor, one for the headers, and one for each fragment of a page
+    /// that the payload touches. About 3.35 for 1,514 bytes, 19 for a 64 KB GSO packet.
     E1000,
-    /// One to start, one to be parsed, and one for each page of a payload that begins a page: 18
-    /// for a super-packet of 64 KB.
+    /// One to start, one to be parsed, and one for each page of a page-aligned payload: 18 for a
+    /// GSO packet of 64 KB.
     WholePages,
 }
 
-/// Memory page by which the e1000 rule cuts payload, in bytes.
+/// Memory page by which the e1000 rule fragments payload, in bytes.
 const PAGE_BYTES: u32 = 4096;
 
 impl DescriptorRule {
-    /// The most descriptors that one packet can take.
+    /// Returns the maximum descriptors of a packet.
     pub const fn slots_of_largest(self) -> u32 {
         match self {
             Self::OnePerPacket => 1,
-            // 2 + 17 page pieces of 64 KiB of payload that starts in the middle of a page, and one
-            // to spare: the published value, at which the ring stops.
+            // 2 + 17 page fragments of 64 KiB of payload that starts in the middle of a page, and
+            // one to spare. This is the published stop threshold.
             Self::E1000 => 20,
             Self::WholePages => 18,
         }
     }
 
-    /// Free descriptors at which a stopped ring starts again: the published value of the e1000,
-    /// half of the ring otherwise, since it must be refilled before it drains.
+    /// Returns the free descriptors at which a stopped ring restarts. This is the published value
+    /// for the e1000. Otherwise it is half of the ring, because the ring must be refilled before it
+    /// drains.
     pub const fn restart_slots(self, slots: u32) -> u32 {
         match self {
             Self::OnePerPacket => {
@@ -44,30 +45,30 @@ impl DescriptorRule {
                     slots / 2
                 }
             }
-            // A few more than it stops at, like that one.
+            // A few more than the stop threshold, as for the e1000.
             Self::E1000 | Self::WholePages => 32,
         }
     }
 }
 
-/// Counts the descriptors of a ring.
+/// Counts the free descriptors of a ring.
 #[derive(Debug, Clone)]
 pub struct DescriptorRing {
     rule: DescriptorRule,
     slots: u32,
     slots_of_largest: u32,
     used: u32,
-    /// Where in its page the next payload begins. Payloads follow each other in memory, as in a
-    /// socket's buffer, so over many packets every offset occurs.
+    /// Offset of the next payload in its page. Payloads are contiguous in memory, as in a socket's
+    /// buffer, so every offset occurs over many packets.
     page_offset: u32,
 }
 
-/// A ring smaller than its largest packet.
+/// Error of a ring that is smaller than its largest packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingTooSmall {
-    /// The slots asked for.
+    /// The requested slots.
     pub slots: u32,
-    /// The least that this rule allows.
+    /// The minimum for this rule.
     pub min_slots: u32,
 }
 
@@ -84,10 +85,10 @@ impl core::fmt::Display for RingTooSmall {
 impl core::error::Error for RingTooSmall {}
 
 impl DescriptorRing {
-    /// An empty ring of `slots` descriptors.
+    /// Creates an empty ring of `slots` descriptors.
     ///
     /// # Errors
-    /// If a stopped ring of that size could never start again.
+    /// If a stopped ring of that size could never restart.
     pub fn new(slots: u32, rule: DescriptorRule) -> Result<Self, RingTooSmall> {
         let min_slots = rule.restart_slots(slots).max(rule.slots_of_largest());
         if slots < min_slots {
@@ -102,28 +103,28 @@ impl DescriptorRing {
         })
     }
 
-    /// All descriptors.
+    /// Returns the total number of descriptors.
     pub const fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Descriptors free now.
+    /// Returns the number of free descriptors.
     pub const fn slots_free(&self) -> u32 {
         self.slots - self.used
     }
 
-    /// The most that one packet can take; the queue stops while fewer are free.
+    /// Returns the maximum descriptors of a packet; the queue stops while fewer are free.
     pub const fn slots_of_largest(&self) -> u32 {
         self.slots_of_largest
     }
 
-    /// Free descriptors at which a stopped queue starts again.
+    /// Returns the free descriptors at which a stopped queue restarts.
     pub const fn restart_slots(&self) -> u32 {
         self.rule.restart_slots(self.slots)
     }
 
-    /// Takes the descriptors for `packet` and says how many; give them back with
-    /// [`give_back`](Self::give_back). Takes no more than there are.
+    /// Allocates the descriptors of `packet`, at most the free ones, and returns their number.
+    /// Release them with [`release`](Self::release).
     pub fn take(&mut self, packet: &Packet) -> u32 {
         let slots = match self.rule {
             DescriptorRule::OnePerPacket => 1,
@@ -137,11 +138,11 @@ impl DescriptorRing {
         slots
     }
 
-    /// Gives descriptors back.
-    pub fn give_back(&mut self, slots: u32) {
+    /// Releases descriptors.
+    pub fn release(&mut self, slots: u32) {
         debug_assert!(
             slots <= self.used,
-            "{slots} descriptors given back, {} taken",
+            "{slots} descriptors released, {} allocated",
             self.used
         );
         self.used = self.used.saturating_sub(slots);

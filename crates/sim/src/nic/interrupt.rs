@@ -1,32 +1,32 @@
-//! When a NIC interrupts.
+//! Interrupt moderation of a NIC.
 
 use crate::rng::Rng;
 
-/// An interrupt fires when something is finished and a period has passed since the last one, or
-/// when so many packets are finished.
+/// An interrupt fires when a packet is finished and a period has passed since the last interrupt,
+/// or when a given number of packets is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterruptRule {
     /// Time between interrupts under load, in ns; 0 interrupts for each packet.
     pub period_ns: u64,
-    /// Finished packets that interrupt at once, if any number does.
+    /// Finished packets that trigger an interrupt at once; `None` for no such threshold.
     pub packets: Option<u32>,
-    /// Each period is longer or shorter by up to this much, in ns, evenly spread.
+    /// Each period varies by up to this time in both directions, in ns, uniformly.
     pub jitter_ns: u64,
-    /// Now and then a period is much longer.
+    /// Occasional much longer periods.
     pub rare_gap: Option<RareGap>,
 }
 
 /// A rare long period between two interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RareGap {
-    /// One period in so many, on average; at least 1.
+    /// Mean number of periods per long period; at least 1.
     pub one_in: u32,
     /// Its length, in ns.
     pub gap_ns: u64,
 }
 
 impl InterruptRule {
-    /// A steady period without jitter.
+    /// Returns a constant period without jitter.
     pub const fn every(period_ns: u64) -> Self {
         Self {
             period_ns,
@@ -37,7 +37,7 @@ impl InterruptRule {
     }
 }
 
-/// Draws the periods of an [`InterruptRule`].
+/// Generates the periods of an [`InterruptRule`].
 #[derive(Debug)]
 pub(super) struct Periods {
     rule: InterruptRule,

@@ -1,9 +1,9 @@
-//! An emulated NIC, sans-IO: a ring, a wire and an interrupt rule.
+//! An emulated NIC without I/O: a ring, a wire and interrupt moderation.
 //!
-//! It has no clock. Whoever drives it calls [`EmulatedNic::advance`] with the time, and gets its
-//! events one by one **in nominal order with their nominal times**, also when the call comes late:
-//! a driver that refills the ring at the nominal time of each interrupt keeps the wire busy, so
-//! being preempted does not look like starvation.
+//! It has no clock. The caller passes the time to [`EmulatedNic::advance`] and receives the events
+//! one by one **in nominal order with their nominal times**, even if the call is late. A driver
+//! that refills the ring at the nominal time of each interrupt keeps the wire busy, so preemption
+//! does not appear as starvation.
 
 mod config;
 mod descriptors;
@@ -29,11 +29,11 @@ pub use wire::{WireTime, link_ns};
 
 use crate::NEVER_NS;
 
-/// Something the NIC did.
+/// An event of the NIC.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NicEvent<'a> {
-    /// A frame left (or began to, where packets finish at their start), or all frames of a packet
-    /// did. A packet stays in the ring until it is reaped, which is not before its last frame.
+    /// A frame, or all frames of a packet, left the wire (or started, with `FinishedAt::Start`).
+    /// The packet stays in the ring until it is reaped, which is not before its last frame.
     Frame(SentFrame<'a>),
     /// Call the transmit queue's `complete` with the event's time.
     Interrupt,
@@ -42,11 +42,11 @@ pub enum NicEvent<'a> {
 /// A frame on the wire, or all frames of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SentFrame<'a> {
-    /// The packet that it is, or a segment of.
+    /// The packet of the frame.
     pub packet: &'a Packet,
-    /// Which segment of it, from 0.
+    /// Index of the segment in its packet, from 0.
     pub index: u32,
-    /// Whether it is the packet's last.
+    /// Whether it is the last frame of its packet.
     pub last: bool,
     /// When its last bit leaves, in ns.
     pub ends_ns: u64,
@@ -59,7 +59,7 @@ pub struct EmulatedNic {
 }
 
 impl EmulatedNic {
-    /// An idle NIC.
+    /// Creates an idle NIC.
     ///
     /// # Errors
     /// If the rate is 0, or the ring is too small for its largest packet.
@@ -70,22 +70,22 @@ impl EmulatedNic {
         })
     }
 
-    /// When the NIC next does something, in ns; `None` while it is idle.
+    /// Returns the time of the next event, in ns; `None` while the NIC is idle.
     #[inline]
     pub fn next_event_ns(&self) -> Option<u64> {
         planned(self.wire.frame_ns.min(self.ring.interrupt_ns))
     }
 
-    /// When it next interrupts for what is finished already, in ns. What an interrupt has told of
-    /// and nobody reaped does not interrupt again: whoever stops at a budget comes back by himself.
+    /// Returns the time of the next interrupt for packets that are already finished, in ns. Packets
+    /// that an interrupt has reported do not interrupt again, so a driver that stops at its budget
+    /// must poll again.
     #[inline]
     pub fn next_interrupt_ns(&self) -> Option<u64> {
         planned(self.ring.interrupt_ns)
     }
 
-    /// Does the next thing that is due by `until_ns`, and says when it nominally happened.
+    /// Processes the next event that is due by `until_ns`, and returns it with its nominal time.
     /// Call it until it returns `None`.
-    // Always: whoever drives it knows at once which of the two it is.
     #[inline(always)]
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
         // At the same instant the packet leaves first, so that the interrupt reports it.
@@ -98,53 +98,53 @@ impl EmulatedNic {
         Some((at_ns, NicEvent::Interrupt))
     }
 
-    /// The frame of the packet that is being sent, or goes next, if there is one.
+    /// Returns the frame of the packet that is being sent, or is sent next.
     #[inline]
     pub fn frame_to_send(&self) -> Option<u32> {
         self.wire.on_wire.map(|on_wire| on_wire.packet_frame)
     }
 
-    /// Changes the link rate at `now_ns`; what is left of the packet on the wire goes at the new
-    /// rate. Take the events until `now_ns` first.
+    /// Changes the link rate at `now_ns`; the remainder of the packet on the wire is sent at the
+    /// new rate. Process the events until `now_ns` first.
     ///
     /// # Errors
-    /// If the rate is 0; nothing changes.
+    /// If the rate is 0; the rate then stays unchanged.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
         self.wire.set_rate(rate_bits_per_s, now_ns)
     }
 
-    /// Link rate now, in bit/s.
+    /// Returns the current link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
         self.wire.rate_bits_per_s()
     }
 
-    /// Free descriptors at which a stopped queue should start again.
+    /// Returns the free descriptors at which a stopped queue should restart.
     pub fn restart_slots(&self) -> u32 {
         self.ring.descriptors.restart_slots()
     }
 
-    /// What the wire carried so far.
+    /// Returns the counters of the wire.
     pub fn counters(&self) -> WireCounters {
         self.ring.counters
     }
 
-    /// Packets in the ring whose last bit has not left.
+    /// Returns the number of packets in the ring whose last bit has not left.
     pub fn packets_to_send(&self) -> usize {
         self.ring.waiting()
     }
 
-    /// Their bytes.
+    /// Returns the bytes of the packets whose last bit has not left.
     pub fn bytes_to_send(&self) -> u64 {
         self.ring.waiting_bytes()
     }
 
-    /// Packets in the ring, sent or not.
+    /// Returns the number of packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
         self.ring.len()
     }
 
-    /// Takes the frame off the wire, and with it its packet if that was the last, and starts what
-    /// follows.
+    /// Removes the frame from the wire, with its packet if it was the last, and starts the next
+    /// one.
     #[inline(always)]
     fn finish_frame(&mut self, at_ns: u64) -> Option<SentFrame<'_>> {
         let frame = self.wire.take()?;
@@ -197,7 +197,7 @@ impl TxRing for EmulatedNic {
         ChunkSupport::Any
     }
 
-    // Always: a packet that was just taken is written where it waits, and not twice.
+    // Inlined so that a packet is written to its slot once.
     #[inline(always)]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         self.ring.submit(packet);

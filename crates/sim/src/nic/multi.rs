@@ -1,9 +1,10 @@
-//! An emulated NIC with several transmit rings on one wire: what all testbeds of several queues
-//! stand on.
+//! An emulated NIC with several transmit rings on one wire, the base of all testbeds with several
+//! queues.
 //!
-//! The wire serves the rings that have something in turn, a packet each. A ring interrupts by rule
-//! for itself, as with a vector for each queue (the first interrupts are spread evenly over a
-//! period), or not at all: then whoever drives the NIC says when the ring is reaped.
+//! The wire serves the non-empty rings round-robin, one packet each. With interrupts, each ring
+//! applies the moderation rule separately, as with a vector for each queue; the first interrupts
+//! are spread uniformly over a period. Without interrupts, the caller decides when a ring is
+//! reaped.
 
 use core::mem::replace;
 
@@ -15,54 +16,54 @@ use super::ring::{Ring, WireCounters};
 use super::wire::{OnWire, Wire, link_ns};
 use crate::NEVER_NS;
 
-/// Something the NIC did.
+/// An event of the NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MultiEvent {
-    /// A packet of this ring left, or a frame of one where each is told of.
+    /// A packet of this ring left, or a frame of one if frames are reported separately.
     Sent(usize),
     /// This ring interrupts: call its queue's `complete` with the event's time.
     Interrupt(usize),
 }
 
-/// Hears of the rings and of the wire.
+/// Receives the events of the rings and of the wire.
 pub trait WireWatch {
-    /// A packet of `bytes` went into a ring.
+    /// Called after a packet of `bytes` was submitted to a ring.
     #[inline]
     fn submitted(&mut self, _bytes: u32, _now_ns: u64) {}
 
-    /// A frame had the wire, and with it the last of so many bytes of a ring.
+    /// Called after a frame left the wire, with the bytes of a packet if the frame was its last.
     #[inline]
     fn sent(&mut self, _bytes: u32, _starts_ns: u64, _ends_ns: u64) {}
 
-    /// Packets of so many bytes together were handed back.
+    /// Called after packets of `bytes` in total were reaped.
     #[inline]
     fn reported(&mut self, _bytes: u64, _now_ns: u64) {}
 
-    /// The wire had nothing to send.
+    /// Called after the wire had nothing to send.
     fn was_idle(&mut self, _since_ns: u64, _until_ns: u64) {}
 }
 
 impl WireWatch for () {}
 
-/// A NIC with several rings, in the hands of whoever drives it and of its rings' drivers.
+/// A NIC with several rings, shared by its caller and the drivers of its rings.
 pub struct MultiNic<W = ()> {
     wire: Wire,
     rings: Vec<Ring>,
     /// Whether rings interrupt.
     interrupts: bool,
-    /// The ring of which a frame is on the wire.
+    /// The ring of the frame on the wire.
     on_ring: usize,
-    /// The ring that is asked first for the next packet.
+    /// The ring that is served next if it has a packet.
     next_ring: usize,
-    /// Until when the watch was told of an idle wire, in ns.
-    told_ns: u64,
-    /// Nobody asks the device: it hands nothing back.
+    /// Time until which idle time was reported to the watch, in ns.
+    idle_reported_ns: u64,
+    /// The rings return no completions.
     pub(crate) silent: bool,
     pub(crate) watch: W,
 }
 
 impl<W: WireWatch> MultiNic<W> {
-    /// An idle NIC.
+    /// Creates an idle NIC.
     pub(super) fn idle(
         config: &NicConfig,
         rings: usize,
@@ -80,13 +81,13 @@ impl<W: WireWatch> MultiNic<W> {
             interrupts,
             on_ring: 0,
             next_ring: 0,
-            told_ns: 0,
+            idle_reported_ns: 0,
             silent: false,
             watch,
         })
     }
 
-    /// When the NIC next does something, in ns; `None` while it is idle.
+    /// Returns the time of the next event, in ns; `None` while the NIC is idle.
     pub fn next_event_ns(&self) -> Option<u64> {
         planned(self.next_interrupt_ns().min(self.wire.frame_ns))
     }
@@ -96,7 +97,7 @@ impl<W: WireWatch> MultiNic<W> {
         rings.min().unwrap_or(NEVER_NS)
     }
 
-    /// Does the next thing that is due by `until_ns`, and says when it nominally happened.
+    /// Processes the next event that is due by `until_ns`, and returns it with its nominal time.
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, MultiEvent)> {
         let at_ns = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns)?;
         // At the same instant the packet leaves first, so that an interrupt reports it.
@@ -111,8 +112,8 @@ impl<W: WireWatch> MultiNic<W> {
         Some((at_ns, MultiEvent::Interrupt(ring)))
     }
 
-    /// Sends what has left by `until_ns`, or by an interrupt before that, and says when that is and
-    /// of which ring.
+    /// Sends the packets that leave by `until_ns`, or by an interrupt before that. Returns the time
+    /// and the ring of that interrupt.
     pub(crate) fn next_interrupt(&mut self, until_ns: u64) -> Option<(u64, usize)> {
         loop {
             if let (at_ns, MultiEvent::Interrupt(ring)) = self.advance(until_ns)? {
@@ -121,35 +122,36 @@ impl<W: WireWatch> MultiNic<W> {
         }
     }
 
-    /// When the oldest packet of `ring` was or will be sent, as it looks now, in ns.
+    /// Returns the sending time of the oldest packet of `ring` according to the current queues, in
+    /// ns.
     pub(crate) fn oldest_ns(&self, ring: usize) -> Option<u64> {
         let sent_ns = self.rings[ring].oldest_sent_ns();
         let on_wire = self.wire.on_wire.filter(|_| self.on_ring == ring);
         sent_ns.or(on_wire.map(|frame| frame.ends_ns))
     }
 
-    /// Sends what has left by `now_ns`. Call it before anything else of that time.
+    /// Sends the packets that leave by `now_ns`. Call it before any other call with that time.
     pub(crate) fn send_until(&mut self, now_ns: u64) {
         while self.wire.frame_ns <= now_ns && self.wire.frame_ns != NEVER_NS {
             self.finish_frame(self.wire.frame_ns);
         }
     }
 
-    /// What the wire carried from `ring` so far.
+    /// Returns the wire counters of `ring`.
     pub fn counters(&self, ring: usize) -> WireCounters {
         self.rings[ring].counters
     }
 
-    /// Changes the rate; what is left of the packet on the wire goes at the new one.
+    /// Changes the rate; the remainder of the packet on the wire is sent at the new rate.
     ///
     /// # Errors
-    /// If the rate is 0; nothing changes.
+    /// If the rate is 0; the rate then stays unchanged.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
         self.wire.set_rate(rate_bits_per_s, now_ns)
     }
 
-    /// How long what is in the ring holds the wire from `now_ns` on, what the other rings send in
-    /// their turns meanwhile included, in ns.
+    /// Returns the time until the wire has sent the packets that are in the ring at `now_ns`, in
+    /// ns. This includes the packets that other rings send in between.
     pub(crate) fn ahead_ns(&self, ring: usize, now_ns: u64) -> u64 {
         let Some(on_wire) = self.wire.on_wire else {
             return 0;
@@ -165,12 +167,12 @@ impl<W: WireWatch> MultiNic<W> {
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
     }
 
-    /// How many it has.
+    /// Returns the number of rings.
     pub(crate) fn rings(&self) -> usize {
         self.rings.len()
     }
 
-    /// Link rate now, in bit/s.
+    /// Returns the current link rate, in bit/s.
     pub(crate) fn rate_bits_per_s(&self) -> u64 {
         self.wire.rate_bits_per_s()
     }
@@ -179,9 +181,9 @@ impl<W: WireWatch> MultiNic<W> {
         self.rings.iter().map(|it| it.len() as u64).sum()
     }
 
-    /// Tells the watch of the wire until `now_ns`, by which what has left [was
-    /// sent](Self::send_until). What it hears later is from then on.
-    pub(crate) fn tell_until(&mut self, now_ns: u64) {
+    /// Reports the idle time of the wire until `now_ns` to the watch. Call
+    /// [`send_until`](Self::send_until) with that time first.
+    pub(crate) fn report_idle_until(&mut self, now_ns: u64) {
         match &mut self.wire.on_wire {
             Some(frame) => {
                 let starts_ns = replace(&mut frame.starts_ns, now_ns);
@@ -190,13 +192,13 @@ impl<W: WireWatch> MultiNic<W> {
             None => {
                 let since_ns = self.idle_since_ns();
                 self.watch.was_idle(since_ns, now_ns);
-                self.told_ns = now_ns;
+                self.idle_reported_ns = now_ns;
             }
         }
     }
 
     fn idle_since_ns(&self) -> u64 {
-        self.wire.free_ns.max(self.told_ns)
+        self.wire.free_ns.max(self.idle_reported_ns)
     }
 
     #[inline(always)]
@@ -210,7 +212,7 @@ impl<W: WireWatch> MultiNic<W> {
         self.rings[ring].submit(packet);
     }
 
-    /// What is in `ring` may be sent.
+    /// Makes the packets in `ring` visible to the wire.
     pub(super) fn kick(&mut self, ring: usize, now_ns: u64) {
         self.rings[ring].kick();
         if self.wire.on_wire.is_none() {
@@ -220,7 +222,7 @@ impl<W: WireWatch> MultiNic<W> {
         }
     }
 
-    /// The frame on the wire is finished, and the next one goes.
+    /// Finishes the frame on the wire and starts the next one.
     #[inline(always)]
     fn finish_frame(&mut self, at_ns: u64) {
         let Some(frame) = self.wire.take() else {
@@ -240,7 +242,7 @@ impl<W: WireWatch> MultiNic<W> {
         if self.interrupts {
             ring.plan_interrupt_after(at_ns);
         } else {
-            ring.tell_nobody();
+            ring.suppress_interrupt();
         }
         self.start_packet(at_ns);
     }
@@ -272,8 +274,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_last_waits_for_as_much_of_other_rings_as_of_its_own() {
-        // A byte a ns.
+    fn last_packet_waits_for_equal_shares_of_rings() {
+        // A byte takes 1 ns.
         let config = NicConfig::plain(8_000_000_000, 64);
         let (nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
         for (ring, packets) in [(0, 10), (1, 1)] {
@@ -283,13 +285,13 @@ mod tests {
             }
             let Ok(()) = rings[ring].kick(0);
         }
-        // The rest of what is on the wire, its own packet, and one more of the other.
+        // The remainder of the packet on the wire, its own packet, and one more of the other ring.
         assert_eq!(nic.borrow().ahead_ns(1, 400), 600 + 1_000 + 1_000);
         assert_eq!(nic.borrow().ahead_ns(0, 400), 600 + 9_000 + 1_000);
     }
 
     #[test]
-    fn without_interrupts_there_is_none_however_much_was_reaped() {
+    fn no_interrupts_after_reaping_if_disabled() {
         let config = NicConfig::plain(8_000_000_000, 64);
         let (nic, mut rings) = MultiNic::watched(&config, 1, (), false).expect("valid");
         for frame in 0..3 {
@@ -299,7 +301,7 @@ mod tests {
         let Ok(()) = rings[0].kick(0);
         nic.borrow_mut().send_until(2_000);
         let Ok(_) = rings[0].reap(2_000, 1, &mut |packet| drop(packet.into_frame()));
-        // The third packet, and nothing after it.
+        // Only the third packet is left.
         assert_eq!(nic.borrow().next_event_ns(), Some(3_000));
         nic.borrow_mut().send_until(3_000);
         assert_eq!(nic.borrow().next_event_ns(), None);

@@ -1,4 +1,4 @@
-//! What one ring of a NIC holds, and when it interrupts.
+//! State of a NIC's ring, and the time of its next interrupt.
 
 use core::mem::replace;
 
@@ -11,10 +11,10 @@ use super::wire::OnWire;
 use crate::NEVER_NS;
 use crate::ring::{RingBuffer as Packets, Vacant};
 
-/// What the wire carried so far.
+/// Counters of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WireCounters {
-    /// Packets sent; a super-packet is one.
+    /// Packets sent; a GSO packet counts once.
     pub packets: u64,
     /// Frames on the wire.
     pub frames: u64,
@@ -28,11 +28,11 @@ pub struct WireCounters {
 struct Slot {
     packet: Packet,
     slots: u32,
-    /// When it finished; meaningless before that.
+    /// Time at which it was sent; meaningless before.
     sent_ns: u64,
 }
 
-/// What is in a slot that holds nothing.
+/// The content of an empty slot.
 const NO_PACKET: Packet = Packet::new(Frame::new(u32::MAX), 0);
 
 impl Vacant for Slot {
@@ -43,34 +43,34 @@ impl Vacant for Slot {
     };
 }
 
-/// Submitted and not reaped, oldest first: those that are sent, then those that wait.
+/// Packets submitted and not reaped, oldest first: the sent packets, then the queued ones.
 pub(super) struct Ring {
     packets: Packets<Slot>,
-    /// How many, the oldest, are sent.
+    /// Number of sent packets, at the front.
     sent: usize,
-    /// How many of those that are sent, the youngest, no interrupt has told of.
-    untold: usize,
-    /// How many of those that wait, the oldest, are known to the NIC.
+    /// Number of sent packets that no interrupt has reported yet, the most recent ones.
+    unreported: usize,
+    /// Number of queued packets that are visible to the NIC, the oldest ones.
     visible: usize,
-    /// Bytes of all that wait.
+    /// Bytes of all queued packets.
     waiting_bytes: u64,
     pub(super) descriptors: DescriptorRing,
     /// When it next interrupts, in ns.
     pub(super) interrupt_ns: u64,
-    /// No interrupt before this, unless enough packets are finished.
+    /// No interrupt before this time, unless enough packets are finished.
     pub(super) quiet_until_ns: u64,
     periods: Periods,
     pub(super) counters: WireCounters,
 }
 
 impl Ring {
-    /// An empty one. `seed` is of its interrupts.
+    /// Creates an empty ring. `seed` is for its interrupts.
     pub(super) fn new(config: &NicConfig, seed: u64) -> Result<Self, NicConfigError> {
         let descriptors = DescriptorRing::new(config.slots, config.rule);
         Ok(Self {
             packets: Packets::new(),
             sent: 0,
-            untold: 0,
+            unreported: 0,
             visible: 0,
             waiting_bytes: 0,
             descriptors: descriptors.map_err(NicConfigError::Ring)?,
@@ -81,33 +81,33 @@ impl Ring {
         })
     }
 
-    /// Packets in it, sent or not.
+    /// Returns the number of packets, sent or not.
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether something in it is sent.
+    /// Returns `true` if it contains sent packets.
     pub(super) fn has_sent(&self) -> bool {
         self.sent > 0
     }
 
-    /// When the oldest of those was.
+    /// Returns the time at which the oldest packet was sent.
     pub(super) fn oldest_sent_ns(&self) -> Option<u64> {
         let oldest = self.packets.get(0).filter(|_| self.has_sent())?;
         Some(oldest.sent_ns)
     }
 
-    /// Packets that wait.
+    /// Returns the number of queued packets.
     pub(super) fn waiting(&self) -> usize {
         self.packets.len() - self.sent
     }
 
-    /// Their bytes.
+    /// Returns the bytes of the queued packets.
     pub(super) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
-    // Always: a packet that was just taken is written where it waits, and not twice.
+    // Inlined so that a packet is written to its slot once.
     #[inline(always)]
     pub(super) fn submit(&mut self, packet: Packet) {
         let slots = self.descriptors.take(&packet);
@@ -119,19 +119,19 @@ impl Ring {
         });
     }
 
-    /// What waits may be sent.
+    /// Makes the queued packets visible to the NIC.
     #[inline]
     pub(super) fn kick(&mut self) {
         self.visible = self.waiting();
     }
 
-    /// The first that waits, if it may be sent.
+    /// Returns the first queued packet if it is visible.
     #[inline(always)]
     pub(super) fn next(&self) -> Option<&Packet> {
         (self.visible > 0).then(|| &self.packets.at(self.sent).packet)
     }
 
-    /// This frame of the first that waits has left. Returns where that packet is now.
+    /// Records that this frame of the first queued packet has left. Returns the packet's index.
     #[inline(always)]
     pub(super) fn left(&mut self, frame: &OnWire) -> usize {
         self.counters.frames += frame.time.frames;
@@ -140,13 +140,13 @@ impl Ring {
         if frame.last {
             self.sent += 1;
             self.counters.packets += 1;
-            self.untold += 1;
+            self.unreported += 1;
             self.visible -= 1;
         }
         at
     }
 
-    /// The packet at `at` was sent whole at `at_ns`, the last of them.
+    /// Records that the packet at `at` was sent completely at `at_ns`.
     #[inline(always)]
     pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> &Packet {
         let slot = self.packets.at_mut(at);
@@ -159,7 +159,7 @@ impl Ring {
         &self.packets.at(at).packet
     }
 
-    /// Hands up to so many that were sent back, oldest first. Returns whether more were sent.
+    /// Reaps up to the given number of sent packets, oldest first. Returns `true` if more remain.
     #[inline]
     pub(super) fn reap(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> bool {
         for _ in 0..self.sent.min(budget_packets as usize) {
@@ -169,79 +169,80 @@ impl Ring {
         self.has_sent()
     }
 
-    /// How many are sent.
+    /// Returns the number of sent packets.
     pub(super) fn sent(&self) -> usize {
         self.sent
     }
 
-    /// The oldest, which is sent. [`reaped`](Self::reaped) comes after the last.
+    /// Removes the oldest packet, which must be sent. Call [`reaped`](Self::reaped) after the last.
     #[inline(always)]
     pub(super) fn take_first(&mut self) -> Packet {
         let done = self.packets.at_mut(0);
-        // Only the packet is taken out of its slot: what is moved whole is moved several times.
+        // Moves only the packet out of its slot, because moving the whole slot copies it several
+        // times.
         let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
         self.packets.drop_first();
         self.sent -= 1;
-        self.descriptors.give_back(slots);
+        self.descriptors.release(slots);
         packet
     }
 
-    /// No interrupt tells of what was sent until now.
+    /// Suppresses the interrupt for the packets sent so far.
     #[inline]
-    pub(super) fn tell_nobody(&mut self) {
-        self.untold = 0;
+    pub(super) fn suppress_interrupt(&mut self) {
+        self.unreported = 0;
     }
 
-    /// No interrupt tells of what was reaped.
+    /// Suppresses interrupts for packets that were reaped.
     #[inline]
     pub(super) fn reaped(&mut self) {
-        if self.untold > self.sent {
-            self.untold = self.sent;
+        if self.unreported > self.sent {
+            self.unreported = self.sent;
             self.plan_interrupt();
         }
     }
 
-    /// It interrupts.
+    /// Records an interrupt.
     #[inline(always)]
     pub(super) fn interrupt(&mut self, at_ns: u64) {
-        self.untold = 0;
+        self.unreported = 0;
         self.interrupt_ns = NEVER_NS;
         self.quiet_until_ns = at_ns.saturating_add(self.periods.next_ns());
         self.counters.interrupts += 1;
     }
 
-    /// When it next interrupts, now that a packet was sent at `at_ns`, in ns.
+    /// Returns the time of the next interrupt after a packet was sent at `at_ns`, in ns.
     #[inline(always)]
     pub(super) fn plan_interrupt_after(&mut self, at_ns: u64) {
-        self.interrupt_ns = if self.untold == 1 && self.periods.rule().packets.is_none() {
+        self.interrupt_ns = if self.unreported == 1 && self.periods.rule().packets.is_none() {
             at_ns.max(self.quiet_until_ns)
         } else {
             self.interrupt_for_all(at_ns)
         };
     }
 
-    /// The same where several packets are told of at once. The last of them was sent at `last_ns`.
+    /// Returns the time of the next interrupt after several packets, the last sent at `last_ns`.
     fn interrupt_for_all(&self, last_ns: u64) -> u64 {
-        let first = self.packets.get(self.sent - self.untold);
-        let first = first.filter(|_| self.untold > 1);
+        let first = self.packets.get(self.sent - self.unreported);
+        let first = first.filter(|_| self.unreported > 1);
         let first_ns = first.map_or(last_ns, |first| first.sent_ns);
         let by_time_ns = first_ns.max(self.quiet_until_ns);
         match self.periods.rule().packets {
-            Some(packets) if self.untold >= packets.max(1) as usize => last_ns.min(by_time_ns),
+            Some(packets) if self.unreported >= packets.max(1) as usize => last_ns.min(by_time_ns),
             _ => by_time_ns,
         }
     }
 
-    /// Finds out when it next interrupts, after packets were reaped that no interrupt had told of.
+    /// Recomputes the next interrupt after unreported packets were reaped.
     fn plan_interrupt(&mut self) {
         let last = self.packets.get(self.sent.wrapping_sub(1));
         self.interrupt_ns = match last {
-            Some(last) if self.untold > 0 => self.interrupt_for_all(last.sent_ns),
+            Some(last) if self.unreported > 0 => self.interrupt_for_all(last.sent_ns),
             _ => NEVER_NS,
         };
     }
 
-    /// What is in it, asked slot by slot.
+    /// Counts the packets of the ring slot by slot.
     pub(super) fn in_ring(&self) -> InRing {
         let packets = self.packets.iter().map(|slot| &slot.packet);
         packets.fold(InRing::default(), |sum, packet| InRing {

@@ -1,5 +1,5 @@
-//! One ring of a NIC that has several: the driver of a queue above it. A NIC comes with all of
-//! them.
+//! The driver of one ring of a NIC with several rings. A NIC is created with the drivers of all its
+//! rings.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
@@ -12,13 +12,13 @@ use super::multi::{MultiNic, WireWatch};
 use super::ring::Ring;
 
 /// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so
-/// one of two can be the ring of a queue and the other its completions.
+/// that one handle can transmit and the other can complete.
 pub struct RingOf<W = ()> {
     nic: Rc<RefCell<MultiNic<W>>>,
     ring: usize,
 }
 
-// By hand, for the watch need not be cloned.
+// Implemented manually because `W` need not be `Clone`.
 impl<W> Clone for RingOf<W> {
     fn clone(&self) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl<W> Clone for RingOf<W> {
 type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
 
 impl MultiNic {
-    /// An idle NIC with `rings` rings, each as `config` says, and their drivers.
+    /// Creates an idle NIC with `rings` rings of the same settings, and their drivers.
     ///
     /// # Errors
     /// As for a NIC with one ring.
@@ -45,7 +45,7 @@ impl MultiNic {
 }
 
 impl<W: WireWatch> MultiNic<W> {
-    /// The same, watched, with or without interrupts.
+    /// Creates a NIC with a watch, with or without interrupts.
     pub(crate) fn watched(
         config: &NicConfig,
         rings: usize,
@@ -119,7 +119,7 @@ impl<W: WireWatch> Completions for RingOf<W> {
         let sent = self.with(|ring| ring.sent());
         let mut bytes = 0;
         for _ in 0..sent.min(budget_packets as usize) {
-            // Not borrowed while the packet goes on.
+            // The NIC is not borrowed during the callback.
             let packet = self.with(Ring::take_first);
             bytes += u64::from(packet.wire_bytes());
             freed(packet);

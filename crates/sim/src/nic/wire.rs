@@ -1,4 +1,4 @@
-//! What frames cost on the wire.
+//! Wire time of frames.
 
 use core::mem::replace;
 
@@ -7,7 +7,7 @@ use taut_path::{Packet, Segmentation};
 use super::config::{FinishedAt, Framing, NicConfig, NicConfigError};
 use crate::NEVER_NS;
 
-/// How long a packet, or a part of it, holds the wire.
+/// The wire time of a packet or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireTime {
     /// Bytes of link time, padding and gaps included.
@@ -16,10 +16,11 @@ pub struct WireTime {
     pub frames: u64,
 }
 
-/// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
+/// Bits in a byte, times the nanoseconds of a second. Link time in ns is bytes times this over
+/// bit/s.
 const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// How long so many bytes of link time take at a rate, rounded down, in ns.
+/// Returns the link time of `bytes` at a rate, rounded down, in ns.
 pub fn link_ns(bytes: u64, rate_bits_per_s: u64) -> u64 {
     let bit_ns = u128::from(bytes) * u128::from(BIT_NS_PER_BYTE);
     (bit_ns / u128::from(rate_bits_per_s.max(1))).min(u64::MAX.into()) as u64
@@ -27,11 +28,11 @@ pub fn link_ns(bytes: u64, rate_bits_per_s: u64) -> u64 {
 
 /// A wire, and the frame on it.
 pub(super) struct Wire {
-    /// When it next tells of a frame, in ns.
+    /// Time of the next frame event, in ns.
     pub(super) frame_ns: u64,
-    /// The frame that has the wire, or has it next.
+    /// The frame that is on the wire, or is next.
     pub(super) on_wire: Option<OnWire>,
-    /// When the last bit before that leaves.
+    /// End of the previous frame, in ns.
     pub(super) free_ns: u64,
     clock: Clock,
     framing: Framing,
@@ -42,9 +43,9 @@ pub(super) struct Wire {
 /// A frame on the wire, or all frames of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct OnWire {
-    /// Which segment of its packet, from 0.
+    /// Index of the segment in its packet, from 0.
     pub(super) index: u32,
-    /// Whether it is the packet's last.
+    /// Whether it is the last frame of its packet.
     pub(super) last: bool,
     /// The frame of its packet.
     pub(super) packet_frame: u32,
@@ -66,7 +67,7 @@ impl Wire {
         })
     }
 
-    /// Takes off what is on it.
+    /// Removes the frame on the wire.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Option<OnWire> {
         let frame = self.on_wire.take()?;
@@ -74,7 +75,7 @@ impl Wire {
         Some(frame)
     }
 
-    /// Puts a frame of `packet` on it, at `now_ns` or when it is free. Nothing was on it.
+    /// Puts a frame of `packet` on the empty wire, at `now_ns` or when the wire is free.
     #[inline(always)]
     pub(super) fn start(&mut self, packet: Option<&Packet>, index: u32, now_ns: u64) {
         self.frame_ns = NEVER_NS;
@@ -83,7 +84,7 @@ impl Wire {
         };
         let starts_ns = now_ns.max(self.free_ns);
         if starts_ns > self.free_ns {
-            self.clock.forget_rest();
+            self.clock.clear_remainder();
         }
         let (time, last) = if self.segments_apart {
             self.framing.segment_time(packet, index)
@@ -91,7 +92,7 @@ impl Wire {
             (self.framing.packet_time(packet), true)
         };
         let ends_ns = starts_ns.saturating_add(self.clock.hold_ns(time.bytes));
-        self.frame_ns = self.told_ns(starts_ns, ends_ns);
+        self.frame_ns = self.event_ns(starts_ns, ends_ns);
         self.on_wire = Some(OnWire {
             index,
             last,
@@ -102,33 +103,33 @@ impl Wire {
         });
     }
 
-    /// Goes at another rate from `now_ns` on; what is left of the frame on it goes at the new one.
+    /// Changes the rate at `now_ns`; the remainder of the current frame is sent at the new rate.
     pub(super) fn set_rate(
         &mut self,
         rate_bits_per_s: u64,
         now_ns: u64,
     ) -> Result<(), NicConfigError> {
-        // A frame that had left by then does not leave again.
+        // A frame that left before `now_ns` is not sent again.
         let frame = self.on_wire.filter(|it| it.ends_ns > now_ns);
         let from_ns = frame.map_or(0, |it| it.starts_ns.max(now_ns));
         let left_ns = frame.map_or(0, |it| it.ends_ns - from_ns);
         let left_ns = self.clock.set_rate(rate_bits_per_s, left_ns)?;
         if let Some(frame) = frame {
             let ends_ns = from_ns.saturating_add(left_ns);
-            self.frame_ns = self.told_ns(frame.starts_ns, ends_ns);
+            self.frame_ns = self.event_ns(frame.starts_ns, ends_ns);
             self.on_wire = Some(OnWire { ends_ns, ..frame });
         }
         Ok(())
     }
 
-    /// In bit/s.
+    /// Returns the rate, in bit/s.
     pub(super) fn rate_bits_per_s(&self) -> u64 {
         self.clock.rate_bits_per_s
     }
 
-    /// When a frame is told of, in ns.
+    /// Returns the time of the event of a frame, in ns.
     #[inline]
-    fn told_ns(&self, starts_ns: u64, ends_ns: u64) -> u64 {
+    fn event_ns(&self, starts_ns: u64, ends_ns: u64) -> u64 {
         match self.finished_at {
             FinishedAt::End => ends_ns,
             FinishedAt::Start => starts_ns,
@@ -136,31 +137,31 @@ impl Wire {
     }
 }
 
-/// How long frames take that follow each other at a rate.
+/// Computes the wire time of consecutive frames at a rate.
 #[derive(Debug)]
 struct Clock {
     rate_bits_per_s: u64,
-    /// What a byte takes, in ns, if that is a whole number: then nothing is divided and owed.
+    /// Wire time of a byte in ns, if that is a whole number: then no division is needed.
     byte_ns: Option<u64>,
-    /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
-    /// drift by the rounding of each frame.
-    owed: u64,
+    /// Rounding remainder of the previous frames, in units of 1/rate ns. Without it, fast links
+    /// would drift by the rounding of each frame.
+    remainder: u64,
 }
 
 impl Clock {
-    /// `None` for a rate of 0.
+    /// Returns `None` for a rate of 0.
     fn new(rate_bits_per_s: u64) -> Option<Self> {
         (rate_bits_per_s > 0).then_some(Self {
             rate_bits_per_s,
             byte_ns: BIT_NS_PER_BYTE
                 .is_multiple_of(rate_bits_per_s)
                 .then(|| BIT_NS_PER_BYTE / rate_bits_per_s),
-            owed: 0,
+            remainder: 0,
         })
     }
 
-    /// Goes at another rate from now on, and says how long what had `left_ns` of the wire at the
-    /// old one has it at the new one. A rate of 0 changes nothing.
+    /// Changes the rate. Returns the wire time at the new rate, in ns, of data that had `left_ns`
+    /// at the old one. Rejects a rate of 0.
     fn set_rate(&mut self, rate_bits_per_s: u64, left_ns: u64) -> Result<u64, NicConfigError> {
         let clock = Self::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
         let before = replace(self, clock);
@@ -168,12 +169,12 @@ impl Clock {
         Ok((stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64)
     }
 
-    /// The wire was idle: nothing is owed.
-    fn forget_rest(&mut self) {
-        self.owed = 0;
+    /// Clears the rounding remainder after an idle time.
+    fn clear_remainder(&mut self) {
+        self.remainder = 0;
     }
 
-    /// How long so many bytes of link time hold the wire after what came before, in ns.
+    /// Returns the wire time of `bytes`, in ns, including the rounding remainder.
     #[inline]
     fn hold_ns(&mut self, bytes: u64) -> u64 {
         if let Some(byte_ns) = self.byte_ns {
@@ -182,15 +183,15 @@ impl Clock {
         // Saturates for frames of more than 2 GB, which no limit can count.
         let bit_ns = bytes
             .saturating_mul(BIT_NS_PER_BYTE)
-            .saturating_add(self.owed);
-        self.owed = bit_ns % self.rate_bits_per_s;
+            .saturating_add(self.remainder);
+        self.remainder = bit_ns % self.rate_bits_per_s;
         bit_ns / self.rate_bits_per_s
     }
 }
 
 impl Framing {
-    /// Link time of a packet, all its frames together. A super-packet is cut into segments that
-    /// each carry the headers again.
+    /// Returns the link time of all frames of a packet. A GSO packet consists of segments that each
+    /// have the headers.
     pub fn packet_time(self, packet: &Packet) -> WireTime {
         let whole = u64::from(packet.wire_bytes());
         let Some(Segmentation {
@@ -212,7 +213,7 @@ impl Framing {
         WireTime { bytes, frames }
     }
 
-    /// Link time of one segment of a packet, and whether it is the packet's last.
+    /// Returns the link time of one segment of a packet, and whether it is the last.
     #[inline]
     pub(super) fn segment_time(self, packet: &Packet, index: u32) -> (WireTime, bool) {
         let whole = u64::from(packet.wire_bytes());

@@ -11,7 +11,7 @@ use taut_path::limit::Unit;
 
 pub use run::observe;
 
-/// What pauses.
+/// The thread that pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paused {
     /// The sender alone: completions continue, and nothing new is sent.
@@ -23,7 +23,7 @@ pub enum Paused {
 /// When a thread pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
-    /// What pauses.
+    /// The thread that pauses.
     pub paused: Paused,
     /// The length of a pause, in ns.
     pub length_ns: u64,
@@ -44,7 +44,7 @@ pub struct PauseBenchConfig {
     pub interrupt_ns: u64,
     /// Seed of the times between interrupts.
     pub seed: u64,
-    /// The pauses, the first of them at `warm_ns`.
+    /// The pauses, the first at `warm_ns`.
     pub pause: Option<Pause>,
     /// End of the warm-up, in ns.
     pub warm_ns: u64,
@@ -56,10 +56,10 @@ pub struct PauseBenchConfig {
     pub end_ns: u64,
 }
 
-/// What a limit did before and after a pause. Amounts are in the unit of the limit.
+/// The limit before and after a pause. Amounts are in the unit of the limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PauseReport {
-    /// What the limit counts.
+    /// Unit of the limit.
     pub unit: Unit,
     /// The limit at the start of the first pause.
     pub limit_before: u32,

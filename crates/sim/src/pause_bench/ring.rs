@@ -17,7 +17,7 @@ struct Device {
     packets: VecDeque<(Packet, u64)>,
     bytes: u32,
     free_at_ps: u64,
-    /// Packets that left by then are visible to the completer.
+    /// Packets that left until this time are visible to the completer.
     visible_ps: u64,
     idle_ps: u64,
 }
@@ -39,26 +39,27 @@ impl PauseRing {
         })))
     }
 
-    /// An interrupt reports everything that has left by `now_ns`.
+    /// Reports all packets that left until `now_ns`, as an interrupt does.
     pub(super) fn interrupt(&self, now_ns: u64) {
         self.0.borrow_mut().visible_ps = now_ns * PS_PER_NS;
     }
 
-    /// The time at which the oldest packet of the ring leaves, in ns; `None` for an empty ring.
+    /// Returns the time at which the oldest packet of the ring leaves, in ns; `None` for an empty
+    /// ring.
     pub(super) fn next_completion_ns(&self) -> Option<u64> {
         let device = self.0.borrow();
         let oldest = device.packets.front();
         oldest.map(|&(_, at_ps)| at_ps.div_ceil(PS_PER_NS))
     }
 
-    /// Whether the oldest packet can be reaped.
+    /// Returns `true` if the oldest packet can be reaped.
     fn is_visible(&self) -> bool {
         let device = self.0.borrow();
         let oldest = device.packets.front();
         oldest.is_some_and(|it| it.1 <= device.visible_ps)
     }
 
-    /// How long the wire was idle from the start until `now_ns`, in ns.
+    /// Returns the idle time of the wire from the start until `now_ns`, in ns.
     pub(super) fn idle_ns(&self, now_ns: u64) -> u64 {
         let device = self.0.borrow();
         let idle_ps = (now_ns * PS_PER_NS).saturating_sub(device.free_at_ps);

@@ -15,13 +15,13 @@ use crate::rng::Rng;
 use crate::single_queue_bench::Rule;
 use crate::sink::Sink;
 
-/// From a completion that makes room to the send, in ns: the time of a softirq or a wake-up.
+/// Time from a completion that makes room to the send, in ns: that of a softirq or a wake-up.
 const SEND_DELAY_NS: u64 = 2_000;
 
-/// The end, in ns: a run counts its time in ps, with room for the packets of a full ring.
+/// The maximum end, in ns. The bench counts time in ps, with room for the packets of a full ring.
 const MAX_END_NS: u64 = 1_000_000_000_000_000;
 
-/// Something that is due.
+/// An event that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Interrupt,
@@ -38,7 +38,7 @@ struct PauseRun<'c> {
     interrupt_ns: u64,
     last_interrupt_ns: u64,
     send_ns: u64,
-    /// The time until which everything is in the report, in ns.
+    /// Time until which the report is complete, in ns.
     seen_ns: u64,
     in_flight_ns: u128,
     report: PauseReport,
@@ -84,7 +84,7 @@ impl<'c> PauseRun<'c> {
                 vec![config.object_bytes],
             ))
             .config(QueueConfig {
-                coalesce_ns: rule.cadence_ns,
+                coalesce_ns: rule.coalesce_ns,
                 ..queue_config(None, Waker::noop().clone())
             })
             .build(0)?;
@@ -116,13 +116,13 @@ impl<'c> PauseRun<'c> {
         self.queue.sender_counters().ring_stops
     }
 
-    /// The first pause begins.
+    /// Starts the first pause.
     fn begin(&mut self) {
         self.report.limit_before = self.queue.snapshot().limit;
         self.note_peaks();
     }
 
-    /// Does everything that is due before `until_ns`, which the report then includes.
+    /// Processes all events before `until_ns`, and completes the report until then.
     fn run_until(&mut self, until_ns: u64) -> Result<(), TestbedError> {
         loop {
             let (now_ns, due) = self.next();
@@ -139,7 +139,8 @@ impl<'c> PauseRun<'c> {
         Ok(())
     }
 
-    /// What is next: at one time the interrupt first, so that the sender finds its room.
+    /// Returns the next event. At one time the interrupt is first, so that the sender finds the
+    /// room.
     fn next(&self) -> (u64, Due) {
         let interrupt_ns = self.after_pause(self.interrupt_ns, false);
         let wakeup_ns = self.queue.next_wakeup().unwrap_or(NEVER_NS);
@@ -154,7 +155,7 @@ impl<'c> PauseRun<'c> {
         }
     }
 
-    /// When the sender, or the completer, does something that it would do at `at_ns`, in ns.
+    /// Returns the time at which the sender or the completer does the work of `at_ns`, in ns.
     fn after_pause(&self, at_ns: u64, is_sender: bool) -> u64 {
         let Some(pause) = self.config.pause else {
             return at_ns;
@@ -194,14 +195,14 @@ impl<'c> PauseRun<'c> {
 
     fn complete(&mut self, now_ns: u64) -> Result<(), QueueFault> {
         let done = self.queue.complete(now_ns, &mut self.sink);
-        let done = QueueFault::of_round(done, 0, now_ns)?;
+        let done = QueueFault::of_batch(done, 0, now_ns)?;
         if done.schedule {
             self.send_ns = self.send_ns.min(now_ns + SEND_DELAY_NS);
         }
         Ok(())
     }
 
-    /// A ring with packets interrupts when the first is sent, at most once in each interval.
+    /// Schedules the interrupt of the first packet, at most one in each interval.
     fn plan_interrupt(&mut self, now_ns: u64) {
         if self.interrupt_ns != NEVER_NS {
             return;
@@ -214,7 +215,7 @@ impl<'c> PauseRun<'c> {
         }
     }
 
-    /// The state did not change until `now_ns`.
+    /// Adds the time until `now_ns` with unchanged state to the report.
     fn see_until(&mut self, now_ns: u64) {
         let PauseBenchConfig {
             warm_ns, mean_ns, ..

@@ -1,4 +1,4 @@
-//! Ethernet, IPv4 and TCP headers of a frame of the model.
+//! Ethernet, IPv4 and TCP headers for a frame of the model.
 
 use crate::tcp::Ack;
 use crate::world::WireFrame;
@@ -6,19 +6,19 @@ use crate::world::WireFrame;
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
-/// What TCP's header has room for.
-const MOST_OPTION_BYTES: usize = 40;
+/// Room for options in a TCP header.
+const MAX_OPTION_BYTES: usize = 40;
 
-/// The longest headers.
-pub const MOST_BYTES: usize = ETHERNET_BYTES + IP_BYTES + TCP_BYTES + MOST_OPTION_BYTES;
+/// Maximum length of the headers, in bytes.
+pub const MAX_BYTES: usize = ETHERNET_BYTES + IP_BYTES + TCP_BYTES + MAX_OPTION_BYTES;
 
-/// What windows are shifted by, so that megabytes fit into 16 bits.
+/// Window scale: megabytes fit into 16 bits.
 const WINDOW_SCALE: u32 = 7;
 
-/// Streams begin here: a sequence number is the offset and this.
+/// First sequence number: a sequence number is the stream offset plus this.
 const FIRST_SEQUENCE: u32 = 1;
 
-/// Above what a host's own programs take; one server port for so many connections.
+/// Above the ports of common programs. One server port serves this many connections.
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 50_000;
 const FIRST_SERVER_PORT: u32 = 5_001;
@@ -36,17 +36,17 @@ mod tcp_option {
     pub const SACK: u8 = 5;
 }
 
-/// ECN of the IP header.
+/// ECN codepoints of the IP header.
 const CAPABLE: u8 = 0b10;
 const MARKED: u8 = 0b11;
 
-/// Priorities from here on are said to want a low delay, as the type of service has it.
+/// Packets from this priority on have the low-delay type of service.
 const LOW_DELAY_PRIORITY: u8 = 6;
 const LOW_DELAY: u8 = 0x10;
 
-/// Puts headers down from the start on.
+/// Writes headers sequentially.
 struct Put<'a> {
-    room: &'a mut [u8; MOST_BYTES],
+    room: &'a mut [u8; MAX_BYTES],
     at: usize,
 }
 
@@ -69,10 +69,11 @@ impl Put<'_> {
     }
 }
 
-/// The headers of a frame of the `row`-th row, and how long the whole frame is, in bytes: longer
-/// than on the model's wire only where more SACK blocks are told than its headers have room for.
-pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) -> (&'a [u8], u32) {
-    let mut options = [tcp_option::NOTHING; MOST_OPTION_BYTES];
+/// Writes the headers of a frame of the `row`-th row. Returns them with the length of the whole
+/// frame, in bytes. It is longer than on the model's wire only if the SACK blocks exceed the room
+/// in its headers.
+pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MAX_BYTES]) -> (&'a [u8], u32) {
+    let mut options = [tcp_option::NOTHING; MAX_OPTION_BYTES];
     let option_bytes = sack(&frame.ack, &mut options).max(spare_bytes(frame));
     let ip_payload_bytes = TCP_BYTES + option_bytes + usize::from(frame.payload_bytes);
     let mut put = Put { room, at: 0 };
@@ -84,11 +85,11 @@ pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) ->
     (&room[..at], whole_bytes as u32)
 }
 
-/// What the model's headers have for TCP's options.
+/// Returns the room for TCP options in the model's headers.
 fn spare_bytes(frame: &WireFrame) -> usize {
     let fixed = ETHERNET_BYTES + IP_BYTES + TCP_BYTES;
     let spare = usize::from(frame.header_bytes).saturating_sub(fixed);
-    (spare / 4 * 4).min(MOST_OPTION_BYTES)
+    (spare / 4 * 4).min(MAX_OPTION_BYTES)
 }
 
 fn ethernet(put: &mut Put<'_>, frame: &WireFrame) {
@@ -117,7 +118,7 @@ fn ip(put: &mut Put<'_>, frame: &WireFrame, row: u32, payload_bytes: usize) {
     };
     put.byte(service | ecn);
     put.short((IP_BYTES + payload_bytes) as u16);
-    // No number, and never in fragments.
+    // No identification; "don't fragment" is set.
     put.bytes(&[0, 0, 0x40, 0]);
     put.byte(64);
     put.byte(TCP);
@@ -139,12 +140,12 @@ fn ports(put: &mut Put<'_>, frame: &WireFrame) {
     put.short(to);
 }
 
-/// Writes SACK blocks in absolute numbers, and says how long the option is with what fills it up.
-fn sack(ack: &Ack, options: &mut [u8; MOST_OPTION_BYTES]) -> usize {
+/// Writes SACK blocks in absolute numbers. Returns the length of the padded option.
+fn sack(ack: &Ack, options: &mut [u8; MAX_OPTION_BYTES]) -> usize {
     if ack.sack.is_empty() {
         return 0;
     }
-    // Two in front, so that the numbers lie where 32 bits are read.
+    // Two leading bytes align the numbers to 32 bits.
     options[2] = tcp_option::SACK;
     let mut at = 4;
     for (start, end) in ack.sacked() {
@@ -156,7 +157,7 @@ fn sack(ack: &Ack, options: &mut [u8; MOST_OPTION_BYTES]) -> usize {
     at
 }
 
-/// A place in the stream, as 32 bits have it.
+/// Returns the 32-bit sequence number of a stream offset.
 fn sequence(offset: u64) -> u32 {
     (offset as u32).wrapping_add(FIRST_SEQUENCE)
 }
@@ -167,19 +168,20 @@ fn tcp(put: &mut Put<'_>, frame: &WireFrame, options: &[u8], bytes: usize) {
     put.long(sequence(frame.start));
     put.long(sequence(ack.cumulative));
     put.byte((((TCP_BYTES + options.len()) / 4) << 4) as u8);
-    let says = |what: bool, flag: u8| if what { flag } else { 0 };
-    put.byte(flag::ACK | says(ack.ece, flag::ECE) | says(frame.cwr, flag::CWR));
+    let flag_if = |what: bool, flag: u8| if what { flag } else { 0 };
+    put.byte(flag::ACK | flag_if(ack.ece, flag::ECE) | flag_if(frame.cwr, flag::CWR));
     put.short((ack.window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16);
     put.bytes(&[0; 4]);
     put.bytes(options);
-    // The payload is zeros, which add nothing. In front: the addresses, the protocol, the length.
+    // The payload is zeros, which add nothing. The pseudo-header contains addresses, protocol and
+    // length.
     let addresses = &put.room[begin - 8..begin];
     let pseudo = sum(u32::from(TCP) + bytes as u32, addresses);
     let sum = checksum(pseudo, &put.room[begin..put.at]);
     put.room[begin + 16..begin + 18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The Internet's checksum over whole words.
+/// Returns the Internet checksum over whole 16-bit words.
 fn checksum(before: u32, bytes: &[u8]) -> u16 {
     let mut sum = sum(before, bytes);
     while sum > 0xffff {

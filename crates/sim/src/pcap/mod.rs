@@ -1,9 +1,9 @@
-//! The wire of a world as pcapng, for Wireshark's tools.
+//! Writes the wire of a world as pcapng, for Wireshark's tools.
 //!
-//! The headers are made up, and say what the model knows: addresses and ports from the numbers of
-//! row, host and connection; sequence and acknowledgement numbers, window, SACK and ECN as they
-//! are. No payload is in the file, only its length. There is no handshake on this wire: a reader
-//! that wants windows in bytes is to be told their scale, 7.
+//! The headers are synthetic. Addresses and ports are derived from the numbers of row, host and
+//! connection. Sequence and acknowledgement numbers, window, SACK and ECN are those of the model.
+//! The file contains no payload, only its length. There is no handshake on this wire: a reader that
+//! displays windows in bytes must be configured with the window scale, 7.
 
 mod headers;
 
@@ -18,7 +18,7 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const ETHERNET: u16 = 1;
 
-/// Of the options that a block may have.
+/// Option codes of a block.
 mod option {
     pub const COMMENT: u16 = 1;
     pub const NAME: u16 = 2;
@@ -26,20 +26,20 @@ mod option {
     pub const TIME_UNIT: u16 = 9;
 }
 
-/// Writes a capture. What cannot be written is told at the end.
+/// A capture writer. The first write error is returned at the end.
 pub struct Capture<'w> {
     file: CountedWriter<'w>,
-    /// Interfaces so far: one for each row.
+    /// Interfaces written so far: one for each row.
     rows: u32,
 }
 
-/// A block that is being filled.
+/// A block under construction.
 struct Block(Vec<u8>);
 
 impl Block {
     fn new(kind: u32) -> Self {
         let mut block = Self(Vec::with_capacity(160));
-        // The length stands here when it is known.
+        // The length is filled in when the block is complete.
         block.0.extend(kind.to_le_bytes());
         block.0.extend([0; 4]);
         block
@@ -77,7 +77,7 @@ impl Block {
 }
 
 impl<'w> Capture<'w> {
-    /// Begins a capture, which `comment` says something of; `out` should be buffered.
+    /// Starts a capture with a `comment`; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, comment: &str) -> Self {
         let mut capture = Self {
             file: CountedWriter::new(out),
@@ -87,7 +87,7 @@ impl<'w> Capture<'w> {
             .with(&0x1a2b_3c4d_u32.to_le_bytes())
             .with(&1_u16.to_le_bytes())
             .with(&0_u16.to_le_bytes())
-            // The section's length is not known.
+            // Length of the section: unknown.
             .with(&u64::MAX.to_le_bytes())
             .option(option::COMMENT, comment.as_bytes())
             .end_of_options();
@@ -95,25 +95,25 @@ impl<'w> Capture<'w> {
         capture
     }
 
-    /// Begins a row: an interface of its own, whose time starts at 0.
+    /// Starts a row: a separate interface, whose time starts at 0.
     pub fn row(&mut self, name: &str, rate_bits_per_s: u64) {
         let interface = Block::new(INTERFACE)
             .with(&ETHERNET.to_le_bytes())
             .with(&[0; 2])
-            .with(&(headers::MOST_BYTES as u32).to_le_bytes())
+            .with(&(headers::MAX_BYTES as u32).to_le_bytes())
             .option(option::NAME, name.as_bytes())
             .option(option::SPEED, &rate_bits_per_s.to_le_bytes())
-            // 10^-9 s.
+            // Time unit 10^-9 s.
             .option(option::TIME_UNIT, &[9])
             .end_of_options();
         self.write(&interface.finish());
         self.rows += 1;
     }
 
-    /// Adds a frame of that row.
+    /// Appends a frame of the current row.
     pub fn frame(&mut self, frame: &WireFrame) {
         let row = self.rows.saturating_sub(1);
-        let mut room = [0; headers::MOST_BYTES];
+        let mut room = [0; headers::MAX_BYTES];
         let (headers, whole_bytes) = headers::write(frame, row, &mut room);
         let packet = Block::new(PACKET)
             .with(&row.to_le_bytes())
@@ -126,15 +126,15 @@ impl<'w> Capture<'w> {
         self.write(&packet.finish());
     }
 
-    /// Whether nothing more is written.
+    /// Returns `true` if a write has failed; later frames are ignored.
     pub fn has_failed(&self) -> bool {
         self.file.has_failed()
     }
 
-    /// Ends the capture. Says how many bytes it has.
+    /// Finishes the capture. Returns its length in bytes.
     ///
     /// # Errors
-    /// The first thing that could not be written.
+    /// The first write error.
     pub fn finish(self) -> io::Result<u64> {
         self.file.finish()
     }

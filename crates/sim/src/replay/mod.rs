@@ -1,15 +1,15 @@
-//! What if: the traffic of a trace under another rule.
+//! Replays the traffic of a trace under another limit.
 //!
-//! [`Traffic`] is what a queue of a trace was given and how its device told of it; [`replay`] gives
-//! the same to a transmit queue with another limit. It is open-loop: the senders do not react to
-//! what the rule changes, so bytes in the ring can be compared, and throughput or latency at the
-//! senders cannot.
+//! [`Traffic`] contains the packets of a recorded queue and the completion times of its device.
+//! [`replay`] passes both to a transmit queue with another limit. The replay is open-loop, because
+//! the senders do not react to the rule. Bytes in the ring can therefore be compared; throughput
+//! and latency at the senders cannot.
 
 mod run;
 mod traffic;
 
 pub use run::{Replayed, replay};
-pub use traffic::{Arrival, Round, Traffic, TrafficError, read};
+pub use traffic::{Arrival, Batch, Traffic, TrafficError, read};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! The traffic through a transmit queue, from arrival to arrival and from round to round.
+//! Runs the recorded traffic through a transmit queue, from arrival to arrival and from batch to
+//! batch.
 
 use std::slice::from_mut;
 use std::task::Waker;
@@ -6,53 +7,53 @@ use std::task::Waker;
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 
-use super::{Arrival, Round, Traffic};
+use super::{Arrival, Batch, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
 use crate::nic::{MultiNic, NicConfig, RingOf};
-use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
-use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
+use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
-/// What a rule made of the traffic.
+/// Results of a replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
     /// Bytes in the ring over time: queued minus reported.
     pub in_flight_bytes: Quantiles,
-    /// Their mean.
+    /// Mean bytes in the ring.
     pub in_flight_mean_bytes: u64,
     /// Median of the limit, in the limit's units.
     pub limit_p50: u64,
-    /// Packets that waited in the discipline, over time.
+    /// Packets queued in the discipline, over time.
     pub waiting_packets: Quantiles,
-    /// Time that the link had nothing to send while packets waited above, in ns.
+    /// Time for which the link had nothing to send while packets were queued, in ns.
     pub dry_ns: u64,
-    /// Rounds after which the device had nothing left while the limit held the sender back.
+    /// Completion batches after which the device was empty while the limit blocked the sender.
     pub starved: u64,
     /// When the last packet was reaped, in ns.
     pub end_ns: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// In flight and the limit, in [`CURVE_POINTS`] steps of `step_ns`.
+    /// Bytes in flight and the limit, in [`CURVE_POINTS`] steps of `step_ns`.
     pub curve: Curve,
     /// Length of a step, in ns.
     pub step_ns: u64,
 }
 
-/// A trace has one queue.
+/// A replay has one queue.
 const QUEUE: usize = 0;
 
-/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` behind a ring of
+/// Replays `traffic` through a queue with `rule`, over a link of `rate_bits_per_s` behind a ring of
 /// `slots`.
 ///
-/// The device tells at the times of the trace: while it had finished something there and nobody
-/// asked it, nobody asks it here. Where nobody could have been told, it tells as often as it did in
-/// the median.
+/// Completions are reported at the times of the trace. Where the recorded device was not polled
+/// although it had finished packets, it is not polled here either. Where it had nothing to report,
+/// the median interval of the trace is used.
 ///
 /// # Errors
-/// As [`Traffic::check`]; if the rate is 0 or the ring is too small; if more packets wait at one
-/// time than the discipline can hold: what is dropped is not replayed.
+/// Returns the errors of [`Traffic::check`]. Also fails if the rate is 0, if the ring is too small,
+/// or if the discipline overflows, because dropped packets cannot be replayed.
 pub fn replay(
     traffic: &Traffic,
     rule: &Rule,
@@ -61,16 +62,16 @@ pub fn replay(
 ) -> Result<Replayed, TestbedError> {
     traffic.check()?;
     let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
-    let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
+    let length_ns = last_ns.max(traffic.batches.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
     let config = QueueConfig {
-        coalesce_ns: rule.cadence_ns,
+        coalesce_ns: rule.coalesce_ns,
         ..queue_config(None, Waker::noop().clone())
     };
     let nic = NicConfig::plain(rate_bits_per_s, slots);
-    let (nic, mut rings) = MultiNic::watched(&nic, 1, Book::new(false), false)?;
+    let (nic, mut rings) = MultiNic::watched(&nic, 1, WireStats::new(false), false)?;
     let queue = Queue::builder_for(rings.remove(QUEUE))
-        .with_qdisc(Fifo::new(packets.clamp(1, MOST_BACKLOG_PACKETS)))
+        .with_qdisc(Fifo::new(packets.clamp(1, MAX_BACKLOG_PACKETS)))
         .limit(rule.limit.clone())
         .probe(Meter::new(Since(0), 0, length_ns))
         .config(config)
@@ -83,71 +84,67 @@ pub fn replay(
     let mut run = ReplayRun {
         queue,
         arrivals: &traffic.arrivals,
-        rounds: &traffic.rounds,
-        clock: ReplayClock::of(&traffic.rounds),
-        last_round_ns: 0,
+        batches: &traffic.batches,
+        clock: ReplayClock::of(&traffic.batches),
+        last_batch_ns: 0,
         now_ns: 0,
     };
     bed.run_until(&mut run, NEVER_NS)?;
     let dropped_packets = run.queue.sender_counters().drops.total();
-    demand(
-        dropped_packets == 0,
-        "packets that wait at one time",
-        "at most 1000000",
-    )?;
+    demand(dropped_packets == 0, "backlog packets", "at most 1000000")?;
     Ok(run.outcome(&bed, length_ns))
 }
 
 struct ReplayRun<'t> {
-    queue: Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>,
-    /// What has not come, and the rounds of the trace that have not been.
+    queue: Queue<RingOf<WireStats>, AnyLimit, Fifo, Meter<Since>>,
+    /// Remaining arrivals, and remaining batches of the trace.
     arrivals: &'t [Arrival],
-    rounds: &'t [Round],
+    batches: &'t [Batch],
     clock: ReplayClock,
-    last_round_ns: u64,
+    last_batch_ns: u64,
     now_ns: u64,
 }
 
 impl ReplayRun<'_> {
-    fn send(&mut self, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
+    fn send(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) -> Result<(), QueueFault> {
         self.now_ns = now_ns;
-        // Every reason to stop is waited for: a round comes while anything is in the ring.
+        // Any stop ends with a batch, which comes while the ring has packets.
         let stop = self.queue.run(now_ns, &mut bed.sink);
         let is_idle = QueueFault::of_run(stop, QUEUE, now_ns)?;
         bed.nic.borrow_mut().watch.set_waiting(!is_idle, now_ns);
         Ok(())
     }
 
-    /// The next round of the trace that has something to tell, or the one that its device would
-    /// have made had it had something.
-    fn next_round_ns(&self, oldest_ns: u64) -> u64 {
+    /// Returns the time of the next batch of the trace with completions to report. If the trace has
+    /// none in time, returns the time at which its device would have reported.
+    fn next_batch_ns(&self, oldest_ns: u64) -> u64 {
         let ReplayClock {
             period_ns,
             slack_ns,
         } = self.clock;
-        let of_period = oldest_ns.max(self.last_round_ns.saturating_add(period_ns));
-        let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
-        let Some(round) = self.rounds.get(of_trace) else {
+        let of_period = oldest_ns.max(self.last_batch_ns.saturating_add(period_ns));
+        let of_trace = self.batches.partition_point(|it| it.at_ns < oldest_ns);
+        let Some(batch) = self.batches.get(of_trace) else {
             return of_period;
         };
-        let before_ns = self.rounds[..of_trace]
+        let before_ns = self.batches[..of_trace]
             .last()
-            .map_or(self.last_round_ns, |it| it.at_ns);
+            .map_or(self.last_batch_ns, |it| it.at_ns);
         let clock_ns = before_ns.saturating_add(period_ns);
-        let due_ns = round.finished_ns.max(clock_ns);
-        let most_ns = of_period.saturating_add(slack_ns);
-        // A round of the trace that is close, and for which nothing had to be finished first, is
-        // the device's own; one that was late there is late here.
-        let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
-        let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
-        if is_own || was_late && due_ns <= most_ns {
-            round.at_ns
+        let due_ns = batch.finished_ns.max(clock_ns);
+        let max_ns = of_period.saturating_add(slack_ns);
+        // A nearby batch of the trace that did not wait for a packet reflects the device's activity
+        // interval. If it was late there, it is late here.
+        let is_own = batch.finished_ns <= clock_ns && batch.at_ns <= max_ns;
+        let was_late = batch.at_ns > due_ns.saturating_add(slack_ns);
+        if is_own || was_late && due_ns <= max_ns {
+            batch.at_ns
         } else {
             of_period
         }
     }
 
-    fn outcome(self, bed: &Testbed<Book>, length_ns: u64) -> Replayed {
+    fn outcome(self, bed: &Testbed<WireStats>, length_ns: u64) -> Replayed {
         let (meter, nic) = (self.queue.probe(), bed.nic.borrow());
         Replayed {
             in_flight_bytes: meter.in_flight_bytes(),
@@ -165,21 +162,26 @@ impl ReplayRun<'_> {
 }
 
 impl Experiment for ReplayRun<'_> {
-    type Queue = Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>;
-    type Watch = Book;
+    type Queue = Queue<RingOf<WireStats>, AnyLimit, Fifo, Meter<Since>>;
+    type Watch = WireStats;
 
     fn queues(&mut self) -> &mut [Self::Queue] {
         from_mut(&mut self.queue)
     }
 
-    fn next_ns(&self, own: Own) -> u64 {
-        match (own, self.arrivals.first()) {
-            (Own::Offer, Some(next)) => next.at_ns,
+    fn next_ns(&self, activity: Activity) -> u64 {
+        match (activity, self.arrivals.first()) {
+            (Activity::Arrival, Some(next)) => next.at_ns,
             _ => NEVER_NS,
         }
     }
 
-    fn act(&mut self, _own: Own, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
+    fn act(
+        &mut self,
+        _own: Activity,
+        bed: &mut Testbed<WireStats>,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         let Some((next, later)) = self.arrivals.split_first() else {
             return Ok(());
         };
@@ -189,21 +191,25 @@ impl Experiment for ReplayRun<'_> {
         self.send(bed, now_ns)
     }
 
-    fn told(
+    fn on_batch(
         &mut self,
-        bed: &mut Testbed<Book>,
+        bed: &mut Testbed<WireStats>,
         _at: usize,
         _done: Completed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let passed = self.rounds.partition_point(|it| it.at_ns <= now_ns);
-        self.rounds = &self.rounds[passed..];
-        self.last_round_ns = now_ns;
+        let passed = self.batches.partition_point(|it| it.at_ns <= now_ns);
+        self.batches = &self.batches[passed..];
+        self.last_batch_ns = now_ns;
         self.send(bed, now_ns)
     }
 
-    fn next_interrupt(&mut self, nic: &mut MultiNic<Book>, until_ns: u64) -> Option<(u64, usize)> {
-        let at_ns = self.next_round_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
+    fn next_interrupt(
+        &mut self,
+        nic: &mut MultiNic<WireStats>,
+        until_ns: u64,
+    ) -> Option<(u64, usize)> {
+        let at_ns = self.next_batch_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
         if at_ns > until_ns {
             return None;
         }
@@ -212,34 +218,32 @@ impl Experiment for ReplayRun<'_> {
     }
 }
 
-/// How regularly a device is asked.
+/// Regularity of the polls of a device.
 #[derive(Clone, Copy)]
 struct ReplayClock {
-    /// From a round to the next, where nothing has to be finished first, in ns.
+    /// Interval between batches that did not wait for a packet, in ns.
     period_ns: u64,
-    /// A round may come so much later and is still the one that was due, in ns.
+    /// Maximum delay of a batch that is still attributed to its interval, in ns.
     slack_ns: u64,
 }
 
 impl ReplayClock {
-    /// Of the rounds of a trace, but for those that came when something was finished.
-    fn of(rounds: &[Round]) -> Self {
-        let gap_ns = |it: &[Round]| it[1].at_ns - it[0].at_ns;
-        let least_ns = quantile(rounds.windows(2).map(gap_ns).collect(), 10);
-        let by_clock = |it: &&[Round]| it[1].finished_ns <= it[0].at_ns.saturating_add(least_ns);
-        let gaps_ns = rounds.windows(2).filter(by_clock).map(gap_ns).collect();
-        let period_ns = quantile(gaps_ns, 50).max(least_ns);
+    /// Computes the regularity from a trace's batches, except those that waited for a packet.
+    fn of(batches: &[Batch]) -> Self {
+        let gap_ns = |it: &[Batch]| it[1].at_ns - it[0].at_ns;
+        let min_ns = quantile(batches.windows(2).map(gap_ns).collect(), 10);
+        let by_clock = |it: &&[Batch]| it[1].finished_ns <= it[0].at_ns.saturating_add(min_ns);
+        let gaps_ns = batches.windows(2).filter(by_clock).map(gap_ns).collect();
+        let period_ns = quantile(gaps_ns, 50).max(min_ns);
         Self {
             period_ns,
-            // Most of what lies above the median, but never so much that two rounds are mixed up.
-            slack_ns: 4_u64
-                .saturating_mul(period_ns - least_ns)
-                .min(period_ns / 2),
+            // Covers most of what lies above the median without merging two batches.
+            slack_ns: 4_u64.saturating_mul(period_ns - min_ns).min(period_ns / 2),
         }
     }
 }
 
-/// So many in a hundred are not above it; at least 1.
+/// Returns the given percentile; at least 1.
 fn quantile(mut values: Vec<u64>, percent: usize) -> u64 {
     values.sort_unstable();
     let value = values.get(values.len() * percent / 100).copied();

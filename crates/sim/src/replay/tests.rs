@@ -1,4 +1,4 @@
-//! Traces of a bench, replayed.
+//! Replays of bench traces.
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn config() -> SingleQueueConfig {
     }
 }
 
-/// The trace of a saturated bench, and what a rule had in flight in it.
+/// Returns the trace of a saturated bench, and the bytes in flight of a rule in it.
 fn traced(rule: &Rule) -> (Traffic, u64, u64) {
     traced_of(&config(), rule)
 }
@@ -47,15 +47,15 @@ fn traced_of(config: &SingleQueueConfig, rule: &Rule) -> (Traffic, u64, u64) {
 }
 
 #[test]
-fn the_rate_of_the_device_is_found() {
+fn device_rate_is_determined() {
     let (traffic, ..) = traced(&Rule::dql());
     let off = traffic.rate_bits_per_s.abs_diff(RATE);
     assert!(off < RATE / 50, "{}", traffic.rate_bits_per_s);
 }
 
 #[test]
-fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
-    // An object each 2 us, then one each 1 us, then one each 4 us; another is always in flight.
+fn device_rate_is_that_of_the_busiest_window() {
+    // One object per 2 us, then per 1 us, then per 4 us; another is always in flight.
     let gaps_ns = [2_000, 1_000, 4_000].map(|gap_ns| [gap_ns; 1_100]);
     let mut text = format!("{}\nrow\ta\tdql\n0\tsent\t1000\t0\t0\n", head());
     let mut at_ns = 0;
@@ -67,9 +67,9 @@ fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
     assert_eq!(traffic.rate_bits_per_s, 8_000_000_000);
 }
 
-/// Open-loop, and yet the same bytes: the sender of the bench is always there.
+/// The replay is open-loop, but the sender of the bench is saturating.
 #[test]
-fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
+fn replay_has_the_bytes_of_the_run() {
     let (traffic, ..) = traced(&Rule::dql());
     for rule in [
         Rule::dql(),
@@ -91,7 +91,7 @@ fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
     }
 }
 
-/// Mean bytes in flight where a rule was run, and where that trace is replayed under it.
+/// Returns the mean bytes in flight of a run under a rule, and of the replay of its trace.
 fn there_and_here(config: &SingleQueueConfig, rule: &Rule) -> (u64, u64) {
     let (traffic, _, mean) = traced_of(config, rule);
     assert!(mean.abs_diff(traffic.in_flight_mean_bytes) * 100 <= mean);
@@ -100,7 +100,7 @@ fn there_and_here(config: &SingleQueueConfig, rule: &Rule) -> (u64, u64) {
 }
 
 #[test]
-fn where_nobody_asked_the_device_for_long_nobody_does_here() {
+fn late_polls_are_late_in_replay() {
     let mut late = config();
     late.nic.interrupt.rare_gap = Some(RareGap {
         one_in: 200,
@@ -112,11 +112,11 @@ fn where_nobody_asked_the_device_for_long_nobody_does_here() {
     assert!(there.abs_diff(here) * 100 <= there * 15, "{there}, {here}");
 }
 
-/// There are no rounds while a long object is sent: nothing was finished, and nobody was late. Less
-/// exact than with short ones: headers of segments are not in a trace, and rounds follow what is
-/// finished.
+/// There are no batches while a long object is sent: nothing was finished, and the poll was not
+/// late. Less exact than with short objects: the trace lacks the segment headers, and batches
+/// follow completions.
 #[test]
-fn where_nothing_was_finished_for_long_nobody_was_late() {
+fn long_objects_are_not_late_polls() {
     let mut long = config();
     long.object_bytes = vec![65_226, 1514, 40_000, 700];
     for rule in [Rule::dql(), Rule::taut()] {
@@ -129,7 +129,7 @@ fn where_nothing_was_finished_for_long_nobody_was_late() {
 }
 
 #[test]
-fn too_small_a_limit_starves_the_device_and_none_does_not() {
+fn only_too_small_a_limit_starves_the_device() {
     let (traffic, ..) = traced(&Rule::dql());
     let dry = |rule: &Rule| replay(&traffic, rule, RATE, 4096).unwrap().dry_ns;
     assert!(
@@ -141,7 +141,7 @@ fn too_small_a_limit_starves_the_device_and_none_does_not() {
 }
 
 #[test]
-fn everything_that_was_sent_is_sent() {
+fn all_sent_packets_are_replayed() {
     let (traffic, ..) = traced(&Rule::dql());
     let bytes: u64 = traffic.arrivals.iter().map(|it| u64::from(it.bytes)).sum();
     for rule in [Rule::off(), Rule::bytes(0), Rule::dql_every(1_000_000)] {
@@ -151,7 +151,7 @@ fn everything_that_was_sent_is_sent() {
 }
 
 #[test]
-fn a_sampled_trace_is_refused() {
+fn sampled_trace_is_rejected() {
     let mut bytes = Vec::new();
     let sampled = Head {
         sampled_hz: Some(1000),
@@ -162,7 +162,7 @@ fn a_sampled_trace_is_refused() {
     assert!(matches!(read(&bytes[..]), Err(TrafficError::Sampled)));
 }
 
-/// One of the events that a replay takes from a trace.
+/// An event that a replay reads from a trace.
 fn event() -> impl Strategy<Value = String> {
     let bytes = 1u32..70_000;
     prop_oneof![
@@ -177,18 +177,18 @@ fn event() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Time 0 and the last that there is are drawn often: their sums are what overflows.
+/// Time 0 and the maximum are frequent, because their sums overflow.
 fn wild_ns() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), 0u64..2_000_000]
 }
 
 #[test]
-fn a_time_that_goes_back_counts_as_none() {
+fn decreasing_time_has_no_duration() {
     let times = [0, u64::MAX, 0, u64::MAX, 0, u64::MAX];
     let lines = times.map(|at_ns| format!("{at_ns}\tsent\t1000\t0\t0\n{at_ns}\tcompleted\t1\t1\n"));
     let text = format!("{}\nrow\ta\tdql\n{}", head(), lines.concat());
     let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
-    assert_eq!((traffic.arrivals.len(), traffic.rounds.len()), (6, 2));
+    assert_eq!((traffic.arrivals.len(), traffic.batches.len()), (6, 2));
     assert_eq!(traffic.rate_bits_per_s, 0);
 }
 
@@ -210,21 +210,21 @@ proptest! {
     #[test]
     fn any_traffic_is_replayed_to_its_end(
         packets in prop::collection::vec((0u64..2_000_000, 1u32..70_000), 0..60),
-        rounds in prop::collection::vec((0u64..2_000_000, 0u64..100_000), 0..60),
+        batches in prop::collection::vec((0u64..2_000_000, 0u64..100_000), 0..60),
         rate in 1_000u64..10_000_000_000,
         limit in 0u32..100_000,
     ) {
         let mut traffic = Traffic {
             arrivals: packets.iter().map(|&(at_ns, bytes)| Arrival { at_ns, bytes }).collect(),
-            rounds: rounds.iter().map(|&(at_ns, busy_ns)| Round {
+            batches: batches.iter().map(|&(at_ns, busy_ns)| Batch {
                 at_ns,
                 finished_ns: at_ns.saturating_sub(busy_ns),
             }).collect(),
             ..Traffic::default()
         };
         traffic.arrivals.sort();
-        traffic.rounds.sort_unstable();
-        traffic.rounds.dedup_by_key(|it| it.at_ns);
+        traffic.batches.sort_unstable();
+        traffic.batches.dedup_by_key(|it| it.at_ns);
         let bytes: u64 = packets.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
         let replayed = replay(&traffic, &Rule::bytes(limit), rate, 8).unwrap();
         prop_assert_eq!(replayed.sent_bytes, bytes);

@@ -1,4 +1,4 @@
-//! What a trace says of the traffic and of the device, whatever the rule was.
+//! Reads the traffic and the completion times of a recorded queue, independent of its rule.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -8,57 +8,58 @@ use taut_path::DropReason;
 
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
-use taut_measure::trace::{self, Event, Line, Mention, ReadError};
+use taut_measure::trace::{self, Event, Line, PacketRecord, ReadError};
 
-/// Rounds over which the rate of the device is taken: so long that a round more or less is a
-/// thousandth. A rate that is too high by more would work off, in a replay, what waited all the
-/// time.
+/// Batches over which the rate of the device is computed. One batch more or less then changes it by
+/// a thousandth. A larger error would drain the backlog of a saturated sender in a replay.
 const RATE_ROUNDS: usize = 1024;
 
-/// A packet that was sent in the end.
+/// A packet that was sent eventually.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
-    /// When the discipline was handed it, in ns.
+    /// Arrival at the discipline, in ns.
     pub at_ns: u64,
     /// Its length as one object; 0 counts as 1. At most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub bytes: u32,
 }
 
-/// A time at which the device told what it had finished.
+/// A time at which the device reported completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Round {
-    /// When, in ns.
+pub struct Batch {
+    /// Time of the report, in ns.
     pub at_ns: u64,
-    /// When it had finished the first of it, at the latest, in ns: from then on nobody asked it.
+    /// Latest possible end of the first packet of the batch, in ns. The device was not polled after
+    /// this.
     pub finished_ns: u64,
 }
 
-/// One queue of a trace.
+/// One recorded queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// The row's name in the trace.
     pub name: String,
-    /// The limit that held it back there.
+    /// The limit of the recording.
     pub limit: String,
-    /// What was sent, in order of arrival.
+    /// The sent packets, in order of arrival.
     pub arrivals: Vec<Arrival>,
-    /// When the device told what it had finished, in order of time.
-    pub rounds: Vec<Round>,
-    /// Mean of the bytes in flight there, over time: what a replay under the same limit should
-    /// have.
+    /// The completion batches, in order of time.
+    pub batches: Vec<Batch>,
+    /// Mean bytes in flight of the recording, over time. A replay under the same limit should
+    /// reproduce it.
     pub in_flight_mean_bytes: u64,
-    /// The device's rate: the most that it finished in a while. 0 if too little was finished.
+    /// Rate of the device: its maximum over many batches. 0 if too few packets were completed.
     pub rate_bits_per_s: u64,
 }
 
 impl Traffic {
-    /// Whether it can be replayed. What was read can, but for an object that no limit can count.
+    /// Checks that the traffic can be replayed. Traffic that was read is valid, except for objects
+    /// that no limit can count.
     ///
     /// # Errors
-    /// If arrivals or rounds are not in order of time, or for such an object.
+    /// If arrivals or batches are not in order of time, or for such an object.
     pub fn check(&self) -> Result<(), TestbedError> {
         demand_order(self.arrivals.iter().map(|it| it.at_ns), "arrivals")?;
-        demand_order(self.rounds.iter().map(|it| it.at_ns), "rounds")?;
+        demand_order(self.batches.iter().map(|it| it.at_ns), "rounds")?;
         demand_countable(self.arrivals.iter().map(|it| it.bytes), "an arrival")
     }
 }
@@ -66,11 +67,11 @@ impl Traffic {
 /// Why a trace cannot be replayed.
 #[derive(Debug)]
 pub enum TrafficError {
-    /// It cannot be read.
+    /// The trace cannot be read.
     Read(ReadError),
-    /// It was sampled: what was queued and completed is not in it.
+    /// The trace was sampled and contains no individual packets.
     Sampled,
-    /// An event comes before the first queue.
+    /// An event precedes the first queue.
     NoRow,
 }
 
@@ -82,7 +83,7 @@ impl fmt::Display for TrafficError {
                 "a sampled trace says how much was in flight, not what was queued and completed: \
                  it cannot be replayed",
             ),
-            Self::NoRow => f.write_str("events before the first row: not a whole trace"),
+            Self::NoRow => f.write_str("events before the first row: incomplete trace"),
         }
     }
 }
@@ -98,7 +99,7 @@ impl From<ReadError> for TrafficError {
 /// Reads the traffic of every queue of a trace.
 ///
 /// # Errors
-/// If it cannot be read, or has not what a replay needs.
+/// If the trace cannot be read, or lacks information that a replay needs.
 pub fn read(input: impl BufRead) -> Result<Vec<Traffic>, TrafficError> {
     let (head, lines) = trace::read(input)?;
     if head.sampled_hz.is_some() {
@@ -118,26 +119,27 @@ pub fn read(input: impl BufRead) -> Result<Vec<Traffic>, TrafficError> {
     Ok(all.into_iter().map(Queue::finish).collect())
 }
 
-/// A queue that is being read.
+/// State of a queue while its events are read.
 struct Queue {
     traffic: Traffic,
-    /// Packets of which it is not known yet whether they were sent, by what a trace says of them.
-    waiting: HashMap<Mention, VecDeque<u64>>,
-    /// Below 0 for a moment where two threads told of one packet in the other order.
+    /// Arrival times of packets that are not yet sent or dropped, by their description in the
+    /// trace.
+    waiting: HashMap<PacketRecord, VecDeque<u64>>,
+    /// Can be negative for a moment if two threads recorded one packet in the opposite order.
     in_flight_bytes: i64,
-    /// Bytes in flight times the ns that they were, until a time.
+    /// Bytes in flight times the ns of their duration, until the last change.
     in_flight_sum: u128,
     in_flight_until_ns: u64,
-    /// What was sent, when it was, in that order; and how many of it came back in each round.
+    /// The sent packets in order of sending, and the number completed by each batch.
     sent: Vec<Arrival>,
     back_packets: Vec<u32>,
-    /// When a round ended after which the device had work, and the bytes of the next.
+    /// End of the last batch that left the device with work, and the spans between busy batches.
     busy: Vec<Span>,
-    last_round_ns: Option<u64>,
+    last_batch_ns: Option<u64>,
 }
 
-/// From a round to the next, and what that one finished; `busy` if something was in flight all
-/// along.
+/// Time between two batches, and the bytes that the second one completed; `busy` if something was
+/// in flight throughout.
 #[derive(Clone, Copy)]
 struct Span {
     length_ns: u64,
@@ -159,7 +161,7 @@ impl Queue {
             sent: Vec::new(),
             back_packets: Vec::new(),
             busy: Vec::new(),
-            last_round_ns: None,
+            last_batch_ns: None,
         }
     }
 
@@ -171,12 +173,13 @@ impl Queue {
         match event {
             Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
             Event::Drop(packet, DropReason::DeviceRefused) => {
-                // The one that was sent last.
+                // The most recently sent packet.
                 self.traffic.arrivals.pop();
                 self.sent.pop();
                 self.in_flight_bytes -= i64::from(packet.bytes);
             }
-            // At the end of the line or at its head: which of its like it was makes no difference.
+            // Packets with the same description are interchangeable, so its position in the line
+            // does not matter.
             Event::Drop(packet, _) => {
                 self.waiting.get_mut(&packet).and_then(VecDeque::pop_back);
             }
@@ -194,7 +197,7 @@ impl Queue {
             }
             Event::Completed(done) => {
                 let bytes = u64::from(done.bytes);
-                if let Some(last_ns) = self.last_round_ns {
+                if let Some(last_ns) = self.last_batch_ns {
                     self.busy.push(Span {
                         length_ns: at_ns.saturating_sub(last_ns),
                         bytes,
@@ -202,17 +205,17 @@ impl Queue {
                 }
                 self.in_flight_bytes -= i64::from(done.bytes);
                 // The next span counts only if the device has work from its start on.
-                self.last_round_ns = (self.in_flight_bytes > 0).then_some(at_ns);
+                self.last_batch_ns = (self.in_flight_bytes > 0).then_some(at_ns);
                 if self.in_flight_bytes <= 0 {
                     self.busy.push(Span::BREAK);
                 }
-                match (self.traffic.rounds.last(), self.back_packets.last_mut()) {
+                match (self.traffic.batches.last(), self.back_packets.last_mut()) {
                     (Some(last), Some(back)) if last.at_ns >= at_ns => {
                         *back = back.saturating_add(done.packets);
                     }
                     _ => {
                         self.back_packets.push(done.packets);
-                        self.traffic.rounds.push(Round {
+                        self.traffic.batches.push(Batch {
                             at_ns,
                             finished_ns: at_ns,
                         });
@@ -234,27 +237,28 @@ impl Queue {
         self.traffic
     }
 
-    /// When the device had finished the first packet of each round, at the latest: it sent all
-    /// others of the round after that one, and it could begin with that one at the round before.
+    /// Computes the latest end of the first packet of each batch. The device sent all other packets
+    /// of the batch after it, and could start it at the previous batch.
     fn find_finished(&mut self) {
         let sending_ns = |bytes| link_ns(bytes, self.traffic.rate_bits_per_s);
         let (mut sent, mut before_ns) = (self.sent.iter(), 0);
-        for (round, &packets) in self.traffic.rounds.iter_mut().zip(&self.back_packets) {
+        for (batch, &packets) in self.traffic.batches.iter_mut().zip(&self.back_packets) {
             let mut back = sent.by_ref().take(packets as usize);
             let first = back.next();
             let others_bytes = back.map(|it| u64::from(it.bytes)).sum();
-            let mut finished_ns = round.at_ns.saturating_sub(sending_ns(others_bytes));
+            let mut finished_ns = batch.at_ns.saturating_sub(sending_ns(others_bytes));
             if let Some(first) = first {
                 let begun_ns = first.at_ns.max(before_ns);
                 let length_ns = sending_ns(first.bytes.into());
                 finished_ns = finished_ns.min(begun_ns.saturating_add(length_ns));
             }
-            round.finished_ns = finished_ns;
-            before_ns = round.at_ns;
+            batch.finished_ns = finished_ns;
+            before_ns = batch.at_ns;
         }
     }
 
-    /// The most in so many busy rounds in a row; of all of them, if there are fewer.
+    /// Returns the maximum rate over a window of busy batches, or over all of them if there are
+    /// fewer.
     fn rate_bits_per_s(&self) -> u64 {
         let runs = self.busy.split(|span| span.is_break());
         let runs: Vec<&[Span]> = runs.filter(|run| !run.is_empty()).collect();
@@ -266,7 +270,7 @@ impl Queue {
         let windows = runs.iter().flat_map(|run| run.windows(number));
         let rate = |window: &[Span]| {
             let bytes: u64 = window.iter().map(|span| span.bytes).sum();
-            // Times of a broken trace go back, and then their sum has no end.
+            // Times of a broken trace can decrease, so their sum can be large.
             let length_ns: u128 = window.iter().map(|span| u128::from(span.length_ns)).sum();
             let bits = u128::from(bytes) * 8 * 1_000_000_000;
             u64::try_from(bits.checked_div(length_ns).unwrap_or(0)).unwrap_or(u64::MAX)
@@ -276,7 +280,7 @@ impl Queue {
 }
 
 impl Span {
-    /// The device ran dry here.
+    /// A span in which the device was empty.
     const BREAK: Self = Self {
         length_ns: 0,
         bytes: u64::MAX,

@@ -1,20 +1,20 @@
-//! What a bench's sender does next.
+//! Schedules the actions of a bench's sender.
 
 use super::{Cost, SingleQueueConfig, TrafficSource};
 use crate::NEVER_NS;
 use crate::rng::Rng;
 
-/// The sender's clockwork.
+/// The schedule of the sender.
 pub(super) struct Feed {
     pub(super) source: TrafficSource,
     pub(super) cost: Cost,
-    /// When the sender next does something by itself,
+    /// Time of the sender's next own action, in ns.
     pub(super) next_ns: u64,
-    /// and when the packet that is being made is ready.
+    /// Time at which the packet that is being prepared is ready, in ns.
     pub(super) made_ns: u64,
-    /// Packets that are wanted and not made.
-    pub(super) wanted: u64,
-    /// A packet was wanted and there was no room for it in the discipline.
+    /// Packets that are requested and not yet prepared.
+    pub(super) requested: u64,
+    /// The sender waits for room in the discipline.
     pub(super) asleep: bool,
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
@@ -30,18 +30,18 @@ impl Feed {
             cost: config.cost,
             next_ns: 0,
             made_ns: NEVER_NS,
-            wanted: 0,
+            requested: 0,
             asleep: false,
             failed_sends: 0,
             wakeups: 0,
-            // Not the sequence that the NIC draws its periods from.
+            // A different random sequence than that of the NIC.
             rng: Rng::new(!config.nic.seed),
             object_bytes: config.object_bytes.clone(),
             next_object: 0,
         }
     }
 
-    /// Size of the next object, in bytes.
+    /// Returns the size of the next object, in bytes.
     pub(super) fn next_bytes(&mut self) -> u32 {
         let bytes = self.object_bytes[self.next_object];
         self.next_object = (self.next_object + 1) % self.object_bytes.len();
@@ -53,7 +53,7 @@ impl Feed {
         self.source == TrafficSource::Saturating
     }
 
-    /// The start of the next burst.
+    /// Returns the start of the next burst, in ns.
     pub(super) fn next_burst_ns(&mut self, now_ns: u64) -> u64 {
         match self.source {
             TrafficSource::Saturating | TrafficSource::Blind(_) => NEVER_NS,
@@ -78,7 +78,7 @@ mod tests {
     use crate::nic::NicConfig;
 
     #[test]
-    fn bursts_come_as_much_too_early_as_too_late() {
+    fn burst_jitter_is_symmetric() {
         let config = SingleQueueConfig {
             source: TrafficSource::Bursts {
                 packets: 1,
@@ -89,14 +89,14 @@ mod tests {
         };
         let mut feed = Feed::new(&config);
         let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_burst_ns(7) - 7).collect();
-        let (least_ns, most_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
+        let (min_ns, max_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
         assert!(
-            least_ns.is_some_and(|ns| (600..620).contains(ns)),
-            "{least_ns:?}"
+            min_ns.is_some_and(|ns| (600..620).contains(ns)),
+            "{min_ns:?}"
         );
         assert!(
-            most_ns.is_some_and(|ns| (1_380..=1_400).contains(ns)),
-            "{most_ns:?}"
+            max_ns.is_some_and(|ns| (1_380..=1_400).contains(ns)),
+            "{max_ns:?}"
         );
         let mean_ns = gaps_ns.iter().sum::<u64>() / 1_000;
         assert!((970..1_030).contains(&mean_ns), "{mean_ns}");

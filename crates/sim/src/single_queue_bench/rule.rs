@@ -1,4 +1,4 @@
-//! What holds a queue back.
+//! A limit rule with its coalescing interval.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,43 +7,43 @@ use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{self, ParseUnitError};
 
-/// Between a limit and its cadence.
+/// Separates a limit from its coalescing interval.
 const EVERY: &str = " every ";
 
-/// A limit, and how often it hears of completions: `dql every 1ms`.
+/// A limit and the coalescing interval of its completions: `dql every 1ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The limit.
     pub limit: AnyLimit,
-    /// How far apart completions are handed on to it, in ns; 0 hands on each round at once.
-    pub cadence_ns: u64,
+    /// Coalescing interval of completions, in ns; 0 passes each completion batch at once.
+    pub coalesce_ns: u64,
 }
 
 impl Rule {
-    /// Only the ring.
+    /// No limit except the ring.
     pub fn off() -> Self {
         AnyLimit::off().into()
     }
 
-    /// Linux's rule as it is.
+    /// Linux's rule without coalescing.
     pub fn dql() -> Self {
         AnyLimit::dql().into()
     }
 
-    /// Linux's rule, to which completions are handed on only every `cadence_ns`.
-    pub fn dql_every(cadence_ns: u64) -> Self {
+    /// Linux's rule with the coalescing interval `coalesce_ns`.
+    pub fn dql_every(coalesce_ns: u64) -> Self {
         Self {
             limit: AnyLimit::dql(),
-            cadence_ns,
+            coalesce_ns,
         }
     }
 
-    /// The winner of the comparison of rules.
+    /// The rule of this project, for a limit in bytes.
     pub fn taut() -> Self {
         AnyLimit::taut().into()
     }
 
-    /// A fixed number of bytes.
+    /// A fixed limit in bytes.
     pub fn bytes(bytes: u32) -> Self {
         AnyLimit::bytes(bytes).into()
     }
@@ -53,7 +53,7 @@ impl From<AnyLimit> for Rule {
     fn from(limit: AnyLimit) -> Self {
         Self {
             limit,
-            cadence_ns: 0,
+            coalesce_ns: 0,
         }
     }
 }
@@ -61,11 +61,11 @@ impl From<AnyLimit> for Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.limit.fmt(f)?;
-        match self.cadence_ns {
+        match self.coalesce_ns {
             0 => Ok(()),
-            cadence_ns => {
+            coalesce_ns => {
                 f.write_str(EVERY)?;
-                units::write_time(f, cadence_ns)
+                units::write_time(f, coalesce_ns)
             }
         }
     }
@@ -75,41 +75,41 @@ impl FromStr for Rule {
     type Err = ParseRuleError;
 
     fn from_str(text: &str) -> Result<Self, ParseRuleError> {
-        let (limit, cadence) = match text.split_once(EVERY) {
-            Some((limit, cadence)) => (limit, Some(cadence)),
+        let (limit, interval) = match text.split_once(EVERY) {
+            Some((limit, interval)) => (limit, Some(interval)),
             None => (text, None),
         };
         let limit = limit.parse().map_err(ParseRuleError::Limit)?;
-        let cadence_ns = cadence.map_or(Ok(0), parse_cadence_ns)?;
-        Ok(Self { limit, cadence_ns })
+        let coalesce_ns = interval.map_or(Ok(0), parse_coalesce_ns)?;
+        Ok(Self { limit, coalesce_ns })
     }
 }
 
-fn parse_cadence_ns(time: &str) -> Result<u64, ParseRuleError> {
-    match units::parse_time_ns(time).map_err(ParseRuleError::Cadence)? {
-        0 => Err(ParseRuleError::CadenceZero),
-        cadence_ns => Ok(cadence_ns),
+fn parse_coalesce_ns(time: &str) -> Result<u64, ParseRuleError> {
+    match units::parse_time_ns(time).map_err(ParseRuleError::Coalesce)? {
+        0 => Err(ParseRuleError::CoalesceZero),
+        coalesce_ns => Ok(coalesce_ns),
     }
 }
 
-/// Why a rule was not understood.
+/// Why a rule could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseRuleError {
-    /// The limit.
+    /// The limit is invalid.
     Limit(ParseLimitError),
-    /// How often it hears of completions.
-    Cadence(ParseUnitError),
-    /// It would hear of them each 0 ns.
-    CadenceZero,
+    /// The coalescing interval is invalid.
+    Coalesce(ParseUnitError),
+    /// The coalescing interval is 0.
+    CoalesceZero,
 }
 
 impl fmt::Display for ParseRuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Limit(error) => error.fmt(f),
-            Self::Cadence(error) => error.fmt(f),
-            Self::CadenceZero => f.write_str(
-                "every 0 is no pace; allowed: a time above 0, or nothing for each round at once",
+            Self::Coalesce(error) => error.fmt(f),
+            Self::CoalesceZero => f.write_str(
+                "invalid interval 0; allowed: a time above 0, or no interval to disable coalescing",
             ),
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_spelled_as_a_trace_spells_them() {
+    fn rule_display_parses_back() {
         for text in [
             "dql",
             "off",
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_rule_is_read_without_panic(text in "\\PC{0,20}") {
+        fn any_rule_text_parses_without_panic(text in "\\PC{0,20}") {
             let _ = read(&text);
             let _ = read(&format!("dql every {text}"));
         }

@@ -1,4 +1,4 @@
-//! A bench on a testbed: one queue, whose sender shares the core with the interrupts.
+//! Runs a bench on a testbed: one queue, whose sender shares the core with the interrupts.
 
 use std::slice::from_mut;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, RingOf, WireCounters};
-use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::source::Note;
-use crate::testbed::{Experiment, Own, Setup, Testbed, Urgent};
+use crate::testbed::{Activity, Experiment, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
 /// # Errors
-/// As [`SingleQueueConfig::check`]; if NIC or queue cannot be made of their settings; if the queue
-/// goes wrong.
+/// Returns the errors of [`SingleQueueConfig::check`]. Also fails if the settings of the NIC or the
+/// queue are invalid, or if the queue becomes faulty.
 pub fn observe(config: &SingleQueueConfig, rule: &Rule) -> Result<Observed, TestbedError> {
     observe_with(config, rule, ())
 }
 
-/// The same while `probe` hears everything that happens at the queue.
+/// Runs a bench; `probe` receives all events of the queue.
 ///
 /// # Errors
-/// As [`observe`].
+/// Returns the errors of [`observe`].
 pub fn observe_with(
     config: &SingleQueueConfig,
     rule: &Rule,
@@ -52,13 +52,13 @@ pub(super) struct SingleQueueBench<'a, T> {
     pub(super) samples: u64,
     pub(super) urgent: Urgent,
     pub(super) frames: u32,
-    /// What the discipline can hold.
+    /// Capacity of the discipline, in packets.
     pub(super) backlog_packets: u64,
 }
 
 pub(super) type BenchTestbed = Testbed<Left>;
 
-/// What is counted over the measured time only: the counters at its start.
+/// Counters at the start of the measured time.
 pub(super) struct Before {
     pub(super) wire: WireCounters,
     pub(super) busy_ns: u64,
@@ -78,11 +78,11 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         let restart_slots = config.restart_slots.unwrap_or(own_slots);
         let queue_config = QueueConfig {
             reap_budget_packets: config.reap.budget_packets,
-            coalesce_ns: rule.cadence_ns,
+            coalesce_ns: rule.coalesce_ns,
             ..queue_config(Some(restart_slots), Waker::from(note.clone()))
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
-        let backlog_packets = config.backlog_packets.clamp(1, MOST_BACKLOG_PACKETS);
+        let backlog_packets = config.backlog_packets.clamp(1, MAX_BACKLOG_PACKETS);
         let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns, probe);
         let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
@@ -92,7 +92,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
             .build(0)?;
         let setup = Setup {
             rates: config.rate_changes.clone(),
-            round_ns: config.reap.round_ns,
+            poll_interval_ns: config.reap.poll_interval_ns,
             interrupt_ns: config.cost.interrupt_ns,
             wakeup_reaps: true,
         };
@@ -112,7 +112,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
     }
 
     fn run(mut self, mut bed: BenchTestbed) -> Result<Observed, TestbedError> {
-        // What happens at an end belongs to what is before it.
+        // Events at an end belong to the time before it.
         let from_ns = self.config.measure_from_ns.saturating_add(1);
         let end_ns = self.config.end_ns.saturating_add(1);
         bed.run_until(&mut self, from_ns)?;
@@ -135,27 +135,32 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
         from_mut(&mut self.queue)
     }
 
-    fn next_ns(&self, own: Own) -> u64 {
-        match own {
-            Own::Offer => NEVER_NS,
-            Own::GoOn => self.feed.made_ns.min(self.feed.next_ns),
-            Own::Look => self.sample_ns,
+    fn next_ns(&self, activity: Activity) -> u64 {
+        match activity {
+            Activity::Arrival => NEVER_NS,
+            Activity::Resume => self.feed.made_ns.min(self.feed.next_ns),
+            Activity::Sample => self.sample_ns,
         }
     }
 
-    fn act(&mut self, own: Own, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
-        match own {
-            Own::Offer => Ok(()),
-            Own::GoOn if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
-            Own::GoOn => self.on_sender(bed, now_ns),
-            Own::Look => {
+    fn act(
+        &mut self,
+        activity: Activity,
+        bed: &mut BenchTestbed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        match activity {
+            Activity::Arrival => Ok(()),
+            Activity::Resume if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
+            Activity::Resume => self.on_sender(bed, now_ns),
+            Activity::Sample => {
                 self.on_sample(bed, now_ns);
                 Ok(())
             }
         }
     }
 
-    fn told(
+    fn on_batch(
         &mut self,
         bed: &mut BenchTestbed,
         _at: usize,
@@ -189,7 +194,7 @@ mod tests {
     use crate::single_queue_bench::object;
 
     #[test]
-    fn a_nic_that_makes_a_packet_up_ends_the_lane_with_a_report() {
+    fn unknown_completion_ends_the_bench_with_a_fault() {
         let config = SingleQueueConfig {
             end_ns: 1_000_000,
             ..SingleQueueConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)
@@ -204,7 +209,7 @@ mod tests {
         let fault = QueueFault {
             queue: QUEUE,
             at_ns: 1_000,
-            fault: Fault::Stray { packets: 1 },
+            fault: Fault::UnknownCompletions { packets: 1 },
         };
         assert_eq!(bench.run(bed).unwrap_err(), TestbedError::Fault(fault));
     }

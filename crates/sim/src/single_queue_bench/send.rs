@@ -1,4 +1,4 @@
-//! What a bench's sender does.
+//! Actions of a bench's sender.
 
 use taut_path::{Packet, Probe};
 
@@ -6,10 +6,10 @@ use super::run::{BenchTestbed, QUEUE, SingleQueueBench};
 use super::{TrafficSource, WhenFull, object};
 use crate::NEVER_NS;
 use crate::queue::QueueFault;
-use crate::source::Refused;
+use crate::source::BlockedAction;
 
 impl<T: Probe> SingleQueueBench<'_, T> {
-    /// Sends what there is, and has more made.
+    /// Sends the ready packets, and starts to prepare further ones.
     pub(super) fn send(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating() {
             self.run_queue(bed, now_ns)?;
@@ -26,7 +26,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    /// Returns whether it sent all that waited.
+    /// Runs the queue. Returns `true` if the whole backlog was sent.
     fn run_queue(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<bool, QueueFault> {
         let stop = self.queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, QUEUE, now_ns)
@@ -46,11 +46,11 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         object(self.frames, self.feed.next_bytes())
     }
 
-    /// Has the core make the next packet, if one is wanted, there is a place for it and none is
-    /// being made.
+    /// Starts to prepare the next packet if one is requested, the discipline has room, and the core
+    /// prepares no other.
     fn make_next(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        let wanted = self.feed.wanted > 0 || self.feed.is_saturating();
-        if !wanted || self.feed.made_ns != NEVER_NS {
+        let requested = self.feed.requested > 0 || self.feed.is_saturating();
+        if !requested || self.feed.made_ns != NEVER_NS {
             return;
         }
         if !self.has_backlog_room() {
@@ -71,7 +71,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         self.feed.made_ns = NEVER_NS;
-        self.feed.wanted = self.feed.wanted.saturating_sub(1);
+        self.feed.requested = self.feed.requested.saturating_sub(1);
         self.enqueue(bed, now_ns);
         self.send(bed, now_ns)
     }
@@ -85,7 +85,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         match self.feed.source {
             TrafficSource::Saturating => self.send(bed, now_ns),
             TrafficSource::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
-                self.feed.wanted += u64::from(packets);
+                self.feed.requested += u64::from(packets);
                 self.make_next(bed, now_ns);
                 Ok(())
             }
@@ -99,7 +99,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    /// One call of a blind sender, or all calls of one instant if they cost nothing.
+    /// Makes one call of a blind sender, or all calls of one instant if they cost nothing.
     fn on_blind(
         &mut self,
         bed: &mut BenchTestbed,
@@ -109,9 +109,9 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         let call_ns = self.feed.cost.packet_ns;
         loop {
             let packet = self.next_packet();
-            if let Err(refused) = self.queue.offer(packet, now_ns, &mut bed.sink) {
-                let _ = refused.0.into_frame();
-                self.on_refused(bed, when_full, now_ns);
+            if let Err(rejected) = self.queue.offer(packet, now_ns, &mut bed.sink) {
+                let _ = rejected.0.into_frame();
+                self.on_rejected(bed, when_full, now_ns);
                 return Ok(());
             }
             self.run_queue(bed, now_ns)?;
@@ -122,19 +122,19 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         }
     }
 
-    fn on_refused(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
-        match when_full.refused(now_ns) {
-            Refused::SleepUntil(at_ns) => {
+    fn on_rejected(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
+        match when_full.on_blocked(now_ns) {
+            BlockedAction::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.wakeups += 1;
                 self.feed.next_ns = at_ns;
             }
-            Refused::Spin(cost_ns) => {
+            BlockedAction::Spin(cost_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.next_ns = bed.core.work(now_ns, cost_ns);
             }
-            Refused::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
-            Refused::Wait => self.feed.next_ns = now_ns.saturating_add(1),
+            BlockedAction::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
+            BlockedAction::Wait => self.feed.next_ns = now_ns.saturating_add(1),
         }
     }
 }

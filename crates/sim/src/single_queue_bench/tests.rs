@@ -1,4 +1,4 @@
-//! What a bench counts, and from when on.
+//! Tests of a bench's measurements and their start.
 
 use super::*;
 use crate::nic::FinishedAt;
@@ -6,7 +6,7 @@ use crate::nic::FinishedAt;
 /// A byte takes a ns.
 const RATE: u64 = 8_000_000_000;
 
-/// An object of 1,000 bytes each 10 us, until 100 us.
+/// One object of 1,000 bytes per 10 us, until 100 us.
 fn light() -> SingleQueueConfig {
     SingleQueueConfig {
         source: TrafficSource::Bursts {
@@ -24,7 +24,7 @@ fn run(config: &SingleQueueConfig, rule: &Rule) -> Observed {
 }
 
 #[test]
-fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
+fn packet_finished_at_start_is_not_held() {
     let mut config = light();
     config.nic.finished_at = FinishedAt::Start;
     let seen = run(&config, &Rule::off());
@@ -36,7 +36,7 @@ fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
 }
 
 #[test]
-fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
+fn hold_time_counts_reaps_in_measured_time_only() {
     let config = SingleQueueConfig {
         measure_from_ns: 50_000,
         ..light()
@@ -46,8 +46,8 @@ fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
 }
 
 #[test]
-fn what_is_dropped_is_what_came_last() {
-    // One is sent, two wait, and two of three that come find no room.
+fn last_packet_is_dropped() {
+    // One packet is sent, two are queued, and two of three new ones find no room.
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 1,
@@ -60,7 +60,7 @@ fn what_is_dropped_is_what_came_last() {
     };
     let seen = run(&config, &Rule::bytes(0));
     assert!(seen.drops > 200, "{}", seen.drops);
-    // Who gets in comes within 300 ns of a place, and waits for the two that are before it.
+    // An accepted packet arrives within 300 ns of free room, and waits for two packets.
     let latencies_ns = (seen.latency_ns.min(), seen.latency_ns.max());
     assert!(
         latencies_ns.0 >= 2_690 && latencies_ns.1 <= 3_010,
@@ -70,7 +70,7 @@ fn what_is_dropped_is_what_came_last() {
 
 #[test]
 fn waking_the_sender_costs_the_core() {
-    // Of three objects, one is sent and one waits; the sender sleeps with the third.
+    // Of three objects, one is sent and one is queued; the sender sleeps with the third.
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 3,
@@ -104,14 +104,14 @@ fn sends_that_fail_before_the_measured_time_do_not_count() {
         };
         run(&config, &Rule::bytes(0)).failed_sends
     };
-    // What fails at time 0 is before any measured time.
+    // Failures at time 0 are before any measured time.
     let (first, later) = (failed(0, 50_000), failed(50_000, 100_000));
     assert!(first > 500 && later > 500, "{first}, {later}");
     assert_eq!(first + later, failed(0, 100_000));
 }
 
 #[test]
-fn an_urgent_packet_waits_for_what_the_wire_has_not_sent() {
+fn urgent_packet_waits_for_unsent_packets() {
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 10,

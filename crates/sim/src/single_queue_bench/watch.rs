@@ -1,4 +1,4 @@
-//! What is seen of a bench: a probe on the queue.
+//! The probe of a bench's queue.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use crate::nic::{Framing, WireWatch};
 use crate::time_series::TimeSeriesRecorder;
 use taut_measure::meter::{Meter, Since, histogram_ns};
 
-/// Watches a bench.
+/// Measures a bench.
 pub(super) struct BenchProbe<T> {
     pub(super) meter: Meter<Since>,
-    pub(super) course: TimeSeriesRecorder,
+    pub(super) series: TimeSeriesRecorder,
     pub(super) latency_ns: Histogram<u64>,
     pub(super) held_ns: Histogram<u64>,
-    /// Link time of everything given to the NIC, in bytes.
+    /// Link time of all packets submitted to the NIC, in bytes.
     pub(super) submitted_time_bytes: u64,
     pub(super) drops: u64,
-    /// Hears the same.
+    /// A further probe that receives the same events.
     also: T,
     framing: Framing,
     measure_from_ns: u64,
-    /// When each packet entered the discipline that is not reaped.
+    /// Arrival time of each packet that is not reaped, in ns.
     entered_ns: VecDeque<u64>,
 }
 
@@ -31,7 +31,7 @@ impl<T> BenchProbe<T> {
         Self {
             also,
             meter: Meter::new(Since(measure_from_ns), 0, end_ns),
-            course: TimeSeriesRecorder::new(end_ns),
+            series: TimeSeriesRecorder::new(end_ns),
             latency_ns: histogram_ns(),
             held_ns: histogram_ns(),
             submitted_time_bytes: 0,
@@ -42,7 +42,7 @@ impl<T> BenchProbe<T> {
         }
     }
 
-    /// The oldest packet that had not left has.
+    /// Records that the oldest unsent packet has left.
     pub(super) fn on_left(&mut self, left_ns: u64) {
         if let Some(entered_ns) = self.entered_ns.pop_front()
             && left_ns >= self.measure_from_ns
@@ -52,18 +52,18 @@ impl<T> BenchProbe<T> {
         }
     }
 
-    /// The same, and it was reaped.
+    /// Records that the oldest packet has left and was reaped.
     pub(super) fn on_reaped(&mut self, left_ns: u64, now_ns: u64) {
         self.on_left(left_ns);
         if now_ns >= self.measure_from_ns {
-            // One that is finished at its start can be reaped before its last bit has left.
+            // A packet that counts as sent at its start can be reaped before its last bit has left.
             let held_ns = now_ns.saturating_sub(left_ns);
             self.held_ns.saturating_record(held_ns);
         }
     }
 }
 
-/// When each packet left that is not reaped, oldest first.
+/// Sending times of the packets that are not reaped, oldest first.
 #[derive(Default)]
 pub(super) struct Left {
     pub(super) oldest_ns: VecDeque<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Left {
 
 impl WireWatch for Left {
     fn sent(&mut self, bytes: u32, _starts_ns: u64, ends_ns: u64) {
-        // Its last frame.
+        // The last frame of the packet.
         if bytes > 0 {
             self.oldest_ns.push_back(ends_ns);
         }
@@ -85,7 +85,7 @@ impl<T: Probe> Probe for BenchProbe<T> {
             Event::Enqueued(_) => return self.entered_ns.push_back(now_ns),
             Event::Dequeued(_) => return,
             Event::Dropped(..) => {
-                // The discipline drops at its tail: it is the packet that entered last.
+                // The discipline drops at its tail: the packet that arrived last.
                 self.entered_ns.pop_back();
                 self.drops += 1;
                 return;
@@ -95,7 +95,7 @@ impl<T: Probe> Probe for BenchProbe<T> {
             }
             _ => {}
         }
-        self.course.event(now_ns, event);
+        self.series.event(now_ns, event);
         self.meter.event(now_ns, event);
     }
 }

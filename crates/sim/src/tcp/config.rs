@@ -1,9 +1,9 @@
-//! What a connection is told before it starts.
+//! Settings of a connection.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Which rule moves the congestion window.
+/// Algorithm of the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
     /// RFC 9438.
@@ -12,57 +12,57 @@ pub enum Congestion {
     Reno,
 }
 
-/// How large the packets are that the sender hands to the transmit path; the wire cuts them into
-/// segments.
+/// Size of the packets that the sender passes to the transmit path. GSO packets are segmented on
+/// the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SuperPacket {
+pub enum GsoSize {
     /// One segment each.
     Off,
     /// Up to this many bytes of payload, rounded down to whole segments (at least one).
     Fixed(u32),
-    /// What the pacing rate sends in about 1 ms, at least 2 segments, at most 64 KiB.
+    /// The bytes that the pacing rate sends in about 1 ms; at least 2 segments, at most 64 KiB.
     Auto,
 }
 
-/// The settings of one end of a connection. The default is that of the speed benchmark S1.
+/// The settings of one end of a connection. The defaults are those of the benchmark S1.
 ///
-/// A value that makes no sense is read as the nearest that does (a segment of 0 bytes as one of 1).
+/// Values out of range are clamped: a segment of 0 bytes becomes one of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
     /// Payload of a full segment, in bytes.
     pub mss_bytes: u32,
     /// The congestion window before the first acknowledgement, in full segments (RFC 6928: 10).
     pub initial_window_segments: u32,
-    /// The retransmission timeout is never shorter, in ns.
+    /// Minimum retransmission timeout, in ns.
     pub min_rto_ns: u64,
-    /// Nor longer, with all its doublings, in ns.
+    /// Maximum retransmission timeout with back-off, in ns.
     pub max_rto_ns: u64,
-    /// The timeout before the first sample of the round trip, in ns (RFC 6298: 1 s).
+    /// The timeout before the first RTT sample, in ns (RFC 6298: 1 s).
     pub initial_rto_ns: u64,
-    /// Which rule moves the congestion window.
+    /// Algorithm of the congestion control.
     pub congestion: Congestion,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
-    /// Packets larger than a segment.
-    pub super_packet: SuperPacket,
-    /// After silence of one timeout start again from the initial window (RFC 5681, 4.1).
+    /// Size of GSO packets.
+    pub gso_size: GsoSize,
+    /// Restarts from the initial window after an idle time of one timeout (RFC 5681, 4.1).
     pub restart_after_idle: bool,
-    /// What the receiver takes beyond the last byte in order; the window it offers, in bytes. Also
-    /// what the sender believes of its peer before the first acknowledgement.
+    /// Receive buffer and offered window, in bytes. The sender also assumes this window before the
+    /// first acknowledgement.
     pub receive_buffer_bytes: u32,
-    /// Acknowledge every so many segments (RFC 5681: at least every second).
+    /// Segments per acknowledgement (RFC 5681: at most two).
     pub delayed_ack_segments: u32,
-    /// Or when the first of them is this old, in ns (RFC 5681: at most 500 ms).
+    /// Maximum delay of an acknowledgement, in ns (RFC 5681: at most 500 ms).
     pub delayed_ack_ns: u64,
-    /// The receiver gets the segments of a super-packet as one, and acknowledges them with one.
+    /// The receiver gets the segments of a GSO packet as one, and acknowledges them with one.
     pub receive_aggregation: bool,
-    /// For how many segments at most an acknowledgement counts when the window grows; `None`: for
-    /// two in slow start (RFC 3465), for all afterwards.
+    /// Maximum segments that an acknowledgement counts for when the window grows. `None`: two in
+    /// slow start (RFC 3465), all afterwards.
     pub growth_segments: Option<u32>,
-    /// Acknowledge at once what came with a mark.
+    /// Acknowledges marked segments at once.
     pub marks_at_once: bool,
-    /// Until what was sent before the answer to a mark is acknowledged, each acknowledgement cuts
-    /// the window to what is in flight and one segment, as kernels before 3.7 did.
+    /// Until the data sent before the reaction to a mark is acknowledged, each acknowledgement
+    /// reduces the window to the data in flight plus one segment, as kernels before 3.7 did.
     pub mark_collapses: bool,
 }
 
@@ -77,7 +77,7 @@ impl Default for TcpConfig {
             initial_rto_ns: 1_000_000_000,
             congestion: Congestion::Cubic,
             ecn: false,
-            super_packet: SuperPacket::Off,
+            gso_size: GsoSize::Off,
             restart_after_idle: true,
             receive_buffer_bytes: 131_072,
             delayed_ack_segments: 2,
@@ -91,10 +91,10 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// The same with every value inside the range that the arithmetic of the model relies on.
+    /// Returns the settings with every value in the range that the arithmetic requires.
     fn in_range(&self) -> Self {
-        let min_rto_ns = self.min_rto_ns.clamp(1, LONGEST_NS);
-        let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, LONGEST_NS);
+        let min_rto_ns = self.min_rto_ns.clamp(1, MAX_NS);
+        let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, MAX_NS);
         Self {
             // An IP packet has at most 65,535 bytes.
             mss_bytes: self.mss_bytes.clamp(1, 65_535),
@@ -104,26 +104,26 @@ impl TcpConfig {
             initial_rto_ns: self.initial_rto_ns.clamp(1, max_rto_ns),
             receive_buffer_bytes: self.receive_buffer_bytes.max(1),
             delayed_ack_segments: self.delayed_ack_segments.max(1),
-            delayed_ack_ns: self.delayed_ack_ns.min(LONGEST_NS),
+            delayed_ack_ns: self.delayed_ack_ns.min(MAX_NS),
             growth_segments: self.growth_segments.map(|segments| segments.max(1)),
             ..*self
         }
     }
 }
 
-/// Settings with every value in range, shared by all the connections that have the same: with many
-/// connections what they do not share decides how fast they are simulated.
+/// Settings with every value in range, shared by all connections with equal settings. With many
+/// connections, their unshared memory determines the speed of the simulation.
 #[derive(Clone, Debug)]
 pub struct TcpSettings(Arc<TcpConfig>);
 
 impl TcpSettings {
-    /// The settings that `config` asks for.
+    /// Creates the settings of `config`.
     pub fn new(config: &TcpConfig) -> Self {
         Self(Arc::new(config.in_range()))
     }
 
-    /// The `last` settings if `config` asks for just these, else new ones, which are the last then:
-    /// one copy for all that are equal.
+    /// Returns a copy of the `last` settings if they equal `config`; otherwise creates new ones and
+    /// stores them in `last`. Equal settings then share their memory.
     pub fn as_last(last: &mut Option<Self>, config: &TcpConfig) -> Self {
         let same = last.take().filter(|it| *it.0 == config.in_range());
         let settings = same.unwrap_or_else(|| Self::new(config));
@@ -140,5 +140,5 @@ impl Deref for TcpSettings {
     }
 }
 
-/// An hour: no timer of TCP is longer, and sums of a few of them stay far from the end of a `u64`.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+/// An hour: no timer of TCP is longer, and sums of a few of them cannot overflow.
+const MAX_NS: u64 = 3_600_000_000_000;

@@ -1,25 +1,25 @@
-//! CUBIC, RFC 9438, in integers: the window as a cubic function of the time since the last
-//! reduction, W(t) = C (t - K)^3 + W_max, or as Reno would have it where that is more.
+//! CUBIC, RFC 9438, in integers. The window is a cubic function of the time since the last
+//! reduction, W(t) = C (t - K)^3 + W_max, or Reno's window where that is larger.
 //!
-//! Bytes for the windows; time in ticks of 2^-20 s (about 1 us), so that the cube of 17 minutes and
-//! the factor fit in 128 bits without rounding. No HyStart++ (RFC 9406): slow start ends with a
-//! loss or a mark.
+//! Windows are in bytes. Time is in ticks of 2^-20 s (about 1 us), so that the cube of 17 minutes
+//! and the factor fit in 128 bits without rounding. There is no HyStart++ (RFC 9406): slow start
+//! ends with a loss or a mark.
 
 use super::congestion::{CongestionControl, Window};
 
 /// C = 0.4 segments / s^3 as 2/5 (RFC 9438, 5.1).
 const C_NUMERATOR: u128 = 2;
 const C_DENOMINATOR: u64 = 5;
-/// The window keeps 7/10 of itself (4.6).
+/// A reduction keeps 7/10 of the window (4.6).
 const BETA_TENTHS: u64 = 7;
-/// The gain with which a Reno that keeps 7/10 has Reno's average window (4.3):
-/// 3 (1 - 0.7) / (1 + 0.7) = 9/17.
+/// The gain with which an AIMD flow that keeps 7/10 has Reno's average window (4.3): 3 (1 - 0.7) /
+/// (1 + 0.7) = 9/17.
 const ALPHA_NUMERATOR: u64 = 9;
 const ALPHA_DENOMINATOR: u64 = 17;
 
 const TICKS_PER_SECOND_LOG2: u32 = 20;
-/// 2^30 ticks are 1024 s: later than that the window has long met another limit.
-const MOST_TICKS: u64 = (1 << 30) - 1;
+/// 2^30 ticks are 1024 s: by then, another limit applies.
+const MAX_TICKS: u64 = (1 << 30) - 1;
 
 #[derive(Debug, Default)]
 pub(super) struct Cubic {
@@ -28,13 +28,13 @@ pub(super) struct Cubic {
     w_max_bytes: u64,
     /// The window just before the last reduction.
     prior_bytes: u64,
-    /// What Reno would have.
+    /// Reno's window.
     w_est_bytes: u64,
-    /// Fractions of a byte of the two windows, kept so that small steps do not get lost.
+    /// Fractions of a byte of the two windows, so that small steps accumulate.
     growth_credit: u64,
     w_est_credit: u64,
     k_ticks: u64,
-    /// When congestion avoidance started, without the time in which the window was not full.
+    /// Start of congestion avoidance, shifted by the time in which the window was not full, in ns.
     epoch_start_ns: u64,
     last_ack_ns: u64,
     in_epoch: bool,
@@ -52,8 +52,7 @@ impl CongestionControl for Cubic {
             window.grow(self.w_est_bytes.saturating_sub(window.cwnd_bytes));
             return;
         }
-        // 4.4, 4.5: reach in one round trip where the curve will be then, at most half as much
-        // again as now.
+        // 4.4, 4.5: reach the curve of one round trip later, at most 1.5 times the current window.
         let cwnd = window.cwnd_bytes;
         let target = self
             .curve_bytes(now + ticks(srtt_ns), window.mss_bytes)
@@ -64,7 +63,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_unused(&mut self, now_ns: u64) {
-        // 4.2: time in which the application, not the window, was the limit does not count.
+        // 4.2: time in which the application was the limit does not count.
         if self.in_epoch {
             self.epoch_start_ns += now_ns.saturating_sub(self.last_ack_ns);
             self.last_ack_ns = now_ns;
@@ -73,7 +72,7 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64) {
         let cwnd = window.cwnd_bytes;
-        // 4.7: who loses below its old plateau leaves room for who is new.
+        // 4.7: a flow that loses below its old plateau leaves room for new flows.
         self.w_max_bytes = if cwnd < self.w_max_bytes {
             cwnd * (10 + BETA_TENTHS) / 20
         } else {
@@ -119,9 +118,9 @@ impl Cubic {
         self.w_est_credit %= whole;
     }
 
-    /// W(t) in bytes.
+    /// Returns W(t), in bytes.
     fn curve_bytes(&self, t_ticks: u64, mss_bytes: u64) -> u64 {
-        let from_plateau = u128::from(t_ticks.abs_diff(self.k_ticks).min(MOST_TICKS));
+        let from_plateau = u128::from(t_ticks.abs_diff(self.k_ticks).min(MAX_TICKS));
         let cube = from_plateau * from_plateau * from_plateau;
         let scaled = (cube * C_NUMERATOR * u128::from(mss_bytes)) >> (3 * TICKS_PER_SECOND_LOG2);
         let distance_bytes = scaled as u64 / C_DENOMINATOR;
@@ -139,8 +138,7 @@ fn ticks(ns: u64) -> u64 {
     ((u128::from(ns.min(1 << 50)) * TICKS_PER_NS) >> 64) as u64
 }
 
-/// The largest whole number of ticks whose cube is not above `cube`, one bit at a time: it is asked
-/// once for each reduction.
+/// Returns the largest integer whose cube is at most `cube`, bit by bit. Called once per reduction.
 fn cube_root(cube: u128) -> u64 {
     let mut root = 0_u128;
     for bit in (0..30).rev() {

@@ -1,21 +1,20 @@
-//! TCP without I/O: a sender and a receiver that are told the time, what the application writes and
-//! what arrives, and say what to send and when to be called again.
+//! TCP without I/O: a sender and a receiver. Their inputs are the time, the application's writes
+//! and the arriving segments. Their outputs are segments and timers.
 //!
 //! ```text
 //! write, on_ack, on_timer -> TcpSender  -> next_segment (until None), next_timer_ns
 //! on_segment, on_timer    -> TcpReceiver -> acknowledgements,          next_timer_ns
 //! ```
 //!
-//! The same calls give the same answers on every machine: all integers. Written from the RFCs: 5681
-//! (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675 (selective
-//! acknowledgement), 3168 (ECN), 6928 (initial window).
+//! The results are the same on every machine: all arithmetic uses integers. Written from the RFCs:
+//! 5681 (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675
+//! (selective acknowledgement), 3168 (ECN), 6928 (initial window).
 //!
 //! # Simpler than a complete TCP
 //! - A connection is established from the start and never closes: no handshake (hence no sample of
 //!   the round trip before data), no FIN, no reset.
 //! - Offsets are 64 bits and never wrap. No option is negotiated: both ends have SACK, window
-//!   scaling
-//!   and segments of the same size.
+//!   scaling and segments of the same size.
 //! - The round trip is timed once in a window (RFC 6298, 3), not on each acknowledgement by
 //!   timestamps. The timestamps are on the wire only as bytes, if the caller counts them.
 //! - The application reads at once: the window offered is always the whole buffer, there is no zero
@@ -27,6 +26,7 @@
 //! - The receiver delays acknowledgements always, also at the start of a connection.
 
 mod acknowledge;
+mod cold_state;
 mod config;
 mod congestion;
 mod cubic;
@@ -35,7 +35,6 @@ mod ranges;
 mod reassembly;
 mod receiver;
 mod reno;
-mod rest;
 mod round_trip;
 mod rule;
 mod scoreboard;
@@ -44,7 +43,7 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 
-pub use config::{Congestion, SuperPacket, TcpConfig, TcpSettings};
+pub use config::{Congestion, GsoSize, TcpConfig, TcpSettings};
 pub use receiver::TcpReceiver;
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{TcpSender, TcpStats};

@@ -1,16 +1,16 @@
-//! A sender's pacing rate, and the size of its super-packets, which follows from it.
+//! The pacing rate of a sender, and the resulting size of its GSO packets.
 
-use super::config::{SuperPacket, TcpConfig};
+use super::config::{GsoSize, TcpConfig};
 use super::congestion::Window;
 
-/// Autosizing: what the rate sends in this time is one packet.
+/// Autosizing: one packet is the data that the rate sends in this time.
 const AUTO_TIME_NS: u64 = 1_000_000;
-/// At least two, so that a delayed acknowledgement answers each packet.
-const AUTO_LEAST_SEGMENTS: u64 = 2;
+/// At least two segments, so that each packet triggers a delayed acknowledgement.
+const AUTO_MIN_SEGMENTS: u64 = 2;
 /// The largest IP packet.
-const MOST_BYTES: u64 = 65_536;
-/// Two super-packets must fit in the window: with one, the wire is silent while its
-/// acknowledgement is on the way.
+const MAX_BYTES: u64 = 65_536;
+/// Two GSO packets must fit in the window: with one, the wire is idle until its acknowledgement
+/// arrives.
 const PACKETS_IN_WINDOW: u64 = 2;
 
 /// The pacing rate, in percent of window / smoothed round trip. In slow start, the window doubles
@@ -19,7 +19,7 @@ const PACKETS_IN_WINDOW: u64 = 2;
 const SLOW_START_PERCENT: u64 = 200;
 const LATER_PERCENT: u64 = 120;
 
-/// The bytes that the pacing rate sends in `time_ns`; 0 before the first sample of the round trip.
+/// Returns the bytes that the pacing rate sends in `time_ns`; 0 before the first RTT sample.
 pub(super) fn bytes_in(window: &Window, srtt_ns: u64, time_ns: u64) -> u64 {
     let percent = if window.in_slow_start() {
         SLOW_START_PERCENT
@@ -35,27 +35,28 @@ pub(super) fn bytes_in(window: &Window, srtt_ns: u64, time_ns: u64) -> u64 {
     }
 }
 
-/// The payload of a full packet now: whole segments, at least one, and else not above `most_bytes`.
+/// Returns the payload of a full packet: whole segments, at least one, otherwise at most
+/// `max_bytes`.
 pub(super) fn packet_bytes(
     config: &TcpConfig,
     window: &Window,
     srtt_ns: u64,
-    most_bytes: u64,
+    max_bytes: u64,
 ) -> u64 {
     let mss = window.mss_bytes;
-    let bytes = match config.super_packet {
-        SuperPacket::Off => return mss,
-        SuperPacket::Fixed(bytes) => u64::from(bytes),
-        SuperPacket::Auto => bytes_in(window, srtt_ns, AUTO_TIME_NS)
-            .max(AUTO_LEAST_SEGMENTS * mss)
-            .min(MOST_BYTES),
+    let bytes = match config.gso_size {
+        GsoSize::Off => return mss,
+        GsoSize::Fixed(bytes) => u64::from(bytes),
+        GsoSize::Auto => bytes_in(window, srtt_ns, AUTO_TIME_NS)
+            .max(AUTO_MIN_SEGMENTS * mss)
+            .min(MAX_BYTES),
     };
-    (bytes.min(most_bytes) / mss).max(1) * mss
+    (bytes.min(max_bytes) / mss).max(1) * mss
 }
 
-/// A full packet of `packet_bytes` may be cut to this, and not shorter, while something is on its
-/// way: the room comes back two segments at a time, and packets must not shrink to that.
-pub(super) fn least_bytes(packet_bytes: u64, window_bytes: u64, mss_bytes: u64) -> u64 {
+/// Returns the minimum size of a shortened full packet while data is in flight. Acknowledgements
+/// free two segments at a time, and packets must not shrink to that.
+pub(super) fn min_bytes(packet_bytes: u64, window_bytes: u64, mss_bytes: u64) -> u64 {
     let share = window_bytes / PACKETS_IN_WINDOW / mss_bytes * mss_bytes;
     packet_bytes.min(share.max(mss_bytes))
 }

@@ -1,5 +1,5 @@
-//! Ranges of a stream, sorted and apart: what the receiver holds out of order, and what the sender
-//! knows of it. Empty, and without memory, as long as nothing is lost.
+//! Sorted, disjoint ranges of a stream: the out-of-order data of the receiver, and the SACK
+//! information of the sender. Without loss they are empty and use no memory.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ impl Ranges {
         self.sorted.is_empty()
     }
 
-    /// From the highest down.
+    /// Iterates from the highest range down.
     pub fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sorted.iter().rev().copied()
     }
 
-    /// The end of the highest range.
+    /// Returns the end of the highest range.
     pub fn end(&self) -> Option<u64> {
         self.sorted.back().map(|&(_, end)| end)
     }
 
-    /// Adds `[start, end)` and says how many of its bytes are new.
+    /// Adds `[start, end)`. Returns the number of new bytes.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
@@ -51,7 +51,7 @@ impl Ranges {
         (end - start) - known
     }
 
-    /// Forgets everything before `offset` and says how many bytes that was.
+    /// Removes everything before `offset`. Returns the number of removed bytes.
     pub fn remove_before(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
         while let Some(&(start, end)) = self.sorted.front() {
@@ -69,7 +69,7 @@ impl Ranges {
         removed
     }
 
-    /// Takes out the range that holds `offset`, if it is the lowest, and says where it ends.
+    /// Removes the lowest range if it contains `offset`, and returns its end.
     pub fn take_first_reaching(&mut self, offset: u64) -> Option<u64> {
         let &(start, end) = self.sorted.front()?;
         if start > offset {
@@ -79,7 +79,7 @@ impl Ranges {
         Some(end)
     }
 
-    /// The range that holds `offset`.
+    /// Returns the range that contains `offset`.
     pub fn holding(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.sorted.partition_point(|&(_, end)| end <= offset);
         self.sorted
@@ -88,7 +88,7 @@ impl Ranges {
             .filter(|&(start, _)| start <= offset)
     }
 
-    /// The first gap at or after `offset`: its start, and its end if a range closes it.
+    /// Returns the first gap at or after `offset`: its start, and its end if a range closes it.
     pub fn gap_from(&self, offset: u64) -> (u64, Option<u64>) {
         let at = self.sorted.partition_point(|&(_, end)| end <= offset);
         match self.sorted.get(at) {

@@ -1,4 +1,4 @@
-//! What the receiver holds out of order, and the order in which to tell of it.
+//! The receiver's out-of-order data, and the order of its SACK blocks.
 
 use super::ranges::Ranges;
 use super::segment::SackBlocks;
@@ -6,10 +6,10 @@ use super::segment::SackBlocks;
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     held: Ranges,
-    /// A byte of each range that arrived last, the latest first (RFC 2018, 4: so that a lost
-    /// acknowledgement's news is told twice more). Each lies in another range; 0 for none, as
-    /// nothing is ever out of order at the start of the stream.
-    latest: [u64; SackBlocks::MOST],
+    /// A byte of each of the latest ranges, the latest first (RFC 2018, 4: the information of a
+    /// lost acknowledgement is then repeated twice). Each is in another range; 0 for none, because
+    /// data at the start of the stream is never out of order.
+    latest: [u64; SackBlocks::MAX],
 }
 
 impl Reassembly {
@@ -37,7 +37,7 @@ impl Reassembly {
         self.latest = latest;
     }
 
-    /// Everything before `offset` has been delivered; says how far it now goes.
+    /// Delivers everything before `offset` and the adjacent range. Returns the new end.
     pub fn deliver(&mut self, offset: u64) -> u64 {
         self.held.remove_before(offset);
         self.held.take_first_reaching(offset).unwrap_or(offset)

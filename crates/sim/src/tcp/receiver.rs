@@ -5,28 +5,28 @@ use super::reassembly::Reassembly;
 use super::segment::{Ack, SackBlocks};
 use crate::NEVER_NS;
 
-/// The receiving half of one end of a connection. Its application reads at once what is in order,
-/// so that the window it offers is always the whole buffer.
+/// The receiving half of one end of a connection. Its application reads in-order data at once, so
+/// the offered window is always the whole buffer.
 #[derive(Debug)]
 pub struct TcpReceiver {
     /// The first byte that is missing.
     next: u64,
     ack_at_ns: u64,
-    /// Kept, once it was needed: the next loss finds its memory.
+    /// Allocated at the first loss and then kept.
     out_of_order: Option<Box<Reassembly>>,
     unacked_segments: u32,
-    /// Latched until the sender says that it knows (RFC 3168, 6.1.3).
+    /// Set until the sender confirms the reduction with CWR (RFC 3168, 6.1.3).
     ece: bool,
     config: TcpSettings,
 }
 
 impl TcpReceiver {
-    /// An established connection on which nothing has arrived.
+    /// Creates an established connection on which nothing has arrived.
     pub fn new(config: &TcpConfig) -> Self {
         Self::with(TcpSettings::new(config))
     }
 
-    /// The same with settings that are shared.
+    /// Creates one with shared settings.
     pub fn with(config: TcpSettings) -> Self {
         Self {
             next: 0,
@@ -38,15 +38,15 @@ impl TcpReceiver {
         }
     }
 
-    /// A segment with the flag [`cwr`](super::Segment::cwr) arrives: call this just before
+    /// Processes the flag [`cwr`](super::Segment::cwr) of a segment. Call it just before
     /// [`on_segment`](Self::on_segment).
     pub fn on_cwr(&mut self) {
         self.ece = false;
     }
 
-    /// Data arrives; `congestion_experienced` is its mark. `Some`: send this acknowledgement now,
-    /// because it is the second segment (or as configured), or because something is or was missing.
-    /// Data beyond the window is refused, and acknowledged with what is there.
+    /// Processes arriving data; `congestion_experienced` is its mark. Returns an acknowledgement to
+    /// send now, for every second segment (or as configured) and during or after a gap. Data beyond
+    /// the window is dropped and acknowledged.
     #[inline(always)]
     pub fn on_segment(
         &mut self,
@@ -88,26 +88,27 @@ impl TcpReceiver {
         None
     }
 
-    /// When a delayed acknowledgement falls due, in ns. May move at any call.
+    /// Returns the time at which a delayed acknowledgement is due, in ns. Can change at any call.
     #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
         (self.ack_at_ns != NEVER_NS).then_some(self.ack_at_ns)
     }
 
-    /// Time has come to `now_ns`. `Some`: send this acknowledgement now. Too early is harmless.
+    /// Processes a timer at `now_ns`. Returns an acknowledgement to send now. A call before the
+    /// timer is due has no effect.
     pub fn on_timer(&mut self, now_ns: u64) -> Option<Ack> {
         (self.ack_at_ns <= now_ns).then(|| self.acknowledge())
     }
 
-    /// The acknowledgement that is being delayed, to go with data in the other direction. `None`
-    /// when none is.
+    /// Takes the delayed acknowledgement, to send it with data in the other direction; `None` if
+    /// there is none.
     #[inline]
     pub fn take_ack(&mut self) -> Option<Ack> {
         (self.ack_at_ns != NEVER_NS).then(|| self.acknowledge())
     }
 
-    /// What an acknowledgement would say now, delayed or not. A retransmission should carry it: the
-    /// one that went with the original is lost too.
+    /// Returns the current acknowledgement, whether delayed or not. A retransmission should carry
+    /// it, because the original's acknowledgement is lost too.
     #[inline]
     pub fn current_ack(&self) -> Ack {
         Ack {
@@ -116,7 +117,8 @@ impl TcpReceiver {
         }
     }
 
-    /// The same without the ranges that are held out of order, which are [`blocks`](Self::blocks).
+    /// Returns the current acknowledgement without the out-of-order ranges (see
+    /// [`blocks`](Self::blocks)).
     #[inline]
     pub(crate) fn plain_ack(&self) -> Ack {
         Ack {
@@ -127,24 +129,24 @@ impl TcpReceiver {
         }
     }
 
-    /// The ranges that are held out of order, if there are any.
+    /// Returns the out-of-order ranges, if there are any.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> Option<SackBlocks> {
         let held = self.out_of_order.as_ref().filter(|held| !held.is_empty())?;
         Some(held.blocks(self.next))
     }
 
-    /// Whether it gets the segments of a super-packet as one.
+    /// Returns `true` if the receiver gets the segments of a GSO packet as one.
     pub fn aggregates(&self) -> bool {
         self.config.receive_aggregation
     }
 
-    /// Bytes delivered to the application, in order and each once.
+    /// Returns the bytes delivered to the application, in order and each once.
     pub fn delivered_bytes(&self) -> u64 {
         self.next
     }
 
-    /// Bytes that arrived, each once: those delivered and those held out of order.
+    /// Returns the bytes that arrived, each once: delivered or out of order.
     pub fn arrived_bytes(&self) -> u64 {
         self.next + self.out_of_order.as_ref().map_or(0, |held| held.bytes())
     }

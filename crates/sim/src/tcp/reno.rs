@@ -1,11 +1,11 @@
-//! Reno, RFC 5681, with appropriate byte counting (RFC 3465): one segment more in each round trip,
-//! half the flight after a loss.
+//! Reno, RFC 5681, with appropriate byte counting (RFC 3465). The window grows by one segment per
+//! round trip, and shrinks to half the flight after a loss.
 
 use super::congestion::{CongestionControl, Window};
 
 #[derive(Debug, Default)]
 pub(super) struct Reno {
-    /// Acknowledged since the window last grew.
+    /// Bytes acknowledged since the window last grew.
     acked_bytes: u64,
 }
 
@@ -13,7 +13,7 @@ impl CongestionControl for Reno {
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, _srtt_ns: u64, _now_ns: u64) {
         self.acked_bytes += acked_bytes;
         if self.acked_bytes >= window.cwnd_bytes {
-            // One segment however much was acknowledged at once.
+            // One segment at most, regardless of the bytes acknowledged at once.
             self.acked_bytes = (self.acked_bytes - window.cwnd_bytes).min(window.cwnd_bytes);
             window.grow(window.mss_bytes);
         }

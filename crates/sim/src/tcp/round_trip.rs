@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout, RFC 6298.
 //!
-//! One segment of a window is timed at a time, and never one that was sent twice (Karn): the ends
-//! need not carry timestamps, and the sample says what a timestamp would have said.
+//! Times one segment of a window at a time, and never a retransmitted one (Karn). The ends need no
+//! timestamps for this, and the sample is the same.
 
 use super::config::TcpConfig;
 
@@ -9,9 +9,9 @@ use super::config::TcpConfig;
 pub(super) struct RoundTrip {
     smoothed_ns: u64,
     variation_ns: u64,
-    /// With its doublings.
+    /// The timeout with its back-off, in ns.
     timeout_ns: u64,
-    /// Offset after the last byte of the segment that is timed; 0 for none.
+    /// Offset after the last byte of the timed segment; 0 for none.
     timed_end: u64,
     timed_sent_ns: u64,
 }
@@ -27,19 +27,19 @@ impl RoundTrip {
         }
     }
 
-    /// 0 before the first sample.
+    /// Returns the smoothed round trip, in ns; 0 before the first sample.
     #[inline]
     pub fn smoothed_ns(&self) -> u64 {
         self.smoothed_ns
     }
 
-    /// The timeout with its doublings.
+    /// Returns the timeout with its back-off, in ns.
     #[inline]
     pub fn timeout_ns(&self) -> u64 {
         self.timeout_ns
     }
 
-    /// Rule 5.5. Undone by the next sample only, as rule 5.7's note says.
+    /// Doubles the timeout (rule 5.5). Only the next sample resets it, as noted in rule 5.7.
     pub fn back_off(&mut self, config: &TcpConfig) {
         self.timeout_ns = self.timeout_ns.saturating_mul(2).min(config.max_rto_ns);
     }
@@ -52,7 +52,7 @@ impl RoundTrip {
         }
     }
 
-    /// Karn's rule: what is sent again says nothing about the round trip.
+    /// Karn's rule: retransmitted data gives no RTT sample.
     pub fn on_retransmission(&mut self, start: u64, end: u64) {
         if start < self.timed_end && self.timed_end <= end {
             self.timed_end = 0;
@@ -63,7 +63,7 @@ impl RoundTrip {
         self.timed_end = 0;
     }
 
-    /// `[start, end)` has arrived.
+    /// Processes the arrival of `[start, end)`.
     #[inline]
     pub fn on_arrived(&mut self, start: u64, end: u64, config: &TcpConfig, now_ns: u64) {
         if start < self.timed_end && self.timed_end <= end {
@@ -72,9 +72,9 @@ impl RoundTrip {
         }
     }
 
-    /// Section 2, with alpha = 1/8 and beta = 1/4.
+    /// Updates the estimate: section 2, with alpha = 1/8 and beta = 1/4.
     fn sample(&mut self, rtt_ns: u64, config: &TcpConfig) {
-        // A sample longer than any timer says no more than that.
+        // Clamps samples that are longer than any timer.
         let rtt_ns = rtt_ns.min(1 << 50);
         if self.smoothed_ns == 0 {
             self.smoothed_ns = rtt_ns;
@@ -84,7 +84,7 @@ impl RoundTrip {
             self.variation_ns = (3 * self.variation_ns + error_ns) / 4;
             self.smoothed_ns = ((7 * self.smoothed_ns + rtt_ns) / 8).max(1);
         }
-        // The clock's granularity, 1 ns, is the least that is added.
+        // At least the clock's granularity, 1 ns, is added.
         let timeout_ns = self.smoothed_ns + (4 * self.variation_ns).max(1);
         self.timeout_ns = timeout_ns.clamp(config.min_rto_ns, config.max_rto_ns);
     }

@@ -1,11 +1,11 @@
-//! The rules that move the congestion window, each a file of its own.
+//! The congestion control algorithms, each in a file of its own.
 
 use super::config::Congestion;
 use super::congestion::{CongestionControl, Window};
 use super::cubic::Cubic;
 use super::reno::Reno;
 
-/// Any of the rules. To add one: a file, a variant here and one of [`Congestion`].
+/// Any of the algorithms. To add one: a file, a variant here and one of [`Congestion`].
 #[derive(Debug)]
 pub(super) enum CongestionRule {
     Cubic(Cubic),

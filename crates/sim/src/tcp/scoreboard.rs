@@ -1,26 +1,26 @@
-//! What the sender knows of its segments beyond the cumulative acknowledgement, RFC 6675: in
-//! ranges, never segment by segment, and nothing at all while nothing is missing.
+//! The sender's SACK scoreboard, RFC 6675, in ranges instead of segments, and empty without losses.
 
 use super::ranges::Ranges;
 
-/// RFC 6675, 2: so many ranges (or more than one segment fewer in bytes) above a gap make it lost.
+/// RFC 6675, 2: a gap is lost if this many ranges (or more than one segment less in bytes) are
+/// above it.
 pub(super) const DUP_THRESH: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     sacked: Ranges,
     sacked_bytes: u64,
-    /// "HighRxt": every gap below has been sent again in this recovery.
+    /// "HighRxt": every gap below was sent again in this recovery.
     resent_to: u64,
     sacked_below_resent_bytes: u64,
 }
 
-/// Everything unsacked below `offset` is lost (the "IsLost" of RFC 6675 holds for all of it or, as
-/// it is monotonic, for none above).
+/// The offset below which everything unsacked is lost. The "IsLost" of RFC 6675 is monotonic: it is
+/// true for all data below and for none above.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossEdge {
     pub offset: u64,
-    /// Selectively acknowledged at or above `offset`.
+    /// Bytes selectively acknowledged at or above `offset`.
     pub sacked_above_bytes: u64,
 }
 
@@ -29,12 +29,12 @@ impl Scoreboard {
         self.sacked.is_empty()
     }
 
-    /// The end of the highest range that was selectively acknowledged.
+    /// Returns the end of the highest selectively acknowledged range.
     pub fn highest(&self) -> Option<u64> {
         self.sacked.end()
     }
 
-    /// `[start, end)` has arrived; says how many of its bytes are news.
+    /// Records that `[start, end)` has arrived. Returns the number of new bytes.
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         let below = self.sacked.insert(start, end.min(self.resent_to));
         let above = self.sacked.insert(start.max(self.resent_to), end);
@@ -43,7 +43,7 @@ impl Scoreboard {
         below + above
     }
 
-    /// Everything before `una` is acknowledged.
+    /// Records that everything before `una` is acknowledged.
     pub fn advance(&mut self, una: u64) {
         let removed = self.sacked.remove_before(una);
         self.sacked_bytes -= removed;
@@ -55,25 +55,25 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout: what was sent again is lost too.
+    /// Marks retransmitted data as lost, after a timeout.
     pub fn forget_resent(&mut self, una: u64) {
         self.resent_to = una;
         self.sacked_below_resent_bytes = 0;
     }
 
-    /// The lowest gap not yet sent again: its start, and its end if a range closes it.
+    /// Returns the lowest gap not yet sent again: its start, and its end if a range closes it.
     pub fn next_gap(&self) -> (u64, Option<u64>) {
         self.sacked.gap_from(self.resent_to)
     }
 
-    /// `[start, end)`, a part of [`next_gap`](Self::next_gap), was sent again.
+    /// Records that `[start, end)`, a part of [`next_gap`](Self::next_gap), was sent again.
     pub fn on_resent(&mut self, start: u64, end: u64) {
-        // Between the two lies no gap, only what was selectively acknowledged.
+        // There is no gap between the two, only selectively acknowledged data.
         self.sacked_below_resent_bytes += start - self.resent_to;
         self.resent_to = end;
     }
 
-    /// What the ranges say is lost.
+    /// Returns the loss edge according to the ranges.
     pub fn loss_edge(&self, una: u64, mss_bytes: u64) -> LossEdge {
         let mut edge = LossEdge {
             offset: una,
@@ -92,7 +92,7 @@ impl Scoreboard {
         edge
     }
 
-    /// The same after a timeout, when all that was sent before it counts as lost.
+    /// Returns the loss edge after a timeout, when all data sent before it counts as lost.
     pub fn edge_at(&self, offset: u64) -> LossEdge {
         let above = self
             .sacked
@@ -104,7 +104,7 @@ impl Scoreboard {
         }
     }
 
-    /// "SetPipe": what is on its way. What is not lost counts, and what was sent again counts.
+    /// Returns "SetPipe", the bytes in flight: data that is not lost, and data that was sent again.
     pub fn pipe_bytes(&self, una: u64, nxt: u64, edge: LossEdge) -> u64 {
         let not_lost = nxt
             .saturating_sub(edge.offset)

@@ -1,4 +1,4 @@
-//! The scoreboard in ranges against RFC 6675 read aloud, byte by byte.
+//! Compares the scoreboard in ranges with a literal implementation of RFC 6675, byte by byte.
 
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ proptest! {
     })]
 
     #[test]
-    fn ranges_say_what_bytes_say(steps in prop::collection::vec(step(), 1..60)) {
+    fn ranges_match_the_byte_by_byte_scoreboard(steps in prop::collection::vec(step(), 1..60)) {
         let mut bytes = ByteByByte { sacked: [false; STREAM], una: 0, high_rxt: 0 };
         let mut board = Scoreboard::default();
         let nxt = STREAM;

@@ -1,21 +1,21 @@
-//! The sending end: what to send next, and what was sent. What acknowledgements and timers do to it
-//! is in `acknowledge.rs`.
+//! The sending half of a connection. The processing of acknowledgements and timers is in
+//! `acknowledge.rs`.
 
-use super::config::{SuperPacket, TcpConfig, TcpSettings};
+use super::cold_state::ColdState;
+use super::config::{GsoSize, TcpConfig, TcpSettings};
 use super::congestion::{CongestionControl, ShortWindow};
 use super::pace;
-use super::rest::Rest;
 use super::round_trip::RoundTrip;
 use super::scoreboard::LossEdge;
 use super::segment::Segment;
 use crate::NEVER_NS;
 
-/// How often things happened since the connection began.
+/// Event counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
-    /// Packets handed to the transmit path, super-packets as one.
+    /// Packets passed to the transmit path, a GSO packet counts once.
     pub packets_sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among them.
     pub retransmissions: u64,
     /// Fast recoveries entered.
     pub recoveries: u32,
@@ -30,14 +30,14 @@ pub struct TcpStats {
 pub(super) enum Phase {
     /// Nothing is known to be lost.
     Open,
-    /// RFC 6675, until everything sent before it is acknowledged.
+    /// RFC 6675, until everything sent before the loss was found is acknowledged.
     FastRecovery,
-    /// The same after a timeout: all that was sent before it counts as lost.
+    /// Recovery after a timeout: all data sent before it counts as lost.
     AfterTimeout,
 }
 
-/// The sending half of one end of a connection. Two lines of the cache; what else there may be is
-/// in `rest`.
+/// The sending half of one end of a connection. It takes two cache lines; rarely used state is in
+/// `cold`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpSender {
@@ -45,9 +45,9 @@ pub struct TcpSender {
     pub(super) una: u64,
     pub(super) nxt: u64,
     written: u64,
-    /// The receiver takes nothing from here on; never moves back (RFC 9293, 3.8.6).
+    /// End of the offered window; never moves back (RFC 9293, 3.8.6).
     pub(super) window_end: u64,
-    /// Acknowledgements of data before this offset find that the window was full.
+    /// The window was full for acknowledgements of data before this offset.
     pub(super) full_to: u64,
     pub(super) rto_at_ns: u64,
     pub(super) window: ShortWindow,
@@ -58,18 +58,18 @@ pub struct TcpSender {
     pub(super) round_trip: RoundTrip,
     last_sent_ns: u64,
     pub(super) config: TcpSettings,
-    pub(super) rest: Option<Box<Rest>>,
+    pub(super) cold: Option<Box<ColdState>>,
 }
 
 const _: () = assert!(size_of::<TcpSender>() == 128);
 
 impl TcpSender {
-    /// An established connection on which nothing has been sent.
+    /// Creates an established connection on which nothing has been sent.
     pub fn new(config: &TcpConfig) -> Self {
         Self::with(TcpSettings::new(config))
     }
 
-    /// The same with settings that are shared.
+    /// Creates one with shared settings.
     pub fn with(config: TcpSettings) -> Self {
         Self {
             una: 0,
@@ -84,15 +84,16 @@ impl TcpSender {
             cwr_pending: false,
             round_trip: RoundTrip::new(&config),
             last_sent_ns: 0,
-            rest: None,
+            cold: None,
             config,
         }
     }
 
     #[cold]
-    pub(super) fn rest(&mut self) -> &mut Rest {
+    pub(super) fn cold(&mut self) -> &mut ColdState {
         let config = &self.config;
-        self.rest.get_or_insert_with(|| Box::new(Rest::new(config)))
+        self.cold
+            .get_or_insert_with(|| Box::new(ColdState::new(config)))
     }
 
     #[inline]
@@ -100,40 +101,41 @@ impl TcpSender {
         self.config.mss_bytes.into()
     }
 
-    /// The application appends so many bytes to the stream.
+    /// Appends `bytes` of the application to the stream.
     pub fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
     }
 
-    /// What to send now. Call it until it says `None`, after each call that may have changed
-    /// something: `write`, `on_ack`, `on_timer`.
+    /// Returns the segment to send now. Call it until it returns `None`, after each call of
+    /// `write`, `on_ack` or `on_timer`.
     #[inline]
     pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
         let (start, bytes) = self.choose(now_ns)?;
         Some(self.sent(start, bytes, now_ns))
     }
 
-    /// The payload of what [`next_segment`](Self::next_segment) would send now, in bytes.
+    /// Returns the payload of the segment that [`next_segment`](Self::next_segment) would return,
+    /// in bytes.
     pub fn next_payload_bytes(&mut self, now_ns: u64) -> Option<u64> {
         self.choose(now_ns).map(|(_, bytes)| bytes)
     }
 
-    /// Super-packets carry no more than `bytes` from now on, and always a segment.
-    pub fn limit_super_packets(&mut self, bytes: u64) {
-        self.rest().most_packet_bytes = bytes;
+    /// Limits GSO packets to `bytes` of payload from now on, but to at least a segment.
+    pub fn limit_gso_packets(&mut self, bytes: u64) {
+        self.cold().max_packet_bytes = bytes;
     }
 
-    /// Offset and length of what to send now.
+    /// Returns offset and length of the segment to send now.
     #[inline(always)]
     fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
-        // Mostly there is nothing to send: that is found out first, and with what is at hand.
-        if self.rest.is_none() && self.nxt == self.written {
+        // Usually there is nothing to send: checked first, without access to other cache lines.
+        if self.cold.is_none() && self.nxt == self.written {
             return None;
         }
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }
-        if self.rest.is_none() {
+        if self.cold.is_none() {
             return self.new_data(self.nxt - self.una);
         }
         self.choose_with_rest()
@@ -147,14 +149,14 @@ impl TcpSender {
         }
     }
 
-    /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer. May move, also
-    /// to later, at any call.
+    /// Returns the time for the next call of [`on_timer`](Self::on_timer), in ns: the
+    /// retransmission timer. Can change at any call, also to a later time.
     #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
         (self.rto_at_ns != NEVER_NS).then_some(self.rto_at_ns)
     }
 
-    /// How much unsent data may go now, and from where; nothing changes but the knowledge that the
+    /// Returns the offset and length of new data that can be sent now. Updates only whether the
     /// window is full.
     #[inline(always)]
     pub(super) fn new_data(&mut self, pipe: u64) -> Option<(u64, u64)> {
@@ -167,12 +169,12 @@ impl TcpSender {
         let room_at_peer = self.window_end.saturating_sub(self.nxt);
         let room = room_in_cwnd.min(room_at_peer);
         let full = self.full_packet_bytes();
-        let wanted = unsent.min(full);
-        let mut bytes = wanted;
-        if room < wanted {
-            // A packet of one segment is not cut.
+        let requested = unsent.min(full);
+        let mut bytes = requested;
+        if room < requested {
+            // A packet of one segment is not shortened.
             bytes = if full > mss {
-                self.cut(room, wanted, full)
+                self.cut(room, requested, full)
             } else {
                 0
             };
@@ -180,7 +182,7 @@ impl TcpSender {
                 if room_in_cwnd <= room_at_peer {
                     self.full_to = self.nxt;
                 } else if pipe == 0 {
-                    // RFC 1122, 4.2.3.4: a part of a segment rather than silence for ever.
+                    // RFC 1122, 4.2.3.4: send a part of a segment rather than stall forever.
                     bytes = room;
                 }
             }
@@ -188,30 +190,30 @@ impl TcpSender {
         (bytes > 0).then_some((self.nxt, bytes))
     }
 
-    /// The payload of a full packet now, in bytes.
+    /// Returns the payload of a full packet, in bytes.
     #[inline]
     fn full_packet_bytes(&self) -> u64 {
         let mss = self.mss_bytes();
-        if self.config.super_packet == SuperPacket::Off {
+        if self.config.gso_size == GsoSize::Off {
             return mss;
         }
-        let rest = self.rest.as_ref();
-        let most_bytes = rest.map_or(u64::MAX, |rest| rest.most_packet_bytes);
+        let cold = self.cold.as_ref();
+        let max_bytes = cold.map_or(u64::MAX, |cold| cold.max_packet_bytes);
         let srtt_ns = self.round_trip.smoothed_ns();
-        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, most_bytes)
+        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, max_bytes)
     }
 
-    /// What of a super-packet goes into `room`; 0 if that is too little.
-    fn cut(&self, room: u64, wanted: u64, full: u64) -> u64 {
+    /// Returns the part of a GSO packet that fits in `room`; 0 if that is too small.
+    fn cut(&self, room: u64, requested: u64, full: u64) -> u64 {
         let mss = self.mss_bytes();
         let offered = self.window_end - self.una;
         let window_bytes = self.window.cwnd_bytes().min(offered);
-        let least = pace::least_bytes(full, window_bytes, mss).min(wanted);
+        let least = pace::min_bytes(full, window_bytes, mss).min(requested);
         let bytes = room / mss * mss;
         if bytes < least { 0 } else { bytes }
     }
 
-    /// RFC 5681, 4.1: the window says nothing about a path that was not used for a timeout.
+    /// RFC 5681, 4.1: after an idle time of one timeout, the window is out of date.
     fn start_after_silence(&mut self, now_ns: u64) {
         let silence_ns = now_ns.saturating_sub(self.last_sent_ns);
         if self.config.restart_after_idle
@@ -224,11 +226,11 @@ impl TcpSender {
         self.on_unused(now_ns);
     }
 
-    /// Until now something else than the window was the limit, and it stays.
+    /// Notifies the congestion control that something other than the window was the limit.
     #[inline]
     pub(super) fn on_unused(&mut self, now_ns: u64) {
-        if let Some(rest) = &mut self.rest {
-            rest.rule.on_unused(now_ns);
+        if let Some(cold) = &mut self.cold {
+            cold.rule.on_unused(now_ns);
         }
     }
 
@@ -239,14 +241,14 @@ impl TcpSender {
         if retransmission {
             self.round_trip.on_retransmission(start, end);
             self.on_resent(start, end);
-            self.rest().retransmissions += 1;
+            self.cold().retransmissions += 1;
         } else {
             self.round_trip.on_new_segment(end, now_ns);
             self.nxt = end;
         }
         self.packets_sent = self.packets_sent.wrapping_add(1);
         if self.packets_sent == 0 {
-            self.rest().packet_wraps += 1;
+            self.cold().packet_wraps += 1;
         }
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
@@ -267,89 +269,89 @@ impl TcpSender {
         self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns());
     }
 
-    /// Written and not yet sent, in bytes.
+    /// Returns the bytes written and not yet sent.
     pub fn unsent_bytes(&self) -> u64 {
         self.written - self.nxt
     }
 
-    /// Sent once and believed to be on its way or at the receiver but not acknowledged, in bytes:
-    /// the "pipe" of RFC 6675, which is what the window is compared with.
+    /// Returns the bytes sent and neither acknowledged nor believed to be lost: the "pipe" of RFC
+    /// 6675, which is compared with the window.
     pub fn in_flight_bytes(&self) -> u64 {
-        match &self.rest {
-            Some(rest) if self.phase != Phase::Open || !rest.scoreboard.is_empty() => {
-                let edge = self.loss_edge(rest);
-                rest.scoreboard.pipe_bytes(self.una, self.nxt, edge)
+        match &self.cold {
+            Some(cold) if self.phase != Phase::Open || !cold.scoreboard.is_empty() => {
+                let edge = self.loss_edge(cold);
+                cold.scoreboard.pipe_bytes(self.una, self.nxt, edge)
             }
             _ => self.nxt - self.una,
         }
     }
 
-    pub(super) fn loss_edge(&self, rest: &Rest) -> LossEdge {
+    pub(super) fn loss_edge(&self, cold: &ColdState) -> LossEdge {
         match self.phase {
             Phase::Open | Phase::FastRecovery => {
-                rest.scoreboard.loss_edge(self.una, self.mss_bytes())
+                cold.scoreboard.loss_edge(self.una, self.mss_bytes())
             }
-            Phase::AfterTimeout => rest.scoreboard.edge_at(rest.recovery_end),
+            Phase::AfterTimeout => cold.scoreboard.edge_at(cold.recovery_end),
         }
     }
 
-    /// Written and not yet acknowledged, in bytes: what a send buffer holds.
+    /// Returns the bytes written and not yet acknowledged: the content of a send buffer.
     pub fn unacked_bytes(&self) -> u64 {
         self.written - self.una
     }
 
-    /// Acknowledged since the connection began, in bytes.
+    /// Returns the bytes acknowledged since the connection began.
     pub fn acked_bytes(&self) -> u64 {
         self.una
     }
 
-    /// The congestion window, in bytes.
+    /// Returns the congestion window, in bytes.
     pub fn cwnd_bytes(&self) -> u64 {
         self.window.cwnd_bytes()
     }
 
-    /// The slow-start threshold, in bytes; `u64::MAX` before the first reduction.
+    /// Returns the slow-start threshold, in bytes; `u64::MAX` before the first reduction.
     pub fn ssthresh_bytes(&self) -> u64 {
         self.window.ssthresh_bytes()
     }
 
-    /// The smoothed round trip, in ns; `None` before the first sample.
+    /// Returns the smoothed round trip, in ns; `None` before the first sample.
     pub fn srtt_ns(&self) -> Option<u64> {
         Some(self.round_trip.smoothed_ns()).filter(|&ns| ns > 0)
     }
 
-    /// The retransmission timeout now, with its doublings, in ns.
+    /// Returns the current retransmission timeout with its back-off, in ns.
     pub fn rto_ns(&self) -> u64 {
         self.round_trip.timeout_ns()
     }
 
-    /// The pacing rate in bytes per second, by which small queues size their budget; `None` before
-    /// the first sample of the round trip.
+    /// Returns the pacing rate in bytes per second, from which small queues derive their budget;
+    /// `None` before the first RTT sample.
     pub fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
         let window = self.window.long(self.mss_bytes());
         Some(pace::bytes_in(&window, self.srtt_ns()?, 1_000_000_000))
     }
 
-    /// The sender is mending a loss.
+    /// Returns `true` during a loss recovery.
     pub fn in_recovery(&self) -> bool {
         self.phase != Phase::Open
     }
 
-    /// What happened so far.
+    /// Returns the event counters.
     pub fn stats(&self) -> TcpStats {
         let packets_sent = u64::from(self.packets_sent);
-        let Some(rest) = &self.rest else {
+        let Some(cold) = &self.cold else {
             return TcpStats {
                 packets_sent,
                 ..TcpStats::default()
             };
         };
         TcpStats {
-            packets_sent: u64::from(rest.packet_wraps) << 32 | packets_sent,
-            retransmissions: rest.retransmissions,
-            recoveries: rest.recoveries,
-            timeouts: rest.timeouts,
-            ecn_reductions: rest.ecn_reductions,
+            packets_sent: u64::from(cold.packet_wraps) << 32 | packets_sent,
+            retransmissions: cold.retransmissions,
+            recoveries: cold.recoveries,
+            timeouts: cold.timeouts,
+            ecn_reductions: cold.ecn_reductions,
         }
     }
 }

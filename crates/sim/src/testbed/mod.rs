@@ -1,14 +1,13 @@
 //! Queues above one NIC, in virtual time: the loop of every experiment that needs no network.
 //!
-//! A [`Testbed`] takes what is due, the earliest first: it asks the device, has rounds go on that
-//! stopped at their budget, and changes the rate of the wire. What is sent, and what is measured,
-//! is an [`Experiment`].
+//! A [`Testbed`] processes events in order of time: interrupts, polls after a batch that stopped at
+//! its budget, and rate changes of the wire. An [`Experiment`] sends the packets and measures.
 
-mod book;
 mod losses;
 #[cfg(test)]
 mod tests;
 mod urgent;
+mod wire_stats;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,9 +18,9 @@ use taut_path::limit::Limit;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, Probe, Qdisc, Queue};
 
-pub(crate) use book::Book;
 pub use losses::{LOSS_STEP_NS, Losses};
 pub(crate) use urgent::Urgent;
+pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
 use crate::cpu::Core;
@@ -30,46 +29,45 @@ use crate::nic::{MultiNic, RingOf, WireCounters, WireWatch};
 use crate::queue::QueueFault;
 use crate::sink::Sink;
 
-/// What an experiment does by itself. At one time the rate changes first; then something is
-/// offered; then the device is asked, as long as it has to tell; then senders go on; then somebody
-/// looks.
+/// Events of an experiment. Simultaneous events are in this order: the rate changes, packets
+/// arrive, the device is polled until it has no completions, senders resume, a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Own {
-    /// Something new comes to be sent.
-    Offer,
-    /// A sender goes on that was away, or made what it sends now.
-    GoOn,
-    /// Somebody looks.
-    Look,
+pub(crate) enum Activity {
+    /// New packets arrive.
+    Arrival,
+    /// A sender returns, or has prepared a packet.
+    Resume,
+    /// A sample is taken.
+    Sample,
 }
 
-/// Queues on a testbed: what is sent, who asks the device, and what is measured.
+/// The senders, the interrupts and the measurements above a testbed.
 pub(crate) trait Experiment {
-    /// A queue,
+    /// The type of a queue.
     type Queue: TestQueue;
-    /// and who watches the wire.
+    /// The observer of the wire.
     type Watch: WireWatch;
 
-    /// One for each ring.
+    /// Returns the queues, one for each ring.
     fn queues(&mut self) -> &mut [Self::Queue];
 
-    /// When it next does this, in ns.
-    fn next_ns(&self, _own: Own) -> u64 {
+    /// Returns the time of its next event of this kind, in ns.
+    fn next_ns(&self, _own: Activity) -> u64 {
         NEVER_NS
     }
 
-    /// Does this, which is due.
+    /// Processes an event of this kind, which is due.
     fn act(
         &mut self,
-        _own: Own,
+        _own: Activity,
         _bed: &mut Testbed<Self::Watch>,
         _now_ns: u64,
     ) -> Result<(), QueueFault> {
         Ok(())
     }
 
-    /// A round of queue `at` told of `done`.
-    fn told(
+    /// Called after a completion batch of queue `at`.
+    fn on_batch(
         &mut self,
         bed: &mut Testbed<Self::Watch>,
         at: usize,
@@ -77,8 +75,8 @@ pub(crate) trait Experiment {
         now_ns: u64,
     ) -> Result<(), QueueFault>;
 
-    /// The next interrupt by `until_ns`, if there is one: when, and which queue is to be asked.
-    /// What leaves the wire by then has left. By the rule of the NIC, unless said otherwise.
+    /// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets
+    /// that leave before it. The default is the interrupt moderation of the NIC.
     fn next_interrupt(
         &mut self,
         nic: &mut MultiNic<Self::Watch>,
@@ -87,7 +85,7 @@ pub(crate) trait Experiment {
         nic.next_interrupt(until_ns)
     }
 
-    /// Whether the rest would show nothing new.
+    /// Returns `true` if the rest of the run cannot change the result.
     fn is_over(&self, _bed: &Testbed<Self::Watch>) -> bool {
         false
     }
@@ -102,7 +100,7 @@ pub(crate) trait TestQueue {
         sink: &mut Sink,
     ) -> Result<Completed, CompleteError<Infallible>>;
 
-    /// When its limit has something to do that it put off, in ns.
+    /// Returns the time at which its coalescer passes deferred completions to the limit, in ns.
     fn wakeup_ns(&self) -> Option<u64>;
 }
 
@@ -120,33 +118,33 @@ impl<W: WireWatch, L: Limit, Q: Qdisc, P: Probe> TestQueue for Queue<RingOf<W>, 
     }
 }
 
-/// What a testbed is made of, beside its queues.
+/// The settings of a testbed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
-    /// The link rate from a time on: (ns, bit/s), in order of time.
+    /// Changes of the link rate: (ns, bit/s), in order of time.
     pub(crate) rates: Vec<(u64, u64)>,
-    /// From a round that stopped at its budget to the next, in ns.
-    pub(crate) round_ns: u64,
-    /// What an interrupt costs the core before it reaps, in ns.
+    /// Time from a batch that stopped at its budget to the next, in ns.
+    pub(crate) poll_interval_ns: u64,
+    /// Cost of an interrupt on the core before it reaps, in ns.
     pub(crate) interrupt_ns: u64,
-    /// Whether a limit that wakes up by itself has the device asked too.
+    /// Whether the timer of a coalescer also reaps.
     pub(crate) wakeup_reaps: bool,
 }
 
-/// A NIC, and when what happens to the queues above it.
+/// A NIC and the scheduled events of the queues above it.
 pub(crate) struct Testbed<W> {
     pub(crate) nic: Rc<RefCell<MultiNic<W>>>,
     pub(crate) sink: Sink,
     pub(crate) core: Core,
-    /// What the wire of ring 0 had carried at each change of the rate: (ns, counters).
+    /// Wire counters of ring 0 at each change of the rate: (ns, counters).
     pub(crate) marks: Vec<(u64, WireCounters)>,
     setup: Setup,
-    /// How many rates are past.
+    /// Number of past rate changes.
     rates: usize,
-    /// When the core is through with each interrupt that it has not served, and whose it is.
+    /// End time and ring of each interrupt that the core has not finished.
     served: VecDeque<(u64, usize)>,
-    /// When the round of each queue goes on.
-    rounds_ns: Vec<u64>,
+    /// Time of the next batch of each queue that stopped at its budget.
+    polls_ns: Vec<u64>,
 }
 
 impl<W: WireWatch> Testbed<W> {
@@ -160,24 +158,24 @@ impl<W: WireWatch> Testbed<W> {
             setup,
             rates: 0,
             served: VecDeque::new(),
-            rounds_ns: vec![NEVER_NS; rings],
+            polls_ns: vec![NEVER_NS; rings],
         }
     }
 
-    /// Does all that is due before `end_ns`.
+    /// Processes everything that is due before `end_ns`.
     pub(crate) fn run_until<E: Experiment<Watch = W>>(
         &mut self,
-        own: &mut E,
+        activity: &mut E,
         end_ns: u64,
     ) -> Result<(), TestbedError> {
-        while !own.is_over(self) {
-            let first_ns = self.rate_ns().min(own.next_ns(Own::Offer));
-            let then_ns = self.then_ns(own);
-            // At one time an interrupt comes after what is first, and before the rest.
+        while !activity.is_over(self) {
+            let first_ns = self.rate_ns().min(activity.next_ns(Activity::Arrival));
+            let then_ns = self.then_ns(activity);
+            // At one time, rate changes and arrivals precede interrupts; all else follows them.
             let ask_ns = first_ns.min(end_ns).saturating_sub(1).min(then_ns);
-            let interrupt = own.next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
+            let interrupt = activity.next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
             if let Some((at_ns, at)) = interrupt {
-                self.interrupt(own, at, at_ns)?;
+                self.interrupt(activity, at, at_ns)?;
                 continue;
             }
             let now_ns = first_ns.min(then_ns);
@@ -185,7 +183,7 @@ impl<W: WireWatch> Testbed<W> {
                 break;
             }
             self.nic.borrow_mut().send_until(now_ns);
-            self.act(own, now_ns)?;
+            self.act(activity, now_ns)?;
         }
         Ok(())
     }
@@ -195,41 +193,43 @@ impl<W: WireWatch> Testbed<W> {
         rate.map_or(NEVER_NS, |rate| rate.0)
     }
 
-    /// When something is due that gives way to interrupts.
-    fn then_ns(&self, own: &mut impl Experiment<Watch = W>) -> u64 {
-        let own_ns = own.next_ns(Own::GoOn).min(own.next_ns(Own::Look));
+    /// Returns the time of the next event that follows a simultaneous interrupt.
+    fn then_ns(&self, activity: &mut impl Experiment<Watch = W>) -> u64 {
+        let own_ns = activity
+            .next_ns(Activity::Resume)
+            .min(activity.next_ns(Activity::Sample));
         let served_ns = self.served.front().map_or(NEVER_NS, |served| served.0);
-        let rounds_ns = self.rounds_ns.iter().copied();
-        let wakeups_ns = own.queues().iter().filter_map(TestQueue::wakeup_ns);
-        let queues_ns = rounds_ns.chain(wakeups_ns);
+        let polls_ns = self.polls_ns.iter().copied();
+        let wakeups_ns = activity.queues().iter().filter_map(TestQueue::wakeup_ns);
+        let queues_ns = polls_ns.chain(wakeups_ns);
         queues_ns.fold(own_ns.min(served_ns), u64::min)
     }
 
-    /// Does what is first of all that is due now.
+    /// Processes the first of the events that are due now.
     fn act<E: Experiment<Watch = W>>(
         &mut self,
-        own: &mut E,
+        activity: &mut E,
         now_ns: u64,
     ) -> Result<(), TestbedError> {
         if self.rate_ns() == now_ns {
             return self.change_rate(now_ns);
         }
-        if own.next_ns(Own::Offer) == now_ns {
-            return Ok(own.act(Own::Offer, self, now_ns)?);
+        if activity.next_ns(Activity::Arrival) == now_ns {
+            return Ok(activity.act(Activity::Arrival, self, now_ns)?);
         }
         if let Some(&(_, at)) = self.served.front().filter(|served| served.0 == now_ns) {
             self.served.pop_front();
-            return Ok(self.complete(own, at, now_ns)?);
+            return Ok(self.complete(activity, at, now_ns)?);
         }
         let wakes = |queue: &E::Queue| queue.wakeup_ns() == Some(now_ns);
-        if let Some(at) = self.rounds_ns.iter().position(|&it| it == now_ns) {
-            self.complete(own, at, now_ns)?;
-        } else if let Some(at) = own.queues().iter().position(wakes) {
-            self.wake(own, at, now_ns)?;
-        } else if own.next_ns(Own::GoOn) == now_ns {
-            own.act(Own::GoOn, self, now_ns)?;
+        if let Some(at) = self.polls_ns.iter().position(|&it| it == now_ns) {
+            self.complete(activity, at, now_ns)?;
+        } else if let Some(at) = activity.queues().iter().position(wakes) {
+            self.wake(activity, at, now_ns)?;
+        } else if activity.next_ns(Activity::Resume) == now_ns {
+            activity.act(Activity::Resume, self, now_ns)?;
         } else {
-            own.act(Own::Look, self, now_ns)?;
+            activity.act(Activity::Sample, self, now_ns)?;
         }
         Ok(())
     }
@@ -244,62 +244,62 @@ impl<W: WireWatch> Testbed<W> {
 
     fn interrupt(
         &mut self,
-        own: &mut impl Experiment<Watch = W>,
+        activity: &mut impl Experiment<Watch = W>,
         at: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        // While rounds go on, interrupts are masked.
-        if self.rounds_ns[at] != NEVER_NS {
+        // Interrupts are masked during polling.
+        if self.polls_ns[at] != NEVER_NS {
             return Ok(());
         }
         if self.setup.interrupt_ns == 0 {
-            return self.complete(own, at, now_ns);
+            return self.complete(activity, at, now_ns);
         }
-        // One that finds nothing left to reap costs the same.
+        // An interrupt without completions costs the same.
         let served_ns = self.core.work(now_ns, self.setup.interrupt_ns);
         self.served.push_back((served_ns, at));
         Ok(())
     }
 
-    /// The device is asked.
+    /// Reaps completions of queue `at`.
     fn complete(
         &mut self,
-        own: &mut impl Experiment<Watch = W>,
+        activity: &mut impl Experiment<Watch = W>,
         at: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let done = self.round(own, at, now_ns)?;
-        self.rounds_ns[at] = if done.more_pending {
-            now_ns.saturating_add(self.setup.round_ns)
+        let done = self.poll(activity, at, now_ns)?;
+        self.polls_ns[at] = if done.more_pending {
+            now_ns.saturating_add(self.setup.poll_interval_ns)
         } else {
             NEVER_NS
         };
-        own.told(self, at, done, now_ns)
+        activity.on_batch(self, at, done, now_ns)
     }
 
-    /// A limit does what it put off.
+    /// Passes deferred completions to a limit.
     fn wake(
         &mut self,
-        own: &mut impl Experiment<Watch = W>,
+        activity: &mut impl Experiment<Watch = W>,
         at: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         if self.setup.wakeup_reaps {
-            return self.complete(own, at, now_ns);
+            return self.complete(activity, at, now_ns);
         }
         self.nic.borrow_mut().silent = true;
-        let done = self.round(own, at, now_ns);
+        let done = self.poll(activity, at, now_ns);
         self.nic.borrow_mut().silent = false;
-        own.told(self, at, done?, now_ns)
+        activity.on_batch(self, at, done?, now_ns)
     }
 
-    fn round(
+    fn poll(
         &mut self,
-        own: &mut impl Experiment<Watch = W>,
+        activity: &mut impl Experiment<Watch = W>,
         at: usize,
         now_ns: u64,
     ) -> Result<Completed, QueueFault> {
-        let done = own.queues()[at].complete(now_ns, &mut self.sink);
-        QueueFault::of_round(done, at, now_ns)
+        let done = activity.queues()[at].complete(now_ns, &mut self.sink);
+        QueueFault::of_batch(done, at, now_ns)
     }
 }

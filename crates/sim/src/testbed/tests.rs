@@ -1,4 +1,4 @@
-//! What happens when.
+//! Tests of the order of events.
 
 use std::slice::from_mut;
 use std::task::Waker;
@@ -13,14 +13,14 @@ use crate::queue::queue_config;
 
 type TestedQueue = Queue<RingOf, Fixed, Fifo>;
 
-/// What was done, and when; a round with what it told of, and anything with the changes of the rate
-/// before it.
+/// Time, kind and number of each event: the completed packets of a batch, otherwise the number of
+/// previous rate changes.
 type Log = Vec<(u64, &'static str, usize)>;
 
-/// Does what is listed, and writes down what happens.
+/// An experiment with listed events, which logs their processing.
 struct Listed {
     queue: TestedQueue,
-    own: Vec<(u64, Own)>,
+    activity: Vec<(u64, Activity)>,
     interrupts_ns: Vec<u64>,
     log: Log,
 }
@@ -33,23 +33,28 @@ impl Experiment for Listed {
         from_mut(&mut self.queue)
     }
 
-    fn next_ns(&self, own: Own) -> u64 {
-        let next = self.own.iter().find(|listed| listed.1 == own);
+    fn next_ns(&self, activity: Activity) -> u64 {
+        let next = self.activity.iter().find(|listed| listed.1 == activity);
         next.map_or(NEVER_NS, |listed| listed.0)
     }
 
-    fn act(&mut self, own: Own, bed: &mut Testbed<()>, now_ns: u64) -> Result<(), QueueFault> {
-        self.own.retain(|&listed| listed != (now_ns, own));
-        let name = match own {
-            Own::Offer => "offer",
-            Own::GoOn => "go on",
-            Own::Look => "look",
+    fn act(
+        &mut self,
+        activity: Activity,
+        bed: &mut Testbed<()>,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        self.activity.retain(|&listed| listed != (now_ns, activity));
+        let name = match activity {
+            Activity::Arrival => "arrival",
+            Activity::Resume => "resume",
+            Activity::Sample => "sample",
         };
         self.log.push((now_ns, name, bed.marks.len()));
         Ok(())
     }
 
-    fn told(
+    fn on_batch(
         &mut self,
         _bed: &mut Testbed<()>,
         _at: usize,
@@ -57,7 +62,7 @@ impl Experiment for Listed {
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         self.log
-            .push((now_ns, "told", done.counts.packets as usize));
+            .push((now_ns, "batch", done.counts.packets as usize));
         Ok(())
     }
 
@@ -69,8 +74,8 @@ impl Experiment for Listed {
     }
 }
 
-/// Runs a queue with `packets` of 100 ns each, of which a round takes one, until 10 us.
-fn log(setup: Setup, packets: u32, own: &[(u64, Own)], interrupts_ns: &[u64]) -> Log {
+/// Runs a queue with `packets` of 100 ns each and a budget of one packet per batch, until 10 us.
+fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: &[u64]) -> Log {
     let nic = NicConfig::plain(8_000_000_000, 16);
     let (nic, mut rings) = MultiNic::watched(&nic, 1, (), false).expect("valid");
     let config = QueueConfig {
@@ -85,7 +90,7 @@ fn log(setup: Setup, packets: u32, own: &[(u64, Own)], interrupts_ns: &[u64]) ->
     let mut bed = Testbed::new(nic, setup);
     let mut listed = Listed {
         queue: queue.expect("valid"),
-        own: own.to_vec(),
+        activity: activity.to_vec(),
         interrupts_ns: interrupts_ns.to_vec(),
         log: Vec::new(),
     };
@@ -94,37 +99,37 @@ fn log(setup: Setup, packets: u32, own: &[(u64, Own)], interrupts_ns: &[u64]) ->
         listed.queue.enqueue(packet, 0, &mut bed.sink);
     }
     let _ = listed.queue.run(0, &mut bed.sink);
-    bed.run_until(&mut listed, 10_000)
-        .expect("nothing is wrong");
+    bed.run_until(&mut listed, 10_000).expect("no fault");
     listed.log
 }
 
 #[test]
-fn at_one_time_the_rate_is_first_then_what_is_offered_then_the_device_then_senders_then_looks() {
+fn simultaneous_events_have_a_fixed_order() {
     let setup = Setup {
         rates: vec![(1_000, 1_000_000_000)],
         ..Setup::default()
     };
-    let own = [Own::Look, Own::GoOn, Own::Offer].map(|own| (1_000, own));
+    let activity =
+        [Activity::Sample, Activity::Resume, Activity::Arrival].map(|activity| (1_000, activity));
     let order = [
-        (1_000, "offer", 1),
-        (1_000, "told", 1),
-        (1_000, "go on", 1),
-        (1_000, "look", 1),
+        (1_000, "arrival", 1),
+        (1_000, "batch", 1),
+        (1_000, "resume", 1),
+        (1_000, "sample", 1),
     ];
-    assert_eq!(log(setup, 1, &own, &[1_000]), order);
+    assert_eq!(log(setup, 1, &activity, &[1_000]), order);
 }
 
 #[test]
-fn a_round_that_stopped_at_its_budget_goes_on_and_masks_interrupts_until_it_is_through() {
+fn budgeted_polls_continue_and_mask_interrupts() {
     let setup = Setup {
-        round_ns: 50,
+        poll_interval_ns: 50,
         ..Setup::default()
     };
-    // The round at 1,100 finds the last.
-    let rounds = [1_000, 1_050, 1_100].map(|at_ns| (at_ns, "told", 1));
-    let [first, second, third] = rounds;
-    let after = (1_150, "told", 0);
+    // The batch at 1,100 reaps the last packet.
+    let batches = [1_000, 1_050, 1_100].map(|at_ns| (at_ns, "batch", 1));
+    let [first, second, third] = batches;
+    let after = (1_150, "batch", 0);
     assert_eq!(
         log(setup, 3, &[], &[1_000, 1_020, 1_150]),
         [first, second, third, after]
@@ -132,11 +137,11 @@ fn a_round_that_stopped_at_its_budget_goes_on_and_masks_interrupts_until_it_is_t
 }
 
 #[test]
-fn interrupts_that_cost_are_served_one_after_the_other() {
+fn interrupts_with_a_cost_are_served_in_order() {
     let setup = Setup {
         interrupt_ns: 100,
         ..Setup::default()
     };
-    let told = [(1_100, "told", 1), (1_200, "told", 0)];
-    assert_eq!(log(setup, 1, &[], &[1_000, 1_010]), told);
+    let batches = [(1_100, "batch", 1), (1_200, "batch", 0)];
+    assert_eq!(log(setup, 1, &[], &[1_000, 1_010]), batches);
 }

@@ -1,12 +1,12 @@
-//! What a packet of high priority would wait that came now and then.
+//! Delay of hypothetical packets of high priority.
 
 use hdrhistogram::Histogram;
 
 use taut_measure::meter::histogram_ns;
 
-/// Packets that nobody sends: each would go past all that waits in the discipline.
+/// Packets that are not sent: each would overtake the backlog of the discipline.
 pub(crate) struct Urgent {
-    /// When each came that waits for room.
+    /// Arrival times of the packets that wait for room, in ns.
     came_ns: Vec<u64>,
     delay_ns: Histogram<u64>,
 }
@@ -21,24 +21,24 @@ impl Default for Urgent {
 }
 
 impl Urgent {
-    pub(crate) fn comes(&mut self, now_ns: u64) {
+    pub(crate) fn queue(&mut self, now_ns: u64) {
         self.came_ns.push(now_ns);
     }
 
-    /// One comes while there is room, and goes behind so much on the wire.
-    pub(crate) fn passes(&mut self, ahead_ns: u64) {
+    /// Records a packet that arrives while there is room, `ahead_ns` behind the unsent packets.
+    pub(crate) fn pass(&mut self, ahead_ns: u64) {
         self.delay_ns.saturating_record(ahead_ns);
     }
 
-    /// There is room: what came goes now, behind so much on the wire.
-    pub(crate) fn goes(&mut self, now_ns: u64, ahead_ns: u64) {
+    /// Records the waiting packets, which now go `ahead_ns` behind the unsent packets.
+    pub(crate) fn admit(&mut self, now_ns: u64, ahead_ns: u64) {
         for came_ns in self.came_ns.drain(..) {
             let delay_ns = (now_ns - came_ns).saturating_add(ahead_ns);
             self.delay_ns.saturating_record(delay_ns);
         }
     }
 
-    /// How long each waited until it had the wire, in ns.
+    /// Returns the delays until the wire starts the packets, in ns.
     pub(crate) fn delay_ns(&self) -> &Histogram<u64> {
         &self.delay_ns
     }

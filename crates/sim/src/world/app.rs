@@ -1,4 +1,4 @@
-//! What the ends of a connection do with it.
+//! Applications at the ends of a connection.
 
 use crate::NEVER_NS;
 use crate::tcp::TcpSender;
@@ -8,22 +8,22 @@ use crate::tcp::TcpSender;
 pub enum App {
     /// Reads and never writes.
     Sink,
-    /// Writes without end: `write_bytes` at a time, whenever they fit whole into the send buffer.
+    /// Writes without end: `write_bytes` at a time, when they fit completely into the send buffer.
     Bulk {
         /// Bytes of one write.
         write_bytes: u32,
-        /// Bytes written and not acknowledged that the socket holds at most.
+        /// Maximum bytes written and not acknowledged.
         buffer_bytes: u32,
     },
-    /// Comes back every `period_ns` and fills the send buffer, whatever was sent meanwhile: one
+    /// Fills the send buffer every `period_ns`, independent of the sent bytes, as an application
     /// that serves many sockets.
     Visitor {
-        /// From visit to visit, in ns; at least 1.
+        /// Interval between visits, in ns; at least 1.
         period_ns: u64,
-        /// Bytes written and not acknowledged that the socket holds at most.
+        /// Maximum bytes written and not acknowledged.
         buffer_bytes: u32,
     },
-    /// Sends a request, waits for the whole response, and does so again.
+    /// Sends a request, waits for the whole response, and repeats.
     Client {
         /// Bytes of a request.
         request_bytes: u32,
@@ -32,7 +32,7 @@ pub enum App {
         /// Time from the end of a response to the next request, in ns.
         think_ns: u64,
     },
-    /// Answers each request.
+    /// Responds to each request.
     Server {
         /// Bytes of a request.
         request_bytes: u32,
@@ -43,13 +43,13 @@ pub enum App {
     },
 }
 
-/// What an application did when it could work. Two numbers, which come back in registers: mostly it
-/// did nothing of the sort.
+/// Result of an application's activity. Two numbers, which are returned in registers; usually both
+/// are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
-    /// When to wake it again, in ns; `NEVER_NS` for not.
+    /// Time of the next wake-up, in ns; `NEVER_NS` for none.
     pub wake_ns: u64,
-    /// The latency of a transaction that ended, in ns; `NEVER_NS` if none did.
+    /// Latency of a finished transaction, in ns; `NEVER_NS` for none.
     pub latency_ns: u64,
 }
 
@@ -60,28 +60,28 @@ impl Done {
     };
 }
 
-/// What an application is doing.
+/// State of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum State {
-    /// For the other end.
+    /// Waits for the other end.
     Waiting,
-    /// Until it is woken; also before it starts.
+    /// Sleeps until it is woken; also the initial state.
     Thinking,
-    /// It has something to write.
+    /// Has data to write.
     Ready,
 }
 
-/// An application at work. One line of the cache: what a writer needs and what one that talks needs
-/// are never needed together.
+/// A running application. It takes one cache line: the fields of a writer and those of a client or
+/// server share memory.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Desk {
     state: State,
     app: App,
-    /// Bytes of the stream from the other end that it processed.
+    /// Bytes of the received stream that it processed.
     done: u64,
-    /// When a client sent its request.
+    /// Time at which a client sent its request.
     since_ns: u64,
 }
 
@@ -99,7 +99,7 @@ impl Desk {
         }
     }
 
-    /// Responses that it has had in full.
+    /// Returns the number of complete responses.
     pub fn transactions(&self) -> u64 {
         match self.app {
             App::Client { response_bytes, .. } => self.done / u64::from(response_bytes.max(1)),
@@ -114,7 +114,7 @@ impl Desk {
         }
     }
 
-    /// Writes what can be written now, given what was delivered from the other end.
+    /// Writes what is possible after the given bytes were delivered from the other end.
     #[inline(always)]
     pub fn work(&mut self, sender: &mut TcpSender, delivered_bytes: u64, now_ns: u64) -> Done {
         match self.app {
@@ -132,7 +132,7 @@ impl Desk {
         Done::NOTHING
     }
 
-    /// What those do that look at the clock or at what was delivered.
+    /// Runs the applications that depend on the time or on received data.
     #[inline(never)]
     fn work_by_time(&mut self, sender: &mut TcpSender, delivered_bytes: u64, now_ns: u64) -> Done {
         let mut done = Done::NOTHING;
@@ -175,7 +175,7 @@ impl Desk {
         done
     }
 
-    /// Takes a whole message out of the stream, if one is there.
+    /// Consumes a whole message of the stream, if there is one.
     fn take(&mut self, message_bytes: u32, delivered_bytes: u64) -> bool {
         let end = self.done + u64::from(message_bytes.max(1));
         let whole = delivered_bytes >= end;
@@ -185,7 +185,7 @@ impl Desk {
         whole
     }
 
-    /// Thinks before the next message. Returns when to be woken, `NEVER_NS` if it need not think.
+    /// Pauses before the next message. Returns the wake-up time, `NEVER_NS` without a pause.
     fn think(&mut self, think_ns: u64, now_ns: u64) -> u64 {
         if think_ns == 0 {
             self.state = State::Ready;
@@ -205,7 +205,7 @@ impl Desk {
     }
 }
 
-/// Whether a write fits whole into the send buffer.
+/// Returns `true` if a write fits completely into the send buffer.
 #[inline]
 fn fits(write_bytes: u32, buffer_bytes: u32, sender: &TcpSender) -> bool {
     sender.unacked_bytes() + u64::from(write_bytes.max(1)) <= u64::from(buffer_bytes)

@@ -1,18 +1,18 @@
 //! One end of a connection: its TCP, its application, its timer.
 
 use super::app::{App, Desk, Done};
-use super::frames_in_flight::{Flight, Says};
+use super::frames_in_flight::{Flight, FrameFlags};
 use super::segments::OutgoingSegment;
-use super::timer::{Look, Timer};
+use super::timer::{Timer, TimerCheck};
 use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
 use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
 
-/// How a connection is made.
+/// Settings of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionConfig {
-    /// Both ends' TCP.
+    /// TCP settings of both ends.
     pub tcp: TcpConfig,
     /// Headers of each segment, in bytes.
     pub header_bytes: u16,
@@ -20,25 +20,25 @@ pub struct ConnectionConfig {
     pub priority: u8,
 }
 
-/// What one end of a connection did so far.
+/// Report of one end of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndpointReport {
     /// Bytes that the application read, in order.
     pub received_bytes: u64,
-    /// Responses that a client has had in full.
+    /// Complete responses of a client.
     pub transactions: u64,
-    /// What its TCP did.
+    /// Event counters of its TCP.
     pub tcp: TcpStats,
-    /// The congestion window now, in bytes.
+    /// Current congestion window, in bytes.
     pub cwnd_bytes: u64,
-    /// The smoothed round trip now, in ns; 0 before the first sample.
+    /// Current smoothed round trip, in ns; 0 before the first sample.
     pub srtt_ns: u64,
-    /// Written and not acknowledged: what the send buffer holds now, in bytes.
+    /// Content of the send buffer: bytes written and not acknowledged.
     pub unacked_bytes: u64,
 }
 
-/// One end of a connection. Four lines of the cache: with many connections that decides how fast
-/// they are simulated.
+/// One end of a connection. It takes four cache lines: with many connections, this determines the
+/// speed of the simulation.
 #[repr(C, align(64))]
 pub(super) struct Endpoint {
     sender: TcpSender,
@@ -47,9 +47,9 @@ pub(super) struct Endpoint {
     header_bytes: u16,
     mss_bytes: u16,
     priority: u8,
-    /// An acknowledgement must go out now, alone if there is no data.
+    /// An acknowledgement is due, alone if there is no data.
     ack_due: bool,
-    /// It will, once the rest of a super-packet is here.
+    /// An acknowledgement is due after the last segment of a GSO packet.
     ack_held: bool,
     desk: Desk,
 }
@@ -71,23 +71,23 @@ impl Endpoint {
         }
     }
 
-    /// A look at its timer that is scheduled for `look_ns` is not needed before `end_ns`: says when
-    /// it is.
-    pub fn move_timer_on(&mut self, look_ns: u64, end_ns: u64) -> Option<u64> {
-        self.timer.move_on(look_ns, end_ns)
+    /// Moves the check of its timer that is scheduled for `check_ns`, if none is needed before
+    /// `end_ns`. Returns the new time.
+    pub fn postpone_timer(&mut self, check_ns: u64, end_ns: u64) -> Option<u64> {
+        self.timer.postpone(check_ns, end_ns)
     }
 
-    /// The part that a look at its timer needs.
+    /// Returns its timer, for a check.
     pub fn timer(&self) -> &Timer {
         &self.timer
     }
 
-    /// The application starts, or has thought enough.
+    /// Wakes the application.
     pub fn wake_app(&mut self) {
         self.desk.wake();
     }
 
-    /// Lets the application do what it can now.
+    /// Runs the application.
     #[inline]
     pub fn run_app(&mut self, now_ns: u64) -> Done {
         self.desk
@@ -96,51 +96,51 @@ impl Endpoint {
 
     #[inline(always)]
     pub fn on_arrival(&mut self, flight: &Flight, now_ns: u64) {
-        if flight.says(Says::ACK) {
+        if flight.has(FrameFlags::ACK) {
             let reach = (flight.cumulative, flight.window_bytes);
-            let besides = (&flight.sack, flight.says(Says::ECE));
-            self.sender.on_parts_of_ack(reach, besides, now_ns);
+            let sack_and_ece = (&flight.sack, flight.has(FrameFlags::ECE));
+            self.sender.on_parts_of_ack(reach, sack_and_ece, now_ns);
         }
         if flight.payload_bytes == 0 {
             return;
         }
-        if flight.says(Says::CWR) {
+        if flight.has(FrameFlags::CWR) {
             self.receiver.on_cwr();
         }
         let ack = self.receiver.on_segment(
             flight.start,
             flight.payload_bytes.into(),
-            flight.says(Says::CONGESTION),
+            flight.has(FrameFlags::CONGESTION),
             now_ns,
         );
-        if flight.says(Says::MORE) && self.receiver.aggregates() {
+        if flight.has(FrameFlags::MORE) && self.receiver.aggregates() {
             self.ack_held |= ack.is_some();
             return;
         }
         if std::mem::take(&mut self.ack_held) {
-            // It covers all of them: none is left for the next.
+            // It covers all of them, so none is pending afterwards.
             let _ = self.receiver.take_ack();
             self.ack_due = true;
         }
         self.ack_due |= ack.is_some();
     }
 
-    /// Time has come to `now_ns`. Too early is harmless.
+    /// Processes the timers at `now_ns`. A call before they are due has no effect.
     pub fn on_timer(&mut self, now_ns: u64) {
         self.sender.on_timer(now_ns);
         self.ack_due |= self.receiver.on_timer(now_ns).is_some();
     }
 
-    pub fn look_is_scheduled(&mut self) {
-        self.timer.look_is_scheduled();
+    pub fn check_is_scheduled(&mut self) {
+        self.timer.check_is_scheduled();
     }
 
-    /// A scheduled look at its timer.
-    pub fn look_at_timer(&mut self, now_ns: u64) -> Look {
-        self.timer.look(now_ns)
+    /// Performs a scheduled check of its timer.
+    pub fn check_timer(&mut self, now_ns: u64) -> TimerCheck {
+        self.timer.check(now_ns)
     }
 
-    /// Says when to look at its timer, if no look is scheduled by then: see [`Timer::set`].
+    /// Returns the time for a check of its timer, if none is scheduled by then: see [`Timer::set`].
     #[inline]
     pub fn watch_timer(&mut self) -> Option<u64> {
         let sender_ns = self.sender.next_timer_ns().unwrap_or(NEVER_NS);
@@ -148,8 +148,9 @@ impl Endpoint {
         self.timer.set(sender_ns.min(receiver_ns))
     }
 
-    /// The data to send now, with an acknowledgement if one is owed, and without what
-    /// [`blocks`](Self::blocks) says. `flow` may hold it back. Then [`last_ack`](Self::last_ack).
+    /// Returns the data to send now, with a pending acknowledgement but without
+    /// [`blocks`](Self::blocks). `flow` can hold it back. Call [`last_ack`](Self::last_ack)
+    /// afterwards.
     #[inline(always)]
     pub fn next_data(
         &mut self,
@@ -161,12 +162,12 @@ impl Endpoint {
             return None;
         }
         let data = self.sender.next_segment(now_ns)?;
-        let owed = std::mem::take(&mut self.ack_due) || self.receiver.take_ack().is_some();
-        let cwr = if data.cwr { Says::CWR } else { 0 };
-        let ack = if owed { Says::ACK } else { 0 };
-        // RFC 3168, 6.1.4: an acknowledgement alone never is.
+        let ack_pending = std::mem::take(&mut self.ack_due) || self.receiver.take_ack().is_some();
+        let cwr = if data.cwr { FrameFlags::CWR } else { 0 };
+        let ack = if ack_pending { FrameFlags::ACK } else { 0 };
+        // RFC 3168, 6.1.4: a pure acknowledgement is never ECN-capable.
         let ecn = if data.ecn_capable {
-            Says::ECN_CAPABLE
+            FrameFlags::ECN_CAPABLE
         } else {
             0
         };
@@ -177,18 +178,18 @@ impl Endpoint {
         })
     }
 
-    /// The acknowledgement that must go out alone, since no data took it along.
+    /// Returns a pending acknowledgement that no data carried.
     #[inline(always)]
     pub fn last_ack(&mut self, connection: u32) -> Option<OutgoingSegment> {
         let ack_due = std::mem::take(&mut self.ack_due);
-        ack_due.then(|| self.segment(connection, Says::ACK))
+        ack_due.then(|| self.segment(connection, FrameFlags::ACK))
     }
 
-    /// Whether the data that would go now may, as far as its small queue is concerned.
+    /// Returns `true` if the small queue permits the next data.
     #[cold]
     fn may_send(&mut self, connection: u32, flow: &Flow, now_ns: u64) -> bool {
-        let most_bytes = flow.largest_packet_bytes();
-        self.sender.limit_super_packets(most_bytes.into());
+        let max_bytes = flow.largest_packet_bytes();
+        self.sender.limit_gso_packets(max_bytes.into());
         let Some(payload_bytes) = self.sender.next_payload_bytes(now_ns) else {
             return true;
         };
@@ -198,12 +199,12 @@ impl Endpoint {
         };
         flow.may_send(SendRequest {
             packet_bytes: packet.memory_bytes(),
-            // Before the first round trip nothing is known, and the window is small.
+            // Before the first RTT sample, the rate is unknown and the window is small.
             rate_bytes_per_s: self.sender.pacing_rate_bytes_per_s().unwrap_or(u64::MAX),
         })
     }
 
-    /// Length of its packets' headers, in bytes, and their priority.
+    /// Returns the header length of its packets, in bytes, and their priority.
     pub fn headers(&self) -> (u16, u8) {
         (self.header_bytes, self.priority)
     }
@@ -223,15 +224,15 @@ impl Endpoint {
         }
     }
 
-    /// What each of its acknowledgements says of data that came out of order, if there is such.
+    /// Returns the SACK blocks of its acknowledgements, if there are any.
     #[inline(always)]
     pub fn blocks(&self) -> Option<SackBlocks> {
         self.receiver.blocks()
     }
 
-    /// A segment without data, and without [`blocks`](Self::blocks).
+    /// Returns a segment without data and without [`blocks`](Self::blocks).
     #[inline(always)]
-    fn segment(&self, connection: u32, says: u8) -> OutgoingSegment {
+    fn segment(&self, connection: u32, flags: u8) -> OutgoingSegment {
         let ack = self.receiver.plain_ack();
         OutgoingSegment {
             connection,
@@ -240,7 +241,7 @@ impl Endpoint {
             header_bytes: self.header_bytes,
             mss_bytes: self.mss_bytes,
             priority: self.priority,
-            says: says | if ack.ece { Says::ECE } else { 0 },
+            flags: flags | if ack.ece { FrameFlags::ECE } else { 0 },
             ack,
         }
     }

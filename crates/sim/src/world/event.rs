@@ -1,14 +1,14 @@
-//! What is on a host's event_queue.
+//! Events of a host's event queue.
 
-/// What a host does besides taking in frames and sending them.
+/// An event of a host other than the arrival and the sending of frames.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum HostEvent {
     /// A timer of an endpoint may be due.
     Timer(u32),
-    /// An application starts, or goes on after a pause.
+    /// An application starts, or continues after a pause.
     App(u32),
     /// The deferred list of the small queues is run.
     Deferred,
-    /// An application lets go of its socket.
-    LetGo(u32),
+    /// An application unlocks its socket.
+    Unlock(u32),
 }

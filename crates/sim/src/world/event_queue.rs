@@ -1,24 +1,25 @@
-//! What one host will do besides taking in frames and sending them: virtual time in integer
-//! nanoseconds, ties in order of scheduling.
+//! The event queue of a host, except for arriving frames and its NIC. Virtual time is in integer
+//! nanoseconds; simultaneous events are in order of scheduling.
 //!
-//! What is far ahead waits in buckets, each of which is sorted when it is due; what has moved on by
-//! then goes to a later one, unsorted. What is near goes through a heap. All are one order.
+//! Distant events are stored in buckets. A bucket is sorted when it is due; events that have been
+//! postponed by then move to a later bucket unsorted. Near events are in a heap. The resulting
+//! order is the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::NEVER_NS;
 
-/// When something was scheduled: decides which of two events of one time is first.
+/// Time and number of a scheduling operation: determines the order of two events at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn {
-    /// When, in ns.
+    /// Time of scheduling, in ns.
     pub since_ns: u64,
-    /// How much was scheduled at the same host before.
+    /// Number of earlier scheduling operations on the same host.
     number: u64,
 }
 
-/// An event with its place in the order.
+/// An event with its sort key.
 #[derive(Debug, Clone, Copy)]
 struct Scheduled<E> {
     at_ns: u64,
@@ -54,15 +55,15 @@ impl<E> Ord for Scheduled<E> {
 
 /// A bucket holds the events of 2^20 ns (about 1 ms): of 10,000 timers of 0.2 s, about 50.
 const BUCKET_NS_LOG2: u32 = 20;
-/// About 1 s, longer than most timers of TCP; what is later is in the heap.
+/// About 1 s, longer than most timers of TCP; later events are in the heap.
 const BUCKETS: u64 = 1 << 10;
 
-/// Events far ahead, in no order.
+/// Distant events, unsorted.
 #[derive(Debug)]
 struct Later<E> {
-    /// That of time `t` is number `t >> BUCKET_NS_LOG2`, modulo [`BUCKETS`].
+    /// An event at time `t` is in bucket `t >> BUCKET_NS_LOG2`, modulo [`BUCKETS`].
     buckets: Vec<Vec<Scheduled<E>>>,
-    /// The first bucket that was not emptied.
+    /// The first bucket that was not yet opened.
     first: u64,
     events: usize,
 }
@@ -76,13 +77,13 @@ impl<E> Later<E> {
         }
     }
 
-    /// Whether an event here may be due by `until_ns`.
+    /// Returns `true` if an event here might be due by `until_ns`.
     const fn is_due_by(&self, until_ns: u64) -> bool {
         self.events > 0 && self.first << BUCKET_NS_LOG2 <= until_ns
     }
 
-    /// Nothing here is due before this, in ns.
-    const fn not_before_ns(&self) -> u64 {
+    /// Returns a lower bound of the due times, in ns.
+    const fn lower_bound_ns(&self) -> u64 {
         if self.events == 0 {
             NEVER_NS
         } else {
@@ -90,10 +91,10 @@ impl<E> Later<E> {
         }
     }
 
-    /// Keeps an event, or gives it back if it is too near or too far.
+    /// Stores an event, or returns it if it is too near or too distant.
     fn keep(&mut self, scheduled: Scheduled<E>, now_ns: u64) -> Result<(), Scheduled<E>> {
         if self.events == 0 {
-            // Never back: what was taken out is earlier than all that is here.
+            // Never decreases: all remaining events are later than those taken out.
             self.first = self.first.max((now_ns >> BUCKET_NS_LOG2) + 1);
         }
         let bucket = scheduled.at_ns >> BUCKET_NS_LOG2;
@@ -105,7 +106,7 @@ impl<E> Later<E> {
         Ok(())
     }
 
-    /// Empties the first bucket that has events into `into`, which is empty.
+    /// Moves the first non-empty bucket to `into`, which is empty.
     fn take_first(&mut self, into: &mut Vec<Scheduled<E>>) {
         while self.events > 0 && self.buckets[(self.first % BUCKETS) as usize].is_empty() {
             self.first += 1;
@@ -117,33 +118,33 @@ impl<E> Later<E> {
     }
 }
 
-/// Where an event is.
+/// Location of an event.
 #[derive(Debug, Clone, Copy)]
-enum From {
+enum Location {
     Bucket,
     Heap,
 }
 
-/// Events in order of time; those of one time in order of scheduling.
+/// Events in order of time; simultaneous events in order of scheduling.
 #[derive(Debug)]
 pub(super) struct EventQueue<E> {
     next_number: u64,
-    /// Nothing is due before this.
-    not_before_ns: u64,
-    /// What is first apart from what is far ahead, and when it is due, while that is known.
-    first: Option<(u64, From)>,
+    /// Lower bound of the due times, in ns.
+    lower_bound_ns: u64,
+    /// Due time and location of the first near event, if it is known.
+    first: Option<(u64, Location)>,
     heap: BinaryHeap<Reverse<Scheduled<E>>>,
-    /// What was taken out of the last bucket, the first at the end.
+    /// Events of the last opened bucket, the first at the end.
     bucket: Vec<Scheduled<E>>,
     later: Later<E>,
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// Nothing scheduled, at time 0.
+    /// Creates an empty queue at time 0.
     pub fn new() -> Self {
         Self {
             next_number: 0,
-            not_before_ns: NEVER_NS,
+            lower_bound_ns: NEVER_NS,
             first: None,
             heap: BinaryHeap::new(),
             bucket: Vec::new(),
@@ -151,13 +152,13 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// Nothing is due before this, in ns; [`NEVER_NS`] if nothing is scheduled.
+    /// Returns a lower bound of the due times, in ns; [`NEVER_NS`] if nothing is scheduled.
     #[inline]
-    pub const fn not_before_ns(&self) -> u64 {
-        self.not_before_ns
+    pub const fn lower_bound_ns(&self) -> u64 {
+        self.lower_bound_ns
     }
 
-    /// The turn of something that is scheduled at `now_ns` elsewhere.
+    /// Returns the order of an event that is scheduled elsewhere at `now_ns`.
     #[inline]
     pub fn take_turn(&mut self, now_ns: u64) -> Turn {
         let number = self.next_number;
@@ -176,16 +177,17 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// Opens the buckets that are due by `now_ns`. `move_on` hears of each event in them, when it
-    /// is due and when its bucket ends, and says when it is due instead, if that is later:
-    /// [`NEVER_NS`] for never. `announce` hears of all of a bucket before. Both are told `of`.
+    /// Opens the buckets that are due by `now_ns`. `announce` is called for all events of a bucket
+    /// first. `postpone` is then called for each event with its due time and the end of its bucket.
+    /// It returns a new due time if the event is postponed; [`NEVER_NS`] cancels it. Both receive
+    /// `of`.
     #[inline]
     pub fn open_buckets<T>(
         &mut self,
         now_ns: u64,
         of: &mut T,
         announce: impl Fn(&T, &E),
-        move_on: impl Fn(&mut T, &E, u64, u64) -> Option<u64>,
+        postpone: impl Fn(&mut T, &E, u64, u64) -> Option<u64>,
     ) {
         while self.later.is_due_by(now_ns) && self.take_bucket(now_ns) {
             let end_ns = self.later.first << BUCKET_NS_LOG2;
@@ -194,7 +196,7 @@ impl<E: Copy> EventQueue<E> {
                 announce(of, &scheduled.event);
             }
             opened.retain(|scheduled| {
-                let to_ns = move_on(of, &scheduled.event, scheduled.at_ns, end_ns);
+                let to_ns = postpone(of, &scheduled.event, scheduled.at_ns, end_ns);
                 if let Some(at_ns) = to_ns.filter(|&at_ns| at_ns != NEVER_NS) {
                     self.schedule(now_ns, at_ns, scheduled.event);
                 }
@@ -209,25 +211,25 @@ impl<E: Copy> EventQueue<E> {
     pub fn next(&mut self, until_ns: u64) -> Option<(u64, E)> {
         let (at_ns, from) = self.first_by(until_ns)?;
         let taken = match from {
-            From::Heap => self.heap.pop().map(|Reverse(event)| event),
-            From::Bucket => self.bucket.pop(),
+            Location::Heap => self.heap.pop().map(|Reverse(event)| event),
+            Location::Bucket => self.bucket.pop(),
         };
         self.find_next();
         taken.map(|taken| (at_ns, taken.event))
     }
 
-    /// The turn of what is due first by `until_ns`.
+    /// Returns the order of the first event that is due by `until_ns`.
     pub fn first_turn(&mut self, until_ns: u64) -> Option<Turn> {
         let (_, from) = self.first_by(until_ns)?;
         match from {
-            From::Heap => self.heap.peek().map(|Reverse(event)| event.turn),
-            From::Bucket => self.bucket.last().map(|event| event.turn),
+            Location::Heap => self.heap.peek().map(|Reverse(event)| event.turn),
+            Location::Bucket => self.bucket.last().map(|event| event.turn),
         }
     }
 
-    /// When the first event by `until_ns` is due, and where it is. With none, finds out when to
-    /// look again.
-    fn first_by(&mut self, until_ns: u64) -> Option<(u64, From)> {
+    /// Returns due time and location of the first event by `until_ns`. If there is none, updates
+    /// the lower bound.
+    fn first_by(&mut self, until_ns: u64) -> Option<(u64, Location)> {
         while self.take_bucket(until_ns) {
             self.sort_bucket();
         }
@@ -239,8 +241,8 @@ impl<E: Copy> EventQueue<E> {
         due
     }
 
-    /// Takes the events of the next bucket, if it is due by `until_ns`: if all of the one before
-    /// was taken, too.
+    /// Takes the events of the next bucket if it is due by `until_ns` and the previous bucket is
+    /// empty by then.
     fn take_bucket(&mut self, until_ns: u64) -> bool {
         let first = self.first.or_else(|| self.find_first());
         let until_ns = first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns));
@@ -257,10 +259,13 @@ impl<E: Copy> EventQueue<E> {
             .sort_unstable_by_key(|event| Reverse(event.key()));
     }
 
-    /// When the first event is due, apart from those far ahead, and where it is.
-    fn find_first(&self) -> Option<(u64, From)> {
-        let heap = self.heap.peek().map(|Reverse(event)| (event, From::Heap));
-        let bucket = self.bucket.last().map(|event| (event, From::Bucket));
+    /// Returns due time and location of the first near event.
+    fn find_first(&self) -> Option<(u64, Location)> {
+        let heap = self
+            .heap
+            .peek()
+            .map(|Reverse(event)| (event, Location::Heap));
+        let bucket = self.bucket.last().map(|event| (event, Location::Bucket));
         let all = [bucket, heap].into_iter().flatten();
         all.min_by_key(|(event, _)| event.key())
             .map(|(event, from)| (event.at_ns, from))
@@ -269,14 +274,14 @@ impl<E: Copy> EventQueue<E> {
     fn find_next(&mut self) {
         self.first = self.find_first();
         let first_ns = self.first.map_or(NEVER_NS, |(at_ns, _)| at_ns);
-        self.not_before_ns = first_ns.min(self.later.not_before_ns());
+        self.lower_bound_ns = first_ns.min(self.later.lower_bound_ns());
     }
 
     fn turn(&mut self, now_ns: u64, at_ns: u64, event: E) -> Scheduled<E> {
         let turn = self.take_turn(now_ns);
         let at_ns = at_ns.max(now_ns);
-        self.not_before_ns = self.not_before_ns.min(at_ns);
-        // At the same time, what was scheduled before is first.
+        self.lower_bound_ns = self.lower_bound_ns.min(at_ns);
+        // Simultaneous events are in order of scheduling.
         if self.first.is_some_and(|(first_ns, _)| at_ns < first_ns) {
             self.first = None;
         }

@@ -1,57 +1,57 @@
-//! The frames that are under way to a host.
+//! The frames in flight to a host.
 
 use crate::NEVER_NS;
 use crate::ring::{RingBuffer, Vacant};
 use crate::tcp::{Ack, SackBlocks};
 
-/// One frame under way, and what it carries. One line of the cache.
+/// A frame in flight with its content. One cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Flight {
-    /// When it arrives, in ns.
+    /// Arrival time, in ns.
     pub at_ns: u64,
     pub start: u64,
     pub cumulative: u64,
     pub sack: SackBlocks,
     pub window_bytes: u32,
     pub connection: u32,
-    /// How long ago its NIC told of it when it arrives, in ns: decides which of two events of one
-    /// time is first.
+    /// Time from the NIC's report to the arrival, in ns: determines the order of two events at one
+    /// time.
     pub under_way_ns: u32,
     pub payload_bytes: u16,
-    /// What it [`Says`] besides.
+    /// Its [`FrameFlags`].
     pub flags: u8,
 }
 
 const _: () = assert!(size_of::<Flight>() == 64);
 
-/// What a frame says besides its data, in the bits of a number.
+/// Flags of a frame, as bits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Says;
+pub(super) struct FrameFlags;
 
-impl Says {
-    /// The discipline marked the packet that it is a part of.
+impl FrameFlags {
+    /// The discipline marked its packet.
     pub const CONGESTION: u8 = 1;
     pub const CWR: u8 = 2;
-    /// The acknowledgement is news.
+    /// It contains a new acknowledgement.
     pub const ACK: u8 = 4;
     pub const ECE: u8 = 8;
-    /// What only the first frame of a super-packet says.
+    /// Flags that only the first frame of a GSO packet has.
     pub const ONLY_FIRST: u8 = Self::CWR | Self::ACK;
-    /// More segments of the same super-packet follow.
+    /// More segments of the same GSO packet follow.
     pub const MORE: u8 = 32;
-    /// May be marked instead of dropped.
+    /// Can be marked instead of dropped.
     pub const ECN_CAPABLE: u8 = 64;
 }
 
 impl Flight {
     #[inline]
-    pub fn says(&self, what: u8) -> bool {
+    pub fn has(&self, what: u8) -> bool {
         self.flags & what != 0
     }
 
-    /// When its NIC told of it, in ns.
-    pub fn told_ns(&self) -> u64 {
+    /// Returns the time of the NIC's report, in ns.
+    pub fn reported_ns(&self) -> u64 {
         self.at_ns - u64::from(self.under_way_ns)
     }
 
@@ -60,7 +60,7 @@ impl Flight {
             cumulative: self.cumulative,
             window_bytes: self.window_bytes,
             sack: self.sack,
-            ece: self.says(Says::ECE),
+            ece: self.has(FrameFlags::ECE),
         }
     }
 }
@@ -79,11 +79,11 @@ impl Vacant for Flight {
     };
 }
 
-/// Frames under way, in order, as a wire keeps them.
+/// Frames in flight, in the order of the wire.
 #[derive(Debug)]
 pub(super) struct FramesInFlight {
     ring: RingBuffer<Flight>,
-    /// When the first arrives, in ns.
+    /// Arrival time of the first frame, in ns.
     first_ns: u64,
 }
 
@@ -95,18 +95,18 @@ impl FramesInFlight {
         }
     }
 
-    /// When the first arrives, in ns; [`NEVER_NS`] if none does.
+    /// Returns the arrival time of the first frame, in ns; [`NEVER_NS`] if there is none.
     #[inline]
     pub fn first_ns(&self) -> u64 {
         self.first_ns
     }
 
-    /// How many are under way.
+    /// Returns the number of frames in flight.
     pub fn len(&self) -> usize {
         self.ring.len()
     }
 
-    /// The frame after `index` others.
+    /// Returns the frame at `index` from the front.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Flight> {
         self.ring.get(index)
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out_in_order_however_long_the_wire_is() {
+    fn frames_arrive_in_order_for_any_number() {
         let mut wire = FramesInFlight::new();
         let (mut sent, mut arrived) = (0, 0);
         for round in 0..200 {

@@ -1,4 +1,4 @@
-//! A host: sockets, the product's own queue, an emulated NIC, and what is due when.
+//! A host: sockets, the product's own queue, an emulated NIC, and the scheduled events.
 
 use std::task::Waker;
 
@@ -14,7 +14,7 @@ use super::frames_in_flight::FramesInFlight;
 use super::orphaning::OrphaningNic;
 use super::segments::Segments;
 use super::small_queues::HostBudgets;
-use super::way_down::{HostQueue, WayDown, sink};
+use super::tx_path::{HostQueue, TxPath, sink};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
@@ -22,45 +22,45 @@ use crate::queue::{QueueFault, queue_config};
 use crate::tcp::TcpSettings;
 
 pub(super) struct Host<P, L, Q: Qdisc> {
-    /// Frames under way to it, in order.
+    /// Frames in flight to it, in order.
     pub arrivals: FramesInFlight,
     pub nic_wakeup: NicWakeup,
     pub event_queue: EventQueue<HostEvent>,
     pub log: HostLog,
     pub queue: HostQueue<P, L, Q>,
     pub segments: Segments,
-    /// By connection.
+    /// Endpoints, indexed by connection.
     pub endpoints: Vec<Endpoint>,
-    /// What its sockets may have below them, if they are held back.
+    /// Budgets of its sockets, with small queues.
     pub budgets: Option<Box<HostBudgets>>,
-    /// Time that a bit takes to the other host, in ns.
+    /// Propagation delay to the other host, in ns.
     pub delay_ns: u64,
     pub ended: EndedTransactions,
 }
 
 /// The next event of a NIC.
 pub(super) struct NicWakeup {
-    /// When it is, in ns, and its turn.
+    /// Its time, in ns, and its order among simultaneous events.
     pub at_ns: u64,
     pub turn: Turn,
-    /// When the NIC last asked to be woken, in ns.
+    /// The NIC's next event at the last check, in ns.
     watched_ns: u64,
 }
 
-/// What became of a host.
+/// Faults and statistics of a host.
 pub(super) struct HostLog {
     index: usize,
     /// The first fault.
     pub fault: Option<QueueFault>,
-    /// Steps so far.
+    /// Processed events.
     pub events: u64,
 }
 
-/// Transactions that ended and count.
+/// Finished and recorded transactions.
 pub(super) struct EndedTransactions {
-    /// How long each took, in ns.
+    /// Latency of each transaction, in ns.
     pub latencies_ns: Vec<u64>,
-    /// Those that end before this do not count, in ns.
+    /// Transactions that end before this time are not recorded, in ns.
     pub record_from_ns: u64,
 }
 
@@ -107,14 +107,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         })
     }
 
-    /// Limits its sockets. If `orphans`, its NIC orphans packets.
-    pub fn hold_back(&mut self, budgets: HostBudgets, orphans: bool) {
+    /// Applies small queues to its sockets. If `orphans` is `true`, its NIC orphans packets.
+    pub fn use_budgets(&mut self, budgets: HostBudgets, orphans: bool) {
         self.queue.device_mut().set_orphans(orphans);
         self.budgets = Some(Box::new(budgets));
     }
 
     /// Adds this end of an established connection, whose application starts at `start_ns`. Returns
-    /// its number here.
+    /// its number on this host.
     pub fn connect(
         &mut self,
         config: &ConnectionConfig,
@@ -133,21 +133,21 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         number
     }
 
-    /// Its sockets, its event_queue, and what is below the sockets.
+    /// Returns its sockets, its event queue, and the path below the sockets.
     #[inline(always)]
     pub fn parts(
         &mut self,
     ) -> (
         &mut [Endpoint],
         &mut EventQueue<HostEvent>,
-        WayDown<'_, P, L, Q>,
+        TxPath<'_, P, L, Q>,
     ) {
-        let way_down = WayDown {
+        let tx_path = TxPath {
             segments: &mut self.segments,
             budgets: self.budgets.as_deref_mut(),
             queue: &mut self.queue,
         };
-        (&mut self.endpoints, &mut self.event_queue, way_down)
+        (&mut self.endpoints, &mut self.event_queue, tx_path)
     }
 
     #[inline]
@@ -160,11 +160,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             self.queue.device_mut().release_submitted(budgets.charges());
         }
         if let Err(fault) = QueueFault::of_run(stop, self.log.index, now_ns) {
-            self.note(fault);
+            self.record_fault(fault);
         }
     }
 
-    /// The NIC does what it has due by `now_ns`. What leaves is under way `to` the other host.
+    /// Processes the NIC's events until `now_ns`. Frames that leave are passed `to` the other host.
     #[inline(always)]
     pub fn on_nic(&mut self, now_ns: u64, to: &mut FramesInFlight) {
         while let Some((at_ns, event)) = self.queue.device_mut().driver.advance(now_ns) {
@@ -185,15 +185,15 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.watch(now_ns);
     }
 
-    /// Reaps, and runs the queue again.
-    // Never: so there is one of it, and all that it calls is inside.
+    /// Reaps completions, and runs the queue again. Not inlined, so that there is one copy with all
+    /// callees inlined.
     #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
-        let round = self.queue.complete(at_ns, sink);
-        let completed = match QueueFault::of_round(round, self.log.index, at_ns) {
+        let batch = self.queue.complete(at_ns, sink);
+        let completed = match QueueFault::of_batch(batch, self.log.index, at_ns) {
             Ok(completed) => completed,
-            Err(fault) => return self.note(fault),
+            Err(fault) => return self.record_fault(fault),
         };
         if completed.schedule {
             self.run(at_ns);
@@ -201,11 +201,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     #[cold]
-    fn note(&mut self, fault: QueueFault) {
+    fn record_fault(&mut self, fault: QueueFault) {
         self.log.fault.get_or_insert(fault);
     }
 
-    /// Schedules the next work of the NIC and of the deferred list.
+    /// Schedules the next event of the NIC and of the deferred list.
     #[inline(always)]
     pub fn watch(&mut self, now_ns: u64) {
         self.watch_nic(now_ns);
@@ -217,7 +217,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(never)]
     fn watch_deferred(&mut self, now_ns: u64) {
         if let Some(budgets) = &mut self.budgets
-            && let Some(at_ns) = budgets.run_is_due_anew(now_ns)
+            && let Some(at_ns) = budgets.next_run_ns(now_ns)
         {
             self.event_queue
                 .schedule(now_ns, at_ns, HostEvent::Deferred);

@@ -1,10 +1,10 @@
-//! Two hosts, a link between them, and connections across it: everything a queue is part of.
+//! Two hosts, a link between them, and connections across it: the complete environment of a queue.
 //!
-//! A packet goes socket, discipline, limit, ring, wire, socket; each segment and each
-//! acknowledgement crosses the wire as an event of its own. Virtual time starts at 0.
+//! A packet passes socket, discipline, limit, ring, wire and socket. Each segment and each
+//! acknowledgement crosses the wire as a separate event. Virtual time starts at 0.
 //!
-//! What a host does reaches the other after the delay of the link, and not before: so each host
-//! runs alone for as long, then the other for the same time.
+//! Actions of a host reach the other host after the delay of the link at the earliest. The hosts
+//! therefore run alternately, each for that time.
 
 mod app;
 mod config;
@@ -12,17 +12,17 @@ mod connection;
 mod event;
 mod event_queue;
 mod frames_in_flight;
-mod held_back;
 mod host;
 mod orphaning;
-mod seen;
+mod run_window;
 mod segments;
 mod small_queues;
+mod socket_locks;
 mod sockets;
 mod timer;
 mod transactions;
-mod turns;
-mod way_down;
+mod tx_path;
+mod wire_frames;
 
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
@@ -38,32 +38,32 @@ pub use config::WorldConfig;
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
-pub use seen::WireFrame;
+use run_window::AfterWindow;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use transactions::Transactions;
-use turns::AfterWindow;
+pub use wire_frames::WireFrame;
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
 
-/// The two hosts and what is between them.
+/// The two hosts and the link between them.
 pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
     hosts: [Host<P, L, Q>; 2],
     now_ns: u64,
-    /// For so long, in ns, nothing that one host does can matter to the other.
+    /// Time within which the hosts cannot affect each other, in ns.
     apart_ns: u64,
     last_tcp: Option<TcpSettings>,
     transactions: Transactions,
 }
 
 impl<P: Probe, L: Limit> World<P, L> {
-    /// Two idle hosts, each with the discipline, limit and probe that is made for its index.
+    /// Creates two idle hosts; the function returns discipline, limit and probe of each host index.
     ///
     /// # Errors
-    /// If the NIC or the limit cannot be made of its settings.
+    /// If the settings of the NIC or the limit are invalid.
     pub fn new(
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Box<dyn Qdisc + Send>, L, P),
@@ -73,7 +73,7 @@ impl<P: Probe, L: Limit> World<P, L> {
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
-    /// The same with disciplines of a type that is known: without a call through a pointer for each
+    /// As [`new`](World::new), with disciplines of a static type, which need no indirect call per
     /// packet.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         Self::with_split(config, LateSegmentation::Off, parts)
     }
 
-    /// The same with queues that cut super-packets.
+    /// As [`new`](World::new), with queues that use late segmentation.
     ///
     /// # Errors
     /// As for [`new`](World::new).
@@ -98,20 +98,21 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         Ok(Self {
             hosts: [host(CLIENT)?, host(SERVER)?],
             now_ns: 0,
-            // Without a delay a frame may arrive at the time at which it was told.
+            // Without a delay, a frame can arrive at the time of its report.
             apart_ns: config.delay_ns.max(1),
             last_tcp: None,
             transactions: Transactions::new(),
         })
     }
 
-    /// Holds back the connections that are added from now on; call it before the first of them.
+    /// Applies small queues to the connections that are added from now on. Call it before the first
+    /// of them.
     ///
     /// # Errors
-    /// If the settings cannot be.
+    /// If the settings are invalid.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
-            host.hold_back(HostBudgets::new(config)?, config.orphans);
+            host.use_budgets(HostBudgets::new(config)?, config.orphans);
         }
         Ok(())
     }
@@ -128,23 +129,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         let tcp = TcpSettings::as_last(&mut self.last_tcp, &config.tcp);
         let [first, second] = &mut self.hosts;
         let number = first.connect(config, &tcp, client, self.now_ns, start_ns);
-        // Both ends have the same.
+        // Both ends have the same number.
         let _ = second.connect(config, &tcp, server, self.now_ns, start_ns);
         number
     }
 
-    /// Hands completions on to both hosts' limits only every `cadence_ns`; 0 hands on each round at
+    /// Sets the coalescing interval of both hosts' completions; 0 passes each completion batch at
     /// once.
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
+    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
         for host in &mut self.hosts {
-            host.queue.set_coalesce_ns(cadence_ns);
+            host.queue.set_coalesce_ns(coalesce_ns);
         }
     }
 
-    /// Runs until `until_ns`, or until nothing is left to happen.
+    /// Runs until `until_ns`, or until no event is left.
     ///
     /// # Errors
-    /// If a queue goes wrong; the world stands still from then on.
+    /// If a queue becomes faulty; the world then makes no further progress.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), TestbedError> {
         self.run_windows(until_ns, |_, _, _, _, _| {})
     }
@@ -156,7 +157,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         mut after: impl AfterWindow<P, L, Q>,
     ) -> Result<(), TestbedError> {
         self.check()?;
-        // What is due at `until_ns` is done, too.
+        // Events at `until_ns` are processed, too.
         let stop_ns = until_ns.saturating_add(1);
         loop {
             let [client, server] = &mut self.hosts;
@@ -187,71 +188,71 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         }
     }
 
-    /// The probe of a host's queue.
+    /// Returns the probe of a host's queue.
     pub fn probe(&self, host: usize) -> &P {
         self.hosts[host].queue.probe()
     }
 
-    /// A host's NIC.
+    /// Returns the NIC of a host.
     pub fn nic(&self, host: usize) -> &EmulatedNic {
         &self.hosts[host].queue.device().driver
     }
 
-    /// What a host's wire carried.
+    /// Returns the wire counters of a host.
     pub fn wire(&self, host: usize) -> WireCounters {
         self.nic(host).counters()
     }
 
-    /// Packets that a host's queue dropped.
+    /// Returns the packets that a host's queue dropped.
     pub fn dropped_packets(&self, host: usize) -> u64 {
         self.hosts[host].queue.sender_counters().drops.total()
     }
 
-    /// Packets that a host's discipline marked.
+    /// Returns the packets that a host's discipline marked.
     pub fn marked_packets(&self, host: usize) -> u64 {
         self.hosts[host].queue.sender_counters().marked_packets
     }
 
-    /// What the completing half of a host's queue did.
+    /// Returns the counters of the completing half of a host's queue.
     pub fn completions(&self, host: usize) -> CompleterCounters {
         self.hosts[host].queue.completer_counters()
     }
 
-    /// What one end of a connection has below its socket, if it is held back.
+    /// Returns the small queue of one end of a connection, if it is limited.
     pub fn small_queue(&self, connection: u32, host: usize) -> Option<tsq::FlowSnapshot> {
         let flow = self.hosts[host].flow(connection)?;
         Some(flow.snapshot())
     }
 
-    /// Packets that a host's NIC completed after it had orphaned them.
+    /// Returns the packets that a host's NIC completed after it had orphaned them.
     pub fn orphaned_packets(&self, host: usize) -> u64 {
         self.hosts[host].queue.device().orphaned_packets()
     }
 
-    /// How often a host's connections were held back.
+    /// Returns the small-queue totals of a host.
     pub fn small_queue_totals(&self, host: usize) -> tsq::Totals {
         let budgets = self.hosts[host].budgets.as_deref();
         budgets.map(HostBudgets::totals).unwrap_or_default()
     }
 
-    /// What one end of a connection did so far.
+    /// Returns the report of one end of a connection.
     pub fn report(&self, connection: u32, host: usize) -> EndpointReport {
         self.hosts[host].endpoints[connection as usize].report()
     }
 
-    /// Payload bytes that arrived at a host on all connections, each once, those out of order
-    /// included.
+    /// Returns the payload bytes that arrived at a host on all connections, each once, including
+    /// those out of order.
     pub fn arrived_bytes(&self, host: usize) -> u64 {
         let endpoints = self.hosts[host].endpoints.iter();
         endpoints.map(Endpoint::arrived_bytes).sum()
     }
 
-    /// The transactions that ended since they count.
+    /// Returns the recorded transactions.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions
     }
 
-    /// Events so far.
+    /// Returns the number of events so far.
     pub fn events(&self) -> u64 {
         self.hosts.iter().map(|host| host.log.events).sum()
     }

@@ -61,7 +61,7 @@ impl OrphaningNic {
 impl Orphans {
     #[cold]
     fn submitted(&mut self, packet: &Packet) {
-        // The charge of a packet that is sent in pieces belongs to the last of them.
+        // The charge of a packet that is sent in chunks belongs to the last of them.
         if packet.chunk().is_none_or(|piece| piece.is_last) {
             self.submitted.push(packet.frame().index());
         }

@@ -1,14 +1,14 @@
-//! What the frames of a host's queue stand for.
+//! Contents of the frames of a host's queue.
 
 use taut_path::tsq::memory_bytes;
 use taut_path::{Ecn, Packet, Segmentation};
 
-use super::frames_in_flight::{Flight, Says};
+use super::frames_in_flight::{Flight, FrameFlags};
 use crate::store::Store;
 use crate::tcp::Ack;
 
-/// What a packet carries: data, an acknowledgement, or both. One line of the cache: a long queue
-/// fetches it once when it goes in and once when it comes out.
+/// Content of a packet: data, an acknowledgement, or both. One cache line: a long queue loads it
+/// once when it enters and once when it leaves.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct OutgoingSegment {
@@ -19,8 +19,8 @@ pub(super) struct OutgoingSegment {
     pub header_bytes: u16,
     pub mss_bytes: u16,
     pub priority: u8,
-    /// What its first frame [`Says`] besides its data.
-    pub says: u8,
+    /// Its [`FrameFlags`] other than those of its data.
+    pub flags: u8,
     pub ack: Ack,
 }
 
@@ -34,7 +34,7 @@ impl OutgoingSegment {
         Segmentation::new(self.header_bytes, self.mss_bytes)
     }
 
-    /// What its packet takes in the host's memory.
+    /// Returns the memory of its packet in the host, in bytes.
     pub fn memory_bytes(&self) -> u32 {
         let wire_bytes = u32::from(self.header_bytes) + self.payload_bytes;
         memory_bytes(wire_bytes, self.segmentation())
@@ -45,7 +45,7 @@ impl OutgoingSegment {
 pub(super) type Segments = Store<OutgoingSegment>;
 
 impl Segments {
-    /// Puts a segment down and makes the packet that stands for it.
+    /// Stores a segment and creates its packet.
     #[inline(always)]
     pub fn packet(&mut self, segment: &OutgoingSegment) -> Packet {
         let frame = self.put(segment);
@@ -55,21 +55,21 @@ impl Segments {
             Packet::new(frame, wire_bytes).with_charge(memory_bytes(wire_bytes, segmentation));
         packet.priority = segment.priority;
         packet.flow = segment.connection;
-        if segment.says & Says::ECN_CAPABLE != 0 {
+        if segment.flags & FrameFlags::ECN_CAPABLE != 0 {
             packet.set_ecn(Ecn::Capable);
         }
         packet.segmentation = segmentation;
         packet
     }
 
-    /// The `index`-th frame of a packet, or of a piece of one, told of `under_way_ns` before it
-    /// arrives at `at_ns`.
+    /// Returns the `index`-th frame of a packet or chunk, which arrives at `at_ns`, `under_way_ns`
+    /// after it was reported.
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
         let segment = self.of(packet);
-        let mut flags = segment.says;
+        let mut flags = segment.flags;
         if packet.ecn() == Ecn::Marked {
-            flags |= Says::CONGESTION;
+            flags |= FrameFlags::CONGESTION;
         }
         let (mut before, mut payload_bytes) = (0, segment.payload_bytes);
         if packet.segmentation.is_some() {
@@ -77,10 +77,10 @@ impl Segments {
             let index = index + packet.chunk().map_or(0, |piece| piece.first_segment);
             before = index * mss_bytes;
             if index > 0 {
-                flags &= !Says::ONLY_FIRST;
+                flags &= !FrameFlags::ONLY_FIRST;
             }
             if segment.payload_bytes > before + mss_bytes {
-                flags |= Says::MORE;
+                flags |= FrameFlags::MORE;
             }
             payload_bytes = (segment.payload_bytes - before).min(mss_bytes);
         }
@@ -92,7 +92,7 @@ impl Segments {
             window_bytes: segment.ack.window_bytes,
             connection: segment.connection,
             under_way_ns: u32::try_from(under_way_ns).unwrap_or(u32::MAX),
-            // At most `mss_bytes`, which is as short.
+            // At most `mss_bytes`, which fits.
             payload_bytes: payload_bytes as u16,
             flags,
         }
@@ -105,7 +105,7 @@ mod tests {
     use crate::tcp::SackBlocks;
 
     #[test]
-    fn a_mark_comes_with_each_segment_of_a_super_packet_and_the_answer_with_its_first() {
+    fn each_segment_has_the_mark_first_has_cwr() {
         let mut segments = Segments::new();
         let ack = Ack {
             cumulative: 0,
@@ -120,14 +120,17 @@ mod tests {
             header_bytes: crate::HEADER_BYTES,
             mss_bytes: 1_000,
             priority: 0,
-            says: Says::CWR | Says::ECN_CAPABLE,
+            flags: FrameFlags::CWR | FrameFlags::ECN_CAPABLE,
             ack,
         });
         assert_eq!(packet.ecn(), Ecn::Capable);
         let flags = |packet: &Packet, index| {
             let flight = segments.flight(packet, index, 9, 7);
-            assert_eq!(flight.told_ns(), 2);
-            (flight.says(Says::CONGESTION), flight.says(Says::CWR))
+            assert_eq!(flight.reported_ns(), 2);
+            (
+                flight.has(FrameFlags::CONGESTION),
+                flight.has(FrameFlags::CWR),
+            )
         };
         assert_eq!(flags(&packet, 0), (false, true));
         packet.set_ecn(Ecn::Marked);

@@ -1,37 +1,37 @@
-//! Small queues of a host: a budget for what each of its sockets has below it.
+//! Small queues of a host: a budget for the data below each of its sockets.
 
 use std::task::Waker;
 
 use taut_path::Packet;
 use taut_path::tsq::{Budgets, BudgetsError, Charges, Flow, Settings, Totals};
 
-/// How small queues are used. The same at both hosts.
+/// Settings of small queues, the same at both hosts.
 #[derive(Debug, Clone, Copy)]
 pub struct SmallQueues {
     /// The global setting.
     pub settings: Settings,
-    /// Connections that there will be.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Time from a flow's place on the deferred list to the run of that list, in ns.
+    /// Time from adding a flow to the deferred list to the run of that list, in ns.
     pub deferred_delay_ns: u64,
-    /// Time for which an application that wakes up holds its socket, in ns: what arrives or gets
-    /// room meanwhile is dealt with when it lets go.
+    /// Time for which an application that wakes up locks its socket, in ns. Arrivals and
+    /// completions during that time are processed at the unlock.
     pub hold_ns: u64,
     /// The driver orphans each packet at submission: its charge is released then.
     pub orphans: bool,
 }
 
-/// One host has one sending thread, hence one deferred list.
+/// A host has one sending thread, hence one deferred list.
 pub(super) const LIST: u32 = 0;
 
 /// The budgets of one host.
 pub(super) struct HostBudgets {
     budgets: Budgets,
     charges: Charges,
-    /// By connection.
+    /// Flows, indexed by connection.
     flows: Vec<Flow>,
     deferred_delay_ns: u64,
-    /// For how long an application that wakes up holds its socket, in ns.
+    /// Time for which an application that wakes up locks its socket, in ns.
     pub hold_ns: u64,
     /// A run of the deferred list is scheduled.
     run_scheduled: bool,
@@ -51,15 +51,15 @@ impl HostBudgets {
         })
     }
 
-    /// A budget for the next connection.
+    /// Adds the budget of the next connection.
     ///
     /// # Panics
-    /// If there are more connections than were announced.
+    /// If there are more connections than configured.
     pub fn open(&mut self) {
         let connection = self.flows.len() as u32;
         let flow = self.budgets.open(connection, LIST);
         self.flows
-            .push(flow.expect("no more connections than announced"));
+            .push(flow.expect("no more connections than configured"));
     }
 
     pub fn flow(&self, connection: u32) -> &Flow {
@@ -84,14 +84,14 @@ impl HostBudgets {
         self.budgets.totals()
     }
 
-    /// When to run the deferred list, if flows stand on it and no run is scheduled.
-    pub fn run_is_due_anew(&mut self, now_ns: u64) -> Option<u64> {
+    /// Returns the time for a run of the deferred list, if it has flows and no run is scheduled.
+    pub fn next_run_ns(&mut self, now_ns: u64) -> Option<u64> {
         let due = self.budgets.has_deferred(LIST) && !self.run_scheduled;
         self.run_scheduled |= due;
         due.then(|| now_ns.saturating_add(self.deferred_delay_ns))
     }
 
-    /// The deferred list is run now. Of the same table: this one can be run while the host works.
+    /// Starts a run of the deferred list. The returned handle can be used while the host works.
     pub fn begin_run(&mut self) -> Budgets {
         self.run_scheduled = false;
         self.budgets.clone()

@@ -1,4 +1,4 @@
-//! How many transactions there were, and how long they took.
+//! Number and latencies of transactions.
 
 use hdrhistogram::Histogram;
 
@@ -17,7 +17,7 @@ impl Transactions {
         }
     }
 
-    /// Takes over those that ended, with their latencies in ns.
+    /// Moves the finished transactions here, with their latencies in ns.
     #[inline]
     pub(super) fn take(&mut self, ended_ns: &mut Vec<u64>) {
         if !ended_ns.is_empty() {
@@ -31,7 +31,8 @@ impl Transactions {
         }
     }
 
-    /// Latencies, from the write of the request to the read of the whole response, in ns.
+    /// Returns the latencies, from the write of the request to the read of the whole response, in
+    /// ns.
     pub fn latency_ns(&self) -> &Histogram<u64> {
         &self.latency_ns
     }

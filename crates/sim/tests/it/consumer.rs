@@ -1,4 +1,4 @@
-//! The polling consumer against what follows from its costs alone.
+//! Compares the polling consumer with closed forms of its costs.
 
 use taut_path::AnyLimit;
 use taut_sim::consumer::{
@@ -7,7 +7,7 @@ use taut_sim::consumer::{
 
 const MS: u64 = 1_000_000;
 
-fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig {
+fn config(core: ConsumerCore, consumer_ns: u64, notify: Notify) -> ConsumerConfig {
     ConsumerConfig {
         core,
         consumer_ns,
@@ -16,7 +16,7 @@ fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig 
         wake_ns: 300,
         ring: 256,
         poll: 64,
-        told,
+        notify,
         units: 1,
         ping_ns: MS,
         seed: 1,
@@ -28,31 +28,31 @@ fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig 
 fn run(config: &ConsumerConfig, limit: &str) -> ConsumerReport {
     let limit: AnyLimit = limit.parse().expect("a limit");
     let seen = observe(config, limit).expect("a run");
-    assert!(seen.queued >= seen.finished && seen.finished >= seen.told);
+    assert!(seen.queued >= seen.finished && seen.finished >= seen.reported);
     let in_ring = seen.queued - seen.finished;
     assert!(in_ring <= u64::from(config.ring), "{in_ring}");
     seen
 }
 
-/// Packets a second of rounds of `packets` on a shared core.
-fn shared_rounds(config: &ConsumerConfig, packets: f64) -> f64 {
+/// Returns packets per second for cycles of `packets` on a shared core.
+fn shared_cycles(config: &ConsumerConfig, packets: f64) -> f64 {
     let packet_ns = (config.consumer_ns + config.sender_ns) as f64;
     1e9 / (packet_ns + 2.0 * config.switch_ns as f64 / packets)
 }
 
 #[test]
-fn on_a_shared_core_only_the_switches_are_lost() {
+fn shared_core_loses_only_the_switches() {
     for consumer_ns in [800, 100_000] {
-        for told in [Notify::Each, Notify::Poll] {
-            let config = config(ConsumerCore::Shared, consumer_ns, told);
+        for notify in [Notify::Each, Notify::Poll] {
+            let config = config(ConsumerCore::Shared, consumer_ns, notify);
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
                 let seen = run(&config, limit);
-                let expected = shared_rounds(&config, packets);
+                let expected = shared_cycles(&config, packets);
                 let off = seen.packets_per_s / expected - 1.0;
                 assert!(
                     off.abs() < 1e-6,
-                    "{consumer_ns} ns, {told:?}, {limit}: {off}"
+                    "{consumer_ns} ns, {notify:?}, {limit}: {off}"
                 );
             }
         }
@@ -60,14 +60,14 @@ fn on_a_shared_core_only_the_switches_are_lost() {
 }
 
 #[test]
-fn on_two_cores_the_slower_one_is_what_holds_back() {
+fn slower_core_limits_two_cores() {
     let config = config(ConsumerCore::Own, 100_000, Notify::Poll);
     let seen = run(&config, "200");
     assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
-    // With one in flight at a time each packet takes a wake and a start each way.
+    // With one packet in flight, each takes a wake and a start in each direction.
     let one = run(&config, "1p");
-    let round_ns = 100_000 + 2 * (300 + 500);
-    assert!((one.packets_per_s / (1e9 / round_ns as f64) - 1.0).abs() < 1e-4);
+    let cycle_ns = 100_000 + 2 * (300 + 500);
+    assert!((one.packets_per_s / (1e9 / cycle_ns as f64) - 1.0).abs() < 1e-4);
     assert!(
         (0.9..=1.0).contains(&one.in_flight_mean),
         "{}",
@@ -76,7 +76,7 @@ fn on_two_cores_the_slower_one_is_what_holds_back() {
 }
 
 #[test]
-fn without_a_limit_a_ping_waits_for_the_ring() {
+fn ping_without_limit_waits_for_the_ring() {
     let config = config(ConsumerCore::Shared, 100_000, Notify::Each);
     let seen = run(&config, "off");
     let ring_ms = seen.ping_ns.max() as f64 / 1e6;
@@ -86,19 +86,20 @@ fn without_a_limit_a_ping_waits_for_the_ring() {
 }
 
 #[test]
-fn what_is_put_together_over_a_time_is_told_then_or_when_it_is_more_than_the_limit() {
+fn coalesced_packets_are_reported_after_time_or_limit() {
     let config = ConsumerConfig {
         poll: 4,
         ..config(ConsumerCore::Shared, 800, Notify::After(MS))
     };
-    // All that is in flight is one more than the limit, so that is when it is told, polls or not.
+    // The bytes in flight exceed the limit by one packet, which triggers the report, whether or not
+    // a poll ended.
     for (limit, packets) in [("1", 2.0), ("8", 9.0)] {
-        let expected = shared_rounds(&config, packets);
+        let expected = shared_cycles(&config, packets);
         let seen = run(&config, limit).packets_per_s;
         assert!((seen / expected - 1.0).abs() < 1e-6, "{limit}: {seen}");
     }
-    // Notify of two packets each 2 ms, and refilled after four: 9 in flight, then 7. If it were
-    // told of all nine, 9 would be in flight all the time.
+    // A report of two packets each 2 ms, after which the sender refills four: 9 in flight, then 7.
+    // If it reported all nine, 9 would always be in flight.
     let slow = ConsumerConfig {
         consumer_ns: MS,
         ..config
@@ -112,7 +113,7 @@ fn what_is_put_together_over_a_time_is_told_then_or_when_it_is_more_than_the_lim
 }
 
 #[test]
-fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
+fn smallest_fixed_limit_follows_from_switch_cost() {
     for (consumer_ns, switch_ns, of_best) in [
         (100_000, 500, [8, 1]),
         (100_000, 4_000, [35, 6]),
@@ -123,8 +124,8 @@ fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
             ..config(ConsumerCore::Shared, consumer_ns, Notify::Each)
         };
         let fixed = FixedLimits::new(&config).expect("runs");
-        assert!((fixed.best() / shared_rounds(&config, 64.0) - 1.0).abs() < 1e-6);
-        let found = [fixed.least(0.999), fixed.least(0.99)];
+        assert!((fixed.best() / shared_cycles(&config, 64.0) - 1.0).abs() < 1e-6);
+        let found = [fixed.smallest(0.999), fixed.smallest(0.99)];
         assert!(
             found[0] == of_best[0] && found[1].abs_diff(of_best[1]) <= 1,
             "{found:?}"
@@ -133,7 +134,7 @@ fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
 }
 
 #[test]
-fn a_seed_is_a_run() {
+fn same_seed_gives_the_same_run() {
     let config = config(ConsumerCore::Own, 1_800, Notify::After(100_000));
     let of_seed = |seed| {
         let seen = run(&ConsumerConfig { seed, ..config }, "taut");
@@ -148,12 +149,12 @@ fn a_seed_is_a_run() {
 }
 
 #[test]
-fn taut_finds_rounds_that_are_long_enough() {
+fn taut_finds_sufficiently_long_cycles() {
     let config = ConsumerConfig {
         switch_ns: 4_000,
         ..config(ConsumerCore::Shared, 800, Notify::Poll)
     };
-    let share = run(&config, "taut").packets_per_s / shared_rounds(&config, 64.0);
+    let share = run(&config, "taut").packets_per_s / shared_cycles(&config, 64.0);
     assert!(share > 0.98, "{share}");
 }
 
@@ -169,9 +170,9 @@ fn only_pings_of_the_measured_time_count() {
 }
 
 #[test]
-fn a_consumer_that_wakes_the_sender_for_each_packet_pays_for_each() {
+fn each_wake_of_the_sender_has_a_cost() {
     let config = config(ConsumerCore::Own, 2_000, Notify::Each);
-    // The sender is back and asleep again before the next is finished.
+    // The sender is back and asleep again before the next packet is finished.
     let seen = run(&config, "8p").packets_per_s;
     let expected = 1e9 / (2_000.0 + 300.0);
     assert!((seen / expected - 1.0).abs() < 1e-3, "{seen}");

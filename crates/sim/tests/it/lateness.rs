@@ -1,4 +1,4 @@
-//! A loop that comes late sees the same events at the same times as one that comes in time.
+//! A late loop sees the same events at the same times as a punctual one.
 
 use crate::support::{Event, Saturated, nic, packet};
 use taut_sim::nic::{InterruptRule, RareGap};
@@ -18,7 +18,7 @@ fn interrupts() -> InterruptRule {
     }
 }
 
-/// The events of a run whose loop comes back `next_ns` says.
+/// Returns the events of a run whose loop is called at the times from `next_ns`.
 fn events(rule: &Rule, next_ns: impl Fn(&Saturated, u64) -> u64) -> Vec<Event> {
     let make = |frame| packet(frame, 60 + frame * 7_919 % 1_455);
     let mut run = Saturated::new(rule, nic(1_000_000_000, interrupts()), make);
@@ -50,7 +50,7 @@ fn compare(rule: &Rule) {
 }
 
 #[test]
-fn a_loop_that_comes_every_10_ms_sees_what_one_in_time_sees() {
+fn late_loop_sees_the_same_events() {
     compare(&Rule::dql());
     compare(&Rule::dql_every(333_000));
     compare(&Rule::off());

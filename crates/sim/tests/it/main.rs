@@ -1,4 +1,4 @@
-//! All tests of the crate in one binary: linking is what they wait for.
+//! All integration tests of the crate in one binary, which saves linking time.
 
 mod consumer;
 mod lateness;

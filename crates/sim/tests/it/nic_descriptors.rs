@@ -1,6 +1,6 @@
-//! How many descriptors packets take, and what a full ring holds.
+//! Descriptors of packets, and the content of a full ring.
 
-use crate::support::{packet, super_packet};
+use crate::support::{gso_packet, packet};
 use proptest::prelude::*;
 use taut_path::{Packet, Segmentation};
 use taut_sim::nic::{DescriptorRing, DescriptorRule, RingTooSmall};
@@ -11,7 +11,7 @@ fn e1000() -> DescriptorRing {
     DescriptorRing::new(SLOTS, DescriptorRule::E1000).expect("large enough")
 }
 
-/// Descriptors of a packet on average over many in a row.
+/// Returns the mean descriptors of a packet over many consecutive ones.
 fn average(make: impl Fn(u32) -> Packet) -> f64 {
     const PACKETS: u32 = 100_000;
     let mut ring = e1000();
@@ -20,13 +20,13 @@ fn average(make: impl Fn(u32) -> Packet) -> f64 {
         let packet = make(frame);
         let slots = ring.take(&packet);
         taken += u64::from(slots);
-        ring.give_back(slots);
+        ring.release(slots);
         drop(packet.into_frame());
     }
     taken as f64 / f64::from(PACKETS)
 }
 
-/// Bytes in a ring that is filled until it stops, on average over many fillings.
+/// Returns the mean bytes in a full ring over many fillings.
 fn full_ring_bytes(make: impl Fn(u32) -> Packet) -> f64 {
     const FILLINGS: u32 = 1_000;
     let mut ring = e1000();
@@ -39,25 +39,25 @@ fn full_ring_bytes(make: impl Fn(u32) -> Packet) -> f64 {
             used += ring.take(&packet);
             drop(packet.into_frame());
         }
-        ring.give_back(used);
+        ring.release(used);
     }
     total as f64 / f64::from(FILLINGS)
 }
 
 #[test]
-fn an_e1000_takes_about_3_35_descriptors_for_1514_bytes() {
+fn e1000_needs_3_35_descriptors_for_1514_bytes() {
     let slots = average(|frame| packet(frame, 1_514));
     assert!((slots - 3.35).abs() <= 0.01, "{slots}");
 }
 
 #[test]
-fn an_e1000_takes_about_19_descriptors_for_a_super_packet() {
-    let slots = average(super_packet);
+fn e1000_needs_19_descriptors_for_a_gso_packet() {
+    let slots = average(gso_packet);
     assert!((18.5..=19.5).contains(&slots), "{slots}");
 }
 
 #[test]
-fn an_e1000_takes_two_descriptors_for_a_pure_acknowledgement() {
+fn e1000_needs_two_descriptors_for_an_ack() {
     let mut ring = e1000();
     for bytes in [0, 54, 66] {
         let ack = packet(0, bytes);
@@ -67,22 +67,22 @@ fn an_e1000_takes_two_descriptors_for_a_pure_acknowledgement() {
 }
 
 #[test]
-fn a_full_e1000_ring_holds_what_was_published() {
+fn full_e1000_ring_holds_the_published_bytes() {
     let packets = full_ring_bytes(|frame| packet(frame, 1_514));
     assert!((452e3..=455e3).contains(&packets), "{packets}");
-    let super_packets = full_ring_bytes(super_packet);
-    assert!((3.2e6..=3.6e6).contains(&super_packets), "{super_packets}");
+    let gso_packets = full_ring_bytes(gso_packet);
+    assert!((3.2e6..=3.6e6).contains(&gso_packets), "{gso_packets}");
 }
 
 #[test]
-fn an_e1000_stops_below_20_free_and_starts_again_at_32() {
+fn e1000_stops_below_20_and_restarts_at_32() {
     let ring = e1000();
     assert_eq!(ring.slots_of_largest(), 20);
     assert_eq!(ring.restart_slots(), 32);
 }
 
 #[test]
-fn a_ring_of_one_descriptor_per_packet_starts_again_half_empty() {
+fn plain_ring_restarts_half_empty() {
     let rule = DescriptorRule::OnePerPacket;
     for (slots, restart) in [(1, 1), (2, 1), (511, 255), (512, 256), (4_096, 2_048)] {
         let ring = DescriptorRing::new(slots, rule).expect("large enough");
@@ -94,17 +94,17 @@ fn a_ring_of_one_descriptor_per_packet_starts_again_half_empty() {
 }
 
 #[test]
-fn a_ring_that_could_never_start_again_is_refused() {
-    let refused = |slots, rule| DescriptorRing::new(slots, rule).err();
+fn ring_that_could_never_restart_is_rejected() {
+    let rejected = |slots, rule| DescriptorRing::new(slots, rule).err();
     let too_small = |slots, min_slots| Some(RingTooSmall { slots, min_slots });
-    assert_eq!(refused(0, DescriptorRule::OnePerPacket), too_small(0, 1));
-    assert_eq!(refused(31, DescriptorRule::E1000), too_small(31, 32));
-    assert_eq!(refused(32, DescriptorRule::E1000), None);
+    assert_eq!(rejected(0, DescriptorRule::OnePerPacket), too_small(0, 1));
+    assert_eq!(rejected(31, DescriptorRule::E1000), too_small(31, 32));
+    assert_eq!(rejected(32, DescriptorRule::E1000), None);
 }
 
 proptest! {
     #[test]
-    fn no_packet_takes_more_than_the_largest_and_none_is_lost(
+    fn descriptors_are_bounded_and_conserved(
         packets in prop::collection::vec((0u32..=u32::MAX, any::<bool>()), 1..200),
     ) {
         for rule in [DescriptorRule::E1000, DescriptorRule::OnePerPacket] {
@@ -114,7 +114,7 @@ proptest! {
                 let mut packet = packet(0, bytes);
                 packet.segmentation = Segmentation::new(u16::MAX, 1).filter(|_| segmented);
                 while ring.slots_free() < ring.slots_of_largest() {
-                    ring.give_back(held.pop_front().expect("something is in the ring"));
+                    ring.release(held.pop_front().expect("something is in the ring"));
                 }
                 let slots = ring.take(&packet);
                 drop(packet.into_frame());
@@ -127,7 +127,7 @@ proptest! {
 }
 
 #[test]
-fn whole_pages_take_one_descriptor_each_and_two_more() {
+fn whole_pages_need_two_extra_descriptors() {
     let mut ring = DescriptorRing::new(SLOTS, DescriptorRule::WholePages).expect("large enough");
     let mut slots = |packet: Packet| {
         let slots = ring.take(&packet);
@@ -136,7 +136,7 @@ fn whole_pages_take_one_descriptor_each_and_two_more() {
     };
     assert_eq!(slots(packet(0, 1_514)), 3);
     let cut = Segmentation::new(66, 1_448);
-    let mut super_packet = packet(1, 66 + 45 * 1_448);
-    super_packet.segmentation = cut;
-    assert_eq!(slots(super_packet), 18);
+    let mut gso_packet = packet(1, 66 + 45 * 1_448);
+    gso_packet.segmentation = cut;
+    assert_eq!(slots(gso_packet), 18);
 }

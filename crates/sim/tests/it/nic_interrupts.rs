@@ -1,4 +1,4 @@
-//! When the emulated NIC interrupts, and what can be reaped then.
+//! Interrupt times of the emulated NIC, and the packets that can be reaped at them.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use taut_sim::single_queue_bench::object;
 /// Link time of a minimal frame at 1 Gbit/s.
 const FRAME_NS: u64 = 672;
 
-/// Keeps the ring full and reaps at each interrupt: the times of the first `count` interrupts.
+/// Keeps the ring full and reaps at each interrupt. Returns the times of the first `count` ones.
 fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
     let config = NicConfig {
         rate_bits_per_s: 1_000_000_000,
@@ -67,19 +67,19 @@ fn without_a_period_each_packet_interrupts() {
 }
 
 #[test]
-fn enough_finished_packets_interrupt_before_the_period_is_over() {
+fn packet_threshold_interrupts_before_the_period() {
     let mut rule = InterruptRule::every(100_000);
     rule.packets = Some(10);
     let times = interrupts(rule, 1, 100);
     assert!(gaps(&times).iter().all(|&gap| gap == 10 * FRAME_NS));
-    // More packets than the period has time for: the period comes first.
+    // More packets than are sent in the period: the period ends first.
     rule.packets = Some(200);
     let times = interrupts(rule, 1, 100);
     assert!(gaps(&times).iter().all(|&gap| gap == 100_000));
 }
 
 #[test]
-fn an_idle_nic_interrupts_at_once_and_a_busy_one_after_its_period() {
+fn idle_nic_interrupts_at_once() {
     let mut nic = nic(1_000_000_000, InterruptRule::every(50_000));
     let mut freed = Freed::default();
     let mut seen = Vec::new();
@@ -101,7 +101,7 @@ fn an_idle_nic_interrupts_at_once_and_a_busy_one_after_its_period() {
 }
 
 #[test]
-fn jitter_stays_within_its_bounds_and_fills_them() {
+fn jitter_covers_its_range() {
     let mut rule = InterruptRule::every(100_000);
     rule.jitter_ns = 30_000;
     let gaps = gaps(&interrupts(rule, 7, 5_000));
@@ -112,7 +112,7 @@ fn jitter_stays_within_its_bounds_and_fills_them() {
 }
 
 #[test]
-fn rare_gaps_are_as_rare_as_they_say() {
+fn rare_gaps_have_the_configured_frequency() {
     let mut rule = InterruptRule::every(20_000);
     rule.rare_gap = Some(RareGap {
         one_in: 100,
@@ -134,7 +134,7 @@ fn a_seed_repeats_a_run_and_another_does_not() {
     assert_ne!(run(5), run(6));
 }
 
-/// A NIC with `count` minimal frames sent at the same doorbell.
+/// Returns a NIC with `count` minimal frames submitted with one doorbell.
 fn loaded(count: u32, rule: InterruptRule) -> EmulatedNic {
     let mut nic = nic(1_000_000_000, rule);
     for frame in 0..count {
@@ -146,7 +146,7 @@ fn loaded(count: u32, rule: InterruptRule) -> EmulatedNic {
 }
 
 #[test]
-fn what_nobody_reaped_is_not_counted_for_the_next_interrupt() {
+fn reported_packets_do_not_count_for_next_interrupt() {
     let rule = InterruptRule {
         packets: Some(2),
         ..InterruptRule::every(1_000_000)
@@ -155,13 +155,13 @@ fn what_nobody_reaped_is_not_counted_for_the_next_interrupt() {
     nic.advance(u64::MAX);
     let interrupt = nic.advance(u64::MAX);
     assert_eq!(interrupt, Some((FRAME_NS, NicEvent::Interrupt)));
-    // The second is one of two, and waits for the period.
+    // The second of two packets waits for the period.
     nic.advance(u64::MAX);
     assert_eq!(nic.next_interrupt_ns(), Some(FRAME_NS + 1_000_000));
 }
 
 #[test]
-fn what_nobody_reaps_does_not_interrupt_again() {
+fn unreaped_packets_do_not_interrupt_again() {
     let mut nic = loaded(10, InterruptRule::every(0));
     let mut interrupts = 0;
     while let Some((_, event)) = nic.advance(u64::MAX) {
@@ -173,7 +173,7 @@ fn what_nobody_reaps_does_not_interrupt_again() {
 }
 
 #[test]
-fn a_poll_takes_back_what_would_have_interrupted() {
+fn polled_packets_do_not_interrupt() {
     let mut rule = InterruptRule::every(1_000_000);
     rule.packets = Some(4);
     let mut nic = loaded(9, rule);
@@ -187,18 +187,19 @@ fn a_poll_takes_back_what_would_have_interrupted() {
         } else {
             sent += 1;
             if sent == 4 {
-                // Three are finished since the first interrupt; the fourth starts the count anew.
+                // Three are finished since the first interrupt; the fourth starts the count again.
                 let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
             }
         }
     }
-    // At once for the first; then for the fourth packet after the poll; then for the period.
+    // The first interrupt is at once, the next one for the fourth packet after the poll, then for
+    // the period.
     assert_eq!(seen[..2], [1, 8]);
     assert_eq!(freed.packets, 9);
 }
 
 #[test]
-fn a_packet_that_leaves_at_the_instant_of_an_interrupt_is_reaped_by_it() {
+fn packet_sent_at_interrupt_time_is_reaped() {
     let mut nic = loaded(20, InterruptRule::every(10 * FRAME_NS));
     let mut freed = Freed::default();
     let mut reaped = Vec::new();
@@ -212,13 +213,13 @@ fn a_packet_that_leaves_at_the_instant_of_an_interrupt_is_reaped_by_it() {
 }
 
 #[test]
-fn what_a_poll_left_over_still_interrupts() {
+fn packets_left_by_a_poll_interrupt() {
     let mut nic = loaded(6, InterruptRule::every(1_000_000));
     let mut freed = Freed::default();
     while nic.packets_to_send() > 0 {
         nic.advance(u64::MAX);
     }
-    // One was told of at once; a poll takes it and three of the other five.
+    // One packet was reported at once; a poll reaps it and three of the other five.
     let Ok(more) = nic.reap(6 * FRAME_NS, 4, &mut |packet| freed.freed(packet));
     assert!(more);
     let at_ns = FRAME_NS + 1_000_000;
@@ -236,18 +237,18 @@ fn reaping_keeps_to_its_budget_and_its_order() {
         nic.advance(u64::MAX);
     }
     let mut freed = Freed::default();
-    let mut round = |budget| {
+    let mut reap = |budget| {
         let Ok(more) = nic.reap(0, budget, &mut |packet| freed.freed(packet));
         (more, Completions::slots_free(&nic))
     };
-    assert_eq!(round(4), (true, 1_018));
-    assert_eq!(round(6), (false, 1_024), "nothing is left at the budget");
-    assert_eq!(round(6), (false, 1_024));
+    assert_eq!(reap(4), (true, 1_018));
+    assert_eq!(reap(6), (false, 1_024), "nothing is left at the budget");
+    assert_eq!(reap(6), (false, 1_024));
     assert_eq!(freed.packets, 10);
 }
 
 #[test]
-fn settings_that_could_never_work_are_refused() {
+fn unusable_settings_are_rejected() {
     let config = NicConfig {
         rate_bits_per_s: 0,
         framing: Framing::ETHERNET,
@@ -274,7 +275,7 @@ fn settings_that_could_never_work_are_refused() {
 }
 
 #[test]
-fn a_nic_says_what_its_ring_holds_sent_or_not() {
+fn nic_counts_sent_and_unsent_packets() {
     let mut nic = loaded(10, InterruptRule::every(1_000_000_000));
     let holds = |nic: &EmulatedNic| nic.in_ring().expect("it knows");
     let of = |packets| InRing {
@@ -283,14 +284,14 @@ fn a_nic_says_what_its_ring_holds_sent_or_not() {
     };
     assert_eq!(holds(&nic), of(10));
     nic.advance(FRAME_NS);
-    assert_eq!(holds(&nic), of(10), "sent, and not handed back");
+    assert_eq!(holds(&nic), of(10), "sent, and not reaped");
     let mut freed = Freed::default();
     let Ok(_) = nic.reap(FRAME_NS, 4, &mut |packet| freed.freed(packet));
     assert_eq!(holds(&nic), of(9));
 }
 
 #[test]
-fn a_ring_of_several_says_what_it_holds_itself() {
+fn multi_ring_counts_its_own_packets() {
     let config = NicConfig {
         rate_bits_per_s: 1_000_000_000,
         framing: Framing::ETHERNET,
@@ -303,7 +304,7 @@ fn a_ring_of_several_says_what_it_holds_itself() {
     };
     let (_nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
     assert_eq!(rings[0].capacity_slots(), 16);
-    // Empty, it takes room all the same: it counts as one byte.
+    // An empty frame needs room too: it counts as one byte.
     for bytes in [60, 0] {
         rings[1]
             .submit(packet(0, bytes), 0)
@@ -319,7 +320,7 @@ fn a_ring_of_several_says_what_it_holds_itself() {
 }
 
 #[test]
-fn a_poll_that_leaves_nothing_takes_the_interrupt_back() {
+fn complete_poll_cancels_the_interrupt() {
     let mut nic = loaded(3, InterruptRule::every(1_000_000));
     while nic.packets_to_send() > 0 {
         nic.advance(u64::MAX);
@@ -330,7 +331,7 @@ fn a_poll_that_leaves_nothing_takes_the_interrupt_back() {
     assert_eq!(nic.next_event_ns(), None);
 }
 
-/// `count` minimal frames at 1 Gbit/s in each of `rings` rings, and the doorbells rung in order.
+/// Submits `count` minimal frames at 1 Gbit/s to each of `rings` rings, with doorbells in order.
 fn loaded_rings(
     rings: usize,
     count: u32,
@@ -352,13 +353,13 @@ fn loaded_rings(
     (nic, rings)
 }
 
-/// What a NIC of several rings does, while nobody reaps.
+/// Returns the events of a NIC with several rings without reaping.
 fn events(nic: &Rc<RefCell<MultiNic>>) -> Vec<(u64, MultiEvent)> {
     core::iter::from_fn(|| nic.borrow_mut().advance(u64::MAX)).collect()
 }
 
 #[test]
-fn rings_take_turns_on_their_wire_a_packet_each() {
+fn rings_share_the_wire_round_robin() {
     let (nic, _rings) = loaded_rings(3, 3, InterruptRule::every(1_000_000));
     let sent = events(&nic)
         .into_iter()
@@ -370,7 +371,7 @@ fn rings_take_turns_on_their_wire_a_packet_each() {
 }
 
 #[test]
-fn the_first_interrupts_of_rings_are_spread_over_a_period() {
+fn first_interrupts_are_spread_over_a_period() {
     let (nic, _rings) = loaded_rings(4, 1, InterruptRule::every(100_000));
     let interrupts = events(&nic)
         .into_iter()
@@ -386,7 +387,7 @@ fn the_first_interrupts_of_rings_are_spread_over_a_period() {
 }
 
 #[test]
-fn rings_have_their_own_dice() {
+fn rings_have_different_random_numbers() {
     let mut rule = InterruptRule::every(100_000);
     rule.jitter_ns = 50_000;
     let (nic, _rings) = loaded_rings(2, 2_000, rule);
@@ -404,7 +405,7 @@ fn rings_have_their_own_dice() {
 }
 
 #[test]
-fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
+fn complete_poll_cancels_the_interrupt_of_its_ring() {
     let (nic, mut rings) = loaded_rings(2, 1, InterruptRule::every(1_000_000));
     for _ in 0..2 {
         let event = nic.borrow_mut().advance(u64::MAX).map(|(_, event)| event);
@@ -425,17 +426,17 @@ fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
     assert_eq!(nic.borrow().next_event_ns(), None);
 }
 
-/// What a NIC does: when, and whether it interrupts.
-type Told = Vec<(u64, bool)>;
+/// Events of a NIC: the time, and whether it is an interrupt.
+type Events = Vec<(u64, bool)>;
 
-/// Submits `bursts`, one each 20 us, and reaps up to `budget` packets at each interrupt.
-fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+/// Submits `bursts`, one per 20 us, and reaps up to `budget` packets at each interrupt.
+fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
     let mut nic = EmulatedNic::new(config).expect("the settings are valid");
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let mut until = |nic: &mut EmulatedNic, until_ns| {
         while let Some((at_ns, event)) = nic.advance(until_ns) {
             let interrupts = event == NicEvent::Interrupt;
-            told.push((at_ns, interrupts));
+            events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = nic.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
             }
@@ -447,14 +448,14 @@ fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireC
     }
     until(&mut nic, u64::MAX);
     let counters = nic.counters();
-    (told, counters)
+    (events, counters)
 }
 
-/// The same with the one ring of a NIC that could have several.
-fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+/// The same for a multi-queue NIC with one ring.
+fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
     let (nic, mut rings) = MultiNic::new(config, 1).expect("the settings are valid");
     let ring = &mut rings[0];
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let mut until = |ring: &mut RingOf, until_ns| {
         let is_due = || {
             nic.borrow()
@@ -465,7 +466,7 @@ fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told
             && let Some((at_ns, event)) = { nic.borrow_mut().advance(until_ns) }
         {
             let interrupts = event == MultiEvent::Interrupt(0);
-            told.push((at_ns, interrupts));
+            events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = ring.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
             }
@@ -477,7 +478,7 @@ fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told
     }
     until(ring, u64::MAX);
     let counters = nic.borrow().counters(0);
-    (told, counters)
+    (events, counters)
 }
 
 fn submit_all(ring: &mut impl TxRing<Error = Infallible>, sizes: &[u32], now_ns: u64) {
@@ -491,7 +492,7 @@ fn submit_all(ring: &mut impl TxRing<Error = Infallible>, sizes: &[u32], now_ns:
 
 proptest! {
     #[test]
-    fn a_nic_of_several_rings_does_with_one_what_a_nic_of_one_does(
+    fn multi_nic_with_one_ring_matches_single_nic(
         bursts in proptest::collection::vec(proptest::collection::vec(60_u32..20_000, 0..8), 1..20),
         rate_bits_per_s in 1_000_000_000_u64..11_000_000_000,
         (period_ns, jitter_ns) in (0_u64..60_000, 0_u64..10_000),

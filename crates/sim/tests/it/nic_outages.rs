@@ -1,4 +1,4 @@
-//! A simulated NIC whose link goes down, stands still and goes away: every packet ends once.
+//! A simulated NIC with link-down, stalls and removal: every packet ends once.
 
 use proptest::prelude::*;
 use taut_path::driver::testing::{DeviceState, Outages};
@@ -53,7 +53,7 @@ impl Sender {
         }
     }
 
-    /// A tenth of a millisecond of saturated sending.
+    /// Sends for a tenth of a millisecond with saturation.
     fn step(&mut self) {
         self.now_ns += STEP_NS;
         let now_ns = self.now_ns;
@@ -66,7 +66,7 @@ impl Sender {
         self.turn();
     }
 
-    /// Lets the device and the queue do what is due.
+    /// Processes the due events of device and queue.
     fn turn(&mut self) {
         let now_ns = self.now_ns;
         let _ = self.queue.run(now_ns, &mut self.pool);
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// What a program does when the queue stalls.
+    /// Resets queue and device after a stall, as a program would.
     fn begin_again(&mut self) {
         self.queue.reset(self.now_ns);
         let flushed: Vec<_> = self.queue.device_mut().flush().collect();
@@ -96,7 +96,7 @@ impl Sender {
         let Ok(()) = self.queue.device_mut().set_state(condition, self.now_ns);
     }
 
-    /// Well again, and drained: everything that was sent has ended once.
+    /// Recovers and drains the device. Every sent packet must have ended once.
     fn assert_conserved(&mut self) {
         self.set(DeviceState::Normal);
         for _ in 0..10_000 {
@@ -119,7 +119,7 @@ impl Sender {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_what_is_in_the_ring_and_no_more() {
+fn link_down_loses_only_the_ring() {
     let mut sender = Sender::new("dql");
     for _ in 0..100 {
         sender.step();
@@ -139,7 +139,7 @@ fn a_link_that_goes_down_loses_what_is_in_the_ring_and_no_more() {
 }
 
 #[test]
-fn a_device_that_stands_still_is_found_within_twice_the_threshold() {
+fn stall_is_detected_within_twice_the_threshold() {
     let mut sender = Sender::new("taut");
     for _ in 0..100 {
         sender.step();
@@ -156,7 +156,7 @@ fn a_device_that_stands_still_is_found_within_twice_the_threshold() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_packet_ends_once_whatever_happens_to_the_device(
+    fn every_packet_ends_once_for_any_faults(
         limit in prop_oneof![Just("off"), Just("dql"), Just("taut"), Just("4k")],
         conditions in prop::collection::vec(
             (

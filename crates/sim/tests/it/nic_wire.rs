@@ -1,6 +1,6 @@
-//! What frames cost on the wire, and how exactly the emulated NIC keeps to it.
+//! Wire time of frames, and its accuracy in the emulated NIC.
 
-use crate::support::{Freed, nic, packet, super_packet};
+use crate::support::{Freed, gso_packet, nic, packet};
 use proptest::prelude::*;
 use taut_path::{Completions, Packet, PacketSink, Segmentation, TxRing};
 use taut_sim::nic::{
@@ -8,7 +8,7 @@ use taut_sim::nic::{
     NicEvent,
 };
 
-/// Keeps the ring full until `packets` have left; when each did, in ns.
+/// Keeps the ring full until `packets` have left. Returns their times, in ns.
 fn sent_times(nic: &mut EmulatedNic, packets: usize, make: fn(u32) -> Packet) -> Vec<u64> {
     let mut freed = Freed::default();
     let (mut times, mut frame, mut now_ns) = (Vec::new(), 0, 0);
@@ -31,7 +31,7 @@ fn sent_times(nic: &mut EmulatedNic, packets: usize, make: fn(u32) -> Packet) ->
 }
 
 #[test]
-fn a_frame_holds_the_wire_for_at_least_60_bytes_and_24_more() {
+fn frame_takes_at_least_84_bytes_of_time() {
     for bytes in 0..2_000 {
         let padded = if bytes > 60 { bytes } else { 60 };
         assert_eq!(Framing::ETHERNET.frame_time_bytes(bytes), padded + 24);
@@ -39,7 +39,7 @@ fn a_frame_holds_the_wire_for_at_least_60_bytes_and_24_more() {
 }
 
 #[test]
-fn minimal_frames_pass_a_gigabit_link_at_1_488_million_a_second() {
+fn gigabit_carries_1_488_million_minimal_frames() {
     let mut nic = nic(1_000_000_000, InterruptRule::every(100_000));
     let times = sent_times(&mut nic, 1_488_096, |frame| packet(frame, 60));
     let in_a_second = times
@@ -50,7 +50,7 @@ fn minimal_frames_pass_a_gigabit_link_at_1_488_million_a_second() {
 }
 
 #[test]
-fn no_rounding_adds_up_over_a_million_packets() {
+fn rounding_does_not_accumulate() {
     for (rate, bytes) in [(400_000_000_000u64, 1_538u128), (399_999_999_989, 1_538)] {
         let mut nic = nic(rate, InterruptRule::every(5_000));
         let times = sent_times(&mut nic, 1_000_000, |frame| packet(frame, 1_514));
@@ -62,17 +62,17 @@ fn no_rounding_adds_up_over_a_million_packets() {
 }
 
 #[test]
-fn a_super_packet_carries_its_headers_again_in_each_segment() {
-    let packet = super_packet(0);
+fn gso_packet_repeats_headers_in_each_segment() {
+    let packet = gso_packet(0);
     let cost = Framing::ETHERNET.packet_time(&packet);
     drop(packet.into_frame());
     assert_eq!((cost.frames, cost.bytes), (45, 45 * 1_538));
 }
 
 proptest! {
-    /// Against cutting the payload piece by piece.
+    /// Compares with segmentation of the payload segment by segment.
     #[test]
-    fn every_cut_costs_the_sum_of_its_segments(
+    fn gso_wire_time_is_the_sum_of_segments(
         bytes in 0u32..200_000,
         header_bytes in 0u16..200,
         payload_bytes in 1u16..9_000,
@@ -108,7 +108,7 @@ fn one_on_the_wire(rate_bits_per_s: u64) -> EmulatedNic {
 }
 
 #[test]
-fn a_change_of_rate_holds_for_the_rest_of_the_packet_on_the_wire() {
+fn rate_change_applies_to_remainder_of_packet() {
     // 1,250 bytes: 10 us at 1 Gbit/s.
     let mut nic = one_on_the_wire(1_000_000_000);
     assert_eq!(nic.next_event_ns(), Some(10_000));
@@ -121,14 +121,14 @@ fn a_change_of_rate_holds_for_the_rest_of_the_packet_on_the_wire() {
 }
 
 #[test]
-fn a_change_of_rate_does_not_move_what_has_left() {
+fn rate_change_does_not_move_sent_frames() {
     let mut nic = one_on_the_wire(1_000_000_000);
     assert_eq!(nic.set_rate(100_000_000, 25_000), Ok(()));
     assert_eq!(nic.next_event_ns(), Some(10_000));
 }
 
 #[test]
-fn a_rate_of_zero_is_refused_and_changes_nothing() {
+fn zero_rate_is_rejected() {
     let mut nic = one_on_the_wire(1_000_000_000);
     assert_eq!(nic.set_rate(0, 4_000), Err(NicConfigError::RateZero));
     assert_eq!(nic.next_event_ns(), Some(10_000));
@@ -136,7 +136,7 @@ fn a_rate_of_zero_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn the_wire_carries_what_was_kicked_and_nothing_before() {
+fn wire_starts_at_the_doorbell() {
     let mut nic = nic(1_000_000_000, InterruptRule::every(0));
     nic.submit(packet(0, 60), 0).expect("it takes every packet");
     assert_eq!(nic.next_event_ns(), None, "no doorbell yet");
@@ -159,11 +159,10 @@ fn the_wire_carries_what_was_kicked_and_nothing_before() {
 }
 
 #[test]
-fn the_counters_are_those_of_the_wire() {
+fn counters_match_the_wire() {
     let mut nic = nic(1_000_000_000, InterruptRule::every(0));
     nic.submit(packet(0, 14), 0).expect("it takes every packet");
-    nic.submit(super_packet(1), 0)
-        .expect("it takes every packet");
+    nic.submit(gso_packet(1), 0).expect("it takes every packet");
     let Ok(()) = nic.kick(0);
     let mut interrupts = 0;
     while let Some((_, event)) = nic.advance(u64::MAX) {
@@ -175,7 +174,7 @@ fn the_counters_are_those_of_the_wire() {
     assert_eq!((wire.interrupts, interrupts), (2, 2));
 }
 
-/// Every frame event of one packet: when it is told, when it ends, and whether it is the last.
+/// Returns the frame events of one packet: event time, end time, and whether it is the last.
 fn frames_of_one(
     packet: Packet,
     finished_at: FinishedAt,
@@ -194,19 +193,19 @@ fn frames_of_one(
     .expect("the settings are valid");
     nic.submit(packet, 0).expect("it takes every packet");
     let Ok(()) = nic.kick(0);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     while let Some((at_ns, event)) = nic.advance(u64::MAX) {
         if let NicEvent::Frame(frame) = event {
-            assert_eq!(frame.index as usize, told.len());
-            told.push((at_ns, frame.ends_ns, frame.last));
+            assert_eq!(frame.index as usize, events.len());
+            events.push((at_ns, frame.ends_ns, frame.last));
         }
     }
     assert_eq!(nic.counters().packets, 1);
-    told
+    events
 }
 
 #[test]
-fn segments_told_apart_share_the_time_of_the_packet_that_they_are_cut_from() {
+fn separate_segments_share_the_time_of_their_packet() {
     // 2 full segments of 1514 bytes and one of 66 + 104: 12,304 ns each, and 1,552.
     let three = || {
         let mut packet = packet(0, 66 + 2 * 1448 + 104);
@@ -237,7 +236,7 @@ fn segments_told_apart_share_the_time_of_the_packet_that_they_are_cut_from() {
 }
 
 #[test]
-fn a_packet_finished_at_its_start_leaves_the_ring_before_the_wire() {
+fn packet_finished_at_start_leaves_ring_early() {
     assert_eq!(
         frames_of_one(packet(0, 1514), FinishedAt::Start, false),
         [(0, 12_304, true)]
@@ -249,7 +248,7 @@ fn a_packet_finished_at_its_start_leaves_the_ring_before_the_wire() {
 }
 
 #[test]
-fn a_change_of_rate_moves_no_start_of_a_frame_that_waits_for_the_wire() {
+fn rate_change_keeps_start_of_waiting_frame() {
     let config = NicConfig {
         framing: Framing::ETHERNET,
         finished_at: FinishedAt::Start,
@@ -268,12 +267,12 @@ fn a_change_of_rate_moves_no_start_of_a_frame_that_waits_for_the_wire() {
             nic.set_rate(100_000_000, 100).expect("it is a rate");
         }
     }
-    // The first goes at the old rate, the second from its end on at the new one.
+    // The first frame has the old rate; the second has the new rate from its start.
     assert_eq!(ends, [(0, 672), (672, 672 + 6_720)]);
 }
 
 #[test]
-fn what_rounding_left_over_is_forgotten_while_the_wire_is_idle() {
+fn rounding_remainder_is_cleared_when_idle() {
     // 672 bits take 610.9 ns.
     let mut nic = EmulatedNic::new(NicConfig {
         framing: Framing::ETHERNET,

@@ -1,4 +1,4 @@
-//! Runs of patterns whose outcome can be worked out by hand.
+//! Trace runs whose results follow from closed forms.
 
 use taut_path::limit::{Dynamic, Fixed, Limit, LossBudget};
 use taut_sim::completion_trace::{
@@ -10,7 +10,7 @@ const SIZE: u32 = 1_514;
 const PACKET_NS: u64 = 12_112;
 const S: u64 = 1_000_000_000;
 
-/// A saturated sender at 125 bytes/us, with interrupts given in ns.
+/// Returns a saturating sender at 125 bytes/us, with interrupts given in ns.
 fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> CompletionTrace {
     let mut intervals = Intervals::new();
     while intervals.total_ns() < end_ns {
@@ -53,15 +53,15 @@ fn near(found: f64, expected: f64, part: f64) {
 }
 
 #[test]
-fn too_low_a_limit_sends_what_it_admits_in_each_interval() {
+fn low_limit_bounds_bytes_per_interval() {
     let pattern = periodic(100_000, 0);
     for packets in [1, 3, 8] {
-        // A limit of n - 1 whole packets admits n.
+        // A limit of n - 1 whole packets admits n packets.
         let seen = run(&pattern, Fixed::bytes((packets - 1) * SIZE));
         let busy_ns = u64::from(packets) * PACKET_NS;
         near(seen.utilisation, busy_ns as f64 / 1e5, 1e-6);
         near(seen.dry_ns as f64, (1e5 - busy_ns as f64) * 1e4, 1e-4);
-        // They leave one by one; each counts whole until it has left.
+        // They leave one by one, and each counts completely until it has left.
         let together = f64::from(packets * (packets + 1) / 2 * SIZE) * PACKET_NS as f64;
         near(seen.mean_bytes, together / 1e5, 1e-4);
         near(seen.in_flight_mean_bytes, f64::from(packets * SIZE), 1e-4);
@@ -70,22 +70,23 @@ fn too_low_a_limit_sends_what_it_admits_in_each_interval() {
 }
 
 #[test]
-fn an_urgent_packet_waits_for_what_is_ahead_or_for_the_interrupt() {
-    // Never dry: 20 packets, of which a part leaves until the next interrupt.
+fn urgent_packet_waits_for_ring_or_interrupt() {
+    // Never dry: 20 packets, some of which leave until the next interrupt.
     let seen = run(&periodic(100_000, 0), Fixed::bytes(19 * SIZE));
     let full_ns = 20 * PACKET_NS;
     assert!(seen.urgent_delay_p99_ns < full_ns);
     let middle_ns = full_ns - 50_000 - PACKET_NS / 2;
     near(seen.urgent_delay_p50_ns as f64, middle_ns as f64, 0.02);
-    // Dry after one packet: whoever comes then waits for the interrupt, half of it on average.
+    // Dry after one packet: a later arrival waits for the interrupt, half of the interval on
+    // average.
     let seen = run(&periodic(1_000_000, 0), Fixed::bytes(0));
     near(seen.urgent_delay_p50_ns as f64, 500_000.0, 0.02);
 }
 
 #[test]
-fn urgent_packets_come_to_all_queues_in_turn() {
-    // One that is asked each 100 us, and one each 10 ms: there, who finds no room waits for half of
-    // that.
+fn urgent_packets_use_all_queues_in_turn() {
+    // One queue with interrupts each 100 us, and one each 10 ms. In the latter, packets without
+    // room wait for half of that.
     let mut both = periodic(100_000, 0);
     both.queues.extend(periodic(10_000_000, 0).queues);
     let seen = run(&both, Fixed::bytes(0));
@@ -97,11 +98,13 @@ fn urgent_packets_come_to_all_queues_in_turn() {
 }
 
 #[test]
-fn the_yardstick_is_the_least_that_is_enough() {
-    let mut odd = 0_u64;
+fn optimum_is_the_smallest_sufficient_limit() {
+    let mut state = 0_u64;
     let jitter = move |_| {
-        odd = odd.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        60_000 + (odd >> 40) % 80_000
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        60_000 + (state >> 40) % 80_000
     };
     let mut mixed = pattern(2 * S, jitter, 0);
     for sizes in [vec![SIZE], vec![66], vec![66, SIZE, 9_000]] {
@@ -116,17 +119,17 @@ fn the_yardstick_is_the_least_that_is_enough() {
 }
 
 #[test]
-fn a_late_sender_needs_what_the_wire_sends_until_it_is_back() {
+fn late_sender_requires_bytes_of_its_delay() {
     for delay_ns in [0, 70_000, 250_000] {
         let late = periodic(100_000, delay_ns);
         let found = smallest_sufficient_limit(&late)
             .expect("runs")
             .expect("there is one");
-        // The sender comes back when it has room, hears of the next interrupt that finds it
-        // refused, and is late again: so many bytes leave meanwhile, in whole packets.
+        // The sender returns after its delay, is blocked at the next interrupt that finds it
+        // blocked, and is late again. The bytes that leave in the meantime are whole packets.
         let least = 125 * (delay_ns + 100_000) / 1_000;
-        let most = least + 125 * 100 + 2 * u64::from(SIZE);
-        let allowed = least - u64::from(SIZE)..=most;
+        let max = least + 125 * 100 + 2 * u64::from(SIZE);
+        let allowed = least - u64::from(SIZE)..=max;
         assert!(
             allowed.contains(&found.into()),
             "{delay_ns}: {found}, {allowed:?}"
@@ -135,7 +138,7 @@ fn a_late_sender_needs_what_the_wire_sends_until_it_is_back() {
 }
 
 #[test]
-fn linuxs_rule_settles_where_its_law_says() {
+fn dql_converges_to_its_law() {
     for gap_ns in [50_000, 100_000, 500_000] {
         let seen = run(&pattern(4 * S, |_| gap_ns, 0), Dynamic::default());
         let twice = 2 * 125 * gap_ns / 1_000;
@@ -149,18 +152,19 @@ fn linuxs_rule_settles_where_its_law_says() {
     }
 }
 
-/// Each round of a reap is an interval to Linux's rule, and no more than the budget completes in
-/// one: its slack is at least the limit less twice the budget. Above that it cuts, whatever the
-/// wire needs. Rules that join the rounds are not deceived.
+/// For Linux's rule, each batch of a reap is an interval, in which at most the budget completes.
+/// Its slack is at least the limit minus twice the budget. It shrinks above that, even if the wire
+/// needs more. Rules that merge the batches are unaffected.
 #[test]
-fn rounds_hold_linuxs_limit_at_twice_the_budget() {
+fn batches_keep_dql_at_twice_the_budget() {
     for budget in [4, 16, 32] {
-        let mut rounds = pattern(4 * S, |_| 1_000_000, 0);
-        rounds.budget = budget;
-        rounds.poll_ns = 10_000;
-        let dql = run(&rounds, Dynamic::default());
+        let mut trace = pattern(4 * S, |_| 1_000_000, 0);
+        trace.budget = budget;
+        trace.poll_ns = 10_000;
+        let dql = run(&trace, Dynamic::default());
         assert_eq!(dql.limit_bytes, u64::from(2 * budget * SIZE));
-        // What was admitted, and what later rounds admit of what has left during the first.
+        // Packets that were admitted, and those that later batches admit for packets that left
+        // during the first.
         let packets_ns = u64::from(2 * budget + 1) * PACKET_NS;
         let least = packets_ns as f64 / 1e6;
         assert!(
@@ -169,7 +173,7 @@ fn rounds_hold_linuxs_limit_at_twice_the_budget() {
             dql.utilisation
         );
         assert!(dql.utilisation < 0.9);
-        assert!(run(&rounds, LossBudget::default()).utilisation >= 0.999);
+        assert!(run(&trace, LossBudget::default()).utilisation >= 0.999);
     }
 }
 
@@ -189,7 +193,7 @@ fn the_wire_sends_what_its_rates_allow() {
 }
 
 #[test]
-fn silence_is_not_lost_and_a_held_back_burst_is() {
+fn only_blocked_bursts_count_as_losses() {
     let mut bursts = periodic(100_000, 0);
     bursts.bursts = vec![Burst {
         period_ns: 10_000_000,
@@ -199,16 +203,16 @@ fn silence_is_not_lost_and_a_held_back_burst_is() {
     assert_eq!((all.dry_ns, all.utilisation), (0, 1.0));
     near(all.sent_packets as f64, 20_000.0, 1e-9);
     let held = run(&bursts, Fixed::bytes(0));
-    // One packet in each 100 us while any wait; nothing is lost after the last.
+    // One packet per 100 us while any are queued; nothing is lost after the last.
     near(held.utilisation, PACKET_NS as f64 / 1e5, 0.02);
     assert_eq!(held.sent_packets, all.sent_packets);
 }
 
 #[test]
-fn queues_take_turns_on_their_wire() {
+fn queues_share_the_wire_round_robin() {
     let mut four = periodic(100_000, 0);
     four.queues = vec![four.queues[0].clone(); 4];
-    // Together they have what one needs, and each a packet more.
+    // Together they have the requirement of one queue, and one packet more each.
     let seen = run(&four, Fixed::bytes(3 * SIZE));
     assert_eq!(seen.dry_ns, 0);
     assert_eq!(seen.limit_bytes, u64::from(4 * 3 * SIZE));
@@ -217,7 +221,7 @@ fn queues_take_turns_on_their_wire() {
 }
 
 #[test]
-fn a_pattern_without_anything_is_refused() {
+fn empty_trace_is_rejected() {
     let none = |change: fn(&mut CompletionTrace)| {
         let mut empty = periodic(100_000, 0);
         change(&mut empty);
@@ -229,7 +233,7 @@ fn a_pattern_without_anything_is_refused() {
     assert!(none(|it| it.queues.clear()).contains("no size or queue"));
 }
 
-/// Interrupts at these times, each with how late the sender comes back.
+/// Returns interrupts at these times, each with the return delay of the sender.
 fn at_times(times: &[(u64, u64)]) -> Intervals {
     let (mut intervals, mut before_ns) = (Intervals::new(), 0);
     for &(at_ns, delay_ns) in times {
@@ -240,7 +244,7 @@ fn at_times(times: &[(u64, u64)]) -> Intervals {
     intervals
 }
 
-/// `objects` at time 0 and each `period_ns`, until `end_ns`, all of it measured.
+/// Returns `objects` at time 0 and each `period_ns` until `end_ns`, measured completely.
 fn bursts(queues: Vec<Intervals>, objects: u64, period_ns: u64, end_ns: u64) -> CompletionTrace {
     CompletionTrace {
         bursts: vec![Burst { period_ns, objects }],
@@ -252,12 +256,12 @@ fn bursts(queues: Vec<Intervals>, objects: u64, period_ns: u64, end_ns: u64) -> 
 }
 
 #[test]
-fn the_wire_is_missed_while_any_queue_has_something_to_send() {
+fn dry_time_counts_while_any_queue_waits() {
     let queues = vec![
         at_times(&[(500_000, 0), (S, 0)]),
         at_times(&[(100_000, 0), (S, 0)]),
     ];
-    // Each sends two of three. The second goes on at 100 us, the first at 500 us.
+    // Each sends two of three. The second continues at 100 us, the first at 500 us.
     let seen = run(&bursts(queues, 3, S, 512_000), Fixed::bytes(SIZE));
     let until_second_ns = 100_000 - 4 * PACKET_NS;
     let until_first_ns = 400_000 - PACKET_NS;
@@ -265,7 +269,7 @@ fn the_wire_is_missed_while_any_queue_has_something_to_send() {
 }
 
 #[test]
-fn a_burst_does_not_bring_a_sender_back_that_is_on_its_way() {
+fn burst_does_not_speed_up_a_returning_sender() {
     let queue = at_times(&[(100_000, 50_000), (S, 0)]);
     let seen = run(
         &bursts(vec![queue], 3, 120_000, 160_000),
@@ -275,9 +279,9 @@ fn a_burst_does_not_bring_a_sender_back_that_is_on_its_way() {
 }
 
 #[test]
-fn the_limits_timer_asks_no_device() {
-    // Four packets of 1 ms each in flight. The first is told at once, the second by the timer at
-    // 3.3 ms; the third is finished by then, and nobody asks.
+fn coalescer_timer_does_not_reap() {
+    // Four packets of 1 ms each in flight. The first is reported at once, the second by the timer
+    // at 3.3 ms. The third is finished by then, but the timer does not reap.
     let mut pattern = pattern(4_000_000, |_| S, 0);
     pattern.sizes = vec![1_000];
     pattern.rates = vec![(0, 1_000_000)];
@@ -285,7 +289,7 @@ fn the_limits_timer_asks_no_device() {
     pattern.warm_ns = 0;
     pattern.end_ns = 3_900_000;
     let detail = Detail {
-        cadence_ns: 1_800_000,
+        coalesce_ns: 1_800_000,
         ..Detail::FULL
     };
     let seen = observe(&pattern, Fixed::bytes(3_000), detail).expect("runs");
@@ -294,7 +298,7 @@ fn the_limits_timer_asks_no_device() {
 }
 
 #[test]
-fn a_packet_that_is_on_the_wire_all_the_time_is_in_the_ring_all_the_time() {
+fn packet_on_the_wire_counts_in_the_ring() {
     let mut pattern = periodic(100_000, 0);
     // A packet takes 15 s.
     pattern.rates = vec![(0, 100)];
@@ -304,24 +308,24 @@ fn a_packet_that_is_on_the_wire_all_the_time_is_in_the_ring_all_the_time() {
 }
 
 #[test]
-fn what_was_lost_is_told_step_by_step() {
-    // In each 100 us the wire sends one packet and waits for the rest.
+fn losses_are_recorded_in_steps() {
+    // In each 100 us the wire sends one packet and is dry for the remainder.
     let mut pattern = periodic(100_000, 0);
     pattern.warm_ns = 0;
     let seen = run(&pattern, Fixed::bytes(1));
     let totals: Vec<_> = seen.losses.totals_ns().collect();
     let whole_steps = (2 * S / LOSS_STEP_NS) as usize;
     for (step, &(dry_ns, _)) in totals[..whole_steps].iter().enumerate() {
-        let rounds = (step as u64 + 1) * LOSS_STEP_NS / 100_000;
-        let off_ns = dry_ns.abs_diff(rounds * (100_000 - PACKET_NS));
+        let trace = (step as u64 + 1) * LOSS_STEP_NS / 100_000;
+        let off_ns = dry_ns.abs_diff(trace * (100_000 - PACKET_NS));
         assert!(off_ns <= 100_000, "step {step}: {dry_ns} ns");
     }
 }
 
 #[test]
-fn the_yardstick_may_lose_all_that_the_promise_allows_at_once() {
-    // One gap of 850 us at the start of the measured second, of which a limit for 100 us loses 750:
-    // the promise allows 1,000.
+fn optimum_may_spend_its_loss_budget_at_once() {
+    // One gap of 850 us at the start of the measured second, of which a limit for 100 us loses 750.
+    // The target allows 1,000.
     let gap_ns = |count: u64| if count == 10_000 { 850_000 } else { 100_000 };
     let mut two = pattern(2 * S, gap_ns, 0);
     two.queues = vec![two.queues[0].clone(); 2];
@@ -335,7 +339,7 @@ fn the_yardstick_may_lose_all_that_the_promise_allows_at_once() {
     assert_eq!(least(&two), least(&steady));
 }
 
-/// The closed forms, each to within five of its standard errors.
+/// Closed forms, each to within five of its standard errors.
 #[test]
 fn random_numbers_have_the_moments_of_their_distributions() {
     let mut random = SplitMix::new(7);
@@ -366,7 +370,7 @@ fn random_numbers_have_the_moments_of_their_distributions() {
     });
 }
 
-/// From an implementation in another language.
+/// Values of an implementation in another language.
 #[test]
 fn random_numbers_are_the_same_on_any_machine() {
     let mut random = SplitMix::new(1);

@@ -1,9 +1,9 @@
-//! The speed benchmark's scenario gives the figures that the established simulator gives.
+//! The scenario of the speed benchmark has the results of the established simulator.
 
 use taut_path::limit::{Dynamic, Fixed};
 use taut_sim::s1::{self, S1};
 
-/// The published figures of S1 are to be met within 2 %.
+/// Tolerance for the published results of S1: 2 %.
 const TOLERANCE: f64 = 0.02;
 
 fn assert_near(what: &str, found: f64, expected: f64) {
@@ -30,26 +30,26 @@ fn assert_figures(found: &S1, there: f64, back: f64, tps: f64, in_queue_bytes: f
 }
 
 #[test]
-fn with_the_limit_the_device_queue_holds_two_packets_and_requests_fly() {
+fn limit_leaves_two_packets_in_the_device_queue() {
     let found = s1::run(100, Dynamic::default()).unwrap();
     assert_figures(&found, 908_600.0, 487_500.0, 6_921.0, 4_102.0);
-    // Little's law: what waits in the device queue at 125 MB/s, the wire twice, one packet that
-    // is being sent, and the request itself, are the time of a transaction.
+    // Little's law: a transaction takes the time of the bytes in the device queue at 125 MB/s, two
+    // propagation delays, one packet in transmission, and the request itself.
     let seconds = found.in_flight_mean_bytes as f64 / 125e6 + 2.0 * 50e-6;
     let tps = found.transactions as f64 * 1e9 / found.measured_ns as f64;
     assert!((0.85..=1.0).contains(&(tps * seconds)), "{tps} x {seconds}");
 }
 
 #[test]
-fn without_the_limit_the_device_queue_is_full() {
+fn device_queue_is_full_without_limit() {
     let found = s1::run(100, Fixed::off()).unwrap();
     assert_figures(&found, 846_000.0, 423_700.0, 82.0, 1_512_763.0);
 }
 
 #[test]
-fn every_segment_and_every_acknowledgement_is_an_event_of_its_own() {
+fn segments_and_acknowledgements_are_separate_events() {
     let found = s1::run(10, Dynamic::default()).unwrap();
-    // A packet is at least told by its NIC and by its arrival.
+    // A packet has at least two events: one of its NIC and its arrival.
     let packets = found.packets_there + found.packets_back;
     assert!(
         found.events >= 2 * packets - 100,
@@ -59,7 +59,7 @@ fn every_segment_and_every_acknowledgement_is_an_event_of_its_own() {
 }
 
 #[test]
-fn the_same_run_gives_the_same_figures() {
+fn same_run_gives_the_same_results() {
     let run = || s1::run(10, Dynamic::default()).unwrap();
     assert_eq!(run(), run());
 }

@@ -1,6 +1,6 @@
-//! The transmit queue and the emulated NIC together, with a sender that never runs out.
+//! The transmit queue and the emulated NIC with a saturating sender.
 
-use crate::support::{Saturated, nic, packet, super_packet, with_rule};
+use crate::support::{Saturated, gso_packet, nic, packet, with_rule};
 use taut_path::Packet;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule};
 use taut_sim::single_queue_bench::Rule;
@@ -10,14 +10,14 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// Longer than two hold times, so that the first ramp-up is cut back to what is needed.
+/// Longer than two hold times, after which the first ramp-up has decreased to the required limit.
 const SETTLE_NS: u64 = 3 * S;
 
 fn plain(frame: u32) -> Packet {
     packet(frame, 1_514)
 }
 
-/// Link time of one packet, in ns, and its bytes as the limit counts them.
+/// Returns the link time of one packet, in ns, and its bytes as counted by the limit.
 fn cost(make: fn(u32) -> Packet, rate_bits_per_s: u64) -> (f64, f64) {
     let packet = make(0);
     let bits = 8.0 * Framing::ETHERNET.packet_time(&packet).bytes as f64;
@@ -26,10 +26,11 @@ fn cost(make: fn(u32) -> Packet, rate_bits_per_s: u64) -> (f64, f64) {
     (bits * 1e9 / rate_bits_per_s as f64, bytes)
 }
 
-/// Twice the bytes of one completion interval: what the rule settles at, or up to two packets more.
+/// Returns twice the bytes of one completion interval: the rule converges to this or up to two
+/// packets more.
 fn twice_an_interval(make: fn(u32) -> Packet, rate_bits_per_s: u64, period_ns: u64) -> f64 {
     let (packet_ns, bytes) = cost(make, rate_bits_per_s);
-    // A packet that takes longer than the period is an interval by itself.
+    // A packet that takes longer than the period is an interval of its own.
     2.0 * bytes * (period_ns as f64).max(packet_ns) / packet_ns
 }
 
@@ -40,7 +41,7 @@ struct Observed {
     starved: u64,
 }
 
-/// Runs until it has settled, then observes for a second.
+/// Runs until convergence, then measures for a second.
 fn observe(rate_bits_per_s: u64, period_ns: u64, make: fn(u32) -> Packet) -> Observed {
     let nic = nic(rate_bits_per_s, InterruptRule::every(period_ns));
     let mut run = Saturated::new(&Rule::dql(), nic, make);
@@ -58,7 +59,7 @@ fn observe(rate_bits_per_s: u64, period_ns: u64, make: fn(u32) -> Packet) -> Obs
 }
 
 #[test]
-fn a_gigabit_link_settles_at_twice_an_interval() {
+fn dql_on_gigabit_converges_to_two_intervals() {
     let seen = observe(GBIT, 250 * US, plain);
     let low = twice_an_interval(plain, GBIT, 250 * US);
     assert!((61_500.0..61_550.0).contains(&low), "{low}");
@@ -71,13 +72,13 @@ fn a_gigabit_link_settles_at_twice_an_interval() {
 }
 
 #[test]
-fn the_documented_steady_state_is_met_to_the_byte() {
+fn documented_steady_state_is_exact() {
     assert_eq!(observe(GBIT, 100 * US, plain).limits, (25_738, 25_738));
 }
 
 #[test]
-fn every_rate_and_cadence_settles_at_twice_an_interval() {
-    // Those whose two intervals fit the ring.
+fn dql_converges_to_two_intervals_at_any_rate() {
+    // Cases whose two intervals fit into the ring.
     let cases = [
         (GBIT / 100, [10 * US, 250 * US, MS, 10 * MS]),
         (GBIT / 10, [10 * US, 250 * US, MS, 10 * MS]),
@@ -91,7 +92,7 @@ fn every_rate_and_cadence_settles_at_twice_an_interval() {
             let case = format!("{rate} bit/s, {period_ns} ns: at least {low}");
             let peak = f64::from(seen.peak);
             assert!((low..=low + 3_028.0).contains(&peak), "{case}, peak {peak}");
-            // Whole packets: what is in flight may be one packet above the limit.
+            // Whole packets: bytes in flight can exceed the limit by one packet.
             let limits = (f64::from(seen.limits.0), f64::from(seen.limits.1));
             assert!(limits.0 >= low - 1_514.0, "{case}, limit {limits:?}");
             assert!(limits.1 <= low + 3_028.0, "{case}, limit {limits:?}");
@@ -102,22 +103,22 @@ fn every_rate_and_cadence_settles_at_twice_an_interval() {
 }
 
 #[test]
-fn super_packets_settle_at_two_or_three_in_flight() {
-    let seen = observe(GBIT, 250 * US, super_packet);
-    let bytes = f64::from(seen.peak) / cost(super_packet, GBIT).1;
+fn two_or_three_gso_packets_are_in_flight() {
+    let seen = observe(GBIT, 250 * US, gso_packet);
+    let bytes = f64::from(seen.peak) / cost(gso_packet, GBIT).1;
     assert!((2.0..=3.0).contains(&bytes), "{bytes} packets");
     assert!(seen.utilisation >= 0.999, "{}", seen.utilisation);
     assert_eq!(seen.starved, 0);
 
-    let seen = observe(10 * GBIT, 250 * US, super_packet);
-    let low = twice_an_interval(super_packet, 10 * GBIT, 250 * US);
-    let (_, bytes) = cost(super_packet, 10 * GBIT);
+    let seen = observe(10 * GBIT, 250 * US, gso_packet);
+    let low = twice_an_interval(gso_packet, 10 * GBIT, 250 * US);
+    let (_, bytes) = cost(gso_packet, 10 * GBIT);
     let peak = f64::from(seen.peak);
     assert!((low..=low + 2.0 * bytes).contains(&peak), "{peak}");
     assert_eq!(seen.starved, 0);
 }
 
-/// Peak bytes in flight without a limit, in a full e1000 ring.
+/// Returns the peak bytes in flight without a limit, in a full e1000 ring.
 fn full_ring(make: fn(u32) -> Packet) -> u32 {
     let nic = with_rule(GBIT, InterruptRule::every(250 * US), DescriptorRule::E1000);
     let mut run = Saturated::new(&Rule::off(), nic, make);
@@ -132,16 +133,16 @@ fn full_ring(make: fn(u32) -> Packet) -> u32 {
 }
 
 #[test]
-fn without_a_limit_the_ring_fills_with_what_was_published() {
+fn unlimited_ring_fills_with_the_published_bytes() {
     let bytes = full_ring(plain);
     assert!((452_000..=455_000).contains(&bytes), "{bytes}");
-    let bytes = full_ring(super_packet);
+    let bytes = full_ring(gso_packet);
     assert!((3_200_000..=3_600_000).contains(&bytes), "{bytes}");
 }
 
 #[test]
-fn a_cadence_makes_the_limit_follow_its_period() {
-    // Interrupts for each packet, handed on every 250 us: as if the NIC interrupted every 250 us.
+fn limit_follows_the_coalescing_interval() {
+    // Interrupts for each packet, coalesced to 250 us: as with interrupts each 250 us.
     let rule = Rule::dql_every(250 * US);
     let mut run = Saturated::new(&rule, nic(GBIT, InterruptRule::every(0)), plain);
     run.advance(SETTLE_NS);
@@ -159,7 +160,7 @@ fn a_cadence_makes_the_limit_follow_its_period() {
 }
 
 #[test]
-fn the_limit_follows_a_change_of_the_link_rate_by_itself() {
+fn limit_follows_a_link_rate_change() {
     let mut run = Saturated::new(
         &Rule::dql(),
         nic(GBIT, InterruptRule::every(250 * US)),

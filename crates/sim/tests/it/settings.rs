@@ -1,5 +1,4 @@
-//! Settings that would never end, or count past the end of numbers, are refused; the last that are
-//! allowed run.
+//! Settings that would not end or would overflow are rejected; the extreme allowed ones run.
 
 use taut_dql::MAX_OBJECT;
 use taut_path::AnyLimit;
@@ -11,16 +10,18 @@ use taut_sim::consumer::{self, ConsumerConfig, ConsumerCore, FixedLimits, Notify
 use taut_sim::error::TestbedError;
 use taut_sim::multi_queue_bench::{self, MultiQueueConfig, SharedBudget};
 use taut_sim::nic::NicConfig;
-use taut_sim::replay::{Arrival, Round, Traffic, replay};
+use taut_sim::replay::{Arrival, Batch, Traffic, replay};
 use taut_sim::single_queue_bench::{self, Cost, Rule, SingleQueueConfig, TrafficSource};
 
-/// Whether it is refused for `what`.
-fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
+/// Returns `true` if the settings are rejected because of `what`.
+fn rejects<T>(result: Result<T, TestbedError>, what: &str) -> bool {
     let text = result.err().map(|error| error.to_string());
-    text.is_some_and(|text| text.starts_with(what) && text.contains("allowed: "))
+    text.is_some_and(|text| {
+        text.starts_with(&format!("invalid {what}")) && text.contains("allowed: ")
+    })
 }
 
-/// A byte takes a ns.
+/// A byte takes 1 ns.
 fn nic() -> NicConfig {
     NicConfig::plain(8_000_000_000, 64)
 }
@@ -38,20 +39,20 @@ fn device() -> MultiQueueConfig {
 }
 
 #[test]
-fn a_device_that_would_never_end_is_refused() {
+fn endless_multi_queue_bench_is_rejected() {
     let run = |config: &MultiQueueConfig| multi_queue_bench::observe(config, SharedBudget::None);
     for backlog_packets in [0, 1_000_001, u32::MAX] {
         let config = MultiQueueConfig {
             backlog_packets,
             ..device()
         };
-        assert!(refuses(run(&config), "backlog_packets"));
+        assert!(rejects(run(&config), "backlog_packets"));
     }
     let large = MultiQueueConfig {
         object_bytes: MAX_OBJECT + 1,
         ..device()
     };
-    assert!(refuses(run(&large), "object_bytes"));
+    assert!(rejects(run(&large), "object_bytes"));
     let none = MultiQueueConfig {
         queues: 0,
         ..device()
@@ -65,12 +66,12 @@ fn a_device_that_would_never_end_is_refused() {
             &mut long.together_ns,
         ];
         *times.into_iter().nth(at).expect("three times") = u64::MAX;
-        assert!(refuses(run(&long), "alone_ns"), "{at}");
+        assert!(rejects(run(&long), "alone_ns"), "{at}");
     }
 }
 
 #[test]
-fn a_device_with_the_largest_objects_ends() {
+fn multi_queue_bench_with_largest_objects_ends() {
     let config = MultiQueueConfig {
         object_bytes: MAX_OBJECT,
         ..device()
@@ -92,21 +93,21 @@ fn bench() -> SingleQueueConfig {
 }
 
 #[test]
-fn a_lane_that_would_never_end_is_refused() {
+fn endless_single_queue_bench_is_rejected() {
     let run = |config: &SingleQueueConfig| single_queue_bench::observe(config, &Rule::off());
     let mut config = bench();
     config.object_bytes.push(MAX_OBJECT + 1);
-    assert!(refuses(run(&config), "object_bytes"));
+    assert!(rejects(run(&config), "object_bytes"));
     config.object_bytes = vec![MAX_OBJECT];
     assert!(run(&config).is_ok());
     let mut config = bench();
     config.rate_changes = vec![(50_000, 1_000_000_000), (40_000, 8_000_000_000)];
-    assert!(refuses(run(&config), "rate_changes"));
+    assert!(rejects(run(&config), "rate_changes"));
 }
 
 #[test]
-fn a_lane_whose_discipline_holds_no_more_ends() {
-    // What the ring has taken does not wait.
+fn single_queue_bench_with_a_full_discipline_ends() {
+    // Packets in the ring are not in the backlog.
     for (backlog_packets, waiting) in [(0, 0), (u32::MAX, 1_000_000 - 64)] {
         let config = SingleQueueConfig {
             backlog_packets,
@@ -119,7 +120,7 @@ fn a_lane_whose_discipline_holds_no_more_ends() {
 }
 
 #[test]
-fn a_core_that_is_asked_for_more_than_all_time_is_no_overflow() {
+fn overloaded_core_does_not_overflow() {
     let config = SingleQueueConfig {
         source: TrafficSource::Bursts {
             packets: 3,
@@ -164,38 +165,38 @@ fn run(pattern: &CompletionTrace) -> Result<completion_trace::TraceReport, Testb
 }
 
 #[test]
-fn a_pattern_that_would_never_end_is_refused() {
+fn endless_trace_is_rejected() {
     let mut endless = pattern();
     endless.bursts.push(Burst {
         period_ns: 0,
         objects: 1,
     });
-    assert!(refuses(run(&endless), "period_ns"));
+    assert!(rejects(run(&endless), "period_ns"));
     let mut large = pattern();
     large.sizes.push(MAX_OBJECT + 1);
-    assert!(refuses(run(&large), "sizes"));
-    assert!(refuses(smallest_sufficient_limit(&large), "sizes"));
+    assert!(rejects(run(&large), "sizes"));
+    assert!(rejects(smallest_sufficient_limit(&large), "sizes"));
     let mut back = pattern();
     back.rates.extend([(9_000, 1), (8_000, 1)]);
-    assert!(refuses(run(&back), "the rates"));
-    assert!(refuses(smallest_sufficient_limit(&back), "the rates"));
+    assert!(rejects(run(&back), "the rates"));
+    assert!(rejects(smallest_sufficient_limit(&back), "the rates"));
     back.rates = vec![(1, 1)];
-    assert!(refuses(run(&back), "the first of the rates"));
+    assert!(rejects(run(&back), "the first of the rates"));
 }
 
 #[test]
-fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_with_one() {
+fn time_series_limits_traces_to_a_day() {
     let mut long = pattern();
     long.end_ns = 86_400_000_000_001;
-    assert!(refuses(run(&long), "end_ns"));
+    assert!(rejects(run(&long), "end_ns"));
     let blind = Detail {
-        course: false,
+        time_series: false,
         ..Detail::FULL
     };
     let run =
         |pattern: &CompletionTrace| completion_trace::observe(pattern, Fixed::bytes(3_000), blind);
     long.end_ns = u64::MAX;
-    assert!(refuses(run(&long), "end_ns"));
+    assert!(rejects(run(&long), "end_ns"));
     (long.warm_ns, long.end_ns) = (u64::MAX, u64::MAX - 1);
     assert!(run(&long).is_ok());
     (long.warm_ns, long.utilisation) = (0, f64::NEG_INFINITY);
@@ -211,7 +212,7 @@ fn polled() -> ConsumerConfig {
         wake_ns: 300,
         ring: 4,
         poll: 2,
-        told: Notify::Each,
+        notify: Notify::Each,
         units: 1,
         ping_ns: 0,
         seed: 1,
@@ -221,27 +222,27 @@ fn polled() -> ConsumerConfig {
 }
 
 #[test]
-fn a_consumer_that_would_never_end_is_refused() {
-    let refused = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
+fn endless_consumer_is_rejected() {
+    let rejected = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
         let mut config = polled();
         change(&mut config);
         let run = consumer::observe(&config, AnyLimit::bytes(2));
-        assert!(refuses(run, what), "{what}");
-        assert!(refuses(FixedLimits::new(&config), what), "{what}");
+        assert!(rejects(run, what), "{what}");
+        assert!(rejects(FixedLimits::new(&config), what), "{what}");
     };
-    refused("consumer_ns", &|it| it.consumer_ns = 0);
-    refused("sender_ns", &|it| it.sender_ns = 0);
-    refused("switch_ns", &|it| it.switch_ns = u64::MAX);
-    refused("wake_ns", &|it| it.wake_ns = u64::MAX);
-    refused("told", &|it| it.told = Notify::After(u64::MAX));
-    refused("ring", &|it| it.ring = 0);
-    refused("poll", &|it| it.poll = 0);
-    refused("units", &|it| it.units = MAX_OBJECT + 1);
-    refused("end_ns", &|it| it.end_ns = u64::MAX);
+    rejected("consumer_ns", &|it| it.consumer_ns = 0);
+    rejected("sender_ns", &|it| it.sender_ns = 0);
+    rejected("switch_ns", &|it| it.switch_ns = u64::MAX);
+    rejected("wake_ns", &|it| it.wake_ns = u64::MAX);
+    rejected("notify", &|it| it.notify = Notify::After(u64::MAX));
+    rejected("ring", &|it| it.ring = 0);
+    rejected("poll", &|it| it.poll = 0);
+    rejected("units", &|it| it.units = MAX_OBJECT + 1);
+    rejected("end_ns", &|it| it.end_ns = u64::MAX);
 }
 
 #[test]
-fn a_consumer_with_the_longest_costs_ends() {
+fn consumer_with_the_longest_costs_ends() {
     let hour_ns = 3_600_000_000_000;
     for core in [ConsumerCore::Shared, ConsumerCore::Own] {
         let config = ConsumerConfig {
@@ -251,7 +252,7 @@ fn a_consumer_with_the_longest_costs_ends() {
             switch_ns: hour_ns,
             wake_ns: hour_ns,
             ring: 2,
-            told: Notify::After(hour_ns),
+            notify: Notify::After(hour_ns),
             end_ns: u64::MAX / 2,
             ..polled()
         };
@@ -261,30 +262,30 @@ fn a_consumer_with_the_longest_costs_ends() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_instead_of_dropped() {
+fn invalid_traffic_is_rejected_instead_of_dropped() {
     let arrival = |at_ns, bytes| Arrival { at_ns, bytes };
-    let round = |at_ns| Round {
+    let batch = |at_ns| Batch {
         at_ns,
         finished_ns: 0,
     };
-    let run = |arrivals: Vec<Arrival>, rounds: Vec<Round>| {
+    let run = |arrivals: Vec<Arrival>, batches: Vec<Batch>| {
         let traffic = Traffic {
             arrivals,
-            rounds,
+            batches,
             ..Traffic::default()
         };
         replay(&traffic, &Rule::off(), 8_000_000_000, 64)
     };
-    assert!(refuses(
+    assert!(rejects(
         run(vec![arrival(9, 1), arrival(8, 1)], Vec::new()),
         "arrivals"
     ));
-    assert!(refuses(run(Vec::new(), vec![round(9), round(8)]), "rounds"));
-    assert!(refuses(
+    assert!(rejects(run(Vec::new(), vec![batch(9), batch(8)]), "rounds"));
+    assert!(rejects(
         run(vec![arrival(0, MAX_OBJECT + 1)], Vec::new()),
         "an arrival"
     ));
     assert!(run(vec![arrival(0, MAX_OBJECT)], Vec::new()).is_ok());
     let many = vec![arrival(0, 1); 1_000_070];
-    assert!(refuses(run(many, Vec::new()), "packets that wait"));
+    assert!(rejects(run(many, Vec::new()), "backlog packets"));
 }

@@ -10,7 +10,7 @@ use taut_sim::nic::{
 };
 use taut_sim::single_queue_bench::Rule;
 
-/// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
+/// Returns a NIC with a ring of 1,024 one-descriptor slots and this interrupt moderation.
 pub fn nic(rate_bits_per_s: u64, interrupt: InterruptRule) -> EmulatedNic {
     with_rule(rate_bits_per_s, interrupt, DescriptorRule::OnePerPacket)
 }
@@ -37,14 +37,14 @@ pub fn packet(frame: u32, bytes: u32) -> Packet {
     Packet::new(Frame::new(frame), bytes)
 }
 
-/// 45 segments of 1,448 bytes behind one set of headers.
-pub fn super_packet(frame: u32) -> Packet {
+/// Returns 45 segments of 1,448 bytes with one set of headers.
+pub fn gso_packet(frame: u32) -> Packet {
     let mut packet = packet(frame, 66 + 45 * 1_448);
     packet.segmentation = Segmentation::new(66, 1_448);
     packet
 }
 
-/// Counts what comes back.
+/// Counts the completed packets.
 #[derive(Debug, Default)]
 pub struct Freed {
     pub packets: u64,
@@ -62,7 +62,7 @@ impl PacketSink for Freed {
     }
 }
 
-/// What happened, and when.
+/// An event with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Sent(u64),
@@ -70,14 +70,14 @@ pub enum Event {
     Timer(u64),
 }
 
-/// A sender that always has something to send.
+/// A saturating sender.
 pub struct Saturated {
     pub queue: Queue<EmulatedNic, AnyLimit, Fifo>,
     pub freed: Freed,
     pub events: Vec<Event>,
     pub record: bool,
-    /// The largest amount in flight, in the limit's units, and the limit's range since the last
-    /// call of `forget`.
+    /// The maximum amount in flight, in the limit's units, and the range of the limit since the
+    /// last call of `forget`.
     pub peak: u32,
     pub limits: (u32, u32),
     make: fn(u32) -> Packet,
@@ -88,8 +88,8 @@ impl Saturated {
     pub fn new(rule: &Rule, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
-            coalesce_ns: rule.cadence_ns,
-            // What is held are whole super-packets.
+            coalesce_ns: rule.coalesce_ns,
+            // The tests are for whole GSO packets.
             late_segmentation: taut_path::LateSegmentation::Off,
             ..QueueConfig::default()
         };
@@ -130,13 +130,13 @@ impl Saturated {
     }
 
     fn complete(&mut self, at_ns: u64) {
-        let round = self.queue.complete(at_ns, &mut self.freed);
-        if round.expect("the NIC reports what it was given").schedule {
+        let batch = self.queue.complete(at_ns, &mut self.freed);
+        if batch.expect("the NIC reports what it was given").schedule {
             self.send(at_ns);
         }
     }
 
-    /// One call of the loop at `now_ns`: everything that was due, in nominal order.
+    /// Calls the loop at `now_ns`: processes all due events in nominal order.
     pub fn advance(&mut self, now_ns: u64) {
         loop {
             let event_ns = self.queue.device().next_event_ns();
@@ -166,7 +166,7 @@ impl Saturated {
         }
     }
 
-    /// Starts the observation afresh.
+    /// Restarts the observation.
     pub fn forget(&mut self) {
         self.peak = 0;
         self.limits = (u32::MAX, 0);

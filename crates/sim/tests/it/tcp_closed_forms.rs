@@ -1,9 +1,9 @@
-//! Long runs against what can be worked out on paper.
+//! Compares long runs with closed forms.
 
 use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
 use taut_sim::tcp::{Congestion, TcpConfig};
 
-/// One full packet in 1 ms.
+/// One full packet per 1 ms.
 const RATE: u64 = 12_000_000;
 
 fn config(congestion: Congestion) -> TcpConfig {
@@ -31,7 +31,7 @@ struct Sawtooth {
     utilisation: f64,
 }
 
-/// One bulk flow over `seconds`, of which the first `skip` do not count.
+/// Runs one bulk flow for `seconds`, without the first `skip` in the results.
 fn sawtooth(congestion: Congestion, link: Link, skip: u64, seconds: u64) -> Sawtooth {
     let config = config(congestion);
     let mut network = Network::new(link, &[config]);
@@ -80,50 +80,50 @@ fn near(what: &str, is: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A window of w packets is sent in one round trip, which lasts as long as the path or, once the
-/// queue is never empty, as w packets on the wire. Then one more packet. The largest window is sent
-/// once more until its loss is told, and the smallest until it is mended.
+/// A window of w packets is sent in one round trip. It lasts as long as the path or, once the queue
+/// is never empty, as w packets on the wire. Then the window grows by one packet. The largest
+/// window is sent once more until its loss is reported, and the smallest until the recovery ends.
 fn reno_cycle(round_trip_packets: f64, buffer_packets: f64) -> (f64, f64, f64) {
-    let most = round_trip_packets + buffer_packets;
+    let max = round_trip_packets + buffer_packets;
     let round = |window: f64| window.max(round_trip_packets);
-    let mut packets = most + most / 2.0;
-    let mut time = round(most) + round(most / 2.0);
-    let mut window = most / 2.0;
-    while window < most {
+    let mut packets = max + max / 2.0;
+    let mut time = round(max) + round(max / 2.0);
+    let mut window = max / 2.0;
+    while window < max {
         packets += window;
         time += round(window);
         window += 1.0;
     }
-    (most, time, packets / time)
+    (max, time, packets / time)
 }
 
 #[test]
-fn reno_with_a_buffer_of_one_product_never_lets_the_link_idle() {
+fn reno_with_one_bdp_keeps_the_link_busy() {
     let saw = sawtooth(Congestion::Reno, link(99, 100), 60, 300);
-    // 99 ms and one packet's own transmission.
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 100.0);
-    near("highest window", saw.highest, most, 0.03);
-    near("lowest window", saw.lowest, most / 2.0, 0.03);
+    // 99 ms and one packet's own transmission time.
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 100.0);
+    near("highest window", saw.highest, max, 0.03);
+    near("lowest window", saw.lowest, max / 2.0, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.01);
 }
 
 #[test]
-fn reno_with_a_small_buffer_has_three_quarters_of_the_link() {
+fn reno_with_small_buffer_uses_three_quarters() {
     let saw = sawtooth(Congestion::Reno, link(99, 4), 60, 300);
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 4.0);
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 4.0);
     assert!((0.75..0.80).contains(&utilisation));
-    near("highest window", saw.highest, most, 0.03);
-    near("lowest window", saw.lowest, most / 2.0, 0.03);
+    near("highest window", saw.highest, max, 0.03);
+    near("lowest window", saw.lowest, max / 2.0, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.03);
 }
 
 #[test]
-fn reno_with_half_a_product_of_buffer() {
+fn reno_with_half_a_bdp_of_buffer() {
     let saw = sawtooth(Congestion::Reno, link(99, 50), 60, 300);
-    let (most, time_ms, utilisation) = reno_cycle(100.0, 50.0);
-    near("highest window", saw.highest, most, 0.03);
+    let (max, time_ms, utilisation) = reno_cycle(100.0, 50.0);
+    near("highest window", saw.highest, max, 0.03);
     near("period", saw.period_ns, time_ms * MS as f64, 0.05);
     near("utilisation", saw.utilisation, utilisation, 0.02);
 }
@@ -143,11 +143,11 @@ fn cubic_uses_the_link() {
     }
 }
 
-/// A path that is never full: one packet is lost when the window reaches `most`, and from then on
-/// the window at each time is compared with `expected(seconds since, packets)`.
+/// A path that is never full. One packet is lost when the window reaches `most`. From then on, the
+/// window at each time is compared with `expected(seconds since, packets)`.
 fn after_one_loss(
     round_trip_ms: u64,
-    most: u64,
+    max: u64,
     seconds: u64,
     tolerance: f64,
     expected: impl Fn(f64, f64) -> f64,
@@ -158,7 +158,7 @@ fn after_one_loss(
         ..link(round_trip_ms, 1 << 20)
     };
     let mut network = Network::new(link, &[config]);
-    network.data_fate = Box::new(move |_, packet| match packet.number == 2 * most {
+    network.data_fate = Box::new(move |_, packet| match packet.number == 2 * max {
         true => Fate::Drop,
         false => Fate::Deliver,
     });
@@ -209,7 +209,7 @@ fn cubic_grows_as_its_formula() {
 #[test]
 fn cubic_grows_as_reno_would_on_a_short_path() {
     // 9/17 of a segment in each round trip until the old window, then a whole one; at 10 ms the
-    // cubic function overtakes it only after sqrt(100 / 0.4) = 15 s.
+    // cubic function exceeds it only after sqrt(100 / 0.4) = 15 s.
     after_one_loss(10, 40, 8, 0.03, |t, ssthresh| {
         let (w_max, rounds) = (ssthresh / 0.7, t / 0.010);
         let to_w_max = (w_max - ssthresh) * 17.0 / 9.0;
@@ -221,10 +221,10 @@ fn cubic_grows_as_reno_would_on_a_short_path() {
     });
 }
 
-/// Bytes of the window after a first loss, a wait in which the window is not used, and a second
-/// loss before the plateau of the first is reached; the thresholds of both.
+/// Returns the bytes of the window after a first loss, an unused time, and a second loss before the
+/// plateau of the first is reached, and the thresholds of both.
 #[test]
-fn cubic_leaves_room_after_a_second_loss_and_does_not_count_unused_time() {
+fn cubic_leaves_room_after_a_second_loss() {
     let config = TcpConfig {
         restart_after_idle: false,
         ..config(Congestion::Cubic)
@@ -254,7 +254,7 @@ fn cubic_leaves_room_after_a_second_loss_and_does_not_count_unused_time() {
     let curve = |t: f64, w_max: f64, ssthresh: f64| {
         0.4 * (t - ((w_max - ssthresh) / 0.4).cbrt()).powi(3) + w_max
     };
-    // Just enough data that the first epoch runs for a few seconds, then none.
+    // Enough data for an epoch of a few seconds, then none.
     network.write(0, 60_000 * 1448);
     recover(&mut network, 1);
     let ssthresh = network.flows[0].sender.ssthresh_bytes() as f64 / 1448.0;
@@ -341,19 +341,19 @@ fn equal_flows_get_equal_shares() {
         );
         let jain = sum * sum / squares / flows as f64;
         let least = shares.iter().copied().fold(f64::MAX, f64::min);
-        let most = shares.iter().copied().fold(0.0, f64::max);
+        let max = shares.iter().copied().fold(0.0, f64::max);
         println!(
-            "{congestion:?} {flows}: {least:.3} to {most:.3}, Jain {jain:.5}, utilisation {:.4}",
+            "{congestion:?} {flows}: {least:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
             sum / flows as f64
         );
         let mean = sum / flows as f64;
-        assert!(least > 0.95 * mean && most < 1.05 * mean, "{shares:?}");
+        assert!(least > 0.95 * mean && max < 1.05 * mean, "{shares:?}");
         assert!(mean > 0.97, "{mean}");
     }
 }
 
 #[test]
-fn the_receive_window_limits_to_one_window_in_a_round_trip() {
+fn receive_window_limits_to_one_per_round_trip() {
     for window in [14_480_u32, 65_536, 131_072] {
         let config = TcpConfig {
             receive_buffer_bytes: window,
@@ -369,7 +369,7 @@ fn the_receive_window_limits_to_one_window_in_a_round_trip() {
         let before = network.flows[0].sender.acked_bytes();
         network.run_until(25 * SECOND);
         let acked = (network.flows[0].sender.acked_bytes() - before) as f64;
-        // Whole segments only: the room for a part of one stays empty.
+        // Whole segments only: the remainder of the window stays unused.
         let whole = (window / 1448 * 1448) as f64;
         near("bytes in 20 s", acked, whole * 200.0, 0.01);
     }

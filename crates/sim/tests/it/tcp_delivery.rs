@@ -1,5 +1,5 @@
-//! Whatever the network does, the stream arrives whole, in order and once; whatever the peer says,
-//! nothing breaks.
+//! The stream arrives complete, in order and once for any network, and any input of the peer is
+//! handled.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use taut_sim::tcp::{Ack, Congestion, SackBlocks, SuperPacket, TcpConfig, TcpReceiver, TcpSender};
+use taut_sim::tcp::{Ack, Congestion, GsoSize, SackBlocks, TcpConfig, TcpReceiver, TcpSender};
 
 #[derive(Clone, Debug)]
 struct Trouble {
@@ -33,21 +33,21 @@ fn trouble() -> impl Strategy<Value = Trouble> {
 }
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let super_packet = prop_oneof![
-        Just(SuperPacket::Off),
-        (1..70_000_u32).prop_map(SuperPacket::Fixed),
-        Just(SuperPacket::Auto)
+    let gso_size = prop_oneof![
+        Just(GsoSize::Off),
+        (1..70_000_u32).prop_map(GsoSize::Fixed),
+        Just(GsoSize::Auto)
     ];
     (
         any::<[bool; 2]>(),
-        super_packet,
+        gso_size,
         1..2000_u32,
         1..20_u32,
         1..200_000_u32,
         1..4_u32,
     )
         .prop_map(
-            |([cubic, ecn], super_packet, mss_bytes, window, buffer, acks)| TcpConfig {
+            |([cubic, ecn], gso_size, mss_bytes, window, buffer, acks)| TcpConfig {
                 mss_bytes,
                 initial_window_segments: window,
                 max_rto_ns: 2 * SECOND,
@@ -57,7 +57,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
                     Congestion::Reno
                 },
                 ecn,
-                super_packet,
+                gso_size,
                 receive_buffer_bytes: buffer,
                 delayed_ack_segments: acks,
                 ..TcpConfig::default()
@@ -77,7 +77,7 @@ fn fate(random: &mut Xoshiro256PlusPlus, trouble: &Trouble) -> Fate {
     }
 }
 
-/// The bytes that have arrived, kept in the simplest way.
+/// A simple record of the bytes that have arrived.
 #[derive(Default)]
 struct Arrived {
     next: u64,
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn no_acknowledgement_breaks_the_sender(
+    fn any_acknowledgement_is_handled(
         config in config(),
         seed in any::<u64>(),
         largest in prop_oneof![Just(10_000_u64), Just(1 << 20), Just(u64::MAX)],
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn two_runs_are_the_same() {
+fn same_seed_gives_the_same_run() {
     let trouble = Trouble {
         seed: 7,
         loss_percent: 5,

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges, and what it says.
+//! Times and contents of the receiver's acknowledgements.
 
 use crate::tcp_support::MS;
 use taut_sim::tcp::{Ack, TcpConfig, TcpReceiver};
@@ -13,7 +13,7 @@ fn receiver() -> TcpReceiver {
     })
 }
 
-/// Segment `number` arrives.
+/// Delivers segment `number`.
 fn arrive(receiver: &mut TcpReceiver, number: u64, now_ns: u64) -> Option<Ack> {
     receiver.on_segment(number * u64::from(MSS), MSS, false, now_ns)
 }
@@ -26,7 +26,7 @@ fn blocks(ack: Ack) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn every_second_segment_or_forty_milliseconds() {
+fn acknowledges_every_second_segment_or_after_delay() {
     let mut receiver = receiver();
     assert_eq!(arrive(&mut receiver, 0, 0), None);
     assert_eq!(receiver.next_timer_ns(), Some(40 * MS));
@@ -47,7 +47,7 @@ fn every_second_segment_or_forty_milliseconds() {
 }
 
 #[test]
-fn data_the_other_way_takes_it_along() {
+fn data_carries_the_delayed_acknowledgement() {
     let mut receiver = receiver();
     assert_eq!(receiver.take_ack(), None);
     assert_eq!(arrive(&mut receiver, 0, 0), None);
@@ -56,12 +56,12 @@ fn data_the_other_way_takes_it_along() {
         (receiver.take_ack(), receiver.next_timer_ns()),
         (None, None)
     );
-    // The count starts again.
+    // The count restarts.
     assert_eq!(arrive(&mut receiver, 1, 0), None);
 }
 
 #[test]
-fn at_once_while_and_when_something_is_missing() {
+fn gaps_are_acknowledged_at_once() {
     let mut receiver = receiver();
     let ack = arrive(&mut receiver, 1, 0).expect("out of order");
     assert_eq!((ack.cumulative, blocks(ack)), (0, vec![(1, 2)]));
@@ -77,14 +77,14 @@ fn at_once_while_and_when_something_is_missing() {
 }
 
 #[test]
-fn three_ranges_the_latest_first() {
+fn sack_has_three_ranges_latest_first() {
     let mut receiver = receiver();
     for number in [2, 4, 6, 8] {
         let _ = arrive(&mut receiver, number, 0);
     }
     let ack = arrive(&mut receiver, 10, 0).unwrap();
     assert_eq!(blocks(ack), [(10, 11), (8, 9), (6, 7)]);
-    // An old range grows and is the latest again, in full.
+    // An old range grows and is the latest again, completely.
     let ack = arrive(&mut receiver, 5, 0).unwrap();
     assert_eq!(blocks(ack), [(4, 7), (10, 11), (8, 9)]);
     let ack = arrive(&mut receiver, 9, 0).unwrap();
@@ -92,7 +92,7 @@ fn three_ranges_the_latest_first() {
 }
 
 #[test]
-fn what_does_not_fit_the_window_is_refused() {
+fn data_beyond_the_window_is_dropped() {
     let mut receiver = receiver();
     let ack = receiver
         .on_segment(131_072, 1, false, 0)
@@ -106,7 +106,7 @@ fn what_does_not_fit_the_window_is_refused() {
 }
 
 #[test]
-fn a_mark_is_echoed_until_the_sender_knows() {
+fn mark_is_echoed_until_cwr() {
     let mut receiver = receiver();
     let _ = receiver.on_segment(0, MSS, true, 0);
     for number in 1..6 {
@@ -117,7 +117,7 @@ fn a_mark_is_echoed_until_the_sender_knows() {
     receiver.on_cwr();
     let _ = arrive(&mut receiver, 6, 0);
     assert!(!receiver.current_ack().ece);
-    // A mark on the very packet that brings the answer counts.
+    // A mark on the packet with CWR counts.
     receiver.on_cwr();
     let ack = receiver.on_segment(7000, MSS, true, 0);
     assert!(ack.expect("the second").ece);

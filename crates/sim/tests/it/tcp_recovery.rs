@@ -1,4 +1,4 @@
-//! Loss, timeouts and marks.
+//! Losses, timeouts and marks.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ fn config(congestion: Congestion) -> TcpConfig {
     }
 }
 
-/// Fast enough that a window takes no time.
+/// Returns a link on which the transmission of a window takes no time.
 fn fast_link() -> Link {
     Link {
         rate_bits_per_s: 100_000_000_000,
@@ -28,11 +28,11 @@ fn fast_link() -> Link {
 }
 
 #[test]
-fn many_losses_of_one_window_are_mended_in_a_round_trip() {
+fn many_losses_are_recovered_in_a_round_trip() {
     for congestion in [Congestion::Reno, Congestion::Cubic] {
         for losses in [1, 2, 5, 20, 40] {
             let mut network = Network::new(fast_link(), &[config(congestion)]);
-            // The window of 160 that starts with packet 150; its losses are spread by a stride.
+            // The window of 160 that starts with packet 150; its losses have a stride.
             network.data_fate = Box::new(move |_, packet| {
                 let at = packet.number.wrapping_sub(150);
                 let lost = at < 120 && at * 7 % 120 < losses && !packet.retransmission;
@@ -62,9 +62,9 @@ fn many_losses_of_one_window_are_mended_in_a_round_trip() {
 }
 
 #[test]
-fn limited_transmit_saves_a_small_window_from_the_timer() {
-    // Four segments in flight, the first lost: three duplicates are just enough; with three in
-    // flight the third comes from a new segment that the second let out (RFC 3042).
+fn limited_transmit_avoids_a_timeout() {
+    // Four segments in flight, the first lost: three duplicates are sufficient. With three in
+    // flight, the third comes from a new segment that the second released (RFC 3042).
     for initial_window_segments in [3, 4] {
         let config = TcpConfig {
             initial_window_segments,
@@ -84,7 +84,7 @@ fn limited_transmit_saves_a_small_window_from_the_timer() {
 }
 
 #[test]
-fn the_timer_doubles_in_a_blackout_and_the_flow_recovers() {
+fn timeout_doubles_in_a_blackout() {
     let blackout = 3 * SECOND..40 * SECOND;
     let mut network = Network::new(fast_link(), &[config(Congestion::Reno)]);
     let sent = Rc::new(RefCell::new(Vec::new()));
@@ -112,19 +112,19 @@ fn the_timer_doubles_in_a_blackout_and_the_flow_recovers() {
     let stats = network.flows[0].sender.stats();
     assert_eq!(stats.timeouts as usize, times.len());
     assert_eq!(network.flows[0].sender.cwnd_bytes(), MSS);
-    // Half of what was sent into the dark, the first window again after the silence; and not halved
-    // at each timeout of the same segment.
+    // Half of the data sent during the blackout, then the initial window after the idle time. The
+    // threshold is not halved at each timeout of the same segment.
     assert_eq!(network.flows[0].sender.ssthresh_bytes(), 5 * MSS);
     network.run_until(300 * SECOND);
     let flow = &network.flows[0];
     assert_eq!(flow.receiver.delivered_bytes(), total);
     assert_eq!(flow.sender.acked_bytes(), total);
-    // A sample of a new segment has undone the doublings.
+    // A sample of a new segment has reset the back-off.
     assert!(flow.sender.rto_ns() < SECOND);
 }
 
 #[test]
-fn the_timeout_has_a_maximum_and_an_idle_sender_no_timer() {
+fn timeout_has_a_maximum() {
     let config = TcpConfig {
         max_rto_ns: 4 * SECOND,
         ..config(Congestion::Cubic)
@@ -152,7 +152,7 @@ fn the_timeout_has_a_maximum_and_an_idle_sender_no_timer() {
 }
 
 #[test]
-fn a_lost_tail_waits_for_the_timer_and_is_sent_once() {
+fn lost_tail_is_sent_once_after_timeout() {
     let mut network = Network::new(fast_link(), &[config(Congestion::Cubic)]);
     network.data_fate = Box::new(|_, packet| match packet.number {
         97..100 => Fate::Drop,
@@ -166,7 +166,7 @@ fn a_lost_tail_waits_for_the_timer_and_is_sent_once() {
 }
 
 #[test]
-fn marks_reduce_once_in_a_round_trip_and_nothing_is_lost() {
+fn marks_reduce_once_in_a_round_trip() {
     for (congestion, kept) in [(Congestion::Reno, 0.5), (Congestion::Cubic, 0.7)] {
         let config = TcpConfig {
             ecn: true,
@@ -200,7 +200,7 @@ fn marks_reduce_once_in_a_round_trip_and_nothing_is_lost() {
             "{cuts:?}"
         );
         assert!(stats.ecn_reductions <= 20);
-        // After the last mark the answer arrives, and the echo ends.
+        // After the last mark CWR arrives, and the echo ends.
         network.run_until(4 * SECOND);
         let after = network.flows[0].sender.stats().ecn_reductions;
         network.run_until(6 * SECOND);
@@ -241,7 +241,7 @@ fn a_marking_queue_fills_the_link_without_loss() {
 }
 
 #[test]
-fn a_mark_and_a_loss_in_one_window_reduce_it_once() {
+fn mark_and_loss_reduce_the_window_once() {
     let config = TcpConfig {
         ecn: true,
         ..config(Congestion::Reno)
@@ -288,7 +288,7 @@ fn send_all(sender: &mut TcpSender, now_ns: u64) -> u64 {
 }
 
 #[test]
-fn a_recovery_ends_with_the_window_at_the_threshold() {
+fn recovery_ends_at_the_threshold() {
     for congestion in [Congestion::Reno, Congestion::Cubic] {
         let mut sender = TcpSender::new(&config(congestion));
         sender.write(u64::MAX);
@@ -304,7 +304,7 @@ fn a_recovery_ends_with_the_window_at_the_threshold() {
         };
         assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (true, kept));
         assert_eq!(sender.in_flight_bytes(), kept);
-        // Limited transmit had sent two more before it was clear.
+        // Limited transmit had sent two more segments before.
         sender.on_ack(&ack(1, None), 200 * MS);
         assert!(sender.in_recovery());
         sender.on_ack(&ack(12 * MSS, None), 200 * MS);
@@ -313,14 +313,14 @@ fn a_recovery_ends_with_the_window_at_the_threshold() {
 }
 
 #[test]
-fn what_was_sent_twice_is_no_sample() {
+fn retransmitted_data_is_not_sampled() {
     let sender = || {
         let mut sender = TcpSender::new(&config(Congestion::Reno));
         sender.write(5 * MSS);
         assert_eq!(send_all(&mut sender, 0), 5);
         sender
     };
-    // The first segment, which is the timed one, is sent again by fast retransmit, ...
+    // The first segment, which is timed, is sent again by fast retransmit, ...
     let mut fast = sender();
     fast.on_ack(&ack(0, Some((MSS, 4 * MSS))), 100 * MS);
     assert!(
@@ -338,7 +338,7 @@ fn what_was_sent_twice_is_no_sample() {
     );
     slow.on_ack(&ack(5 * MSS, None), SECOND + MS);
     assert_eq!(slow.srtt_ns(), None);
-    // A timed segment that waits behind a loss for the timer says nothing either.
+    // A timed segment that waits behind a loss for the timer gives no sample either.
     let mut behind = sender();
     behind.on_ack(&ack(MSS, None), 100 * MS);
     behind.write(MSS);
@@ -354,7 +354,7 @@ fn what_was_sent_twice_is_no_sample() {
 }
 
 #[test]
-fn after_a_timeout_the_window_grows_though_it_was_never_full_before() {
+fn window_grows_after_a_timeout() {
     let config = TcpConfig {
         initial_window_segments: 100,
         ..config(Congestion::Cubic)

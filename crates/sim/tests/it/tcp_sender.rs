@@ -1,7 +1,7 @@
-//! What the sender sends when nothing is lost, call by call.
+//! Segments of the sender without losses, call by call.
 
 use crate::tcp_support::{MS, SECOND};
-use taut_sim::tcp::{Ack, Congestion, SackBlocks, Segment, SuperPacket, TcpConfig, TcpSender};
+use taut_sim::tcp::{Ack, Congestion, GsoSize, SackBlocks, Segment, TcpConfig, TcpSender};
 
 const MSS: u64 = 1448;
 
@@ -26,7 +26,7 @@ fn config() -> TcpConfig {
     }
 }
 
-/// A sender whose smoothed round trip is `rtt_ns` and whose window has grown to `segments`.
+/// Returns a sender with a smoothed round trip of `rtt_ns` and a window of `segments`.
 fn warmed_up(config: &TcpConfig, rtt_ns: u64, segments: u64) -> (TcpSender, u64) {
     let (mut sender, mut now) = (TcpSender::new(config), 0);
     while sender.cwnd_bytes() < segments * MSS {
@@ -52,7 +52,7 @@ fn warmed_up(config: &TcpConfig, rtt_ns: u64, segments: u64) -> (TcpSender, u64)
 }
 
 #[test]
-fn the_first_window_is_ten_segments_and_doubles_with_each_round_trip() {
+fn first_window_doubles_with_each_round_trip() {
     let mut sender = TcpSender::new(&config());
     sender.write(u64::MAX);
     let mut expected = 10;
@@ -72,7 +72,7 @@ fn the_first_window_is_ten_segments_and_doubles_with_each_round_trip() {
 }
 
 #[test]
-fn the_round_trip_and_its_timeout_follow_the_formulas() {
+fn rtt_and_timeout_follow_the_formulas() {
     let mut sender = TcpSender::new(&TcpConfig {
         min_rto_ns: 1,
         ..config()
@@ -97,14 +97,14 @@ fn the_round_trip_and_its_timeout_follow_the_formulas() {
 }
 
 #[test]
-fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
+fn receive_window_is_kept_and_never_shrinks() {
     let mut sender = TcpSender::new(&TcpConfig {
         receive_buffer_bytes: 3000,
         ..config()
     });
     sender.write(u64::MAX);
     assert_eq!(drain(&mut sender, 0).len(), 2);
-    // A window of less than a segment is used only when nothing else is on its way.
+    // A window of less than a segment is used only when no other data is in flight.
     sender.on_ack(
         &Ack {
             window_bytes: 1600,
@@ -127,7 +127,7 @@ fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
             .collect::<Vec<_>>(),
         [500]
     );
-    // What was offered once is offered: the first window of 5000 bytes has room for one more.
+    // An offered window stays valid: the first window of 5000 bytes has room for one more segment.
     let mut sender = TcpSender::new(&TcpConfig {
         receive_buffer_bytes: 5000,
         ..config()
@@ -163,7 +163,7 @@ fn an_unused_window_does_not_grow() {
 }
 
 #[test]
-fn after_silence_the_window_starts_again() {
+fn window_restarts_after_idle_time() {
     for restart_after_idle in [false, true] {
         let config = TcpConfig {
             restart_after_idle,
@@ -182,14 +182,14 @@ fn after_silence_the_window_starts_again() {
 }
 
 #[test]
-fn fixed_super_packets_fill_their_size_once_the_window_allows() {
+fn fixed_gso_packets_reach_their_size() {
     let config = TcpConfig {
-        super_packet: SuperPacket::Fixed(65_536),
+        gso_size: GsoSize::Fixed(65_536),
         ..config()
     };
     let mut sender = TcpSender::new(&config);
     sender.write(u64::MAX);
-    // Two share the first window.
+    // Two packets share the first window.
     let sizes = |sent: &[Segment]| {
         sent.iter()
             .map(|s| u64::from(s.payload_bytes) / MSS)
@@ -201,7 +201,7 @@ fn fixed_super_packets_fill_their_size_once_the_window_allows() {
     sender.write(u64::MAX);
     let sent: Vec<u64> = sizes(&drain(&mut sender, now));
     assert!(sent.iter().all(|&segments| segments == 45), "{sent:?}");
-    // Room for two segments comes back, and they wait for more.
+    // Room for two segments becomes free; the sender waits for more.
     let una = sender.acked_bytes();
     for step in 1..=30 {
         sender.on_ack(&ack(una + step * 2 * MSS), now + step);
@@ -209,7 +209,7 @@ fn fixed_super_packets_fill_their_size_once_the_window_allows() {
             assert_eq!(u64::from(segment.payload_bytes), 45 * MSS);
         }
     }
-    // The rest of the data does not wait.
+    // The remainder of the data does not wait.
     let mut sender = TcpSender::new(&config);
     sender.write(3 * MSS + 5);
     assert_eq!(
@@ -219,10 +219,10 @@ fn fixed_super_packets_fill_their_size_once_the_window_allows() {
 }
 
 #[test]
-fn automatic_super_packets_are_a_millisecond_of_the_rate() {
+fn automatic_gso_packets_are_1_ms_of_rate() {
     for (rtt_ms, segments) in [(20, None), (40, None), (320, Some(2)), (1, Some(45))] {
         let config = TcpConfig {
-            super_packet: SuperPacket::Auto,
+            gso_size: GsoSize::Auto,
             ..config()
         };
         let (mut sender, now) = warmed_up(&config, rtt_ms * MS, 100);

@@ -1,5 +1,5 @@
-//! A network for the tests of TCP alone, independent of the simulator's own: flows that share one
-//! bottleneck with a queue counted in packets, and constant delays.
+//! A network for the tests of TCP alone, independent of the simulator's own. Its flows share one
+//! bottleneck with a queue counted in packets, and have constant delays.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,13 +11,13 @@ use taut_sim::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender};
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Headers of a data packet: with the default segment a full packet has 1,500 bytes.
+/// Headers of a data packet: a full packet of the default segment has 1,500 bytes.
 pub const HEADER_BYTES: u64 = 52;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: usize,
-    /// How many packets of this flow were put on the wire before it.
+    /// Number of packets of this flow that were sent before it.
     pub number: u64,
     pub start: u64,
     pub payload_bytes: u32,
@@ -37,14 +37,15 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub rate_bits_per_s: u64,
-    /// Without queue and transmission, both ways together.
+    /// Propagation delay in both directions together, without queue and transmission.
     pub round_trip_ns: u64,
-    /// Beside the packet on the wire.
+    /// Size of the queue, without the packet on the wire.
     pub buffer_packets: usize,
-    /// Packets that find so many waiting are marked.
+    /// Packets are marked if this many are queued.
     pub mark_above: Option<usize>,
-    /// Each packet reaches the queue up to this much late (in order): without it, flows that run in
-    /// step always lose the same one's packet (Floyd and Jacobson's phase effects).
+    /// Maximum delay of a packet before the queue, without reordering. Without it, the same flow
+    /// always loses its packet in flows with synchronous cycles (Floyd and Jacobson's phase
+    /// effects).
     pub jitter_ns: u64,
 }
 
@@ -74,10 +75,10 @@ pub struct Network {
     pub now_ns: u64,
     pub link: Link,
     pub flows: Vec<Flow>,
-    /// What happens to a packet before it reaches the queue, and to an acknowledgement.
+    /// Fate of a packet before it reaches the queue, and of an acknowledgement.
     pub data_fate: DataFate,
     pub ack_fate: AckFate,
-    /// Each packet that arrives, with the receiver after it.
+    /// Called for each packet that arrives, with the receiver after it.
     pub on_arrival: OnArrival,
     pub sent_bytes: u64,
     pub drops: u64,
@@ -127,7 +128,7 @@ impl Network {
         self.send(flow);
     }
 
-    /// Runs everything up to and including `until_ns`.
+    /// Runs all events up to and including `until_ns`.
     pub fn run_until(&mut self, until_ns: u64) {
         while let Some(&Reverse((at, _, slot))) = self.events.peek() {
             if at > until_ns {
@@ -181,7 +182,7 @@ impl Network {
                 self.flows[flow].sender.on_ack(&ack, self.now_ns);
                 self.send(flow);
             }
-            // Another was armed for earlier, and its handling armed the next.
+            // An earlier timer was armed, and its processing armed the next.
             Event::Timer(flow) if self.flows[flow].timer_ns != self.now_ns => (),
             Event::Timer(flow) => {
                 self.flows[flow].timer_ns = u64::MAX;
@@ -246,7 +247,7 @@ impl Network {
             if self
                 .link
                 .mark_above
-                .is_some_and(|most| self.queue.len() >= most)
+                .is_some_and(|max| self.queue.len() >= max)
             {
                 packet.marked = true;
                 self.marks += 1;

@@ -1,7 +1,9 @@
-//! A trace says all that a rule was told: any rule gives the limits of the trace again, from it
-//! alone.
+//! A trace contains the complete input of a rule: any rule reproduces the limits of the trace from
+//! it.
 
-use taut_measure::trace::{Event, Head, Line, Mention, Recorder, Tape, Told, Tracer, read};
+use taut_measure::trace::{
+    BatchRecord, Event, Head, Line, PacketRecord, Recorder, Recording, Tracer, read,
+};
 use taut_path::limit::{CompletionBatch, Limit, Unit};
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, DropReason};
@@ -10,8 +12,8 @@ use taut_sim::single_queue_bench::{
     Cost, Reap, Rule, SingleQueueConfig, TrafficSource, observe_with,
 };
 
-/// Bursts that come faster than the link sends, with time between them in which it is idle, reaped
-/// eight at a time: the sender is refused, goes away and comes back, and reaps go on.
+/// Bursts that exceed the link rate with idle times in between, reaped eight packets at a time. The
+/// sender is blocked, idles and returns, and reaps stop at their budget.
 fn config() -> SingleQueueConfig {
     SingleQueueConfig {
         nic: NicConfig {
@@ -27,7 +29,7 @@ fn config() -> SingleQueueConfig {
         restart_slots: None,
         reap: Reap {
             budget_packets: 8,
-            round_ns: 5_000,
+            poll_interval_ns: 5_000,
         },
         backlog_packets: 500,
         object_bytes: vec![1514, 700, 64],
@@ -68,7 +70,7 @@ fn traced(rule: &str) -> Vec<(u64, Event)> {
     events.collect()
 }
 
-/// A rule, and what the queue knows that tells it of rounds.
+/// A rule, and the state of the queue that is its input.
 struct Player {
     rule: AnyLimit,
     rate: RateMeter,
@@ -77,20 +79,20 @@ struct Player {
 }
 
 impl Player {
-    fn units(&self, packet: Mention) -> u32 {
+    fn units(&self, packet: PacketRecord) -> u32 {
         match self.rule.unit() {
             Unit::Bytes => packet.bytes,
             Unit::Packets => 1,
         }
     }
 
-    fn sent(&mut self, packet: Mention) {
+    fn sent(&mut self, packet: PacketRecord) {
         self.last_object = self.units(packet);
         self.in_flight += self.last_object;
     }
 
-    fn told(&mut self, now_ns: u64, told: Told) {
-        let (in_flight, units, object) = (self.in_flight, told.units, self.last_object);
+    fn batch(&mut self, now_ns: u64, batch: BatchRecord) {
+        let (in_flight, units, object) = (self.in_flight, batch.units, self.last_object);
         self.in_flight -= units;
         let left = self.in_flight;
         self.rate.record(RateSample {
@@ -104,16 +106,16 @@ impl Player {
             units,
             in_flight,
             last_object: object,
-            more_pending: told.more,
+            more_pending: batch.more,
             ring_units: u32::MAX,
-            sender_returned_ns: told.returned_ns,
-            times_blocked: told.refusals,
+            sender_returned_ns: batch.sender_returned_ns,
+            times_blocked: batch.times_blocked,
             rate_per_s: self.rate.units_per_s(),
         });
     }
 }
 
-/// Says how often the limit was compared, and how often it had changed.
+/// Returns how often the limit was compared, and how often it had changed.
 fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
     let mut player = Player {
         rule: rule.parse().expect("a rule"),
@@ -127,7 +129,7 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
         match event {
             Event::Sent(packet) => player.sent(packet),
             Event::Drop(_, DropReason::DeviceRefused) => panic!("this device takes everything"),
-            Event::Round(told) => player.told(at_ns, told),
+            Event::Batch(batch) => player.batch(at_ns, batch),
             Event::Limit(limit) => {
                 let found = player.rule.config().limit;
                 assert_eq!(found, limit, "{rule} at {at_ns} ns");
@@ -142,7 +144,7 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
 }
 
 #[test]
-fn every_rule_gives_its_limits_again_from_its_trace() {
+fn trace_reproduces_the_limits_of_every_rule() {
     for rule in ["dql", "taut", "taut:99%", "dql:500us"] {
         let events = traced(rule);
         let (compared, changed) = play(rule, &events);
@@ -150,73 +152,79 @@ fn every_rule_gives_its_limits_again_from_its_trace() {
             compared > 5_000 && changed > 5,
             "{rule}: {compared}, {changed}"
         );
-        let count = |wanted: &dyn Fn(&Event) -> bool| {
-            events.iter().filter(|(_, event)| wanted(event)).count()
+        let count = |matches_kind: &dyn Fn(&Event) -> bool| {
+            events
+                .iter()
+                .filter(|(_, event)| matches_kind(event))
+                .count()
         };
-        let more = count(&|event| matches!(event, Event::Round(told) if told.more));
-        let last = count(&|event| matches!(event, Event::Round(told) if !told.more));
-        let refused = count(&|event| matches!(event, Event::Refused));
+        let more = count(&|event| matches!(event, Event::Batch(batch) if batch.more));
+        let last = count(&|event| matches!(event, Event::Batch(batch) if !batch.more));
+        let blocked = count(&|event| matches!(event, Event::Blocked));
         assert!(
-            more > 100 && last > 100 && refused > 100,
-            "{rule}: {more}, {last}, {refused}"
+            more > 100 && last > 100 && blocked > 100,
+            "{rule}: {more}, {last}, {blocked}"
         );
-        // What is counted in a round was told before it.
-        let said = events.iter().rev().find_map(|(_, event)| match event {
-            Event::Round(told) => Some(told.refusals),
+        // The blocks counted in a batch were recorded before it.
+        let times_blocked = events.iter().rev().find_map(|(_, event)| match event {
+            Event::Batch(batch) => Some(batch.times_blocked),
             _ => None,
         });
-        assert!(said.is_some_and(|said| said as usize <= refused), "{rule}");
+        assert!(
+            times_blocked.is_some_and(|times_blocked| times_blocked as usize <= blocked),
+            "{rule}"
+        );
     }
 }
 
-/// A broken trace is caught: the same without what version 2 brought.
+/// Checks that a broken trace is detected: one without the additions of version 2.
 #[test]
-fn without_stops_the_loss_budget_gives_other_limits() {
+fn loss_budget_depends_on_blocks() {
     let mut events = traced("taut");
     for (_, event) in &mut events {
-        if let Event::Round(told) = event {
-            told.refusals = 0;
+        if let Event::Batch(batch) = event {
+            batch.times_blocked = 0;
         }
     }
     let played = std::panic::catch_unwind(|| play("taut", &events));
-    assert!(played.is_err(), "nothing depends on the refusals");
+    assert!(played.is_err(), "nothing depends on the times_blocked");
 }
 
 #[test]
-fn a_tape_has_the_events_of_a_trace_and_its_bounds() {
+fn recording_has_the_events_of_a_trace() {
     let rule = Rule::taut();
-    let mut tape = Tape::new(0, usize::MAX);
-    observe_with(&config(), &rule, &mut tape).expect("it runs");
+    let mut recording = Recording::new(0, usize::MAX);
+    observe_with(&config(), &rule, &mut recording).expect("it runs");
     let mut bytes = Vec::new();
     let mut recorder = Recorder::new(&mut bytes, &head());
-    tape.write("a", "taut", &mut recorder);
+    recording.write("a", "taut", &mut recorder);
     recorder.finish().expect("it is written");
     let (_, lines) = read(&bytes[..]).expect("a head");
     let found = lines.skip(1).map(|line| line.expect("a line"));
-    let wanted = traced("taut").into_iter();
-    let wanted = wanted.map(|(at_ns, event)| Line::Event { at_ns, event });
-    assert!(found.eq(wanted));
-    assert_eq!(tape.lost_events(), 0);
+    let matches_kind = traced("taut").into_iter();
+    let matches_kind = matches_kind.map(|(at_ns, event)| Line::Event { at_ns, event });
+    assert!(found.eq(matches_kind));
+    assert_eq!(recording.lost_events(), 0);
 
-    let mut short = Tape::new(0, 1_000);
+    let mut short = Recording::new(0, 1_000);
     observe_with(&config(), &rule, &mut short).expect("it runs");
     assert_eq!(short.events(), 1_000);
     assert_eq!(
         short.lost_events(),
-        tape.events() as u64 - 1_000,
+        recording.events() as u64 - 1_000,
         "every event is kept or counted"
     );
 }
 
 #[test]
-fn the_tapes_of_two_halves_are_one_in_order_of_time() {
-    use taut_path::{Event as Happened, Probe};
-    let mut sender = Tape::new(100, 10);
+fn recordings_of_two_halves_merge_in_order() {
+    use taut_path::{Event as QueueEvent, Probe};
+    let mut sender = Recording::new(100, 10);
     let mut completer = sender.divide();
-    sender.event(110, Happened::Blocked);
-    sender.event(130, Happened::Blocked);
-    completer.event(120, Happened::Starved);
-    completer.event(130, Happened::Limit(7));
+    sender.event(110, QueueEvent::Blocked);
+    sender.event(130, QueueEvent::Blocked);
+    completer.event(120, QueueEvent::Starved);
+    completer.event(130, QueueEvent::Limit(7));
     sender.merge(completer);
     let mut bytes = Vec::new();
     let mut recorder = Recorder::new(&mut bytes, &head());
@@ -229,7 +237,7 @@ fn the_tapes_of_two_halves_are_one_in_order_of_time() {
         ["10\trefused", "20\tstarved", "30\trefused", "30\tlimit\t7"]
     );
     let mut other = sender.divide();
-    (0..7).for_each(|at_ns| other.event(at_ns, Happened::Starved));
+    (0..7).for_each(|at_ns| other.event(at_ns, QueueEvent::Starved));
     sender.merge(other);
     assert_eq!((sender.events(), sender.lost_events()), (10, 1));
 }

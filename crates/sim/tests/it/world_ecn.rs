@@ -1,14 +1,14 @@
-//! Marks from the discipline to the sender's window, end to end (RFC 3168).
+//! Marks from the discipline to the sender's window (RFC 3168).
 
 use std::sync::{Arc, Mutex};
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, with_discipline};
 use taut_path::qdisc::{Backlog, Fifo};
 use taut_path::{Ecn, Packet, PacketSink, Qdisc};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::tcp::{GsoSize, TcpConfig};
 use taut_sim::world::{App, CLIENT, SERVER, World};
 
-/// What a [`Marker`] saw and did.
+/// Counters of a [`Marker`].
 #[derive(Debug, Default)]
 struct Log {
     capable: u64,
@@ -16,18 +16,18 @@ struct Log {
     marked: u64,
 }
 
-/// When a [`Marker`] marks.
+/// Condition of a [`Marker`].
 #[derive(Debug, Clone, Copy)]
 enum When {
     /// Each packet that leaves within this time.
     Between(u64, u64),
-    /// Only the first packet that leaves from this time on.
+    /// The first packet that leaves from this time on.
     OnceFrom(u64),
-    /// Each packet that leaves more than so many bytes behind.
+    /// Each packet that leaves more than this many bytes in the queue.
     Above(u64),
 }
 
-/// First in, first out, and marks.
+/// A FIFO that marks.
 struct Marker {
     fifo: Fifo,
     when: When,
@@ -73,27 +73,27 @@ impl Qdisc for Marker {
     }
 }
 
-/// 100 Mbit/s, and this one way: a round trip of 10 ms takes 125,000 bytes.
+/// 100 Mbit/s with this one-way delay: a round trip of 10 ms holds 125,000 bytes.
 const RATE: u64 = 100_000_000;
 const DELAY_NS: u64 = 5 * MS;
 
-struct Found {
+struct EcnRun {
     world: World<()>,
-    /// Of each host.
+    /// Logs of the hosts.
     logs: [Arc<Mutex<Log>>; 2],
     connection: u32,
 }
 
-impl Found {
+impl EcnRun {
     fn log<T>(&self, host: usize, of: impl Fn(&Log) -> T) -> T {
         of(&self.logs[host].lock().expect("no test panics holding it"))
     }
 }
 
-/// One bulk stream for `until_ns`, with marks for both hosts.
-fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> Found {
+/// Runs one bulk stream until `until_ns`, with marks at both hosts.
+fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> EcnRun {
     let logs: [Arc<Mutex<Log>>; 2] = Default::default();
-    // Small, so that packets wait in the discipline and not in the ring.
+    // A small ring, so that packets are queued in the discipline.
     let mut config = config(RATE, DELAY_NS);
     config.nic.slots = 2;
     let marker = |host: usize| {
@@ -104,7 +104,7 @@ fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> Found {
     let mut world = with_discipline(&config, marker, || ());
     let connection = world.connect(&connection(tcp), sender, App::Sink, 0);
     world.run_until(until_ns).expect("no queue goes wrong");
-    Found {
+    EcnRun {
         world,
         logs,
         connection,
@@ -120,22 +120,19 @@ fn ecn() -> TcpConfig {
 }
 
 #[test]
-fn marks_hold_the_window_as_drops_would_and_nothing_is_sent_twice() {
-    for super_packet in [SuperPacket::Off, SuperPacket::Fixed(10 * 1_448)] {
-        let tcp = TcpConfig {
-            super_packet,
-            ..ecn()
-        };
-        // A quarter of a round trip waits before it is marked: as much again as CUBIC gives up.
+fn marks_limit_the_window_without_retransmissions() {
+    for gso_size in [GsoSize::Off, GsoSize::Fixed(10 * 1_448)] {
+        let tcp = TcpConfig { gso_size, ..ecn() };
+        // Packets are marked above a quarter of the round trip: as much as CUBIC's decrease.
         let found = run(tcp, When::Above(60_000), bulk(4 << 20), 10 * SECOND);
         let sent = found.world.report(found.connection, CLIENT);
         let marked = found.log(CLIENT, |log| log.marked);
-        println!("{super_packet:?}: {marked} marked, {:?}", sent.tcp);
+        println!("{gso_size:?}: {marked} marked, {:?}", sent.tcp);
         assert_eq!(found.world.marked_packets(CLIENT), marked);
         assert_eq!(found.world.dropped_packets(CLIENT), 0);
         assert_eq!((sent.tcp.retransmissions, sent.tcp.timeouts), (0, 0));
         assert!(sent.tcp.ecn_reductions > 3, "{:?}", sent.tcp);
-        // At most one in each round trip, which is at least 10 ms.
+        // At most one per round trip, which is at least 10 ms.
         assert!(u64::from(sent.tcp.ecn_reductions) <= 10 * SECOND / (2 * DELAY_NS));
         // Every byte that crossed the wire was delivered.
         let wire_bytes = found.world.wire(CLIENT).time_bytes;
@@ -143,15 +140,15 @@ fn marks_hold_the_window_as_drops_would_and_nothing_is_sent_twice() {
         let under_way =
             wire_bytes - frames * 66 - found.world.report(found.connection, SERVER).received_bytes;
         assert!(under_way <= RATE / 8 * DELAY_NS / SECOND, "{under_way}");
-        // 1448 of 1514 bytes; the first slow start overshoots and is answered by its marks.
+        // 1448 of 1514 bytes; the first slow start overshoots, and its marks reduce the window.
         let share = (wire_bytes * 8) as f64 / (10 * RATE) as f64;
         assert!(share > 0.93, "{share}");
     }
 }
 
 #[test]
-fn the_window_is_reduced_once_in_each_round_trip_that_is_marked() {
-    // 64 KiB each round trip leave the link idle half of the time: no queue changes the 10 ms.
+fn window_is_reduced_once_per_marked_round_trip() {
+    // 64 KiB per round trip leave the link idle for half of the time: no queue changes the 10 ms.
     let sender = bulk(64 << 10);
     let none = run(ecn(), When::Between(0, 0), sender, 3 * SECOND);
     assert_eq!(none.world.report(0, CLIENT).tcp.ecn_reductions, 0);
@@ -169,7 +166,7 @@ fn the_window_is_reduced_once_in_each_round_trip_that_is_marked() {
 }
 
 #[test]
-fn one_mark_is_answered_once_and_its_echo_ends() {
+fn one_mark_has_one_reaction() {
     let found = run(ecn(), When::OnceFrom(SECOND), bulk(64 << 10), 4 * SECOND);
     assert_eq!(found.log(CLIENT, |log| log.marked), 1);
     let sent = found.world.report(found.connection, CLIENT).tcp;
@@ -177,11 +174,11 @@ fn one_mark_is_answered_once_and_its_echo_ends() {
 }
 
 #[test]
-fn only_the_data_of_a_connection_that_negotiated_it_may_be_marked() {
+fn only_ecn_data_can_be_marked() {
     let found = run(ecn(), When::Above(60_000), bulk(4 << 20), SECOND);
     assert_eq!(found.log(CLIENT, |log| log.not_capable), 0);
     assert!(found.log(CLIENT, |log| log.capable) > 1_000);
-    // Acknowledgements alone never (RFC 3168, 6.1.4).
+    // Pure acknowledgements are never capable (RFC 3168, 6.1.4).
     assert_eq!(found.log(SERVER, |log| log.capable), 0);
     assert!(found.log(SERVER, |log| log.not_capable) > 500);
 

@@ -1,4 +1,4 @@
-//! How connections share one queue.
+//! Fairness of connections that share a queue.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, with_discipline};
 use taut_path::qdisc;
@@ -7,7 +7,8 @@ use taut_sim::world::{App, SERVER, World};
 
 const RATE: u64 = 100_000_000;
 
-/// Bytes that a connection with large segments received, over those of one with small segments.
+/// Returns the ratio of received bytes of a connection with large segments to one with small
+/// segments.
 fn advantage_of_large_segments(discipline: &str) -> f64 {
     let by_name = |_| qdisc::by_name(discipline).expect("a discipline");
     let mut world = with_discipline(&config(RATE, MS), by_name, || ());
@@ -29,8 +30,8 @@ fn received_bytes(world: &World<()>, connection: u32) -> u64 {
 }
 
 #[test]
-fn fair_queueing_shares_a_queue_that_a_fifo_does_not() {
-    // Reno adds a segment a round trip, so the connection with larger segments grows faster.
+fn fair_queueing_is_fairer_than_fifo() {
+    // Reno adds a segment per round trip, so the connection with larger segments grows faster.
     let (fifo, fair) = (
         advantage_of_large_segments("pfifo limit 30"),
         advantage_of_large_segments("fq_codel"),
@@ -42,7 +43,7 @@ fn fair_queueing_shares_a_queue_that_a_fifo_does_not() {
 }
 
 #[test]
-fn streams_fill_the_link_and_what_is_dropped_is_sent_again() {
+fn streams_fill_the_link_and_retransmit_drops() {
     let fifo = |_| qdisc::by_name("pfifo limit 100").expect("a discipline");
     let mut world = with_discipline(&config(RATE, MS), fifo, || ());
     let tcp = TcpConfig {

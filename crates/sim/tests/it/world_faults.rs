@@ -1,4 +1,4 @@
-//! A world whose queue goes wrong stops with a report.
+//! A world with a faulty queue stops with a fault.
 
 use crate::world_support::{SECOND, bulk, config, connection};
 use taut_path::qdisc::{Backlog, Fifo};
@@ -11,7 +11,7 @@ use taut_sim::world::{App, CLIENT, World};
 const US: u64 = 1_000;
 const DELAY_NS: u64 = 10 * US;
 
-/// Never ready before 5 us have passed.
+/// A discipline that is not ready before 5 us.
 struct Shaper(Fifo);
 
 impl Qdisc for Shaper {
@@ -43,7 +43,7 @@ impl Qdisc for Shaper {
 }
 
 #[test]
-fn a_discipline_that_nobody_would_ask_again_ends_the_world_with_a_report() {
+fn discipline_not_ready_is_a_fault() {
     let parts = |_| (Box::new(Shaper(Fifo::new(100))) as _, AnyLimit::off(), ());
     let config = config(1_000_000_000, DELAY_NS);
     let mut world = World::new(&config, parts).expect("the settings are valid");

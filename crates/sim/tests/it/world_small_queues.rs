@@ -1,4 +1,4 @@
-//! Small queues from socket to wire and back, in the world of two hosts.
+//! Small queues from socket to wire, in the world of two hosts.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
 use taut_path::tsq::{Settings, Sizing, memory_bytes};
@@ -28,7 +28,7 @@ fn tcp() -> TcpConfig {
     }
 }
 
-/// Two bulk streams over a gigabit; looks at them each 100 us.
+/// Runs two bulk streams over a gigabit; samples them each 100 us.
 fn run(small_queues: Option<SmallQueues>, mut look: impl FnMut(&World<()>)) -> World<()> {
     let mut world = plain(&config(RATE, 10_000), || ());
     if let Some(small_queues) = &small_queues {
@@ -53,9 +53,9 @@ fn received(world: &World<()>) -> u64 {
 }
 
 #[test]
-fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_link_stays_full() {
+fn small_queues_keep_budget_and_throughput() {
     let packet = u64::from(memory_bytes(1_514, None));
-    let mut most = [0, 0];
+    let mut max = [0, 0];
     let world = run(Some(small_queues(LIMIT_BYTES)), |world| {
         for number in [0, 1] {
             let seen = world.small_queue(number, CLIENT).expect("it has one");
@@ -64,15 +64,15 @@ fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_lin
                 "{seen:?}"
             );
             assert_eq!(seen.charged_bytes, u64::from(seen.packets) * packet);
-            let most = &mut most[number as usize];
-            *most = seen.charged_bytes.max(*most);
+            let max = &mut max[number as usize];
+            *max = seen.charged_bytes.max(*max);
         }
     });
     assert!(
-        most.iter().all(|&most| most > u64::from(LIMIT_BYTES)),
-        "{most:?}"
+        max.iter().all(|&max| max > u64::from(LIMIT_BYTES)),
+        "{max:?}"
     );
-    // 1448 of 1514 bytes, the whole second but its start.
+    // 1448 of 1514 bytes, for the whole second except its start.
     let line = RATE as f64 / 8.0 * 1_448.0 / 1_514.0;
     let share = received(&world) as f64 / line;
     assert!((0.99..=1.0).contains(&share), "{share}");
@@ -80,14 +80,14 @@ fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_lin
     assert!(totals.throttled > 10_000, "{totals:?}");
     assert!(
         totals.throttled - totals.deferred <= 2,
-        "each is heard of: {totals:?}"
+        "each is reported: {totals:?}"
     );
     assert_eq!(world.small_queue_totals(SERVER), Default::default());
     assert_eq!(world.orphaned_packets(CLIENT), 0);
 }
 
 #[test]
-fn without_them_the_same_streams_fill_their_windows() {
+fn streams_without_budgets_fill_their_windows() {
     let world = run(None, |_| {});
     assert_eq!(world.small_queue(0, CLIENT), None);
     let held = run(Some(small_queues(LIMIT_BYTES)), |_| {});
@@ -104,10 +104,10 @@ fn without_them_the_same_streams_fill_their_windows() {
 }
 
 #[test]
-fn an_application_at_work_on_its_socket_finishes_what_came_up_when_it_lets_go() {
+fn unlock_processes_the_marked_work() {
     let limit_bytes = 128 << 10;
     let free = run(Some(small_queues(limit_bytes)), |_| {});
-    // An application that starts holds its socket; an application that never lets go sends nothing.
+    // An application that starts locks its socket. Without an unlock it sends nothing.
     for (hold_ns, lost_ns) in [(200_000, 200_000), (SECOND, SECOND)] {
         let config = SmallQueues {
             hold_ns,
@@ -129,7 +129,7 @@ fn an_application_at_work_on_its_socket_finishes_what_came_up_when_it_lets_go() 
 }
 
 #[test]
-fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
+fn locked_flow_is_deferred_to_its_owner() {
     // Two packets at a time: the first ten wait for room at once.
     let config = SmallQueues {
         hold_ns: 200_000,
@@ -145,19 +145,19 @@ fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
 }
 
 #[test]
-fn a_driver_that_orphans_its_packets_is_counted() {
+fn orphaned_packets_are_counted() {
     let config = SmallQueues {
         orphans: true,
         ..small_queues(LIMIT_BYTES)
     };
-    let mut most = 0;
+    let mut max = 0;
     let world = run(Some(config), |world| {
         let seen = world.small_queue(0, CLIENT).expect("it has one");
-        most = most.max(seen.charged_bytes);
+        max = max.max(seen.charged_bytes);
     });
     let reaped = world.completions(CLIENT);
     assert_eq!(world.orphaned_packets(CLIENT), reaped.completed_packets);
-    // The ring of 256 packets is full, which nothing was charged for.
+    // The ring of 256 packets is full, without charges.
     assert!(
         world.report(0, CLIENT).srtt_ns > 2 * MS,
         "{:?}",

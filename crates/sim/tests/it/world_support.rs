@@ -1,4 +1,4 @@
-//! Two hosts on one link, for tests that look at a connection from end to end.
+//! Two hosts on one link, for end-to-end tests of a connection.
 
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Probe, Qdisc};
@@ -11,7 +11,7 @@ pub const SECOND: u64 = 1_000 * MS;
 
 pub use taut_sim::HEADER_BYTES;
 
-/// A link without padding and gaps, and a card that interrupts for each packet.
+/// Returns a link without padding and gaps, and a card that interrupts for each packet.
 pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
     WorldConfig {
         nic: NicConfig {
@@ -30,7 +30,7 @@ pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
     }
 }
 
-/// Hosts without a limit, with a long queue each, watched by `probe`.
+/// Returns hosts without a limit, each with a long queue and a probe from `probe`.
 pub fn plain<P: Probe>(config: &WorldConfig, mut probe: impl FnMut() -> P) -> World<P> {
     with_discipline(config, |_| Box::new(Fifo::new(10_000)), &mut probe)
 }
@@ -52,7 +52,7 @@ pub fn connection(tcp: TcpConfig) -> ConnectionConfig {
     }
 }
 
-/// A sender that always has something to write, up to `buffer_bytes` at once.
+/// Returns a saturating sender with a buffer of `buffer_bytes`.
 pub fn bulk(buffer_bytes: u32) -> App {
     App::Bulk {
         write_bytes: 1_448,

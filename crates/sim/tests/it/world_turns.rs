@@ -1,4 +1,4 @@
-//! Hosts run alone for the delay of the link: how long at a time must not matter.
+//! Hosts run alternately for the delay of the link; the length of these runs must not matter.
 
 use crate::world_support::{MS, bulk, config, connection, with_discipline};
 use taut_path::qdisc::Fifo;
@@ -7,25 +7,25 @@ use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, CLIENT, EndpointReport, SERVER, World};
 
-/// Everything that happened at a queue.
+/// All events of a queue.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Log(Vec<(u64, String)>);
 
 impl Probe for Log {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        // Which queue of the process it is differs from world to world.
-        let told = match event {
+        // The index of the queue in the process differs between worlds.
+        let text = match event {
             Event::Enqueued(packet) => format!("in {} {}", packet.flow, packet.wire_bytes()),
             Event::Sent(packet) => format!("out {} {}", packet.flow, packet.wire_bytes()),
             Event::Completed(done) => format!("{done:?}"),
             Event::Dropped(_, reason) => format!("{reason:?}"),
             _ => return,
         };
-        self.0.push((now_ns, told));
+        self.0.push((now_ns, text));
     }
 }
 
-/// A world in which each source of events has something to do, and much happens at one time.
+/// Returns a world in which each source of events is active, with many simultaneous events.
 fn busy(delay_ns: u64) -> World<Log> {
     let mut world = config(1_000_000_000, delay_ns);
     world.nic.slots = 16;
@@ -59,7 +59,7 @@ fn reports(world: &World<Log>) -> Vec<EndpointReport> {
 }
 
 #[test]
-fn many_short_runs_are_one_long_run() {
+fn short_runs_equal_one_long_run() {
     for delay_ns in [50_000, 3, 0] {
         let mut whole = busy(delay_ns);
         whole.run_until(60 * MS).expect("no queue goes wrong");

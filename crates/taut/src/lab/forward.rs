@@ -8,7 +8,7 @@ use taut_lab::experiment::{self, Wanted};
 use taut_lab::forward::Forward;
 use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
-use taut_scenarios::allowed::STREAMS;
+use taut_scenarios::validation::STREAMS;
 
 use crate::parse::{DURATIONS, RATES, count_in, within};
 

@@ -8,7 +8,7 @@ use taut_lab::experiment::{self, Wanted};
 use taut_lab::rr::{self, DriverKind};
 use taut_report::output_file::TraceFile;
 use taut_scenarios::rr_under_load::Settings;
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 use crate::rr::command;
 use crate::rr::experiment::Experiment;

@@ -4,9 +4,9 @@ use clap::Args;
 use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, LateSegmentation};
-use taut_scenarios::allowed::{RINGS, STREAMS};
 use taut_scenarios::rr_under_load::{Only, Settings};
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
+use taut_scenarios::validation::{RINGS, STREAMS};
 
 use crate::parse::{
     CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,

@@ -11,7 +11,7 @@ use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names}
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::run::Run;
 use taut_scenarios::scenario::Scenario;
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 use super::cases::{show, usage};
 use super::common::Common;

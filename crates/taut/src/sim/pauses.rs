@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use taut_scenarios::pauses::{PausesSettings, Rule};
 use taut_scenarios::registry::file;
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 use super::common::Common;
 use super::scenario;

@@ -7,7 +7,7 @@ use clap::{Args, FromArgMatches};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::run::Run;
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 
 use super::cases::{show, usage};
 use super::output::Output;

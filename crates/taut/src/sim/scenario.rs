@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use taut_report::document::Document;
 use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
-use taut_scenarios::stated::Stated;
+use taut_scenarios::schema::Schema;
 use taut_scenarios::{limit_rules, rr_under_load};
 
 use super::cases::{show, usage};

@@ -68,7 +68,7 @@ fn an_interrupted_run_shows_the_rows_that_were_finished() {
     let output = interrupted_with_rows(&format!("{run} --report {}", page.display()), "-INT");
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(
-        table.contains("\ninterrupted: only what was finished"),
+        table.contains("\ninterrupted: only finished rows"),
         "{table}"
     );
     assert!(
@@ -219,7 +219,7 @@ fn the_rule_of_this_project_has_one_name_and_is_drawn_alone_too() {
     let line = "sim limit-rules --only p01 --only p05";
     let table = stdout(&format!("{line} --rule taut --report {}", page.display()));
     assert_eq!(table.matches("\n  taut ").count(), 2, "{table}");
-    assert!(table.contains("\nOver all patterns"), "{table}");
+    assert!(table.contains("\nOver all workloads"), "{table}");
     assert!(
         table.contains("\nratio: mean bytes in the ring over"),
         "{table}"

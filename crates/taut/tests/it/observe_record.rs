@@ -119,7 +119,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
     let line = format!("replay {}", path.display());
     assert!(failed(&line, 1).contains("No such file"));
     for (text, part) in [
-        ("", "line 1 is not understood"),
+        ("", "line 1 cannot be parsed"),
         (
             "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n",
             "no queue in it",

@@ -201,7 +201,7 @@ fn what_a_header_says_in_vain_is_told() {
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{talk}");
     assert!(
-        talk.contains("line 1: the key \"utilization\" means nothing here"),
+        talk.contains("line 1: unknown key \"utilization\" is ignored"),
         "{talk}"
     );
     let table = String::from_utf8(output.stdout).unwrap();

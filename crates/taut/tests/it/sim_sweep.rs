@@ -102,7 +102,7 @@ fn what_is_read_is_not_written_over() {
         format!("sim run {rules} --report {pattern}"),
     ] {
         let says = failed(&line, 2);
-        assert!(says.contains("would be written over"), "{says}");
+        assert!(says.contains("refusing to overwrite"), "{says}");
     }
     let kept = fs::read_to_string(scratch.file("a.toml")).expect("the file");
     assert_eq!(kept, "scenario = \"rate-change\"");
@@ -186,7 +186,11 @@ fn what_cannot_be_swept_is_refused() {
         ("sim rate-change --jobs 0", 2, "--jobs"),
         ("sim rate-change --json-lines -j", 2, "cannot be used with"),
         (bad_file.as_str(), 1, "line 1"),
-        ("sim rate-change --resume /dev/zero", 1, "no regular file"),
+        (
+            "sim rate-change --resume /dev/zero",
+            1,
+            "not a regular file",
+        ),
         ("sim rate-change --sweep ring=64,64", 2, "ring has 64 twice"),
         (
             "sim rate-change --seed 3 --sweep seed=1,2",

@@ -3,13 +3,13 @@
 use super::*;
 use taut_sim::world::SERVER;
 
-/// The longest time between two interrupts.
-const LONGEST_NS: u64 = 250_000;
+/// Maximum interrupt interval, in ns.
+const MAX_NS: u64 = 250_000;
 const BYTES_PER_US: u64 = 125;
 
 fn load(seed: u64) -> TcpLoad {
     let times = Times {
-        // The first overrun costs timeouts of 200 ms; they are over by then.
+        // The first overrun causes timeouts of 200 ms, which are over by then.
         warm_ns: 1_000_000_000,
         end_ns: 1_500_000_000,
     };
@@ -17,7 +17,7 @@ fn load(seed: u64) -> TcpLoad {
 }
 
 #[test]
-fn what_is_sent_is_conserved_and_the_streams_lose() {
+fn bytes_are_conserved_and_streams_have_losses() {
     let load = load(3);
     let ran = load.load.run(&Rule::dql()).unwrap();
     let seen = ran.seen(1.0);
@@ -26,29 +26,29 @@ fn what_is_sent_is_conserved_and_the_streams_lose() {
     let resent: u64 = (0..STREAMS as u32)
         .map(|stream| ran.world.report(stream, CLIENT).tcp.retransmissions)
         .sum();
-    // A loss is a super-packet of at least one segment, and each is sent again.
+    // A drop is a GSO packet of at least one segment, and each is sent again.
     assert!(drops > 20 && resent >= drops / 2, "{drops}, {resent}");
-    // What arrived went over the wire, each byte with its share of the headers.
+    // Data that arrived crossed the wire, each byte with its share of the headers.
     let wire = ran.world.wire(CLIENT);
     let arrived_bytes = ran.world.arrived_bytes(SERVER);
     assert!(arrived_bytes * 1_538 <= wire.time_bytes * 1_448);
-    let most_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
-    assert!(wire.time_bytes <= most_bytes);
-    // All that waits is in the ring; what has left and is not reaped is counted apart.
+    let max_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
+    assert!(wire.time_bytes <= max_bytes);
+    // The ring contains the whole backlog; packets that left and are not reaped count separately.
     assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
-    // No request overtakes light, and the wait is that of the ring.
+    // A request takes at least the propagation time, and its delay is that of the ring.
     let latency_ns = ran.world.transactions().latency_ns();
     assert!(latency_ns.min() * 1_001 >= IDLE_LATENCY_NS * 1_000);
     let ring_ns = (seen.limit_bytes + LARGEST_BYTES) * 1_000 / BYTES_PER_US;
-    assert!(seen.urgent_delay_p99_ns <= ring_ns + LONGEST_NS, "{seen:?}");
+    assert!(seen.urgent_delay_p99_ns <= ring_ns + MAX_NS, "{seen:?}");
 }
 
 #[test]
-fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
+fn optimum_is_near_one_interval() {
     let load = load(1);
     let fixed_bytes = load.smallest_sufficient_limit().unwrap().unwrap();
-    // The longest interval, and a limit is exceeded by a super-packet at most.
-    let need_bytes = LONGEST_NS / 1_000 * BYTES_PER_US;
+    // The longest interval; a limit is exceeded by one GSO packet at most.
+    let need_bytes = MAX_NS / 1_000 * BYTES_PER_US;
     let bytes = u64::from(fixed_bytes);
     assert!(bytes <= need_bytes + LARGEST_BYTES, "{bytes}");
     assert!(bytes + LARGEST_BYTES >= need_bytes, "{bytes}");
@@ -56,7 +56,7 @@ fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
     assert!(fixed.utilisation >= UTILISATION, "{}", fixed.utilisation);
     let off = load.observe_off().unwrap();
     assert_eq!(off.utilisation, 1.0);
-    // A run that ends early says what one to the end says.
+    // A run that ends early has the same result as a complete one.
     for bytes in [0, fixed_bytes - STEP_BYTES, fixed_bytes, 2 * fixed_bytes] {
         let seen = load.observe(&Rule::bytes(bytes)).unwrap();
         let is_enough = seen.utilisation >= UTILISATION;
@@ -81,7 +81,7 @@ fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
 }
 
 #[test]
-fn seeds_differ_and_a_seed_gives_the_same_again() {
+fn seeds_differ_and_are_reproducible() {
     let mean_bytes = |seed| load(seed).observe(&Rule::bytes(30_000)).unwrap().mean_bytes;
     assert_eq!(mean_bytes(1), mean_bytes(1));
     assert_ne!(mean_bytes(1), mean_bytes(2));

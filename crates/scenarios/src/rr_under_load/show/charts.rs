@@ -1,4 +1,4 @@
-//! What is drawn of the experiment of a request/response under load.
+//! Charts of E1.
 
 use hdrhistogram::Histogram;
 use taut_measure::meter::Curve;
@@ -10,23 +10,23 @@ use taut_report::limit_color::limit_color;
 use super::super::case::Case;
 use super::super::run::Outcome;
 
-/// What stands above the charts.
-pub const REMARK: &str = "With and without a limit on the same scale: what a limit takes away \
-    is the time that every packet of the first band waited behind bytes already in the ring. \
+/// Remark above the charts.
+pub const REMARK: &str = "With and without a limit on the same scale: a limit \
+    removes the time that every packet of the first band waits behind bytes in the ring. \
     The time series begin with the start of the streams, which is not measured.";
 
-/// What is drawn of a row.
+/// Chart data of a row.
 pub struct Drawn<'a> {
     /// Its settings.
     pub case: Case,
     /// Its bytes in the ring and its limit over time.
     pub curve: &'a Curve,
-    /// Of the transactions.
+    /// Latencies of the transactions, in ns.
     pub latency_ns: &'a Histogram<u64>,
 }
 
 impl<'a> Drawn<'a> {
-    /// What is drawn of a simulated row.
+    /// Returns the chart data of a simulated row.
     pub fn of(case: &Case, outcome: &'a Outcome) -> Self {
         Self {
             case: case.clone(),
@@ -35,7 +35,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// What its lines are of.
+    /// Returns the label of its lines.
     fn limit(&self) -> String {
         match self.case.split {
             LateSegmentation::Off => self.case.limit.to_string(),
@@ -44,13 +44,14 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// The colour of a row's limit: the same in every chart.
+/// Returns the colour of a row's limit: the same in every chart.
 fn color(row: &Drawn, all: &[Drawn]) -> usize {
     let all: Vec<String> = all.iter().map(Drawn::limit).collect();
     limit_color(&row.limit(), all.iter().map(String::as_str))
 }
 
-/// For each setting of TSO the bytes in the ring; the latencies; the rows with a limit enlarged.
+/// Returns the charts: the bytes in the ring for each TSO setting, the rows with a limit on their
+/// own scale, and the latencies.
 pub fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
     let of_tso = |tso| all.iter().filter(move |it| it.case.tso == tso);
     let mut charts = Vec::new();
@@ -62,7 +63,7 @@ pub fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
     charts.extend(latency(all));
     for tso in [true, false] {
         let rows: Vec<&Drawn> = of_tso(tso).filter(|it| it.case.limits_bytes()).collect();
-        // With nothing to compare it with, the first chart shows the limit well enough.
+        // Without other rows, the first chart shows the limit well enough.
         if rows.len() < of_tso(tso).count() {
             let title = format!("With a limit, TSO {}: its own scale", on_off(tso));
             charts.extend(over_time(title, &rows, all, length_ns));
@@ -82,7 +83,7 @@ fn over_time(title: String, rows: &[&Drawn], all: &[Drawn], length_ns: u64) -> O
         let (curve, limit) = (row.curve, row.limit());
         let color = color(row, all);
         let label = format!("in the ring, limit {limit}");
-        // Pale where the limit is drawn on it.
+        // Pale if the limit is drawn on it.
         let stroke = if row.case.limits_bytes() {
             Stroke::Pale
         } else {
@@ -108,12 +109,12 @@ fn over_time(title: String, rows: &[&Drawn], all: &[Drawn], length_ns: u64) -> O
         description: format!("{title}: {} over {seconds} s.", peaks(&lines)),
         title,
         x: Axis::up_to("time (s)", seconds),
-        y: Axis::linear("bytes, the most in each step", highest),
+        y: Axis::linear("bytes, maximum of each step", highest),
         lines,
     })
 }
 
-/// Each line's highest point, in words.
+/// Describes the maximum of each line.
 fn peaks(lines: &[Line]) -> String {
     let peak = |line: &Line| {
         let highest = line.points.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -128,7 +129,7 @@ fn line(label: String, (color, stroke): (usize, Stroke), values: &[u64], seconds
     let mut points: Vec<(f64, f64)> = starts
         .map(|(at, &value)| (at as f64 * step, value as f64))
         .collect();
-    // The last value holds to the end.
+    // The last value is valid until the end.
     points.extend(points.last().map(|last| (seconds, last.1)));
     Line {
         label,
@@ -139,7 +140,7 @@ fn line(label: String, (color, stroke): (usize, Stroke), values: &[u64], seconds
     }
 }
 
-/// What share of the transactions took at most a time.
+/// Returns the chart of the latency distribution.
 fn latency(all: &[Drawn]) -> Option<Chart> {
     let drawn: Vec<&Drawn> = all.iter().filter(|it| !it.latency_ns.is_empty()).collect();
     let lowest = drawn.iter().map(|it| it.latency_ns.min()).min()?;
@@ -169,7 +170,7 @@ fn cumulative(row: &Drawn, color: usize) -> Line {
     at_most(row.case.to_string(), (color, stroke), row.latency_ns)
 }
 
-/// What share of the recorded times, in %, was at most so long.
+/// Returns the share of the recorded times, in %, that are at most each time.
 pub fn at_most(
     label: String,
     (color, stroke): (usize, Stroke),

@@ -1,4 +1,4 @@
-//! The results for people: a table, and a page with charts.
+//! Presentation of the results: a table, and a page with charts.
 
 mod charts;
 pub mod page;

@@ -1,4 +1,4 @@
-//! What the experiment showed, for a browser.
+//! Results of the experiment as a page for a browser.
 
 use taut_report::document::Document;
 use taut_report::page::{Origin, Page};
@@ -7,7 +7,7 @@ use super::super::settings::Settings;
 use super::charts::{Drawn, REMARK, charts};
 use crate::scenario::Scenario;
 
-/// The page; `command` gives the same again.
+/// Returns the page; `command` reproduces it.
 pub fn page<'d>(
     document: &'d Document,
     origin: Origin,

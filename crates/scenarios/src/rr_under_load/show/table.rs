@@ -1,4 +1,4 @@
-//! What the experiment showed, for people.
+//! Results of the experiment as a table.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use taut_report::text::closing;
 use super::super::published::Published;
 use super::super::row::Row;
 
-/// Eighths of a column, lowest first.
+/// Block characters of eight heights, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const LINES: Separator = Separator {
@@ -19,14 +19,14 @@ const LINES: Separator = Separator {
     on_rule: "-+-",
 };
 
-/// The table of `rows` and what stands under it, at most `width` columns wide. With the published
-/// rows beside ours if they are of the same experiment.
+/// Returns the table of `rows` with its notes, at most `width` columns wide. It includes the
+/// published rows if they are of the same experiment.
 pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     let (table, closing) = (table(rows, is_published, width), closing(document, width));
     format!("{table}\n{closing}")
 }
 
-/// The table, and a curve for each row.
+/// Returns the table, and a curve for each row.
 fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     let mut columns: Vec<Vec<String>> = columns(rows, is_published);
     if rows.iter().all(|row| row.timers_late_us.is_none()) {
@@ -39,7 +39,7 @@ fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     text
 }
 
-/// A group of figures: its head, how wide it is, and its text in our rows and in published ones.
+/// A group of columns: its heading, its width, and the texts for our rows and for published ones.
 struct Group {
     head: [&'static str; 2],
     width: usize,
@@ -82,12 +82,11 @@ fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What each line is about.
+/// Returns the label of each line.
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
     let width = limit_width.max().unwrap_or(0).max(6);
-    // Of three letters where it can be, for the width of the table: `cut` is by the queue, as it
-    // likes.
+    // Three letters where possible, to keep the table narrow; `cut` is automatic late segmentation.
     let of_tso = |row: &Row| match (row.tso, row.split) {
         (false, _) => "off".to_owned(),
         (true, LateSegmentation::Off) => "on".to_owned(),
@@ -108,7 +107,7 @@ fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     lines
 }
 
-/// The first four, with their names, are 80 columns wide.
+/// The first four, with the labels, are 80 columns wide.
 fn groups() -> [Group; 9] {
     [
         Group {
@@ -162,8 +161,8 @@ fn groups() -> [Group; 9] {
     ]
 }
 
-/// The course of a row, with the most of it before. The ring is drawn on the scale of the fullest
-/// ring with the same TSO setting, so that what the limit takes away is seen; the limit on its own.
+/// Returns the curves of a row with their maxima. The ring has the scale of the fullest ring with
+/// the same TSO setting, so that the effect of the limit is visible. The limit has its own scale.
 fn curves(row: &Row, rows: &[Row]) -> String {
     let Curve {
         in_flight_bytes,
@@ -199,7 +198,7 @@ fn largest(values: &[u64]) -> u64 {
     values.iter().copied().max().unwrap_or(0)
 }
 
-/// Bytes in thousands, as the published tables give them.
+/// Formats bytes in thousands, as in the published tables.
 fn kilo(bytes: u64) -> String {
     match bytes {
         0..10_000 => bytes.to_string(),
@@ -208,7 +207,7 @@ fn kilo(bytes: u64) -> String {
     }
 }
 
-/// A latency given in us.
+/// Formats a latency in us.
 fn time(us: u64) -> String {
     match us {
         0..10_000 => format!("{us}us"),
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sparkline_spans_its_scale_and_survives_an_empty_one() {
+    fn sparkline_spans_its_scale() {
         assert_eq!(sparkline(&[0, 50, 100], 100), "▁▄█");
         assert_eq!(sparkline(&[10, 20], 200), "▁▁");
         assert_eq!(sparkline(&[0, 0], 0), "▁▁");
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_times_are_as_short_as_they_can_be_exact() {
+    fn bytes_and_times_are_short() {
         assert_eq!(
             [999, 9_999, 63_615, 3_104_768].map(kilo),
             ["999", "9999", "63.6K", "3104K"]

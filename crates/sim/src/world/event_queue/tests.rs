@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
+fn simultaneous_events_are_in_scheduling_order() {
     let mut event_queue = EventQueue::new();
     event_queue.schedule(0, 20, 'd');
     event_queue.schedule(0, 10, 'a');
@@ -15,17 +15,17 @@ fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
         order.push(event);
     }
     assert_eq!(order, "abcde");
-    assert_eq!(event_queue.not_before_ns(), NEVER_NS);
+    assert_eq!(event_queue.lower_bound_ns(), NEVER_NS);
 }
 
 #[test]
-fn what_moved_on_before_its_bucket_is_due_is_due_then() {
+fn postponed_event_is_due_at_its_new_time() {
     let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
     let mut event_queue = EventQueue::new();
     for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
         event_queue.schedule(0, at_ns, event);
     }
-    let start_ns = event_queue.not_before_ns();
+    let start_ns = event_queue.lower_bound_ns();
     assert!(start_ns <= of(3));
     let announced = std::cell::RefCell::new(String::new());
     event_queue.open_buckets(
@@ -47,7 +47,7 @@ fn what_moved_on_before_its_bucket_is_due_is_due_then() {
 }
 
 #[test]
-fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
+fn opened_bucket_is_not_mixed_with_earlier_ones() {
     let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
     let mut event_queue = EventQueue::new();
     event_queue.schedule(0, of(5), 'a');
@@ -59,7 +59,7 @@ fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
         &mut (),
         |(), _| {},
         |(), event, at_ns, end_ns| {
-            assert!(at_ns < end_ns, "{event} is of another bucket");
+            assert!(at_ns < end_ns, "{event} is in another bucket");
             None
         },
     );
@@ -70,12 +70,12 @@ fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
 }
 
 #[test]
-fn however_far_ahead_an_event_is_its_time_and_number_decide() {
+fn order_is_independent_of_the_distance() {
     let mut event_queue = EventQueue::<u64>::new();
     let mut due = Vec::new();
     let mut taken = Vec::new();
     let mut now_ns = 0;
-    // From one nanosecond to some minutes ahead, many of them at the same time.
+    // From one nanosecond to some minutes in the future, many of them simultaneous.
     let mut random = 1_u64;
     for number in 0..20_000_u64 {
         random = random
@@ -88,32 +88,32 @@ fn however_far_ahead_an_event_is_its_time_and_number_decide() {
         if number % 3 == 0
             && let Some(next) = event_queue.next(now_ns + (1 << 20))
         {
-            assert!(event_queue.not_before_ns() >= next.0);
+            assert!(event_queue.lower_bound_ns() >= next.0);
             now_ns = next.0;
             taken.push(next);
         }
     }
-    while event_queue.not_before_ns() != NEVER_NS {
-        taken.extend(event_queue.next(event_queue.not_before_ns()));
+    while event_queue.lower_bound_ns() != NEVER_NS {
+        taken.extend(event_queue.next(event_queue.lower_bound_ns()));
     }
     due.sort_unstable();
     assert_eq!(taken, due);
 }
 
 #[test]
-fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
+fn event_at_bucket_start_is_due_then() {
     let start_ns = 1 << BUCKET_NS_LOG2;
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, start_ns, 1);
     event_queue.schedule(0, start_ns, 2);
     assert_eq!(event_queue.next(start_ns - 1), None);
-    assert_eq!(event_queue.not_before_ns(), start_ns);
+    assert_eq!(event_queue.lower_bound_ns(), start_ns);
     assert_eq!(event_queue.next(start_ns), Some((start_ns, 1)));
     assert_eq!(event_queue.next(start_ns), Some((start_ns, 2)));
 }
 
 #[test]
-fn nothing_later_than_asked_for_is_taken() {
+fn events_after_the_requested_time_remain() {
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, 5, 1);
     event_queue.schedule(0, 6, 2);
@@ -123,7 +123,7 @@ fn nothing_later_than_asked_for_is_taken() {
 }
 
 #[test]
-fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
+fn first_turn_orders_events_of_other_sources() {
     let mut event_queue = EventQueue::<u8>::new();
     let before = event_queue.take_turn(1);
     event_queue.schedule(2, 1 << 40, 1);
@@ -135,7 +135,7 @@ fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
 }
 
 #[test]
-fn what_is_scheduled_for_the_past_happens_now() {
+fn event_scheduled_for_the_past_is_due_now() {
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, 9, 1);
     assert_eq!(event_queue.next(9), Some((9, 1)));

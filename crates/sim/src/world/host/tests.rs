@@ -9,7 +9,7 @@ use crate::queue::Fault;
 use crate::tcp::{Ack, SackBlocks, TcpConfig};
 use crate::world::{App, ConnectionConfig, SERVER, World, WorldConfig};
 
-/// Two hosts whose connection says nothing.
+/// Returns two hosts whose connection is idle.
 fn silent() -> World<()> {
     let config = WorldConfig {
         nic: NicConfig::plain(8_000_000_000, 64),
@@ -28,7 +28,7 @@ fn silent() -> World<()> {
     world
 }
 
-/// Headers alone.
+/// Returns a segment without data.
 fn segment() -> OutgoingSegment {
     OutgoingSegment {
         connection: 0,
@@ -43,12 +43,12 @@ fn segment() -> OutgoingSegment {
             sack: SackBlocks::default(),
             ece: false,
         },
-        says: 0,
+        flags: 0,
     }
 }
 
 #[test]
-fn a_nic_that_makes_a_packet_up_ends_the_world_with_a_report() {
+fn unknown_completion_ends_the_world_with_a_fault() {
     let mut world = silent();
     world.run_until(500).expect("nothing happens");
     let host = &mut world.hosts[SERVER];
@@ -60,8 +60,8 @@ fn a_nic_that_makes_a_packet_up_ends_the_world_with_a_report() {
     let fault = TestbedError::Fault(QueueFault {
         queue: SERVER,
         at_ns: 600,
-        fault: Fault::Stray { packets: 1 },
+        fault: Fault::UnknownCompletions { packets: 1 },
     });
     assert_eq!(world.run_until(10_000), Err(fault));
-    assert_eq!(world.run_until(20_000), Err(fault), "it stands still");
+    assert_eq!(world.run_until(20_000), Err(fault), "no further progress");
 }

@@ -1,4 +1,4 @@
-//! What crosses the wires of a world, for whoever looks at it.
+//! Observation of the frames on the wires of a world.
 
 use std::collections::VecDeque;
 
@@ -6,49 +6,48 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::World;
-use super::frames_in_flight::{Flight, Says};
+use super::frames_in_flight::{Flight, FrameFlags};
 use super::host::Host;
 use crate::error::TestbedError;
 use crate::tcp::Ack;
 
-/// A frame as it left a host.
+/// A frame that left a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireFrame {
-    /// When its last bit left, in ns.
+    /// Time at which its last bit left, in ns.
     pub sent_ns: u64,
-    /// The host that sent it.
+    /// Index of the sending host.
     pub from: usize,
     /// Number of its connection.
     pub connection: u32,
     /// Headers, in bytes.
     pub header_bytes: u16,
-    /// What follows them, in bytes.
+    /// Payload, in bytes.
     pub payload_bytes: u16,
     /// Priority of its packet, 0..=15.
     pub priority: u8,
-    /// It could be marked instead of dropped.
+    /// Whether it could be marked instead of dropped.
     pub ecn_capable: bool,
-    /// It was.
+    /// Whether it was marked.
     pub is_marked: bool,
-    /// Offset of its first byte in the stream, or of the next one if it has none.
+    /// Stream offset of its first byte, or of the next byte if it has no payload.
     pub start: u64,
     /// The acknowledgement in its header.
     pub ack: Ack,
-    /// The window was reduced.
+    /// Whether it confirms a reduction of the window.
     pub cwr: bool,
 }
 
-/// Frames of both directions, each in order, on their way into one order.
+/// Merges the frames of both directions into one order.
 #[derive(Default)]
 struct Order {
     frames: [VecDeque<WireFrame>; 2],
-    /// Of each host's connections, where what it sent so far ends.
+    /// End of the sent data of each connection, by host.
     ends: [Vec<u64>; 2],
 }
 
 impl Order {
-    /// Takes the next frame of a host. The model gives an acknowledgement alone no place in the
-    /// stream.
+    /// Appends the next frame of a host. The model gives a pure acknowledgement no stream offset.
     fn take(&mut self, mut frame: WireFrame) {
         let (ends, connection) = (&mut self.ends[frame.from], frame.connection as usize);
         if ends.len() <= connection {
@@ -62,8 +61,8 @@ impl Order {
         self.frames[frame.from].push_back(frame);
     }
 
-    /// Gives what left before `until_ns`, in the order of time; of two of one time the client's
-    /// first.
+    /// Passes on the frames that left before `until_ns`, in order of time; of simultaneous frames
+    /// the client's first.
     fn give(&mut self, until_ns: u64, seen: &mut dyn FnMut(&WireFrame)) {
         loop {
             let sent_ns = |from: usize| self.frames[from].front().map(|frame| frame.sent_ns);
@@ -83,8 +82,8 @@ impl Order {
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
-    /// [`run_until`](Self::run_until), and `seen` hears of each frame that leaves a host, in order
-    /// of time.
+    /// As [`run_until`](Self::run_until); `seen` is called for each frame that leaves a host, in
+    /// order of time.
     ///
     /// # Errors
     /// As for [`run_until`](Self::run_until).
@@ -95,7 +94,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     ) -> Result<(), TestbedError> {
         let mut order = Order::default();
         let ran = self.run_windows(until_ns, |begin_ns, host, from, to, before| {
-            // Whatever leaves from now on leaves later.
+            // All further frames leave later.
             order.give(begin_ns, seen);
             let new = (before..).map_while(|index| to.get(index));
             new.for_each(|flight| order.take(host.seen(from, flight)));
@@ -115,11 +114,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             header_bytes,
             payload_bytes: flight.payload_bytes,
             priority,
-            ecn_capable: flight.says(Says::ECN_CAPABLE),
-            is_marked: flight.says(Says::CONGESTION),
+            ecn_capable: flight.has(FrameFlags::ECN_CAPABLE),
+            is_marked: flight.has(FrameFlags::CONGESTION),
             start: flight.start,
             ack: flight.ack(),
-            cwr: flight.says(Says::CWR),
+            cwr: flight.has(FrameFlags::CWR),
         }
     }
 }

@@ -1,30 +1,30 @@
-//! Settings that a file states, said once: name, kind and what is allowed of each.
+//! Settings of a file, defined once: name, type and allowed range of each.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The settings of a scenario: what `settings!` writes.
+/// The settings of a scenario, created by `settings!`.
 ///
-/// Its file states every one of them, and is the default of each.
-pub trait Stated: DeserializeOwned + Serialize + Send + Sync + 'static {
-    /// The scenario's name, which is also its file's first key.
+/// Its file contains all of them, and their defaults.
+pub trait Schema: DeserializeOwned + Serialize + Send + Sync + 'static {
+    /// The scenario's name, which is also the value of its file's first key.
     const NAME: &'static str;
     /// Its file, a TOML text.
     const FILE: &'static str;
 
-    /// Looks at every setting.
+    /// Validates every setting.
     ///
     /// # Errors
-    /// Names the first key that cannot be, its value, and what is allowed.
+    /// A message with the first invalid key, its value and the allowed range.
     fn validate(&self) -> Result<(), String>;
 
-    /// The settings as its file states them.
+    /// Returns the settings of its file.
     fn defaults() -> Self {
         toml::from_str(Self::FILE).expect("a test reads every file")
     }
 }
 
-/// The text of a scenario's file.
+/// Returns the text of a scenario's file.
 macro_rules! file {
     ($name:literal) => {
         include_str!(concat!(
@@ -38,14 +38,14 @@ macro_rules! file {
 
 pub(crate) use file;
 
-/// The settings of a scenario, a struct, and what is allowed of each: `key: Kind => rule`, or `key:
-/// Kind where rule` for a rule that needs other settings (by reference, under their names), which
-/// is looked at after the rest. A rule is a function of key and value; see [`crate::allowed`].
+/// Defines the settings of a scenario as a struct with a rule for each: `key: Type => rule`, or
+/// `key: Type where rule` for a rule that needs other settings (by reference, under their names)
+/// and is checked after the rest. A rule is a function of key and value; see [`crate::validation`].
 macro_rules! settings {
     ($type:ident, $name:literal {
         $($(#[$about:meta])* $key:ident: $kind:ty $(where $late:expr)? $(=> $rule:expr)?,)*
     }) => {
-        /// What is run.
+        /// The settings of the scenario.
         #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize)]
         #[serde(deny_unknown_fields)]
         pub struct $type {
@@ -57,9 +57,9 @@ macro_rules! settings {
             $($(#[$about])* pub $key: $kind,)*
         }
 
-        impl $crate::stated::Stated for $type {
+        impl $crate::schema::Schema for $type {
             const NAME: &'static str = $name;
-            const FILE: &'static str = $crate::stated::file!($name);
+            const FILE: &'static str = $crate::schema::file!($name);
 
             #[allow(unused_variables, reason = "few rules need other settings")]
             fn validate(&self) -> Result<(), String> {

@@ -1,35 +1,35 @@
-//! What a sender needs only once something was lost or marked, or if it is held back: separate, so
-//! that a connection on which all is well takes two lines of the cache.
+//! State of a sender that is needed only after a loss or a mark, or with small queues. It is
+//! separate so that a connection without losses takes two cache lines.
 
 use super::config::TcpConfig;
 use super::rule::CongestionRule;
 use super::scoreboard::Scoreboard;
 
-/// The rest of a sender's state. Without it the window has never been reduced.
+/// The rarely used state of a sender. Without it, the window has never been reduced.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct ColdState {
     pub rule: CongestionRule,
     pub scoreboard: Scoreboard,
-    /// When a recovery ends; also: a mark is heeded only above it (once for each window).
+    /// End of the recovery. A mark is processed only above it (once per window).
     pub recovery_end: u64,
-    /// What the timer last ran out for, plus one.
+    /// Offset of the last timeout, plus one.
     pub timed_out_una: u64,
     pub dup_acks: u32,
     /// The first retransmission of a recovery does not wait for room (RFC 6675, 5, 4.3).
     pub resend_first: bool,
-    /// The one rescue of this recovery (RFC 6675, NextSeg 4) is still to be had.
+    /// The rescue retransmission of this recovery (RFC 6675, NextSeg 4) is still available.
     pub rescue: bool,
-    /// Super-packets carry no more, whatever the configuration says.
-    pub most_packet_bytes: u64,
+    /// Maximum payload of a GSO packet, in bytes, regardless of the configuration.
+    pub max_packet_bytes: u64,
     pub retransmissions: u64,
     pub recoveries: u32,
     pub timeouts: u32,
     pub ecn_reductions: u32,
-    /// How often the short count of packets began anew.
+    /// Number of overflows of the 32-bit packet counter.
     pub packet_wraps: u32,
 }
 
-impl Rest {
+impl ColdState {
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             rule: CongestionRule::new(config.congestion),
@@ -39,7 +39,7 @@ impl Rest {
             dup_acks: 0,
             resend_first: false,
             rescue: false,
-            most_packet_bytes: u64::MAX,
+            max_packet_bytes: u64::MAX,
             retransmissions: 0,
             recoveries: 0,
             timeouts: 0,

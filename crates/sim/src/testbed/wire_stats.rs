@@ -1,6 +1,6 @@
-//! The books of a run: how long bytes were where, and how long the wire was busy or dry. For a NIC
-//! whose packets are finished at their end: of what is told at its start, the end would be in the
-//! books too early.
+//! Statistics of a run: bytes in the rings over time, and the busy and dry time of the wire.
+//! Requires a NIC whose packets count as sent at their end; with `FinishedAt::Start`, their end
+//! would be counted too early.
 
 use std::mem::take;
 
@@ -8,7 +8,7 @@ use super::losses::{Losses, Total};
 use crate::NEVER_NS;
 use crate::nic::WireWatch;
 
-/// Bytes of all rings, and the sum of them over time.
+/// Bytes in all rings, and their integral over time.
 #[derive(Debug, Clone, Copy, Default)]
 struct HeldBytes {
     bytes: u64,
@@ -17,10 +17,10 @@ struct HeldBytes {
 }
 
 impl HeldBytes {
-    /// They were there until `now_ns`.
+    /// Adds the time until `now_ns` with the current bytes.
     #[inline]
     fn hold_until(&mut self, now_ns: u64) {
-        // A round tells of many packets at one time.
+        // A batch reports many packets at one time.
         if now_ns != self.since_ns {
             let held_ns = now_ns - self.since_ns;
             self.byte_ns += u128::from(self.bytes) * u128::from(held_ns);
@@ -32,29 +32,29 @@ impl HeldBytes {
 /// Sums over time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
-    /// What is not sent. A packet counts whole until its last bit has left.
+    /// Unsent bytes. A packet counts completely until its last bit has left.
     unsent: HeldBytes,
-    /// What is not reported: queued minus reported.
+    /// Bytes in flight: queued minus reported.
     in_flight: HeldBytes,
-    /// The wire was sending; it was not, and something waited.
+    /// Time in which the wire was sending, and in which it was idle with packets queued.
     wire: Total,
 }
 
-/// What is kept of a run.
+/// Statistics of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Book {
-    /// Since the start,
+pub(crate) struct WireStats {
+    /// Sums since the start.
     now: Sums,
-    /// and when the measured time began.
+    /// Sums at the start of the measured time.
     before: Sums,
     losses: Losses,
-    /// When the step of the losses ends; never where they are not kept.
+    /// End of the current loss step, in ns; never if losses are not recorded.
     step_ends_ns: u64,
-    /// Since when something waited for room, if anything does.
+    /// Time since which packets wait for room, if any do.
     waiting_since_ns: Option<u64>,
 }
 
-impl Book {
+impl WireStats {
     pub(crate) fn new(keeps_losses: bool) -> Self {
         Self {
             now: Sums::default(),
@@ -65,23 +65,23 @@ impl Book {
         }
     }
 
-    /// All rings hold until `now_ns` what they hold.
+    /// Adds the time until `now_ns` with unchanged rings.
     pub(crate) fn hold_until(&mut self, now_ns: u64) {
         self.now.unsent.hold_until(now_ns);
         self.now.in_flight.hold_until(now_ns);
     }
 
-    /// From here on it is measured: all until now is in the books.
+    /// Starts the measurement. All sums must be up to date.
     pub(crate) fn begin(&mut self) {
         self.before = self.now;
     }
 
-    /// Bytes that the wire has not sent, and bytes that were not reported.
+    /// Returns the unsent and the unreported bytes.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.now.unsent.bytes, self.now.in_flight.bytes)
     }
 
-    /// Something waits from now on, or nothing does.
+    /// Sets whether packets are waiting from `now_ns` on.
     pub(crate) fn set_waiting(&mut self, waiting: bool, now_ns: u64) {
         self.waiting_since_ns = match self.waiting_since_ns {
             Some(since_ns) if waiting => Some(since_ns),
@@ -89,7 +89,7 @@ impl Book {
         };
     }
 
-    /// What comes at `at_ns` may be in a later step.
+    /// Ends the loss steps before `at_ns`.
     #[inline]
     fn reach(&mut self, at_ns: u64) {
         if at_ns >= self.step_ends_ns {
@@ -97,22 +97,22 @@ impl Book {
         }
     }
 
-    /// How long the wire was dry in the measured time, in ns.
+    /// Returns the dry time of the wire in the measured time, in ns.
     pub(crate) fn dry_ns(&self) -> u64 {
         self.now.wire.dry_ns - self.before.wire.dry_ns
     }
 
-    /// The same before it.
+    /// Returns the dry time before the measured time, in ns.
     pub(crate) fn dry_before_ns(&self) -> u64 {
         self.before.wire.dry_ns
     }
 
-    /// How long the wire was sending in the measured time, in ns.
+    /// Returns the busy time of the wire in the measured time, in ns.
     pub(crate) fn busy_ns(&self) -> u64 {
         self.now.wire.busy_ns - self.before.wire.busy_ns
     }
 
-    /// Bytes not sent, and bytes not reported, times the measured time.
+    /// Returns unsent and unreported bytes, integrated over the measured time.
     pub(crate) fn byte_ns(&self) -> (u128, u128) {
         (
             self.now.unsent.byte_ns - self.before.unsent.byte_ns,
@@ -120,7 +120,7 @@ impl Book {
         )
     }
 
-    /// The losses until now, if they are kept.
+    /// Takes the losses so far, if they are recorded.
     pub(crate) fn take_losses(&mut self) -> Losses {
         let mut losses = take(&mut self.losses);
         if self.step_ends_ns < NEVER_NS {
@@ -130,7 +130,7 @@ impl Book {
     }
 }
 
-impl WireWatch for Book {
+impl WireWatch for WireStats {
     #[inline]
     fn submitted(&mut self, bytes: u32, now_ns: u64) {
         for level in [&mut self.now.unsent, &mut self.now.in_flight] {
@@ -153,7 +153,7 @@ impl WireWatch for Book {
         self.now.in_flight.bytes -= bytes;
     }
 
-    /// That is dry only while something waited.
+    /// Only idle time with packets queued is dry time.
     fn was_idle(&mut self, since_ns: u64, until_ns: u64) {
         if let Some(waiting_ns) = self.waiting_since_ns {
             self.reach(until_ns);

@@ -1,4 +1,4 @@
-//! What the rules run on.
+//! Workloads of the rules.
 
 use taut_path::limit::Fixed;
 
@@ -7,34 +7,34 @@ use crate::error::ScenarioError;
 use taut_sim::completion_trace::{self, CompletionTrace, Detail, TraceReport};
 use taut_sim::single_queue_bench::Rule;
 
-/// Something that a rule can be run on.
-pub(super) trait Ground {
+/// A workload on which a rule can be run.
+pub(super) trait Workload {
     /// Runs it with `rule`.
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError>;
 
-    /// Runs it where only the ring holds the queue back.
+    /// Runs it without a limit except the ring.
     fn observe_off(&self) -> Result<TraceReport, ScenarioError>;
 
-    /// The least fixed limit that keeps the promise; `None` if none does.
+    /// Returns the smallest fixed limit that reaches the target utilisation; `None` if none does.
     fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError>;
 
-    /// The promise: what share is to be carried.
-    fn promise(&self) -> f64;
+    /// Returns the target utilisation.
+    fn target_utilisation(&self) -> f64;
 
-    /// What each interval between interrupts needs, if that is known beforehand.
+    /// Returns the required in-flight of each interrupt interval, if it is known in advance.
     fn need_over_time(&self) -> Points;
 
-    /// When it changes for good, in ns.
+    /// Returns the times of permanent changes, in ns.
     fn changes_ns(&self) -> &[u64];
 
-    /// The end, in ns.
+    /// Returns the end, in ns.
     fn end_ns(&self) -> u64;
 }
 
-impl Ground for CompletionTrace {
+impl Workload for CompletionTrace {
     fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let detail = Detail {
-            cadence_ns: rule.cadence_ns,
+            coalesce_ns: rule.coalesce_ns,
             ..Detail::FULL
         };
         Ok(completion_trace::observe(self, rule.limit.clone(), detail)?)
@@ -48,7 +48,7 @@ impl Ground for CompletionTrace {
         Ok(completion_trace::smallest_sufficient_limit(self)?)
     }
 
-    fn promise(&self) -> f64 {
+    fn target_utilisation(&self) -> f64 {
         self.utilisation
     }
 

@@ -1,17 +1,17 @@
-//! The least amount that is enough, by bisection: more of it never makes it worse.
+//! Bisection for the smallest sufficient amount of a quantity of which more is never worse.
 
-/// No amount is sought above: 2 s at 1 Gbit/s.
-const MOST_BYTES: u32 = 1 << 28;
+/// Upper bound of the search: 2 s at 1 Gbit/s.
+const MAX_BYTES: u32 = 1 << 28;
 
-/// Where the search begins: a few packets.
+/// Start of the search: a few packets.
 const FIRST_BYTES: u32 = 1 << 13;
 
-/// An amount that is enough, at most `step` above one that is not: between `too_low`, which is not,
-/// and `enough`, which is.
+/// Returns a sufficient amount at most `step` above an insufficient one. `too_low` must be
+/// insufficient and `enough` sufficient.
 ///
 /// # Errors
-/// As `is_enough`.
-pub fn least_above<E>(
+/// Returns the error of `is_enough`.
+pub fn smallest_above<E>(
     mut too_low: u32,
     mut enough: u32,
     step: u32,
@@ -28,27 +28,27 @@ pub fn least_above<E>(
     Ok(enough)
 }
 
-/// The least multiple of `step` that is enough as a limit; `None` if none is.
+/// Returns the smallest multiple of `step` that is sufficient as a limit; `None` if none is.
 ///
 /// # Errors
-/// As `is_enough`.
-pub fn least_multiple<E>(
+/// Returns the error of `is_enough`.
+pub fn smallest_multiple<E>(
     step: u32,
     mut is_enough: impl FnMut(u32) -> Result<bool, E>,
 ) -> Result<Option<u32>, E> {
-    // A limit of 0 lets one object through.
+    // A limit of 0 lets one object pass.
     if is_enough(0)? {
         return Ok(Some(0));
     }
     let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
     while !is_enough(enough * step)? {
-        if enough * step >= MOST_BYTES {
+        if enough * step >= MAX_BYTES {
             return Ok(None);
         }
         too_low = enough;
         enough *= 2;
     }
-    let steps = least_above(too_low, enough, 1, |steps| is_enough(steps * step))?;
+    let steps = smallest_above(too_low, enough, 1, |steps| is_enough(steps * step))?;
     Ok(Some(steps * step))
 }
 
@@ -57,12 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_multiple_is_found_wherever_it_is() {
+    fn smallest_multiple_is_found_for_any_threshold() {
         for least in [0, 1, 99, 8_192, 8_193, 1_000_000] {
-            let found = least_multiple(100, |bytes| Ok::<_, ()>(bytes >= least));
+            let found = smallest_multiple(100, |bytes| Ok::<_, ()>(bytes >= least));
             assert_eq!(found, Ok(Some(least.next_multiple_of(100))), "{least}");
         }
-        assert_eq!(least_multiple(100, |_| Ok::<_, ()>(false)), Ok(None));
-        assert_eq!(least_multiple(100, Err), Err(0));
+        assert_eq!(smallest_multiple(100, |_| Ok::<_, ()>(false)), Ok(None));
+        assert_eq!(smallest_multiple(100, Err), Err(0));
     }
 }

@@ -1,11 +1,11 @@
-//! What is seen of a run.
+//! Results of a trace run.
 
 use hdrhistogram::Histogram;
 
-use crate::testbed::{Book, Losses};
+use crate::testbed::{Losses, WireStats};
 use taut_measure::meter::histogram_bytes;
 
-/// Looks at the queue at random moments.
+/// Samples of the queue at random times.
 pub(super) struct Samples {
     unsent_bytes: Histogram<u64>,
     in_flight_bytes: Histogram<u64>,
@@ -27,76 +27,76 @@ impl Samples {
         self.count
     }
 
-    pub(super) fn look(&mut self, unsent_bytes: u64, in_flight_bytes: u64) {
+    pub(super) fn record(&mut self, unsent_bytes: u64, in_flight_bytes: u64) {
         self.count += 1;
         self.unsent_bytes.saturating_record(unsent_bytes);
         self.in_flight_bytes.saturating_record(in_flight_bytes);
     }
 }
 
-/// What was seen of a run. Bytes are those of all queues together.
+/// Results of a trace run. Bytes are summed over all queues.
 #[derive(Debug, Clone, Default)]
 pub struct TraceReport {
-    /// Mean of the bytes in the ring whose packet has not left whole: what a rule is judged by.
+    /// Mean bytes in the ring of packets that have not left completely. Rules are compared by this.
     pub mean_bytes: f64,
-    /// Their median and 99th percentile.
+    /// Median of these bytes.
     pub p50_bytes: u64,
-    /// The 99th percentile.
+    /// 99th percentile of these bytes.
     pub p99_bytes: u64,
-    /// Mean of queued minus reported, which also holds what has left and nobody was told of.
+    /// Mean of queued minus reported bytes. Includes bytes that left and are not yet reported.
     pub in_flight_mean_bytes: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of queued minus reported bytes.
     pub in_flight_p99_bytes: u64,
-    /// Share of the time in which something was to be sent that the wire was busy.
+    /// Share of the time with packets to send in which the wire was busy.
     pub utilisation: f64,
-    /// Link time for which the wire was dry while something waited, in ns.
+    /// Link time in which the wire was dry with packets queued, in ns.
     pub dry_ns: u64,
-    /// The same before the measured time: while the rule learned.
+    /// Dry time during the warm-up, in ns.
     pub learning_dry_ns: u64,
-    /// What a new packet of high priority would wait before it has the wire: median, in ns.
+    /// Delay of a new packet of high priority before the wire starts it: median, in ns.
     pub urgent_delay_p50_ns: u64,
-    /// 99th percentile, in ns.
+    /// 99th percentile of this delay, in ns.
     pub urgent_delay_p99_ns: u64,
     /// The limit at the end, in bytes.
     pub limit_bytes: u64,
-    /// Rounds after which nothing was in flight while the limit held the sender back.
-    pub starved_rounds: u64,
-    /// What was lost and what was sent since the start, for runs that keep the course.
+    /// Completion batches after which nothing was in flight while the limit blocked the sender.
+    pub starved_batches: u64,
+    /// Losses and transmissions since the start, if the time series is recorded.
     pub losses: Losses,
-    /// The first queue's limit: (ns, bytes), each change.
-    pub course: Vec<(u64, u32)>,
-    /// Packets given to the device,
+    /// Each change of the first queue's limit: (ns, bytes).
+    pub limit_changes: Vec<(u64, u32)>,
+    /// Packets submitted to the device.
     pub sent_packets: u64,
-    /// that came back,
+    /// Packets completed.
     pub freed_packets: u64,
-    /// and that are still there.
+    /// Packets still in the rings.
     pub in_ring_packets: u64,
 }
 
 impl TraceReport {
     pub(super) fn new(
-        book: &Book,
+        wire_stats: &WireStats,
         measured_ns: u64,
         samples: &Samples,
         urgent_delay_ns: &Histogram<u64>,
     ) -> Self {
         let mean = |byte_ns: u128| byte_ns as f64 / measured_ns.max(1) as f64;
-        let (unsent_byte_ns, in_flight_byte_ns) = book.byte_ns();
-        let wanted_ns = book.busy_ns() + book.dry_ns();
+        let (unsent_byte_ns, in_flight_byte_ns) = wire_stats.byte_ns();
+        let wanted_ns = wire_stats.busy_ns() + wire_stats.dry_ns();
         Self {
             mean_bytes: mean(unsent_byte_ns),
             p50_bytes: samples.unsent_bytes.value_at_quantile(0.5),
             p99_bytes: samples.unsent_bytes.value_at_quantile(0.99),
             in_flight_mean_bytes: mean(in_flight_byte_ns),
             in_flight_p99_bytes: samples.in_flight_bytes.value_at_quantile(0.99),
-            // Nothing to send is nothing lost.
+            // Nothing to send means no loss.
             utilisation: if wanted_ns == 0 {
                 1.0
             } else {
-                book.busy_ns() as f64 / wanted_ns as f64
+                wire_stats.busy_ns() as f64 / wanted_ns as f64
             },
-            dry_ns: book.dry_ns(),
-            learning_dry_ns: book.dry_before_ns(),
+            dry_ns: wire_stats.dry_ns(),
+            learning_dry_ns: wire_stats.dry_before_ns(),
             urgent_delay_p50_ns: urgent_delay_ns.value_at_quantile(0.5),
             urgent_delay_p99_ns: urgent_delay_ns.value_at_quantile(0.99),
             ..Self::default()

@@ -1,4 +1,4 @@
-//! What a host does with sockets that are held back.
+//! Locks and small queues of a host's sockets.
 
 use taut_path::limit::Limit;
 use taut_path::tsq::Flow;
@@ -9,14 +9,15 @@ use super::host::Host;
 use super::small_queues::LIST;
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
-    /// What holds a connection back, if anything does.
+    /// Returns the small queue of a connection, if it is limited.
     #[inline]
     pub fn flow(&self, connection: u32) -> Option<&Flow> {
         Some(self.budgets.as_ref()?.flow(connection))
     }
 
-    /// Whether an application that acts takes its socket for a while. It lets go by itself.
-    pub fn holds(&mut self, connection: u32, now_ns: u64) -> bool {
+    /// Locks the socket of an application that runs, and schedules the unlock. Returns `true` if it
+    /// is locked.
+    pub fn lock_for_app(&mut self, connection: u32, now_ns: u64) -> bool {
         let Some(budgets) = &self.budgets else {
             return false;
         };
@@ -24,30 +25,30 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if holds {
             let at_ns = now_ns.saturating_add(budgets.hold_ns);
             self.event_queue
-                .schedule(now_ns, at_ns, HostEvent::LetGo(connection));
+                .schedule(now_ns, at_ns, HostEvent::Unlock(connection));
         }
         holds
     }
 
-    /// Lets an endpoint work, unless its socket is held: then it works when that is let go.
+    /// Runs an endpoint, or marks its socket if it is locked: the unlock then runs it.
     #[inline]
     pub fn pump(&mut self, connection: u32, now_ns: u64) {
         if self.budgets.is_none() {
             return self.work(connection, now_ns);
         }
-        self.pump_held_back(connection, now_ns);
+        self.pump_locked(connection, now_ns);
     }
 
     #[cold]
-    fn pump_held_back(&mut self, connection: u32, now_ns: u64) {
+    fn pump_locked(&mut self, connection: u32, now_ns: u64) {
         if self.flow(connection).is_some_and(Flow::try_lock_or_mark) {
             self.work(connection, now_ns);
-            self.let_go(connection, now_ns);
+            self.unlock(connection, now_ns);
         }
     }
 
-    /// Does what was noted while a socket was held, and lets go of it.
-    pub fn let_go(&mut self, connection: u32, now_ns: u64) {
+    /// Processes the work that was marked while a socket was locked, and unlocks it.
+    pub fn unlock(&mut self, connection: u32, now_ns: u64) {
         while let Some(flow) = self.flow(connection)
             && !flow.try_unlock()
         {
@@ -55,7 +56,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// Those whose small queues have room again send on.
+    /// Runs the connections whose small queues have room again.
     pub fn run_deferred(&mut self, now_ns: u64) {
         let Some(budgets) = &mut self.budgets else {
             return;

@@ -1,5 +1,5 @@
-//! A host runs alone for a while, from three sources in order of time: the frames that arrive, its
-//! NIC, and its event_queue.
+//! Runs a host alone for a time window, with its events in order of time: arriving frames, its NIC,
+//! and its event queue.
 
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
@@ -8,7 +8,7 @@ use super::event::HostEvent;
 use super::frames_in_flight::FramesInFlight;
 use super::host::Host;
 
-/// What is next.
+/// Source of the next event.
 #[derive(Clone, Copy)]
 enum EventSource {
     Arrival,
@@ -16,8 +16,8 @@ enum EventSource {
     EventQueue,
 }
 
-/// Hears, after a host ran alone: from when on it did, the host, its index, the wire that its
-/// frames are on, and how many were there before.
+/// Called after a host ran alone. Arguments: start of the window, the host, its index, the wire
+/// with its frames, and the number of frames before.
 pub(super) trait AfterWindow<P, L, Q: Qdisc>:
     FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize)
 {
@@ -29,17 +29,17 @@ impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
-    /// When something may happen here next, in ns.
+    /// Returns the earliest time of the next event, in ns.
     pub fn next_ns(&self) -> u64 {
-        let event_ns = self.event_queue.not_before_ns();
+        let event_ns = self.event_queue.lower_bound_ns();
         self.arrivals
             .first_ns()
             .min(self.nic_wakeup.at_ns)
             .min(event_ns)
     }
 
-    /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
-    /// arrive before. What leaves is under way `to` the other host.
+    /// Processes all events before `end_ns`. The other host must not send frames that arrive before
+    /// that time. Frames that leave are passed `to` the other host.
     pub fn run_before(&mut self, end_ns: u64, to: &mut FramesInFlight) {
         if self.log.fault.is_some() {
             return;
@@ -47,7 +47,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.fetch_arrivals();
         loop {
             let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_wakeup.at_ns);
-            let event_ns = self.event_queue.not_before_ns();
+            let event_ns = self.event_queue.lower_bound_ns();
             let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < event_ns {
                 (arrival_ns, Some(EventSource::Arrival))
             } else if nic_ns < arrival_ns && nic_ns < event_ns {
@@ -70,8 +70,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// Of several things that are due now, what was scheduled first is first. Of what was scheduled
-    /// at one time at two hosts, what arrives.
+    /// Selects among simultaneous events the one that was scheduled first. If two hosts scheduled
+    /// at one time, an arriving frame is first.
     #[cold]
     fn first_of_tie(&mut self, now_ns: u64) -> EventSource {
         let event_queue = self.event_queue.first_turn(now_ns);
@@ -84,23 +84,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         };
         let arrival = self.arrivals.get(0).filter(|first| first.at_ns == now_ns);
         match (mine, arrival) {
-            (Some((turn, source)), Some(first)) if turn.since_ns < first.told_ns() => source,
+            (Some((turn, source)), Some(first)) if turn.since_ns < first.reported_ns() => source,
             (_, Some(_)) => EventSource::Arrival,
             (Some((_, source)), None) => source,
-            // It was known too early.
+            // The lower bound of the event queue was too early.
             (None, None) => EventSource::EventQueue,
         }
     }
 
     fn on_event(&mut self, now_ns: u64) {
-        self.move_timers_on(now_ns);
+        self.postpone_timers(now_ns);
         match self.event_queue.next(now_ns) {
-            // It was known too early: now it knows when.
+            // The lower bound was too early, and is updated now.
             None => self.log.events -= 1,
             Some((_, HostEvent::Timer(connection))) => self.on_timer(connection, now_ns),
             Some((_, HostEvent::App(connection))) => self.act(connection, now_ns),
             Some((_, HostEvent::Deferred)) => self.run_deferred(now_ns),
-            Some((_, HostEvent::LetGo(connection))) => self.let_go(connection, now_ns),
+            Some((_, HostEvent::Unlock(connection))) => self.unlock(connection, now_ns),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The way from a host's sockets to its discipline.
+//! The path from a host's sockets to its discipline.
 
 use taut_path::limit::Limit;
 use taut_path::tsq::ReleasingSink;
@@ -12,7 +12,7 @@ use super::small_queues::HostBudgets;
 /// The product's own queue, with an emulated NIC below.
 pub(super) type HostQueue<P, L, Q> = Queue<OrphaningNic, L, Q, P>;
 
-/// The end of a host's packets: releases their charges, if its sockets are limited.
+/// Releases the charges of finished packets, with small queues.
 #[inline(always)]
 pub(super) fn sink<'a>(
     budgets: Option<&'a HostBudgets>,
@@ -21,15 +21,15 @@ pub(super) fn sink<'a>(
     ReleasingSink::new(budgets.map(HostBudgets::charges), segments)
 }
 
-/// What is below a host's sockets, for as long as one of them sends.
-pub(super) struct WayDown<'a, P, L, Q: Qdisc> {
+/// The layers below a host's sockets, borrowed while one of them sends.
+pub(super) struct TxPath<'a, P, L, Q: Qdisc> {
     pub segments: &'a mut Segments,
     pub budgets: Option<&'a mut HostBudgets>,
     pub queue: &'a mut HostQueue<P, L, Q>,
 }
 
-impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
-    /// Sends what an endpoint's TCP has. Returns `true` if that was anything.
+impl<P: Probe, L: Limit, Q: Qdisc> TxPath<'_, P, L, Q> {
+    /// Sends the segments of an endpoint's TCP. Returns `true` if there were any.
     #[inline(always)]
     pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> bool {
         let mut sent = false;
@@ -56,15 +56,15 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
         endpoint.next_data(connection, flow, now_ns)
     }
 
-    /// Hands a segment to the discipline.
+    /// Enqueues a segment.
     #[inline(always)]
     fn send(&mut self, segment: &OutgoingSegment, from: &Endpoint, now_ns: u64) {
         let packet = self.segments.packet(segment);
-        // Rare, and long: written where it waits, not handed about with each segment.
+        // Rare and large: written in place instead of moved with each segment.
         if let Some(blocks) = from.blocks() {
             self.segments.of_mut(&packet).ack.sack = blocks;
         }
-        // An acknowledgement alone is not held back, and not charged.
+        // A pure acknowledgement is neither limited nor charged.
         if segment.payload_bytes > 0
             && let Some(budgets) = &mut self.budgets
         {

@@ -1,37 +1,37 @@
-//! What is compared on: files, patterns of the table, and a load.
+//! Sources of workloads: files, synthetic traces, and a load.
 
-use super::ground::Ground;
 use super::tcp_load::{self, TcpLoad};
+use super::workload::Workload;
 use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
 use taut_sim::completion_trace::CompletionTrace;
 
-/// Every pattern that has a name.
+/// Returns the names of all workloads.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let families = families::ALL.iter().map(|family| family.name);
     let names = published::NAMES.into_iter().chain(families);
     names.chain([tcp_load::NAME])
 }
 
-/// The name as it stands in the table.
+/// Returns the static name of a workload.
 pub(super) fn find(name: &str) -> Option<&'static str> {
     names().find(|known| *known == name)
 }
 
-/// A pattern, or how to make it from a seed.
+/// A workload, or its name and times.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// From a file.
+pub enum WorkloadSource {
+    /// A trace from a file.
     File(Box<CompletionTrace>),
-    /// By name.
+    /// A synthetic trace.
     Named(&'static str, Times),
     /// TCP between two hosts, with loss.
     Tcp(Times),
 }
 
-impl Subject {
-    /// What is called so in the table.
+impl WorkloadSource {
+    /// Returns the workload of this name.
     pub(super) fn named(name: &'static str, times: Times) -> Self {
         match name {
             tcp_load::NAME => Self::Tcp(times),
@@ -39,7 +39,7 @@ impl Subject {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         match self {
             Self::File(pattern) => &pattern.id,
@@ -48,8 +48,8 @@ impl Subject {
         }
     }
 
-    /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
-    pub(super) fn ground(&self, seed: u64) -> Result<Box<dyn Ground>, ScenarioError> {
+    /// Returns the workload for a seed. Seed 1 creates the published six exactly.
+    pub(super) fn workload(&self, seed: u64) -> Result<Box<dyn Workload>, ScenarioError> {
         let pattern = match self {
             Self::Tcp(times) => return Ok(Box::new(TcpLoad::new(seed, *times)?)),
             Self::File(pattern) => (**pattern).clone(),
@@ -59,13 +59,13 @@ impl Subject {
                 let family = || family.map(|family| family.pattern(seed, *times));
                 published()
                     .or_else(family)
-                    .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
+                    .unwrap_or_else(|| unreachable!("the name was validated"))
             }
         };
         Ok(Box::new(pattern))
     }
 
-    /// How many of `seeds` are different.
+    /// Returns how many of `seeds` differ.
     pub const fn seeds(&self, seeds: u32) -> u32 {
         match self {
             Self::File(_) => 1,

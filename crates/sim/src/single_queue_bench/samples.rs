@@ -1,4 +1,4 @@
-//! What is asked of a bench while it runs, and told at its end.
+//! Samples and results of a bench.
 
 use std::mem::take;
 
@@ -20,22 +20,22 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         self.samples += 1;
     }
 
-    /// A packet of high priority would come now.
+    /// Samples the delay of a packet of high priority.
     pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        self.urgent.comes(now_ns);
+        self.urgent.queue(now_ns);
         if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
             self.admit_urgent(bed, now_ns);
         }
         self.plan_sample();
     }
 
-    /// There is room: what waited for it goes now, behind what the NIC has not sent.
+    /// Records the delays of the packets that waited for room and go behind the unsent packets.
     pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         let submitted = self.queue.probe().submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
         self.urgent
-            .goes(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
+            .admit(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
     pub(super) fn observed(mut self, mut bed: BenchTestbed, before: &Before) -> Observed {
@@ -49,7 +49,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         for left_ns in nic.watch.oldest_ns.drain(..) {
             watch.on_left(left_ns);
         }
-        watch.course.count_until(end_ns);
+        watch.series.count_until(end_ns);
         let wire = WireCounters {
             packets: now.packets - before.wire.packets,
             frames: now.frames - before.wire.frames,
@@ -64,7 +64,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
             in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
             in_flight_mean_bytes: watch.meter.in_flight_mean_bytes(),
             limit_bytes: queue.snapshot().limit,
-            course: watch.course.course().clone(),
+            series: watch.series.series().clone(),
             wire,
             utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
             marks: marks.collect(),
