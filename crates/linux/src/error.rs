@@ -6,7 +6,7 @@ use std::io;
 
 /// A system call that failed; found as the inner error of the `io::Error`s of this crate.
 #[derive(Debug)]
-pub struct CallFailed {
+pub struct SyscallError {
     call: &'static str,
     object: String,
     cause: io::Error,
@@ -14,7 +14,7 @@ pub struct CallFailed {
     detail: Option<String>,
 }
 
-impl CallFailed {
+impl SyscallError {
     /// The system call, ioctl or netlink request.
     pub fn call(&self) -> &'static str {
         self.call
@@ -26,7 +26,7 @@ impl CallFailed {
     }
 }
 
-impl fmt::Display for CallFailed {
+impl fmt::Display for SyscallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.call, self.object, self.cause)?;
         match &self.detail {
@@ -37,13 +37,13 @@ impl fmt::Display for CallFailed {
 }
 
 /// No source: the message has the cause already, and a chain would say it twice.
-impl Error for CallFailed {}
+impl Error for SyscallError {}
 
 /// The kernel's error number in `error`, also when this crate wrapped it.
 pub fn errno(error: &io::Error) -> Option<i32> {
     error
         .raw_os_error()
-        .or_else(|| error.get_ref()?.downcast_ref::<CallFailed>()?.errno())
+        .or_else(|| error.get_ref()?.downcast_ref::<SyscallError>()?.errno())
 }
 
 /// The request that locks the memory of an AF_XDP socket.
@@ -82,7 +82,7 @@ fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<Strin
     let object = object.to_owned();
     io::Error::new(
         kind,
-        CallFailed {
+        SyscallError {
             call,
             object,
             cause,

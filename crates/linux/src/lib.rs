@@ -36,7 +36,7 @@ mod vnet_header;
 mod waker;
 
 pub use checksum::{ChecksumError, finish_checksum};
-pub use error::{CallFailed, errno};
+pub use error::{SyscallError, errno};
 pub use frame_source::FrameSource;
 pub use frames::Frames;
 pub use netns::NetNs;
