@@ -13,7 +13,7 @@ const UDP_CHECKSUM_OFFSET: u16 = 6;
 pub enum ChecksumError {
     /// The header points behind the end of the frame.
     OutsideFrame,
-    /// The frame is a super-packet: each segment needs a checksum of its own.
+    /// The frame is a GSO packet: each segment needs a checksum of its own.
     Segmented,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for ChecksumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OutsideFrame => "the checksum field is outside the frame",
-            Self::Segmented => "a super-packet has no checksum of its own",
+            Self::Segmented => "a GSO packet has no checksum of its own",
         })
     }
 }

@@ -9,7 +9,7 @@ pub trait FrameSource {
     /// has: more than `out.len()` says that it was cut.
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize;
 
-    /// Whether it can write the segments of a super-packet.
+    /// Whether it can write the segments of a GSO packet.
     fn cuts(&self) -> bool {
         false
     }

@@ -35,10 +35,10 @@ pub trait Frames: PacketSink + Clone + Send {
     /// Space of each frame, in bytes.
     fn frame_bytes(&self) -> u32;
 
-    /// Keeps a super-packet whole, as `header` says how to cut it, and makes a packet of it whose
+    /// Keeps a GSO packet whole, as `header` says how to cut it, and makes a packet of it whose
     /// segments a driver writes; `None` if these frames keep none, it is none that is cut, or no
     /// frame for one is free. Its charge is that of its whole frame.
-    fn super_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
+    fn gso_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
         let _ = (header, frame);
         None
     }

@@ -1,4 +1,4 @@
-//! Cutting a super-packet into the frames that a device can carry, as a card with segmentation
+//! Cutting a GSO packet into the frames that a device can carry, as a card with segmentation
 //! offload would.
 //!
 //! ```
@@ -49,7 +49,7 @@ const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
-/// How one super-packet is cut: TCP or UDP, over IPv4 or IPv6, behind any VLAN tags.
+/// How one GSO packet is cut: TCP or UDP, over IPv4 or IPv6, behind any VLAN tags.
 ///
 /// A card's rules: lengths and checksums of each segment are its own, the identification of IPv4
 /// counts on from the first, and so do TCP's sequence numbers; FIN and PSH are said by the last
@@ -66,7 +66,7 @@ pub struct Cut {
     has_accurate_ecn: bool,
 }
 
-/// Some segments of a super-packet as a packet of their own: its headers, and where in the frame
+/// Some segments of a GSO packet as a packet of their own: its headers, and where in the frame
 /// its payload is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PieceParts {
@@ -302,11 +302,11 @@ struct Numbers {
     index: u32,
     start: u32,
     payload_bytes: usize,
-    /// The super-packet ends with them.
+    /// The GSO packet ends with them.
     is_last: bool,
 }
 
-/// Makes one packet of a super-packet that is not to be cut, where it is short enough to go whole:
+/// Makes one packet of a GSO packet that is not to be cut, where it is short enough to go whole:
 /// finishes its checksum.
 ///
 /// # Errors

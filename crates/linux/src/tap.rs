@@ -14,7 +14,7 @@ use crate::vnet_header::VirtioNetHeader;
 const DEVICE: &str = "/dev/net/tun";
 /// Ethernet header and one VLAN tag: what a frame has beyond the MTU.
 const LINK_HEADER_BYTES: usize = 14 + 4;
-/// The longest IP packet, which the largest super-packet is.
+/// The longest IP packet, which the largest GSO packet is.
 const IP_LIMIT_BYTES: usize = 65_535;
 
 /// What the reader of a TAP can take, and the device's settings.
@@ -22,7 +22,7 @@ const IP_LIMIT_BYTES: usize = 65_535;
 pub struct TapConfig {
     /// The kernel leaves checksums open and trusts what we write to be good or open.
     pub checksum_offload: bool,
-    /// The kernel hands over super-packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams
+    /// The kernel hands over GSO packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams
     /// of one size. Needs `checksum_offload`.
     pub segmentation_offload: bool,
     /// Hardware address of the kernel's side; random if `None`.
@@ -119,7 +119,7 @@ impl Tap {
         })
     }
 
-    /// Whether the kernel hands over super-packets of UDP, too.
+    /// Whether the kernel hands over GSO packets of UDP, too.
     pub fn has_udp_segmentation(&self) -> bool {
         self.has_udp_segmentation
     }

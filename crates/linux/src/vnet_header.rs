@@ -17,7 +17,7 @@ const TCP_DATA_OFFSET: usize = 12;
 const TCP_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: usize = 8;
 
-/// What a super-packet is cut into.
+/// What a GSO packet is cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Segments {
     TcpV4,
@@ -112,7 +112,7 @@ impl VirtioNetHeader {
     /// How `frame` is to be cut; `None` if it is not, if it fits in one segment, or if the header
     /// does not agree with the frame.
     pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
-        // The kernel leaves the checksum of every super-packet open, and so says where the
+        // The kernel leaves the checksum of every GSO packet open, and so says where the
         // transport header starts.
         if !self.needs_checksum() {
             return None;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tcp_super_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
+    fn tcp_gso_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
         let header = VirtioNetHeader {
             flags: NEEDS_CHECKSUM,
             gso_type: GSO_TCP_V4 | GSO_ECN,
@@ -161,21 +161,21 @@ mod tests {
 
     #[test]
     fn headers_come_from_the_frame_and_not_from_the_hint() {
-        let (header, frame) = tcp_super_packet(3, 4344);
+        let (header, frame) = tcp_gso_packet(3, 4344);
         assert_eq!(header.segmentation(&frame), Segmentation::new(66, 1448));
     }
 
     #[test]
     fn what_fits_in_one_segment_is_not_cut() {
-        let (header, frame) = tcp_super_packet(3, 1448);
+        let (header, frame) = tcp_gso_packet(3, 1448);
         assert_eq!(header.segmentation(&frame), None);
-        let (header, frame) = tcp_super_packet(3, 1449);
+        let (header, frame) = tcp_gso_packet(3, 1449);
         assert!(header.segmentation(&frame).is_some());
     }
 
     #[test]
     fn nonsense_is_no_segmentation() {
-        let (good, frame) = tcp_super_packet(0, 4000);
+        let (good, frame) = tcp_gso_packet(0, 4000);
         let bad = [
             VirtioNetHeader {
                 segment_payload_bytes: 0,

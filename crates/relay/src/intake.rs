@@ -98,7 +98,7 @@ fn admit_gso(
     if cut.longest_bytes() > limit_bytes {
         return account.refuse(Refusal::TooLong, cut.segments().into());
     }
-    match inlet.frames().super_packet(header, frame) {
+    match inlet.frames().gso_packet(header, frame) {
         Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
         None => cut_up(cut, frame, inlet),
     }
@@ -148,7 +148,7 @@ fn classed(mut packet: Packet, class: FrameClass) -> Packet {
 
 #[cfg(test)]
 mod tests {
-    use taut_linux::SuperFrames;
+    use taut_linux::GsoFrames;
     use taut_path::pool::FramePool;
 
     use super::*;
@@ -263,21 +263,21 @@ mod tests {
 
     #[test]
     fn gso_packet_waits_whole_while_a_frame_is_free() {
-        struct Keeps(SuperFrames, Account, Vec<Packet>);
+        struct Keeps(GsoFrames, Account, Vec<Packet>);
         impl Inlet for Keeps {
-            type Frames = SuperFrames;
+            type Frames = GsoFrames;
 
-            fn frames(&self) -> &SuperFrames {
+            fn frames(&self) -> &GsoFrames {
                 &self.0
             }
-            fn parts(&mut self) -> (&SuperFrames, &mut Account) {
+            fn parts(&mut self) -> (&GsoFrames, &mut Account) {
                 (&self.0, &mut self.1)
             }
             fn enqueue(&mut self, packet: Packet) {
                 self.2.push(packet);
             }
         }
-        let mut keeps = Keeps(SuperFrames::new(8, 1522, 1), Account::default(), Vec::new());
+        let mut keeps = Keeps(GsoFrames::new(8, 1522, 1), Account::default(), Vec::new());
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);

@@ -22,7 +22,7 @@ const RECEIVE_BUFFER_BYTES: libc::c_int = 4 << 20;
 /// Receives a copy of every frame that comes in on a device, not of those that go out.
 ///
 /// Each comes behind a [`VirtioNetHeader`], as from a TAP, since a sender on the same machine
-/// leaves checksums open and super-packets uncut. What is received can be written to a
+/// leaves checksums open and GSO packets uncut. What is received can be written to a
 /// [`Tap`](crate::Tap) as it is: a VLAN tag that the kernel took off is in its place again.
 #[derive(Debug)]
 pub struct PacketReceiver {

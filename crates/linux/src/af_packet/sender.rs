@@ -12,7 +12,7 @@ use crate::sys;
 
 /// Sends frames one by one, each behind a [`VirtioNetHeader`](crate::VirtioNetHeader): the
 /// counterpart of a [`PacketReceiver`](super::PacketReceiver). The kernel finishes what the header
-/// says is open, and cuts what is a super-packet, before the device that cannot. For tests and
+/// says is open, and cuts what is a GSO packet, before the device that cannot. For tests and
 /// tools; a [ring](super::AfPacket) is what carries a load.
 #[derive(Debug)]
 pub struct PacketSender {

@@ -113,7 +113,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
             .unwrap_or(0)
     }
 
-    /// A segment is finished in its slot. With a source that cuts none, a super-packet is refused.
+    /// A segment is finished in its slot. With a source that cuts none, a GSO packet is refused.
     fn pieces(&self) -> Pieces {
         if self.source.cuts() {
             Pieces::OneSegment

@@ -74,7 +74,7 @@ pub(crate) struct Link {
     pub(crate) master: Option<u32>,
     /// The other end in this namespace, or what it stands on.
     pub(crate) other_end: Option<u32>,
-    /// The longest super-packet that the stack makes for it.
+    /// The longest GSO packet that the stack makes for it.
     pub(crate) longest_object_bytes: Option<u32>,
     statistics: Option<LinkStatistics>,
 }

@@ -13,9 +13,9 @@ const TX_PENDING: usize = 7;
 /// How large one object can be, and how many slots the ring has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Whether the device cuts super-packets itself (TSO); `None` if it does not say.
+    /// Whether the device cuts GSO packets itself (TSO); `None` if it does not say.
     pub segmentation: Option<bool>,
-    /// The longest super-packet that the stack makes for it, in bytes.
+    /// The longest GSO packet that the stack makes for it, in bytes.
     pub longest_object_bytes: Option<u64>,
     /// Descriptors of each transmit ring; `None` if it does not say.
     pub tx_ring_slots: Option<u32>,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Why a super-packet is not cut.
+/// Why a GSO packet is not cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NotCut {
-    /// It is no super-packet.
+    /// It is no GSO packet.
     Plain,
     /// The packet that is to be cut is inside another one, or behind headers that change with it.
     Tunnel,
@@ -18,10 +18,10 @@ pub enum NotCut {
 impl fmt::Display for NotCut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Plain => "no super-packet",
-            Self::Tunnel => "a super-packet inside a tunnel",
+            Self::Plain => "no GSO packet",
+            Self::Tunnel => "a GSO packet inside a tunnel",
             Self::Kind => "an unknown kind of segmentation",
-            Self::Malformed => "a super-packet whose lengths do not agree",
+            Self::Malformed => "a GSO packet whose lengths do not agree",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Where the headers of a super-packet are.
+//! Where the headers of a GSO packet are.
 
 use super::error::NotCut;
 use crate::vnet_header::{Segments, VirtioNetHeader};

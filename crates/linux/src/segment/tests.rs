@@ -1,9 +1,9 @@
-//! Every super-packet of the generators: payload conserved, every field and checksum right.
+//! Every GSO packet of the generators: payload conserved, every field and checksum right.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What a super-packet is made of.
+/// What a GSO packet is made of.
 #[derive(Debug, Clone)]
 struct Made {
     vlans: Vec<u16>,

@@ -112,7 +112,7 @@ pub(crate) fn set_features(
 pub(crate) enum Question {
     /// `struct ethtool_ringparam`: 8 words.
     Ring = 0x10,
-    /// Whether super-packets are cut by the device; `struct ethtool_value`: 1 word.
+    /// Whether GSO packets are cut by the device; `struct ethtool_value`: 1 word.
     Tso = 0x1e,
     /// `struct ethtool_channels`: 8 words.
     Channels = 0x3c,

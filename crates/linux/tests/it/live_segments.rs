@@ -1,17 +1,17 @@
-//! Super-packets: cut by the kernel and by us, bit for bit the same.
+//! GSO packets: cut by the kernel and by us, bit for bit the same.
 
 use std::os::fd::AsFd;
 
 use taut_linux::af_packet::{AfPacket, PacketSender};
 use taut_linux::segment::Cut;
-use taut_linux::{Frames, NetNs, SuperFrames, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
+use taut_linux::{Frames, GsoFrames, NetNs, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
 use taut_path::Queue;
 
 use crate::common::{PATIENCE, allowed};
 
-/// A super-packet: its virtio-net header, and the frame with sums of pseudo headers in place of
+/// A GSO packet: its virtio-net header, and the frame with sums of pseudo headers in place of
 /// checksums, as the kernel leaves it.
-struct SuperPacket {
+struct GsoPacket {
     header: VirtioNetHeader,
     frame: Vec<u8>,
 }
@@ -56,7 +56,7 @@ fn checksum_of_pseudo_header(addresses: &[u8], protocol: u8, bytes: usize) -> u1
     sum as u16
 }
 
-fn super_packet(shape: &Shape) -> SuperPacket {
+fn gso_packet(shape: &Shape) -> GsoPacket {
     let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
     for tag in 0..shape.tags {
         frame.extend([0x81, 0x00, 0x60, 0x10 + tag as u8]);
@@ -122,20 +122,20 @@ fn super_packet(shape: &Shape) -> SuperPacket {
         checksum_start: start as u16,
         checksum_offset: if shape.is_udp { 6 } else { 16 },
     };
-    SuperPacket { header, frame }
+    GsoPacket { header, frame }
 }
 
 /// What a packet ring sends of it, in pieces, through a queue that cuts; the frame stays as it is.
 fn cut_by_packet_ring(
     ns: &NetNs,
     tap: &Tap,
-    mut frames: SuperFrames,
-    packet: &SuperPacket,
+    mut frames: GsoFrames,
+    packet: &GsoPacket,
     segments: usize,
 ) -> Vec<Vec<u8>> {
     let (tx, completions) = AfPacket::open_with(ns, tap.name(), 16, frames.clone()).expect("ring");
     let mut queue = Queue::builder(tx, completions).build(0).expect("queue");
-    let kept = frames.super_packet(packet.header, &packet.frame);
+    let kept = frames.gso_packet(packet.header, &packet.frame);
     let kept = kept.expect("it is kept");
     assert_eq!(kept.segments() as usize, segments);
     queue.enqueue(kept, 0, &mut frames);
@@ -164,18 +164,18 @@ fn cut_by_packet_ring(
     assert_eq!(counters.drops.total(), 0);
     // Both frames are free again.
     for _ in 0..2 {
-        assert!(frames.super_packet(packet.header, &packet.frame).is_some());
+        assert!(frames.gso_packet(packet.header, &packet.frame).is_some());
     }
     sent
 }
 
-/// Frames for two super-packets.
-fn frames() -> SuperFrames {
-    SuperFrames::new(8, 1514, 2)
+/// Frames for two GSO packets.
+fn frames() -> GsoFrames {
+    GsoFrames::new(8, 1514, 2)
 }
 
 /// The segments of `packet` that have come out.
-fn read_segments(tap: &Tap, packet: &SuperPacket) -> Vec<Vec<u8>> {
+fn read_segments(tap: &Tap, packet: &GsoPacket) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; tap.read_limit_bytes()];
     let mut segments = Vec::new();
     while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
@@ -190,7 +190,7 @@ fn read_segments(tap: &Tap, packet: &SuperPacket) -> Vec<Vec<u8>> {
 }
 
 /// What the kernel makes of it for a device that offloads nothing.
-fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -> Vec<Vec<u8>> {
+fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &GsoPacket, segments: usize) -> Vec<Vec<u8>> {
     let sender = PacketSender::open(ns, tap.name()).expect("sender");
     let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
     sender.send(&bytes).expect("the kernel takes it");
@@ -205,13 +205,7 @@ fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -
 }
 
 /// What the kernel makes of its pieces of so many segments.
-fn cut_in_pieces(
-    ns: &NetNs,
-    tap: &Tap,
-    packet: &SuperPacket,
-    cut: &Cut,
-    each: u32,
-) -> Vec<Vec<u8>> {
+fn cut_in_pieces(ns: &NetNs, tap: &Tap, packet: &GsoPacket, cut: &Cut, each: u32) -> Vec<Vec<u8>> {
     let mut segments = Vec::new();
     let mut headers = [0; 200];
     let mut first = 0;
@@ -220,7 +214,7 @@ fn cut_in_pieces(
         let parts = cut
             .piece(&packet.frame, first, count, &mut headers)
             .expect("is there");
-        let piece = SuperPacket {
+        let piece = GsoPacket {
             header: parts.header,
             frame: [&headers[..parts.header_bytes], &packet.frame[parts.payload]].concat(),
         };
@@ -231,7 +225,7 @@ fn cut_in_pieces(
     segments
 }
 
-/// What super-packets there are.
+/// What GSO packets there are.
 fn shapes() -> Vec<(&'static str, Shape)> {
     vec![
         ("TCP over IPv4", PLAIN),
@@ -350,7 +344,7 @@ fn kernel() -> (u32, u32) {
 }
 
 /// What the kernel hands to a TAP that offloads all.
-fn handed_over(ns: &NetNs, tap: &Tap, packet: &SuperPacket) -> SuperPacket {
+fn handed_over(ns: &NetNs, tap: &Tap, packet: &GsoPacket) -> GsoPacket {
     let sender = PacketSender::open(ns, tap.name()).expect("sender");
     let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
     sender.send(&bytes).expect("the kernel takes it");
@@ -363,14 +357,14 @@ fn handed_over(ns: &NetNs, tap: &Tap, packet: &SuperPacket) -> SuperPacket {
             let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
             if frame[..12] == packet.frame[..12] {
                 let frame = frame.to_vec();
-                return SuperPacket { header, frame };
+                return GsoPacket { header, frame };
             }
         }
     }
 }
 
 #[test]
-fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
+fn a_tap_with_segmentation_offload_hands_gso_packets_over_whole_udp_s_too() {
     if !allowed() {
         return;
     }
@@ -383,7 +377,7 @@ fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
             eprintln!("skipped: {name}: this kernel cuts UDP for a TAP");
             continue;
         }
-        let packet = super_packet(&shape);
+        let packet = gso_packet(&shape);
         // Longer with its headers, the kernel cuts it for every device.
         if packet.frame.len() > 65_536 {
             continue;
@@ -409,7 +403,7 @@ fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
-    let packet = super_packet(&PLAIN);
+    let packet = gso_packet(&PLAIN);
     for (frames, cwr) in [(frames(), 0), (frames().with_accurate_ecn(), 0x80)] {
         let segments = cut_by_packet_ring(&ns, &tap, frames, &packet, 15);
         let flags: Vec<u8> = segments.iter().map(|segment| segment[47]).collect();
@@ -419,14 +413,14 @@ fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
 }
 
 #[test]
-fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
+fn the_kernel_cuts_a_gso_packet_into_the_same_segments() {
     if !allowed() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
     for (name, shape) in shapes() {
-        let packet = super_packet(&shape);
+        let packet = gso_packet(&shape);
         let cut = Cut::of(packet.header, &packet.frame).expect(name);
         let by_kernel = cut_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
         let mut slot = vec![0; 2048];
@@ -459,7 +453,7 @@ fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
-    let mut packet = super_packet(&Shape {
+    let mut packet = gso_packet(&Shape {
         is_udp: true,
         each_bytes: 100,
         payload_bytes: 150,

@@ -1,4 +1,4 @@
-//! TAP devices: frames pass both ways, super-packets only where they were asked for.
+//! TAP devices: frames pass both ways, GSO packets only where they were asked for.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,7 +10,7 @@ use taut_linux::{
     NetNs, Tap, TapConfig, TapRefusal, VirtioNetHeader, Written, errno, link, poll, sched,
 };
 
-/// Large enough that TCP builds super-packets if it may.
+/// Large enough that TCP builds GSO packets if it may.
 const TRANSFER_BYTES: usize = 4 << 20;
 
 #[test]
@@ -77,7 +77,7 @@ fn transfer(taps: &Taps) {
 }
 
 #[test]
-fn with_segmentation_offload_tcp_sends_super_packets() {
+fn with_segmentation_offload_tcp_sends_gso_packets() {
     if !allowed() {
         return;
     }
@@ -87,11 +87,11 @@ fn with_segmentation_offload_tcp_sends_super_packets() {
     });
     let wire = taps.forward();
     transfer(&taps);
-    let super_packets = wire.seen.super_packets.load(Ordering::Relaxed);
-    assert!(super_packets > 10, "{super_packets} super-packets");
+    let gso_packets = wire.seen.gso_packets.load(Ordering::Relaxed);
+    assert!(gso_packets > 10, "{gso_packets} GSO packets");
     assert_eq!(
         wire.seen.with_segmentation.load(Ordering::Relaxed),
-        super_packets
+        gso_packets
     );
 }
 

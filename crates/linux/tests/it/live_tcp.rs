@@ -28,7 +28,7 @@ struct Bridge {
     waiting: VecDeque<Packet>,
     buffer: Vec<u8>,
     checksums_finished: u64,
-    super_packets_back: u64,
+    gso_packets_back: u64,
 }
 
 impl Bridge {
@@ -64,7 +64,7 @@ impl Bridge {
             waiting: VecDeque::new(),
             buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
             checksums_finished: 0,
-            super_packets_back: 0,
+            gso_packets_back: 0,
         }
     }
 
@@ -104,7 +104,7 @@ impl Bridge {
     fn carry_back(&mut self) {
         while let Some(bytes) = self.receiver.read(&mut self.buffer).expect("receives") {
             let (header, _) = VirtioNetHeader::split(&self.buffer).expect("header");
-            self.super_packets_back += u64::from(header.is_segmented());
+            self.gso_packets_back += u64::from(header.is_segmented());
             let written = self.tap.write(&self.buffer[..bytes]).expect("writes");
             assert_eq!(written, Written::Taken);
         }
@@ -166,9 +166,9 @@ fn a_tcp_connection_goes_through_the_ring_and_back() {
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         });
         // The TAP left checksums open only where it was asked to; the peer always sends
-        // super-packets, which the TAP takes.
+        // GSO packets, which the TAP takes.
         assert_eq!(bridge.checksums_finished > 0, checksum_offload);
-        assert!(bridge.super_packets_back > 0);
+        assert!(bridge.gso_packets_back > 0);
         let counters = bridge.tx.counters();
         assert_eq!(counters.skipped_bytes, 0);
         assert_eq!(bridge.receiver.take_dropped().expect("counters"), 0);

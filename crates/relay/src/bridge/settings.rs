@@ -1,6 +1,6 @@
 //! What the directions of a bridge go through.
 
-use taut_linux::SuperFrames;
+use taut_linux::GsoFrames;
 use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
 use taut_path::{AnyLimit, Split};
 
@@ -48,7 +48,7 @@ impl PathSettings {
     /// GSO packets that wait whole, each way.
     pub(super) fn gso_packets(&self) -> u32 {
         let whole = self.split == Split::Off || self.limit.is_off() && self.split.needs_limit();
-        if whole { 0 } else { SuperFrames::MOST_SUPERS }
+        if whole { 0 } else { GsoFrames::MAX_GSO_FRAMES }
     }
 
     /// The most packets that the discipline holds: as many frames must exist.

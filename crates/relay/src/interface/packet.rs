@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{NetNs, Port, SuperFrames, VirtioNetHeader};
+use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
 use super::{Interface, Opened, Received, Receiver, Wanted};
 
@@ -12,12 +12,12 @@ use super::{Interface, Opened, Received, Receiver, Wanted};
 pub struct PacketInterface;
 
 impl Interface for PacketInterface {
-    type Port = (AfPacketTx<SuperFrames>, AfPacketCompletions);
-    type Frames = SuperFrames;
+    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
+    type Frames = GsoFrames;
     type Receiver = PacketSource;
 
     fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let frames = SuperFrames::new(wanted.frames, wanted.frame_bytes, wanted.gso_packets);
+        let frames = GsoFrames::new(wanted.frames, wanted.frame_bytes, wanted.gso_packets);
         let (ns, device) = (wanted.ns, wanted.device);
         Ok(Opened {
             port: AfPacket::open_with(ns, device, wanted.ring_slots, frames.clone())?,

@@ -98,7 +98,7 @@ pub struct Seen {
     pub frames: AtomicU64,
     pub longest_bytes: AtomicU64,
     /// Frames longer than one segment, and those of them whose header said how to cut them.
-    pub super_packets: AtomicU64,
+    pub gso_packets: AtomicU64,
     pub with_segmentation: AtomicU64,
     pub refused: AtomicU64,
 }
@@ -110,7 +110,7 @@ impl Seen {
         self.longest_bytes
             .fetch_max(frame.len() as u64, Ordering::Relaxed);
         if frame.len() > 1514 {
-            self.super_packets.fetch_add(1, Ordering::Relaxed);
+            self.gso_packets.fetch_add(1, Ordering::Relaxed);
             let cut = header.segmentation(frame).is_some_and(|cut| {
                 cut.payload_bytes.get() <= 1460 && (54..=114).contains(&cut.header_bytes)
             });

@@ -1,4 +1,4 @@
-//! Frames of a device, and beside them some that hold super-packets until their segments are sent.
+//! Frames of a device, and beside them some that hold GSO packets until their segments are sent.
 
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
@@ -8,35 +8,34 @@ use crate::frames::Frames;
 use crate::segment::Cut;
 use crate::vnet_header::VirtioNetHeader;
 
-/// The longest super-packet: 64 KB behind its Ethernet header and two tags.
-const SUPER_BYTES: u32 = 65_536 + 14 + 2 * 4;
+/// The longest GSO packet: 64 KB behind its Ethernet header and two tags.
+const GSO_FRAME_BYTES: u32 = 65_536 + 14 + 2 * 4;
 
-/// Frames as long as a device carries, and some that hold a super-packet each, with its virtio-net
+/// Frames as long as a device carries, and some that hold a GSO packet each, with its virtio-net
 /// header. A clone is the same frames.
 ///
 /// It is the source of an [`AfPacket`](crate::af_packet::AfPacket) ring that cuts:
-/// [`super_packet`](Frames::super_packet) keeps what came in, and each segment is written into its
+/// [`gso_packet`](Frames::gso_packet) keeps what came in, and each segment is written into its
 /// slot.
 #[derive(Debug, Clone)]
-pub struct SuperFrames {
+pub struct GsoFrames {
     plain: FramePool,
-    supers: Option<FramePool>,
+    gso: Option<FramePool>,
     has_accurate_ecn: bool,
 }
 
-impl SuperFrames {
-    /// The most super-packets that are kept: as many as a queue cuts at a time, so that none has to
+impl GsoFrames {
+    /// The most GSO packets that are kept: as many as a queue cuts at a time, so that none has to
     /// go whole, which no packet ring could carry.
-    pub const MOST_SUPERS: u32 = 511;
+    pub const MAX_GSO_FRAMES: u32 = 511;
 
-    /// So many `frames` of `frame_bytes`, and `supers` (0 to [`MOST_SUPERS`](Self::MOST_SUPERS),
-    /// more are as many) for super-packets, each of 64 KB of memory once it was used.
-    pub fn new(frames: u32, frame_bytes: u32, supers: u32) -> Self {
-        let super_bytes = VirtioNetHeader::BYTES as u32 + SUPER_BYTES;
+    /// So many `frames` of `frame_bytes`, and `gso` (0 to [`MAX_GSO_FRAMES`](Self::MAX_GSO_FRAMES),
+    /// more are as many) for GSO packets, each of 64 KB of memory once it was used.
+    pub fn new(frames: u32, frame_bytes: u32, gso: u32) -> Self {
+        let gso_frame_bytes = VirtioNetHeader::BYTES as u32 + GSO_FRAME_BYTES;
         Self {
             plain: FramePool::new(frames, frame_bytes),
-            supers: (supers > 0)
-                .then(|| FramePool::new(supers.min(Self::MOST_SUPERS), super_bytes)),
+            gso: (gso > 0).then(|| FramePool::new(gso.min(Self::MAX_GSO_FRAMES), gso_frame_bytes)),
             has_accurate_ecn: false,
         }
     }
@@ -49,22 +48,22 @@ impl SuperFrames {
         }
     }
 
-    /// The pool of a frame, and which of its frames it is: those for super-packets come behind the
+    /// The pool of a frame, and which of its frames it is: those for GSO packets come behind the
     /// others.
     fn pool(&self, frame: &Frame) -> (&FramePool, Frame) {
         let index = frame.index();
-        match (index.checked_sub(self.plain.frames()), &self.supers) {
-            (Some(index), Some(supers)) => (supers, Frame::new(index)),
+        match (index.checked_sub(self.plain.frames()), &self.gso) {
+            (Some(index), Some(gso)) => (gso, Frame::new(index)),
             _ => (&self.plain, Frame::new(index)),
         }
     }
 
-    fn of_super(&self, frame: &Frame) -> Frame {
+    fn gso_frame(&self, frame: &Frame) -> Frame {
         Frame::new(frame.index() + self.plain.frames())
     }
 }
 
-impl Frames for SuperFrames {
+impl Frames for GsoFrames {
     fn take(&self) -> Option<Frame> {
         self.plain.take()
     }
@@ -95,15 +94,15 @@ impl Frames for SuperFrames {
         self.plain.packet(bytes)
     }
 
-    fn super_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
-        let supers = self.supers.as_ref()?;
+    fn gso_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
+        let gso = self.gso.as_ref()?;
         let segmentation = Cut::of(header, frame).ok()?.segmentation()?;
         let bytes = VirtioNetHeader::BYTES + frame.len();
-        if bytes > supers.frame_bytes() as usize {
+        if bytes > gso.frame_bytes() as usize {
             return None;
         }
-        let kept = supers.take()?;
-        let written = supers.with(&kept, |space| {
+        let kept = gso.take()?;
+        let written = gso.with(&kept, |space| {
             let (start, rest) = space.split_at_mut(VirtioNetHeader::BYTES);
             start.copy_from_slice(&header.to_bytes());
             rest[..frame.len()].copy_from_slice(frame);
@@ -111,14 +110,14 @@ impl Frames for SuperFrames {
         // It is ours, and nobody works on it.
         written.ok()?;
         let wire_bytes = frame.len() as u32;
-        let packet = Packet::new(self.of_super(&kept), wire_bytes);
-        let mut packet = packet.with_memory(supers.frame_bytes());
+        let packet = Packet::new(self.gso_frame(&kept), wire_bytes);
+        let mut packet = packet.with_memory(gso.frame_bytes());
         packet.segmentation = Some(segmentation);
         Some(packet)
     }
 }
 
-impl PacketSink for SuperFrames {
+impl PacketSink for GsoFrames {
     fn freed(&mut self, packet: Packet) {
         // The pool counts what is not its own.
         let _ = self.give_back(packet.into_frame());
@@ -129,8 +128,8 @@ impl PacketSink for SuperFrames {
     }
 }
 
-impl FrameSource for SuperFrames {
-    /// A super-packet is longer than any device carries.
+impl FrameSource for GsoFrames {
+    /// A GSO packet is longer than any device carries.
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
         if packet.frame().index() >= self.plain.frames() {
             return usize::MAX;
@@ -139,7 +138,7 @@ impl FrameSource for SuperFrames {
     }
 
     fn cuts(&self) -> bool {
-        self.supers.is_some()
+        self.gso.is_some()
     }
 
     fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
@@ -164,16 +163,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_super_packet_or_finds_no_frame_is_not_kept() {
-        let frames = SuperFrames::new(2, 1_514, 0);
+    fn what_is_no_gso_packet_or_finds_no_frame_is_not_kept() {
+        let frames = GsoFrames::new(2, 1_514, 0);
         assert!(!frames.cuts());
         let plain = VirtioNetHeader::default();
-        assert!(frames.super_packet(plain, &[0; 60]).is_none());
-        let some = SuperFrames::new(2, 1_514, 1_000);
+        assert!(frames.gso_packet(plain, &[0; 60]).is_none());
+        let some = GsoFrames::new(2, 1_514, 1_000);
         assert!(some.cuts());
-        assert!(some.super_packet(plain, &[0; 60]).is_none());
-        let free = some.supers.as_ref().map(FramePool::free_frames);
-        assert_eq!(free, Some(SuperFrames::MOST_SUPERS));
+        assert!(some.gso_packet(plain, &[0; 60]).is_none());
+        let free = some.gso.as_ref().map(FramePool::free_frames);
+        assert_eq!(free, Some(GsoFrames::MAX_GSO_FRAMES));
         assert_eq!(some.frames(), 2);
     }
 }
