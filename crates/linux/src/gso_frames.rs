@@ -5,7 +5,7 @@ use taut_path::{DropReason, Frame, Packet, PacketSink};
 
 use crate::frame_source::FrameSource;
 use crate::frames::Frames;
-use crate::segment::Cut;
+use crate::segment::Segmenter;
 use crate::vnet_header::VirtioNetHeader;
 
 /// The longest GSO packet: 64 KB behind its Ethernet header and two tags.
@@ -40,7 +40,7 @@ impl GsoFrames {
         }
     }
 
-    /// The same, for senders whose TCP speaks accurate ECN; see [`Cut::with_accurate_ecn`].
+    /// The same, for senders whose TCP speaks accurate ECN; see [`Segmenter::with_accurate_ecn`].
     pub fn with_accurate_ecn(self) -> Self {
         Self {
             has_accurate_ecn: true,
@@ -96,7 +96,7 @@ impl Frames for GsoFrames {
 
     fn gso_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
         let gso = self.gso.as_ref()?;
-        let segmentation = Cut::of(header, frame).ok()?.segmentation()?;
+        let segmentation = Segmenter::of(header, frame).ok()?.segmentation()?;
         let bytes = VirtioNetHeader::BYTES + frame.len();
         if bytes > gso.frame_bytes() as usize {
             return None;
@@ -146,7 +146,7 @@ impl FrameSource for GsoFrames {
         let (pool, frame) = self.pool(piece.frame());
         let written = pool.with(&frame, |space| {
             let (header, space) = VirtioNetHeader::split(space)?;
-            let cut = Cut::within(header, space).ok()?;
+            let cut = Segmenter::within(header, space).ok()?;
             let cut = match self.has_accurate_ecn {
                 true => cut.with_accurate_ecn(),
                 false => cut,

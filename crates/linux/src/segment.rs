@@ -2,7 +2,7 @@
 //! offload would.
 //!
 //! ```
-//! use taut_linux::segment::Cut;
+//! use taut_linux::segment::Segmenter;
 //! use taut_linux::VirtioNetHeader;
 //!
 //! # let mut frame = vec![0u8; 14 + 20 + 20 + 2_000];
@@ -20,13 +20,13 @@
 //!     checksum_offset: 16,
 //!     ..VirtioNetHeader::default()
 //! };
-//! let cut = Cut::of(header, &frame)?;
+//! let cut = Segmenter::of(header, &frame)?;
 //! let mut slot = [0; 1_514];
 //! let lengths: Vec<_> = (0..cut.segments())
 //!     .map(|index| cut.write(&frame, index, &mut slot))
 //!     .collect();
 //! assert_eq!(lengths, [Some(54 + 1_448), Some(54 + 552)]);
-//! # Ok::<(), taut_linux::segment::NotCut>(())
+//! # Ok::<(), taut_linux::segment::SegmentError>(())
 //! ```
 
 mod error;
@@ -41,7 +41,7 @@ use crate::checksum::{finish_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
-pub use error::NotCut;
+pub use error::SegmentError;
 pub use open_checksum::finish_open_checksum;
 
 /// Bits of the TCP flags, in the byte behind the data offset.
@@ -56,7 +56,7 @@ const TCP_CWR: u8 = 0x80;
 /// segment only, CWR by the first only; options are in all of them; a UDP checksum of 0 is sent as
 /// all ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct Segmenter {
     headers: Headers,
     /// Payload bytes of each segment but the last; not 0.
     each_bytes: u16,
@@ -69,7 +69,7 @@ pub struct Cut {
 /// Some segments of a GSO packet as a packet of their own: its headers, and where in the frame
 /// its payload is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PieceParts {
+pub struct SegmentParts {
     /// What is left to do for whoever gets it: to finish the checksum, and to cut it if it has more
     /// than one segment.
     pub header: VirtioNetHeader,
@@ -79,17 +79,17 @@ pub struct PieceParts {
     pub payload: Range<usize>,
 }
 
-impl Cut {
+impl Segmenter {
     /// How to cut `frame` (without its virtio-net header), as `header` says.
     ///
     /// # Errors
-    /// [`NotCut`]: such a frame is sent whole if the device can carry it, or not at all.
-    pub fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
+    /// [`SegmentError`]: such a frame is sent whole if the device can carry it, or not at all.
+    pub fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, SegmentError> {
         if !header.is_segmented() {
-            return Err(NotCut::Plain);
+            return Err(SegmentError::Plain);
         }
         if header.segment_payload_bytes == 0 {
-            return Err(NotCut::Malformed);
+            return Err(SegmentError::Malformed);
         }
         let headers = Headers::of(header, frame)?;
         let payload = frame.len() - usize::from(headers.header_bytes);
@@ -118,8 +118,8 @@ impl Cut {
     ///
     /// # Errors
     /// As for [`of`](Self::of).
-    pub fn within(header: VirtioNetHeader, space: &[u8]) -> Result<Self, NotCut> {
-        let frame = headers::frame(space).ok_or(NotCut::Malformed)?;
+    pub fn within(header: VirtioNetHeader, space: &[u8]) -> Result<Self, SegmentError> {
+        let frame = headers::frame(space).ok_or(SegmentError::Malformed)?;
         Self::of(header, frame)
     }
 
@@ -185,7 +185,7 @@ impl Cut {
         first: u32,
         segments: u32,
         out: &mut [u8],
-    ) -> Option<PieceParts> {
+    ) -> Option<SegmentParts> {
         let header_bytes = usize::from(self.headers.header_bytes);
         let end = first.checked_add(segments)?;
         let is_whole = frame.len() >= header_bytes + self.payload_bytes as usize;
@@ -204,7 +204,7 @@ impl Cut {
         self.number(headers, numbers);
         self.leave_open(headers, range.len());
         let is_one = segments == 1;
-        Some(PieceParts {
+        Some(SegmentParts {
             header: VirtioNetHeader {
                 flags: VirtioNetHeader::NEEDS_CHECKSUM,
                 gso_type: if is_one { 0 } else { self.gso_type },
@@ -310,12 +310,12 @@ struct Numbers {
 /// finishes its checksum.
 ///
 /// # Errors
-/// [`NotCut::Tunnel`] inside UDP with a checksum: that covers what is still open, and is itself of
-/// one segment or of the whole, nobody says. [`NotCut::Malformed`] if the checksum is outside. The
+/// [`SegmentError::Tunnel`] inside UDP with a checksum: that covers what is still open, and is itself of
+/// one segment or of the whole, nobody says. [`SegmentError::Malformed`] if the checksum is outside. The
 /// frame is unchanged then.
-pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), NotCut> {
+pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), SegmentError> {
     if headers::has_outer_checksum(header, frame) {
-        return Err(NotCut::Tunnel);
+        return Err(SegmentError::Tunnel);
     }
     let whole = VirtioNetHeader {
         gso_type: 0,
@@ -323,7 +323,7 @@ pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), Not
     };
     finish_checksum(frame, whole)
         .map(drop)
-        .map_err(|_| NotCut::Malformed)
+        .map_err(|_| SegmentError::Malformed)
 }
 
 /// The number at `at`, which must be inside.

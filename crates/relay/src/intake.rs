@@ -1,6 +1,6 @@
 //! From what comes in to frames that a device can carry.
 
-use taut_linux::segment::{self, Cut, NotCut};
+use taut_linux::segment::{self, SegmentError, Segmenter};
 use taut_linux::{Frames, VirtioNetHeader, finish_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
@@ -50,7 +50,7 @@ impl Intake {
     ) {
         inlet.account().received_bytes += frame.len() as u64;
         let limit_bytes = self.limit_bytes(frame, inlet.frames());
-        match Cut::of(header, frame) {
+        match Segmenter::of(header, frame) {
             Ok(cut) => admit_gso(&cut, header, frame, limit_bytes, inlet),
             Err(_) if frame.len() > limit_bytes as usize => {
                 let reason = if header.is_segmented() {
@@ -62,9 +62,9 @@ impl Intake {
             }
             Err(why) => {
                 let finished = match why {
-                    NotCut::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
+                    SegmentError::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
                     // Its lengths are not those of the frame, so nothing about it is known.
-                    NotCut::Malformed => Err(()),
+                    SegmentError::Malformed => Err(()),
                     _ => segment::finish_whole(header, frame).map_err(drop),
                 };
                 match finished {
@@ -86,7 +86,7 @@ impl Intake {
 
 /// A GSO packet waits whole where it can, and is segmented at once where not.
 fn admit_gso(
-    cut: &Cut,
+    cut: &Segmenter,
     header: VirtioNetHeader,
     frame: &[u8],
     limit_bytes: u32,
@@ -104,7 +104,7 @@ fn admit_gso(
     }
 }
 
-fn cut_up(cut: &Cut, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
+fn cut_up(cut: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
     for index in 0..cut.segments() {
         let Some(slot) = inlet.frames().take() else {
             let left = cut.segments() - index;

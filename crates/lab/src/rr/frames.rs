@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 
-use taut_linux::segment::Cut;
+use taut_linux::segment::Segmenter;
 use taut_linux::{FrameSource, Tap, TapRefusal, VirtioNetHeader, Written};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
@@ -81,7 +81,7 @@ impl Frames {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
             let mut headers = [0; HEADERS_BYTES];
-            let parts = Cut::within(header, frame).ok().and_then(|cut| {
+            let parts = Segmenter::within(header, frame).ok().and_then(|cut| {
                 cut.piece(frame, piece.first_segment, packet.segments(), &mut headers)
             });
             let Some(parts) = parts else {
@@ -137,7 +137,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
     let class = classify(bytes);
     let wire_bytes = bytes.len() as u32;
     // What is in a tunnel goes whole, as one long frame: nothing may cut it.
-    let segmentation = Cut::of(header, bytes)
+    let segmentation = Segmenter::of(header, bytes)
         .ok()
         .and_then(|cut| cut.segmentation())
         .filter(|cut| usize::from(cut.header_bytes) <= HEADERS_BYTES);

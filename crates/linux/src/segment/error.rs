@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a GSO packet is not cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NotCut {
+pub enum SegmentError {
     /// It is no GSO packet.
     Plain,
     /// The packet that is to be cut is inside another one, or behind headers that change with it.
@@ -15,7 +15,7 @@ pub enum NotCut {
     Malformed,
 }
 
-impl fmt::Display for NotCut {
+impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Plain => "no GSO packet",
@@ -26,4 +26,4 @@ impl fmt::Display for NotCut {
     }
 }
 
-impl std::error::Error for NotCut {}
+impl std::error::Error for SegmentError {}

@@ -1,6 +1,6 @@
 //! Where the headers of a GSO packet are.
 
-use super::error::NotCut;
+use super::error::SegmentError;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 /// The fixed header of IPv6.
@@ -71,19 +71,19 @@ pub(super) struct Headers {
 
 impl Headers {
     /// Those of `frame`, if they agree with what `header` says.
-    pub(super) fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
-        let kind = header.segments().ok_or(NotCut::Kind)?;
-        let (ethertype, network_at) = network(frame).ok_or(NotCut::Malformed)?;
+    pub(super) fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, SegmentError> {
+        let kind = header.segments().ok_or(SegmentError::Kind)?;
+        let (ethertype, network_at) = network(frame).ok_or(SegmentError::Malformed)?;
         let packet = &frame[network_at..];
         let (network, (protocol, network_bytes)) = match ethertype {
             ETHERTYPE_IPV4 => (Network::V4, ipv4(packet)?),
             ETHERTYPE_IPV6 => (Network::V6, ipv6(packet)?),
-            _ => return Err(NotCut::Tunnel),
+            _ => return Err(SegmentError::Tunnel),
         };
         let transport = match (kind, network, protocol) {
             (Segments::TcpV4, Network::V4, 6) | (Segments::TcpV6, Network::V6, 6) => Transport::Tcp,
             (Segments::Udp, _, 17) => Transport::Udp,
-            _ => return Err(NotCut::Tunnel),
+            _ => return Err(SegmentError::Tunnel),
         };
         let transport_at = network_at + network_bytes;
         // Whose checksum is open is what is to be cut: further in, it is inside a tunnel.
@@ -91,16 +91,16 @@ impl Headers {
             && (usize::from(header.checksum_start) != transport_at
                 || header.checksum_offset != transport.checksum_offset())
         {
-            return Err(NotCut::Tunnel);
+            return Err(SegmentError::Tunnel);
         }
         let segment = &frame[transport_at..];
         let transport_bytes = match transport {
-            Transport::Tcp => tcp_bytes(segment).ok_or(NotCut::Malformed)?,
+            Transport::Tcp => tcp_bytes(segment).ok_or(SegmentError::Malformed)?,
             Transport::Udp => UDP_BYTES,
         };
         let header_bytes = transport_at + transport_bytes;
         if segment.len() < transport_bytes || header_bytes > usize::from(u16::MAX) {
-            return Err(NotCut::Malformed);
+            return Err(SegmentError::Malformed);
         }
         Ok(Self {
             network,
@@ -196,8 +196,8 @@ fn network(frame: &[u8]) -> Option<(u16, usize)> {
 }
 
 /// The protocol inside and the length of the header.
-fn ipv4(packet: &[u8]) -> Result<(u8, usize), NotCut> {
-    let header = packet.get(..IPV4_BYTES).ok_or(NotCut::Malformed)?;
+fn ipv4(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
+    let header = packet.get(..IPV4_BYTES).ok_or(SegmentError::Malformed)?;
     let header_bytes = usize::from(header[0] & 0xf) * 4;
     let total_bytes = usize::from(u16_at(packet, 2).unwrap_or(0));
     let is_sound = header[0] >> 4 == 4
@@ -206,25 +206,25 @@ fn ipv4(packet: &[u8]) -> Result<(u8, usize), NotCut> {
     // A fragment is a piece of a datagram already.
     let is_fragment = u16_at(packet, 6).unwrap_or(0) & 0x3fff != 0;
     if !is_sound || is_fragment {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     Ok((header[9], header_bytes))
 }
 
-fn ipv6(packet: &[u8]) -> Result<(u8, usize), NotCut> {
-    let header = packet.get(..IPV6_BYTES).ok_or(NotCut::Malformed)?;
+fn ipv6(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
+    let header = packet.get(..IPV6_BYTES).ok_or(SegmentError::Malformed)?;
     let payload_bytes = usize::from(u16_at(packet, 4).unwrap_or(0));
     if header[0] >> 4 != 6 || payload_bytes != packet.len() - IPV6_BYTES {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     let (mut next, mut at) = (header[6], IPV6_BYTES);
     while IPV6_OPTIONS.contains(&next) {
-        let option = packet.get(at..at + 2).ok_or(NotCut::Malformed)?;
+        let option = packet.get(at..at + 2).ok_or(SegmentError::Malformed)?;
         next = option[0];
         at += (usize::from(option[1]) + 1) * 8;
     }
     if at > packet.len() {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     Ok((next, at))
 }

@@ -103,7 +103,7 @@ impl Made {
 
     fn segments(&self) -> Vec<Vec<u8>> {
         let (frame, header) = (self.frame(), self.header());
-        let cut = Cut::of(header, &frame).expect("cuts");
+        let cut = Segmenter::of(header, &frame).expect("cuts");
         let segment = |index| {
             let mut out = vec![0xcc; 65_600];
             let bytes = cut.write(&frame, index, &mut out).expect("fits");
@@ -203,10 +203,10 @@ proptest! {
     #[test]
     fn pieces_are_cut_into_the_segments_of_the_whole(made in made(), each in 1u32..9) {
         let (frame, header) = (made.frame(), made.header());
-        let cut = Cut::of(header, &frame).expect("cuts");
+        let cut = Segmenter::of(header, &frame).expect("cuts");
         // What is behind the frame in its space is not looked at.
         let space = [&frame[..], &[0x55; 9]].concat();
-        prop_assert_eq!(Cut::within(header, &space), Ok(cut));
+        prop_assert_eq!(Segmenter::within(header, &space), Ok(cut));
         let mut segments = Vec::new();
         let (mut headers, mut slot) = (vec![0; 200], vec![0; frame.len()]);
         let mut first = 0;
@@ -221,7 +221,7 @@ proptest! {
                 prop_assert_eq!(finished, Ok(true));
                 segments.push(piece);
             } else {
-                let again = Cut::of(parts.header, &piece).expect("cuts");
+                let again = Segmenter::of(parts.header, &piece).expect("cuts");
                 prop_assert_eq!(again.segments(), count);
                 for index in 0..count {
                     let bytes = again.write(&piece, index, &mut slot).expect("fits");
@@ -250,7 +250,7 @@ proptest! {
             put(&mut frame, at, bytes - at as u16 + 2);
             frame[14] = if ethertype == 0x86dd { 0x60 } else { 0x45 };
         }
-        if let Ok(cut) = Cut::of(header, &frame) {
+        if let Ok(cut) = Segmenter::of(header, &frame) {
             let mut out = vec![0; frame.len()];
             for index in 0..cut.segments().min(300) {
                 prop_assert!(cut.write(&frame, index, &mut out).is_some());
@@ -293,7 +293,7 @@ fn a_udp_checksum_that_would_be_none_is_all_ones() {
 fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
-    let once = Cut::of(header, &frame).expect("cuts");
+    let once = Segmenter::of(header, &frame).expect("cuts");
     for (cut, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
         let (mut slot, mut headers) = (vec![0; frame.len()], [0; 200]);
         for (index, flags) in [0x90, 0x10 | cwr, 0x19 | cwr].into_iter().enumerate() {
@@ -310,43 +310,43 @@ fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
 fn what_is_not_cut_says_why() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
-    let of = |header| Cut::of(header, &frame);
-    assert_eq!(of(VirtioNetHeader::default()), Err(NotCut::Plain));
+    let of = |header| Segmenter::of(header, &frame);
+    assert_eq!(of(VirtioNetHeader::default()), Err(SegmentError::Plain));
     for gso_type in [3, 77] {
         assert_eq!(
             of(VirtioNetHeader { gso_type, ..header }),
-            Err(NotCut::Kind)
+            Err(SegmentError::Kind)
         );
     }
     // Over IPv6, UDP, or with a checksum further in: not what the outer headers say.
     for gso_type in [4, 5] {
         assert_eq!(
             of(VirtioNetHeader { gso_type, ..header }),
-            Err(NotCut::Tunnel)
+            Err(SegmentError::Tunnel)
         );
     }
     let inner = VirtioNetHeader {
         checksum_start: 84,
         ..header
     };
-    assert_eq!(of(inner), Err(NotCut::Tunnel));
+    assert_eq!(of(inner), Err(SegmentError::Tunnel));
     let nothing_each = VirtioNetHeader {
         segment_payload_bytes: 0,
         ..header
     };
-    assert_eq!(of(nothing_each), Err(NotCut::Malformed));
+    assert_eq!(of(nothing_each), Err(SegmentError::Malformed));
     for end in [0, 13, 20, 33, 50, frame.len() - 1] {
-        assert!(Cut::of(header, &frame[..end]).is_err(), "{end} bytes");
+        assert!(Segmenter::of(header, &frame[..end]).is_err(), "{end} bytes");
     }
     for (at, value, why) in [
-        (20, 0x20, NotCut::Malformed), // the first fragment
-        (46, 0x40, NotCut::Malformed), // a TCP header of 16 bytes
-        (23, 47, NotCut::Tunnel),      // GRE
-        (12, 0x88, NotCut::Tunnel),    // no IP at all
+        (20, 0x20, SegmentError::Malformed), // the first fragment
+        (46, 0x40, SegmentError::Malformed), // a TCP header of 16 bytes
+        (23, 47, SegmentError::Tunnel),      // GRE
+        (12, 0x88, SegmentError::Tunnel),    // no IP at all
     ] {
         let mut frame = frame.clone();
         frame[at] = value;
-        assert_eq!(Cut::of(header, &frame), Err(why), "{value} at {at}");
+        assert_eq!(Segmenter::of(header, &frame), Err(why), "{value} at {at}");
     }
 }
 
@@ -356,13 +356,13 @@ fn what_fits_in_one_segment_is_one_with_its_checksums_finished() {
         payload: vec![1; 10],
         ..plain()
     };
-    let cut = Cut::of(made.header(), &made.frame()).expect("cuts");
+    let cut = Segmenter::of(made.header(), &made.frame()).expect("cuts");
     assert_eq!(
         (cut.segments(), cut.longest_bytes(), cut.segmentation()),
         (1, 64, None)
     );
     assert_eq!(made.segments()[0][47], made.tcp_flags, "first and last");
-    let whole = Cut::of(plain().header(), &plain().frame()).expect("cuts");
+    let whole = Segmenter::of(plain().header(), &plain().frame()).expect("cuts");
     assert_eq!(whole.segmentation(), Segmentation::new(54, 1_000));
     assert_eq!(whole.longest_bytes(), 1_054);
 }
@@ -373,7 +373,7 @@ fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown
         payload: vec![9; 301],
         ..plain()
     };
-    for (outer_checksum, result) in [(0u16, Ok(())), (0x1234, Err(NotCut::Tunnel))] {
+    for (outer_checksum, result) in [(0u16, Ok(())), (0x1234, Err(SegmentError::Tunnel))] {
         // VXLAN: IPv4, UDP, eight bytes, and the frame.
         let mut frame = plain().frame()[..14].to_vec();
         let total_bytes = 20 + 16 + inner.frame().len() as u16;
@@ -390,7 +390,7 @@ fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown
             checksum_start: (inner_at + inner.transport_at()) as u16,
             ..inner.header()
         };
-        assert_eq!(Cut::of(header, &frame), Err(NotCut::Tunnel));
+        assert_eq!(Segmenter::of(header, &frame), Err(SegmentError::Tunnel));
         let before = frame.clone();
         assert_eq!(finish_whole(header, &mut frame), result);
         assert_eq!(frame != before, result.is_ok());
