@@ -36,7 +36,7 @@ impl std::error::Error for ChecksumError {}
 ///
 /// # Errors
 /// [`ChecksumError`]; the frame is unchanged then.
-pub fn finish_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool, ChecksumError> {
+pub fn complete_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool, ChecksumError> {
     if !header.needs_checksum() {
         return Ok(false);
     }
@@ -114,7 +114,7 @@ mod tests {
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
             0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
-        assert_eq!(finish_checksum(&mut frame, open_at(0, 10)), Ok(true));
+        assert_eq!(complete_checksum(&mut frame, open_at(0, 10)), Ok(true));
         assert_eq!(frame[10..12], [0xb8, 0x61]);
     }
 
@@ -122,10 +122,10 @@ mod tests {
     fn udp_never_says_none() {
         // Sums to ffff, so the checksum would be 0.
         let mut udp = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        assert_eq!(finish_checksum(&mut udp, open_at(0, 6)), Ok(true));
+        assert_eq!(complete_checksum(&mut udp, open_at(0, 6)), Ok(true));
         assert_eq!(udp[6..], [0xff, 0xff]);
         let mut other = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        assert_eq!(finish_checksum(&mut other, open_at(0, 4)), Ok(true));
+        assert_eq!(complete_checksum(&mut other, open_at(0, 4)), Ok(true));
         assert_eq!(other[4..6], [0, 0]);
     }
 
@@ -133,11 +133,11 @@ mod tests {
     fn nothing_to_do_and_refusals_change_nothing() {
         let mut frame = [1u8; 20];
         assert_eq!(
-            finish_checksum(&mut frame, VirtioNetHeader::default()),
+            complete_checksum(&mut frame, VirtioNetHeader::default()),
             Ok(false)
         );
         for (start, offset) in [(21, 0), (20, 0), (10, 9), (0, 19), (u16::MAX, u16::MAX)] {
-            let refused = finish_checksum(&mut frame, open_at(start, offset));
+            let refused = complete_checksum(&mut frame, open_at(start, offset));
             assert_eq!(refused, Err(ChecksumError::OutsideFrame));
         }
         let segmented = VirtioNetHeader {
@@ -145,7 +145,7 @@ mod tests {
             ..open_at(0, 2)
         };
         assert_eq!(
-            finish_checksum(&mut frame, segmented),
+            complete_checksum(&mut frame, segmented),
             Err(ChecksumError::Segmented)
         );
         assert_eq!(frame, [1; 20]);
@@ -170,7 +170,7 @@ mod tests {
             pseudo in any::<u16>(),
         ) {
             segment[16..18].copy_from_slice(&pseudo.to_be_bytes());
-            finish_checksum(&mut segment, open_at(0, 16)).expect("inside");
+            complete_checksum(&mut segment, open_at(0, 16)).expect("inside");
             prop_assert_eq!(fold(sum(&segment) + u64::from(pseudo)), u16::MAX);
         }
     }

@@ -35,7 +35,7 @@ mod vlan;
 mod vnet_header;
 mod waker;
 
-pub use checksum::{ChecksumError, finish_checksum};
+pub use checksum::{ChecksumError, complete_checksum};
 pub use error::{SyscallError, errno};
 pub use frame_source::FrameSource;
 pub use frames::Frames;

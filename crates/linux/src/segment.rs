@@ -31,18 +31,18 @@
 
 mod error;
 mod headers;
-mod open_checksum;
+mod partial_checksum;
 
 use std::ops::Range;
 
 use taut_path::Segmentation;
 
-use crate::checksum::{finish_checksum, fold, sum};
+use crate::checksum::{complete_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
 pub use error::SegmentError;
-pub use open_checksum::finish_open_checksum;
+pub use partial_checksum::complete_partial_checksum;
 
 /// Bits of the TCP flags, in the byte behind the data offset.
 const TCP_FIN: u8 = 0x01;
@@ -321,7 +321,7 @@ pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), Seg
         gso_type: 0,
         ..header
     };
-    finish_checksum(frame, whole)
+    complete_checksum(frame, whole)
         .map(drop)
         .map_err(|_| SegmentError::Malformed)
 }

@@ -2,7 +2,7 @@
 
 use taut_path::Segmentation;
 
-/// The checksum is not finished: see [`finish_checksum`](crate::finish_checksum).
+/// The checksum is not finished: see [`complete_checksum`](crate::complete_checksum).
 const NEEDS_CHECKSUM: u8 = 1;
 
 /// Kinds of segmentation (`VIRTIO_NET_HDR_GSO_*`).

@@ -1,7 +1,7 @@
 //! From what comes in to frames that a device can carry.
 
 use taut_linux::segment::{self, SegmentError, Segmenter};
-use taut_linux::{Frames, VirtioNetHeader, finish_checksum};
+use taut_linux::{Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
@@ -62,7 +62,7 @@ impl Intake {
             }
             Err(why) => {
                 let finished = match why {
-                    SegmentError::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
+                    SegmentError::Plain => complete_checksum(frame, header).map(drop).map_err(drop),
                     // Its lengths are not those of the frame, so nothing about it is known.
                     SegmentError::Malformed => Err(()),
                     _ => segment::finish_whole(header, frame).map_err(drop),

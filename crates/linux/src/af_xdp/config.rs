@@ -57,7 +57,7 @@ pub struct XdpConfig {
     /// is 32 and needs Linux 6.18 to be changed: where that is missing, more calls are made.
     pub budget_packets: u32,
     /// Room before each frame for what the kernel is to do with it, such as
-    /// [finishing a checksum](super::UmemFrames::finish_checksum). Needs Linux 6.8.
+    /// [finishing a checksum](super::UmemFrames::complete_checksum). Needs Linux 6.8.
     pub metadata: bool,
 }
 

@@ -359,7 +359,7 @@ fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
     ] {
         let packet = frames.packet(&[0; 60]).expect("free");
         frames
-            .finish_checksum(packet.frame(), start, offset)
+            .complete_checksum(packet.frame(), start, offset)
             .expect("has room");
         match tx.submit(packet, 0) {
             Ok(()) => assert!(fits, "{start} and {offset}"),

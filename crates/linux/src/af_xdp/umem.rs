@@ -112,7 +112,7 @@ impl UmemFrames {
     /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not
     /// out. A checksum that would lie outside of the packet is found when it is sent: such a packet
     /// is refused.
-    pub fn finish_checksum(
+    pub fn complete_checksum(
         &self,
         frame: &Frame,
         start_bytes: u16,

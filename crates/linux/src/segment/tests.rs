@@ -217,7 +217,7 @@ proptest! {
             piece.extend(&space[parts.payload.clone()]);
             prop_assert_eq!(parts.header.is_segmented(), count > 1);
             if count == 1 {
-                let finished = crate::checksum::finish_checksum(&mut piece, parts.header);
+                let finished = crate::checksum::complete_checksum(&mut piece, parts.header);
                 prop_assert_eq!(finished, Ok(true));
                 segments.push(piece);
             } else {

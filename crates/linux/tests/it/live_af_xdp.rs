@@ -247,7 +247,7 @@ fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
     let now_ns = sched::monotonic_ns();
     let packet = frames.packet(&frame).expect("free");
     frames
-        .finish_checksum(packet.frame(), 18, 2)
+        .complete_checksum(packet.frame(), 18, 2)
         .expect("there is room");
     queue.enqueue(packet, now_ns, &mut frames);
     let _ = queue.run(now_ns, &mut frames);
@@ -265,6 +265,6 @@ fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
     });
     let (_, frames) = open(&Wire::new(), "off", &XdpConfig::default());
     let packet = frames.packet(&frame).expect("free");
-    let refused = frames.finish_checksum(packet.frame(), 18, 2);
+    let refused = frames.complete_checksum(packet.frame(), 18, 2);
     assert_eq!(refused, Err(ChecksumRefused::NoMetadata));
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use taut_linux::af_packet::{PacketReceiver, PacketSender};
 use taut_linux::link::OffloadControl;
-use taut_linux::{NetNs, VirtioNetHeader, finish_checksum, link, poll, sched};
+use taut_linux::{NetNs, VirtioNetHeader, complete_checksum, link, poll, sched};
 
 use crate::common::{PATIENCE, RIGHT_MAC, allowed};
 
@@ -90,8 +90,8 @@ fn an_open_checksum_is_found_behind_a_tag() {
     sender.send(&sent).expect("sends");
     let (header, mut received) = receive(&receiver, &ADDRESSES);
     let mut expected = frame;
-    finish_checksum(&mut expected, open).expect("finishes");
-    finish_checksum(&mut received, header).expect("finishes");
+    complete_checksum(&mut expected, open).expect("finishes");
+    complete_checksum(&mut received, header).expect("finishes");
     assert_eq!(received, expected);
 }
 

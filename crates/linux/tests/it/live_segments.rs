@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use taut_linux::af_packet::{AfPacket, PacketSender};
-use taut_linux::segment::Cut;
+use taut_linux::segment::Segmenter;
 use taut_linux::{Frames, GsoFrames, NetNs, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
 use taut_path::Queue;
 
@@ -205,7 +205,13 @@ fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &GsoPacket, segments: usize) -> 
 }
 
 /// What the kernel makes of its pieces of so many segments.
-fn cut_in_pieces(ns: &NetNs, tap: &Tap, packet: &GsoPacket, cut: &Cut, each: u32) -> Vec<Vec<u8>> {
+fn cut_in_pieces(
+    ns: &NetNs,
+    tap: &Tap,
+    packet: &GsoPacket,
+    cut: &Segmenter,
+    each: u32,
+) -> Vec<Vec<u8>> {
     let mut segments = Vec::new();
     let mut headers = [0; 200];
     let mut first = 0;
@@ -384,7 +390,7 @@ fn a_tap_with_segmentation_offload_hands_gso_packets_over_whole_udp_s_too() {
         }
         let came = handed_over(&ns, &whole, &packet);
         assert_eq!(came.frame.len(), packet.frame.len(), "{name}");
-        let cut = Cut::of(came.header, &came.frame).expect(name);
+        let cut = Segmenter::of(came.header, &came.frame).expect(name);
         let by_kernel = cut_by_kernel(&ns, &plain, &packet, cut.segments() as usize);
         let mut slot = vec![0; 2048];
         for (index, segment) in by_kernel.iter().enumerate() {
@@ -421,7 +427,7 @@ fn the_kernel_cuts_a_gso_packet_into_the_same_segments() {
     let tap = open(&ns, "tap0", false);
     for (name, shape) in shapes() {
         let packet = gso_packet(&shape);
-        let cut = Cut::of(packet.header, &packet.frame).expect(name);
+        let cut = Segmenter::of(packet.header, &packet.frame).expect(name);
         let by_kernel = cut_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
         let mut slot = vec![0; 2048];
         for (index, segment) in by_kernel.iter().enumerate() {
@@ -460,7 +466,7 @@ fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
         ..PLAIN
     });
     let mut slot = [0; 256];
-    let cut = Cut::of(packet.header, &packet.frame).expect("cuts");
+    let cut = Segmenter::of(packet.header, &packet.frame).expect("cuts");
     packet.frame[42..44].fill(0);
     cut.write(&packet.frame, 0, &mut slot).expect("fits");
     packet.frame[42..44].copy_from_slice(&slot[40..42]);

@@ -12,7 +12,7 @@ use taut_linux::af_packet::{
     AfPacket, AfPacketCompletions, AfPacketTx, PacketConfig, PacketReceiver,
 };
 use taut_linux::link::{self, RootQdisc};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, finish_checksum, poll, sched};
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, complete_checksum, poll, sched};
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
@@ -83,7 +83,7 @@ impl Bridge {
         while let Some(bytes) = self.tap.read(&mut self.buffer).expect("reads") {
             let (header, _) = VirtioNetHeader::split(&self.buffer).expect("header");
             let frame = &mut self.buffer[VirtioNetHeader::BYTES..bytes];
-            let open = finish_checksum(frame, header).expect("a frame of the kernel");
+            let open = complete_checksum(frame, header).expect("a frame of the kernel");
             self.checksums_finished += u64::from(open);
             self.waiting.extend(self.frames.packet(frame));
         }

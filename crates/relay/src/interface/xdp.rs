@@ -7,7 +7,7 @@ use taut_linux::af_packet::Promiscuous;
 use taut_linux::af_xdp::{
     AfXdp, AfXdpReceiver, Halves, Redirect, UmemFrames, XdpConfig, raise_locked_memory,
 };
-use taut_linux::segment::finish_open_checksum;
+use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
 use super::{Interface, Opened, Received, Receiver, Wanted};
@@ -156,7 +156,7 @@ impl Receiver for XdpSource {
             let lent = frames.with(packet.frame(), |space| match space.get_mut(..bytes) {
                 Some(frame) => {
                     // Nobody says whether its checksum is open: a veth's peer leaves it so.
-                    finish_open_checksum(frame);
+                    complete_partial_checksum(frame);
                     take(Received::Packet(VirtioNetHeader::default(), frame));
                 }
                 None => take(Received::TooLong),

@@ -12,7 +12,7 @@ use crate::checksum::{fold, sum};
 /// damaged on its way is by mistake taken for an open one in one case of 65,536; then its damage is
 /// not found any more. What is inside of a tunnel stays as it is, and so do fragments, whose
 /// checksum is never open.
-pub fn finish_open_checksum(frame: &mut [u8]) -> bool {
+pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
     let Some((segment, at, finished)) = open(frame) else {
         return false;
     };
@@ -50,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{VirtioNetHeader, finish_checksum};
+    use crate::{VirtioNetHeader, complete_checksum};
 
     /// A frame of TCP or UDP, behind `tags`, its checksum open; and where that begins.
     fn open_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
@@ -97,7 +97,7 @@ mod tests {
             ..VirtioNetHeader::default()
         };
         let mut frame = frame.to_vec();
-        assert_eq!(finish_checksum(&mut frame, header), Ok(true));
+        assert_eq!(complete_checksum(&mut frame, header), Ok(true));
         frame
     }
 
@@ -115,9 +115,9 @@ mod tests {
             let (frame, start) = open_frame(is_v6, is_tcp, &tags, &payload);
             let expected = [finished(&frame, start, is_tcp), padding.clone()].concat();
             let mut open = [frame, padding].concat();
-            prop_assert!(finish_open_checksum(&mut open) || open == expected);
+            prop_assert!(complete_partial_checksum(&mut open) || open == expected);
             prop_assert_eq!(&open, &expected);
-            prop_assert!(!finish_open_checksum(&mut open));
+            prop_assert!(!complete_partial_checksum(&mut open));
             prop_assert_eq!(open, expected);
         }
 
@@ -141,7 +141,7 @@ mod tests {
             let all = fold(sum(&correct[start..]) + u64::from(pseudo));
             prop_assert_eq!(all, u16::MAX, "a receiver finds it right");
             let before = correct.clone();
-            prop_assert!(!finish_open_checksum(&mut correct));
+            prop_assert!(!complete_partial_checksum(&mut correct));
             prop_assert_eq!(correct, before);
         }
 
@@ -154,7 +154,7 @@ mod tests {
                 ethertype.copy_from_slice(&kind);
             }
             let before = frame.clone();
-            if !finish_open_checksum(&mut frame) {
+            if !complete_partial_checksum(&mut frame) {
                 prop_assert_eq!(frame, before);
             }
         }
@@ -167,7 +167,7 @@ mod tests {
             let mut frame = frame.clone();
             change(&mut frame);
             let before = frame.clone();
-            !finish_open_checksum(&mut frame) && frame == before
+            !complete_partial_checksum(&mut frame) && frame == before
         };
         assert!(!stays(&|_| {}), "open as it is");
         assert!(stays(&|frame| frame[start + 6..start + 8].fill(0)));
