@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_linux::link::Tally;
+use taut_linux::link::DeliveryTally;
 use taut_path::DropReason;
 use taut_path::queue::CompleterCounters;
 
@@ -75,8 +75,8 @@ pub struct Account {
     /// Frames that the discipline marked.
     pub marked_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
-    packets: Tally,
-    bytes: Tally,
+    packets: DeliveryTally,
+    bytes: DeliveryTally,
     /// What the queue had counted when it was last asked.
     counted: CompleterCounters,
 }
@@ -106,12 +106,12 @@ impl Account {
     /// Frames that left the device, or were lost with the link or the ring.
     pub fn uncertain_packets(&self) -> u64 {
         // What no look confirmed is uncertain too: the look failed.
-        self.packets.in_doubt + self.packets.unconfirmed
+        self.packets.uncertain + self.packets.unconfirmed
     }
 
     /// Completed packets and bytes, those included that the next look at the link decides about.
     pub fn returned(&self) -> (u64, u64) {
-        let sum = |tally: &Tally| tally.completed + tally.unconfirmed;
+        let sum = |tally: &DeliveryTally| tally.completed + tally.unconfirmed;
         (sum(&self.packets), sum(&self.bytes))
     }
 
@@ -165,7 +165,7 @@ impl Account {
         let packets = counters.completed_packets - before.completed_packets;
         let stale_packets = counters.stale_packets - before.stale_packets;
         self.packets.reaped(packets);
-        self.packets.late(stale_packets);
+        self.packets.stale(stale_packets);
         self.bytes
             .reaped(counters.completed_bytes - before.completed_bytes);
         Returned {
@@ -175,14 +175,14 @@ impl Account {
     }
 
     /// The link was looked at, after the device returned what was counted.
-    pub(crate) fn looked(&mut self, was_broken: bool) {
-        self.packets.look(was_broken);
-        self.bytes.look(was_broken);
+    pub(crate) fn looked(&mut self, was_down: bool) {
+        self.packets.confirm(was_down);
+        self.bytes.confirm(was_down);
     }
 
     /// The run ends with `packets` in the device.
     pub(crate) fn give_up(&mut self, packets: u64) {
-        self.packets.late(packets);
+        self.packets.stale(packets);
     }
 
     /// Counts frames that were dropped before the discipline.

@@ -208,9 +208,9 @@ impl<K: Parts> Direction<K> {
 
     /// The link was looked at. If it was down, what is in the device might be purged: the queue forgets
     /// it, and it comes back as stale.
-    pub(crate) fn looked(&mut self, was_broken: bool, now_ns: u64) {
-        self.ends.account.looked(was_broken);
-        if was_broken && self.queue.in_flight() > 0 {
+    pub(crate) fn looked(&mut self, was_down: bool, now_ns: u64) {
+        self.ends.account.looked(was_down);
+        if was_down && self.queue.in_flight() > 0 {
             self.queue.reset(now_ns);
         }
     }

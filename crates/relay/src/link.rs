@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use taut_linux::link::{Condition, LinkWatch};
+use taut_linux::link::{LinkMonitor, LinkState};
 use taut_linux::{NetNs, errno};
 
 /// How a device is.
@@ -29,7 +29,7 @@ pub enum Change {
 /// The link of a device, by its name.
 #[derive(Debug)]
 pub struct Link {
-    watch: LinkWatch,
+    watch: LinkMonitor,
     known: Known,
 }
 
@@ -38,7 +38,7 @@ pub struct Link {
 pub(crate) struct LinkChanges {
     /// The link was not up at some time since the previous look, or is not now: packets that were
     /// returned in the meantime might never have left.
-    pub was_broken: bool,
+    pub was_down: bool,
     /// In the order in which they happened.
     pub changes: Vec<Change>,
 }
@@ -49,20 +49,20 @@ impl Link {
     /// # Errors
     /// If there is no such device.
     pub fn open(ns: &NetNs, name: &str) -> io::Result<Self> {
-        Self::of(LinkWatch::open(ns, name)?)
+        Self::of(LinkMonitor::open(ns, name)?)
     }
 
     /// Follows the device of a watch.
     ///
     /// # Errors
     /// If there is no such device.
-    pub fn of(watch: LinkWatch) -> io::Result<Self> {
+    pub fn of(watch: LinkMonitor) -> io::Result<Self> {
         let mut known = Known {
             index: watch.index(),
             mtu_bytes: watch.mtu_bytes()?,
             state: State::Down,
         };
-        known.compare(known.found(watch.condition()));
+        known.compare(known.found(watch.state()));
         Ok(Self { watch, known })
     }
 
@@ -85,7 +85,7 @@ impl Link {
 
     /// Finds out what changed, without waiting.
     pub(crate) fn look(&mut self) -> io::Result<LinkChanges> {
-        let look = self.watch.look()?;
+        let look = self.watch.poll()?;
         let mut found = Known {
             index: self.watch.index(),
             ..self.known
@@ -97,8 +97,8 @@ impl Link {
             Err(error) => return Err(error),
         }
         Ok(LinkChanges {
-            was_broken: look.was_broken,
-            changes: self.known.compare(found.found(look.condition)),
+            was_down: look.was_down,
+            changes: self.known.compare(found.found(look.state)),
         })
     }
 }
@@ -112,12 +112,12 @@ struct Known {
 }
 
 impl Known {
-    /// The same in this condition; `None` if it is not there.
-    fn found(self, condition: Condition) -> Option<Self> {
-        let state = match condition {
-            Condition::Running => State::Up,
-            Condition::Down => State::Down,
-            Condition::Removed => return None,
+    /// The same in this link state; `None` if it is not there.
+    fn found(self, link: LinkState) -> Option<Self> {
+        let state = match link {
+            LinkState::Running => State::Up,
+            LinkState::Down => State::Down,
+            LinkState::Removed => return None,
         };
         Some(Self { state, ..self })
     }

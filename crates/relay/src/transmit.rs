@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 
-use taut_linux::link::LinkWatch;
+use taut_linux::link::LinkMonitor;
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
@@ -81,7 +81,7 @@ impl<P: Port, F: Frames> Observer<P, F> for () {}
 /// If the settings do not fit the ring, or the device is not there any more at the beginning.
 pub fn transmit<P: Port, F: Frames>(
     (port, frames): (P, F),
-    watch: LinkWatch,
+    watch: LinkMonitor,
     settings: Settings,
     observer: &mut impl Observer<P, F>,
 ) -> anyhow::Result<Outcome> {

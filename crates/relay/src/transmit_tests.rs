@@ -160,7 +160,7 @@ fn sent(mistake: Mistake) -> Option<Outcome> {
         return None;
     }
     let ns = NetNs::new().expect("namespace");
-    let watch = LinkWatch::open(&ns, "lo").expect("loopback");
+    let watch = LinkMonitor::open(&ns, "lo").expect("loopback");
     let [from, to] = [1, 2].map(MacAddress::local);
     let settings = Settings {
         content: Content::Generated(Generated::new(100, 1, from, to, 1)),

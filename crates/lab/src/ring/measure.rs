@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::anyhow;
-use taut_linux::link::{Condition, LinkWatch, MacAddress};
+use taut_linux::link::{LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
 use taut_path::driver::Truth;
@@ -47,7 +47,7 @@ impl RingCase {
     /// Makes the link, and measures; `None` if it was interrupted.
     pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<RingRun>> {
         let made = self.link.make()?;
-        let mut watch = LinkWatch::open(&made.ns, &made.device)?;
+        let mut watch = LinkMonitor::open(&made.ns, &made.device)?;
         wait_until_up(&mut watch)?;
         let (ns, device) = (&made.ns, made.device.as_str());
         let waits = !made.is_polled() && self.link != Link::Plain;
@@ -72,7 +72,7 @@ impl RingCase {
         &self,
         options: &RingSweep,
         (ns, device): (&NetNs, &str),
-        watch: LinkWatch,
+        watch: LinkMonitor,
     ) -> anyhow::Result<RingRun> {
         let from = link::describe(ns, device)?.mac;
         let from = from.unwrap_or(MacAddress::local(1));
@@ -101,9 +101,9 @@ impl RingCase {
     }
 }
 
-fn wait_until_up(watch: &mut LinkWatch) -> anyhow::Result<()> {
+fn wait_until_up(watch: &mut LinkMonitor) -> anyhow::Result<()> {
     let end_ns = monotonic_ns() + UP_NS;
-    while watch.look()?.condition != Condition::Running {
+    while watch.poll()?.state != LinkState::Running {
         if monotonic_ns() >= end_ns || interrupt::noted().is_some() {
             return Err(anyhow!("{} is down, or has no carrier", watch.device()));
         }
@@ -118,7 +118,7 @@ fn wait_until_up(watch: &mut LinkWatch) -> anyhow::Result<()> {
 /// The loop of `taut send`.
 struct Limited<'a> {
     options: &'a RingSweep,
-    watch: LinkWatch,
+    watch: LinkMonitor,
     generated: Generated,
     limit: &'a AnyLimit,
 }

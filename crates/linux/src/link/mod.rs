@@ -2,18 +2,18 @@
 
 mod bridge;
 mod change;
-mod condition;
 mod describe;
 mod macvlan;
 pub(crate) mod message;
+pub mod monitor;
 mod offload;
 mod polling;
 mod qdisc;
 mod request;
 pub(crate) mod route_socket;
+mod state;
 mod statistics;
 mod veth;
-pub mod watch;
 
 use std::fmt;
 use std::io;
@@ -26,15 +26,15 @@ pub use change::{
     add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
     set_up,
 };
-pub use condition::{Condition, LinkLook};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
+pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
+pub use state::{LinkState, LinkStatus};
 pub use statistics::{LinkStatistics, statistics};
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
-pub use watch::{LinkWatch, Tally};
 
 pub(crate) use offload::control_socket;
 pub(crate) use route_socket::RouteSocket;

@@ -5,7 +5,7 @@ use std::io;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
-use taut_linux::link::{self, Condition, LinkWatch, RootQdisc};
+use taut_linux::link::{self, LinkMonitor, LinkState, RootQdisc};
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::Truth;
 use taut_path::knobs::Setting;
@@ -78,8 +78,8 @@ impl Bridged {
     fn wait_until_ports_run(&self) {
         for port in ["port", "out"] {
             until("a port runs", || {
-                let watch = LinkWatch::open(&self.near, port).expect("is there");
-                watch.condition() == Condition::Running
+                let watch = LinkMonitor::open(&self.near, port).expect("is there");
+                watch.state() == LinkState::Running
             });
         }
     }

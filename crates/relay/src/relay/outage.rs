@@ -84,7 +84,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         for at in 0..self.exits.len() {
             match self.exits[at].link.look() {
                 Ok(found) => {
-                    self.directions[at].looked(found.was_broken, self.now_ns);
+                    self.directions[at].looked(found.was_down, self.now_ns);
                     found
                         .changes
                         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use taut_linux::link::Condition;
+use taut_linux::link::LinkState;
 use taut_linux::{Frames, Port, interrupt};
 use taut_path::Limit;
 use taut_path::driver::Truth;
@@ -19,7 +19,7 @@ pub struct Talk {
     line: Line,
     /// What was said last of the completions.
     said_truth: Truth,
-    condition: Condition,
+    state: LinkState,
 }
 
 impl Talk {
@@ -27,7 +27,7 @@ impl Talk {
         Self {
             line: Line::new(),
             said_truth: Truth::Unknown,
-            condition: Condition::Running,
+            state: LinkState::Running,
         }
     }
 
@@ -66,11 +66,11 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
         let latency_ns = latency.and_then(|latency| latency.take_recent_ns());
         let snapshot = direction.snapshot();
         let (packets, bytes) = direction.account().returned();
-        let is_running = self.condition == Condition::Running;
+        let is_running = self.state == LinkState::Running;
         let unit = direction.rule().unit();
         let shown = Shown {
             device: direction.port().device(),
-            condition: (!is_running).then_some(self.condition),
+            state: (!is_running).then_some(self.state),
             limit: (!snapshot.early_completions).then_some((snapshot.limit, unit)),
             in_flight_bytes: direction.probe().0.in_flight_now_bytes(),
             packets,
@@ -83,18 +83,18 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
     fn event(&mut self, device: &str, event: Event<'_>) {
         match event {
             Event::Up => {
-                self.condition = Condition::Running;
+                self.state = LinkState::Running;
                 over_the_line(format_args!("{device} is up: sending again"));
             }
             Event::Down => {
-                self.condition = Condition::Down;
+                self.state = LinkState::Down;
                 over_the_line(format_args!(
                     "{device} is down, or has no carrier: waiting for it; what was in flight is in \
                      doubt"
                 ));
             }
             Event::Removed => {
-                self.condition = Condition::Removed;
+                self.state = LinkState::Removed;
                 over_the_line(format_args!(
                     "{device} is gone: what was in flight is in doubt"
                 ));

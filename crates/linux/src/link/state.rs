@@ -9,7 +9,7 @@ const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
 /// What a link can do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
+pub enum LinkState {
     /// Packets leave.
     Running,
     /// It was taken down, or has no carrier.
@@ -20,11 +20,11 @@ pub enum Condition {
 
 /// What a look at a link gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkLook {
+pub struct LinkStatus {
     /// What it can do now.
-    pub condition: Condition,
+    pub state: LinkState,
     /// It was not running at some time since the look before, or is not now.
-    pub was_broken: bool,
+    pub was_down: bool,
 }
 
 /// A notice of the kernel about a link, or an answer of the same form.
@@ -61,26 +61,26 @@ impl<'a> Notice<'a> {
 
 /// What is known of the link of one name.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct LinkTracker {
     name: Vec<u8>,
     index: u32,
-    condition: Condition,
-    was_broken: bool,
+    state: LinkState,
+    was_down: bool,
 }
 
-impl Known {
+impl LinkTracker {
     /// Nothing yet: as if there were no such device.
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.as_bytes().to_vec(),
             index: 0,
-            condition: Condition::Removed,
-            was_broken: false,
+            state: LinkState::Removed,
+            was_down: false,
         }
     }
 
-    pub(super) fn condition(&self) -> Condition {
-        self.condition
+    pub(super) fn state(&self) -> LinkState {
+        self.state
     }
 
     /// The kernel's number of the device; 0 while there is none.
@@ -100,7 +100,7 @@ impl Known {
             }
         } else if has_name && !notice.is_gone {
             // Another device, and the one before it is gone or has another name.
-            self.was_broken = true;
+            self.was_down = true;
             self.index = notice.index;
             self.set(notice.flags);
         }
@@ -112,44 +112,41 @@ impl Known {
         match flags {
             None => self.removed(),
             Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
-            Some(_) if self.condition == Condition::Running => self.set(0),
+            Some(_) if self.state == LinkState::Running => self.set(0),
             Some(_) => {}
         }
     }
 
     /// Notices were lost.
     pub(super) fn missed_notices(&mut self) {
-        self.was_broken = true;
+        self.was_down = true;
     }
 
     /// What was found since it was last asked.
-    pub(super) fn take(&mut self) -> LinkLook {
-        let condition = self.condition;
+    pub(super) fn take(&mut self) -> LinkStatus {
+        let state = self.state;
         // What is not running now was not at the beginning of the next look.
-        let still_broken = condition != Condition::Running;
-        let was_broken = std::mem::replace(&mut self.was_broken, still_broken) || still_broken;
-        LinkLook {
-            condition,
-            was_broken,
-        }
+        let still_down = state != LinkState::Running;
+        let was_down = std::mem::replace(&mut self.was_down, still_down) || still_down;
+        LinkStatus { state, was_down }
     }
 
     fn set(&mut self, flags: u32) {
-        self.condition = if flags & RUNNING == RUNNING {
-            Condition::Running
+        self.state = if flags & RUNNING == RUNNING {
+            LinkState::Running
         } else {
-            self.was_broken = true;
-            Condition::Down
+            self.was_down = true;
+            LinkState::Down
         };
     }
 
     fn removed(&mut self) {
-        self.was_broken = true;
+        self.was_down = true;
         self.index = 0;
-        self.condition = Condition::Removed;
+        self.state = LinkState::Removed;
     }
 }
 
 #[cfg(test)]
-#[path = "condition_tests.rs"]
+#[path = "state_tests.rs"]
 mod tests;

@@ -8,15 +8,15 @@
 //!
 //! The kernel does in this order: it takes `IFF_RUNNING` away; purges; sends the notice; and, if
 //! the link comes up again, sets the flag, connects the device's discipline, and sends a notice
-//! again. [`LinkWatch::look`] first reads the flags, which waits for nobody, and then all notices.
+//! again. [`LinkMonitor::poll`] first reads the flags, which waits for nobody, and then all notices.
 //! Take a packet that was purged and reaped before the look. Either the flag is still gone, or it
 //! was set again, and then the notice of its going is there to be read. The look says
-//! [`was_broken`](LinkLook::was_broken) either way. A link is running again only by notice, for
+//! [`was_down`](LinkStatus::was_down) either way. A link is running again only by notice, for
 //! between the flag and that notice there may be no discipline yet, and packets vanish as well.
 //!
-//! So: reap, look, and then [`Tally::look`]. After a look that says `was_broken`, everything in
+//! So: reap, look, and then [`DeliveryTally::confirm`]. After a look that says `was_down`, everything in
 //! flight is in doubt too, since it may be purged already and not reaped: reset the queue, so that
-//! it comes back as late ([`Tally::late`]).
+//! it comes back as late ([`DeliveryTally::stale`]).
 //!
 //! What this does not hear of: a discipline that drops what it took, or that is replaced.
 
@@ -28,8 +28,8 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
-use super::condition::{Condition, Known, LinkLook, Notice};
 use super::message::answers;
+use super::state::{LinkState, LinkStatus, LinkTracker, Notice};
 use super::statistics::read_link_message;
 use crate::error::failed;
 use crate::netns::NetNs;
@@ -45,16 +45,16 @@ const ASK_AGAIN_NS: u64 = 200_000_000;
 
 /// Watches one device.
 #[derive(Debug)]
-pub struct LinkWatch {
+pub struct LinkMonitor {
     ns: NetNs,
     device: String,
     fd: OwnedFd,
-    known: Known,
+    known: LinkTracker,
     buffer: Vec<u8>,
     asked_ns: u64,
 }
 
-impl LinkWatch {
+impl LinkMonitor {
     /// Watches `device`, from what it is now. It need not be running.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl LinkWatch {
             ns: ns.clone(),
             device: device.to_owned(),
             fd,
-            known: Known::new(device),
+            known: LinkTracker::new(device),
             buffer: vec![0; NOTICE_BYTES],
             asked_ns: 0,
         };
@@ -88,8 +88,8 @@ impl LinkWatch {
     }
 
     /// What is known since the last look.
-    pub fn condition(&self) -> Condition {
-        self.known.condition()
+    pub fn state(&self) -> LinkState {
+        self.known.state()
     }
 
     /// The kernel's number of the device; 0 while there is none. Another device of the same name,
@@ -113,14 +113,14 @@ impl LinkWatch {
     ///
     /// # Errors
     /// What the netlink socket fails with.
-    pub fn look(&mut self) -> io::Result<LinkLook> {
+    pub fn poll(&mut self) -> io::Result<LinkStatus> {
         match sys::link::flags(self.fd.as_fd(), &self.device) {
             Ok(flags) => self.known.flags(Some(flags)),
             Err(error) if is_absent(&error) => self.known.flags(None),
             Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
         }
         self.hear()?;
-        let waits = self.known.condition() != Condition::Running;
+        let waits = self.known.state() != LinkState::Running;
         if waits && monotonic_ns().saturating_sub(self.asked_ns) >= ASK_AGAIN_NS {
             self.ask_again()?;
             self.hear()?;
@@ -179,7 +179,7 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || crate::errno(error) == Some(libc::ENODEV)
 }
 
-impl AsFd for LinkWatch {
+impl AsFd for LinkMonitor {
     /// Readable when there is news.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -189,42 +189,42 @@ impl AsFd for LinkWatch {
 /// Packets by what is certain of them.
 ///
 /// ```
-/// use taut_linux::link::Tally;
+/// use taut_linux::link::DeliveryTally;
 ///
-/// let mut tally = Tally::default();
+/// let mut tally = DeliveryTally::default();
 /// tally.reaped(3);
-/// tally.look(false); // the link was running all the time: they were sent
+/// tally.confirm(false); // the link was running all the time: they were sent
 /// tally.reaped(2);
-/// tally.look(true); // it was down meanwhile
-/// tally.late(4); // and these were in flight
-/// assert_eq!((tally.completed, tally.in_doubt, tally.unconfirmed), (3, 6, 0));
+/// tally.confirm(true); // it was down meanwhile
+/// tally.stale(4); // and these were in flight
+/// assert_eq!((tally.completed, tally.uncertain, tally.unconfirmed), (3, 6, 0));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct DeliveryTally {
     /// Sent.
     pub completed: u64,
     /// Sent, or lost when the link went down, was removed, or the ring was opened again.
-    pub in_doubt: u64,
+    pub uncertain: u64,
     /// Reaped, and one of the two: the next look tells.
     pub unconfirmed: u64,
 }
 
-impl Tally {
+impl DeliveryTally {
     /// So many packets were handed back by the device.
     pub fn reaped(&mut self, packets: u64) {
         self.unconfirmed += packets;
     }
 
     /// So many came back that were in flight when the queue was reset.
-    pub fn late(&mut self, packets: u64) {
-        self.in_doubt += packets;
+    pub fn stale(&mut self, packets: u64) {
+        self.uncertain += packets;
     }
 
     /// After what was reaped, the link was looked at.
-    pub fn look(&mut self, was_broken: bool) {
+    pub fn confirm(&mut self, was_down: bool) {
         let packets = std::mem::take(&mut self.unconfirmed);
-        if was_broken {
-            self.in_doubt += packets;
+        if was_down {
+            self.uncertain += packets;
         } else {
             self.completed += packets;
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::super::watch::Tally;
+use super::super::monitor::DeliveryTally;
 use super::*;
 
 const DEVICE: &str = "veth0";
@@ -94,8 +94,8 @@ impl Kernel {
 
 /// What a program does, as `taut send` does it.
 struct Program {
-    known: Known,
-    tally: Tally,
+    known: LinkTracker,
+    tally: DeliveryTally,
     epoch: u32,
     reaped: Vec<Sent>,
     certain: Vec<Sent>,
@@ -108,7 +108,7 @@ impl Program {
                 self.tally.reaped(1);
                 self.reaped.push(sent);
             } else {
-                self.tally.late(1);
+                self.tally.stale(1);
             }
         }
     }
@@ -123,9 +123,9 @@ impl Program {
             self.known.notice(notice(flags));
         }
         let look = self.known.take();
-        self.tally.look(look.was_broken);
+        self.tally.confirm(look.was_down);
         let reaped = std::mem::take(&mut self.reaped);
-        if look.was_broken {
+        if look.was_down {
             self.epoch += 1;
         } else {
             self.certain.extend(reaped);
@@ -191,8 +191,8 @@ proptest! {
             done: VecDeque::new(),
         };
         let mut program = Program {
-            known: Known::new(DEVICE),
-            tally: Tally::default(),
+            known: LinkTracker::new(DEVICE),
+            tally: DeliveryTally::default(),
             epoch: 0,
             reaped: Vec::new(),
             certain: Vec::new(),
@@ -226,7 +226,7 @@ proptest! {
         program.reap(&mut kernel);
         program.look(&mut kernel, &[]);
         let tally = program.tally;
-        prop_assert_eq!((tally.completed + tally.in_doubt, tally.unconfirmed), (sent, 0));
+        prop_assert_eq!((tally.completed + tally.uncertain, tally.unconfirmed), (sent, 0));
         prop_assert!(program.certain.iter().all(|sent| sent.left));
     }
 
@@ -235,7 +235,7 @@ proptest! {
         kind in 10..20u16,
         payload in prop::collection::vec(any::<u8>(), 0..128),
     ) {
-        let mut known = Known::new(DEVICE);
+        let mut known = LinkTracker::new(DEVICE);
         known.notice(notice(UP));
         if let Some(notice) = Notice::parse(kind, &payload) {
             known.notice(notice);
@@ -246,14 +246,14 @@ proptest! {
 
 #[test]
 fn a_quiet_link_is_never_in_doubt() {
-    let mut known = Known::new(DEVICE);
+    let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
     for _ in 0..3 {
         known.flags(Some(UP as u16));
-        let quiet = LinkLook {
-            condition: Condition::Running,
-            was_broken: false,
+        let quiet = LinkStatus {
+            state: LinkState::Running,
+            was_down: false,
         };
         assert_eq!(known.take(), quiet);
     }
@@ -261,51 +261,45 @@ fn a_quiet_link_is_never_in_doubt() {
 
 #[test]
 fn down_and_up_between_two_looks_is_heard_of() {
-    let mut known = Known::new(DEVICE);
+    let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
     for flags in [0, UP] {
         known.notice(notice(flags));
     }
     let look = known.take();
-    assert_eq!(
-        (look.condition, look.was_broken),
-        (Condition::Running, true)
-    );
-    assert!(!known.take().was_broken, "once");
+    assert_eq!((look.state, look.was_down), (LinkState::Running, true));
+    assert!(!known.take().was_down, "once");
 }
 
 #[test]
 fn a_device_that_goes_and_another_of_its_name() {
-    let mut known = Known::new(DEVICE);
+    let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
     known.notice(Notice {
         is_gone: true,
         ..notice(0)
     });
-    assert_eq!(known.take().condition, Condition::Removed);
+    assert_eq!(known.take().state, LinkState::Removed);
     known.notice(Notice {
         index: 9,
         ..notice(UP)
     });
     let look = known.take();
-    assert_eq!(
-        (look.condition, look.was_broken),
-        (Condition::Running, true)
-    );
+    assert_eq!((look.state, look.was_down), (LinkState::Running, true));
     assert_eq!(known.index(), 9);
     known.notice(notice(0));
     assert_eq!(
-        known.condition(),
-        Condition::Down,
+        known.state(),
+        LinkState::Down,
         "the name is what is watched"
     );
 }
 
 #[test]
 fn other_devices_say_nothing() {
-    let mut known = Known::new(DEVICE);
+    let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
     known.notice(Notice {
@@ -314,16 +308,16 @@ fn other_devices_say_nothing() {
         flags: 0,
         is_gone: true,
     });
-    assert!(!known.take().was_broken);
+    assert!(!known.take().was_down);
 }
 
 #[test]
 fn flags_alone_find_no_link_running() {
-    let mut known = Known::new(DEVICE);
+    let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     known.flags(Some(0));
     known.flags(Some(UP as u16));
-    assert_eq!(known.condition(), Condition::Down);
+    assert_eq!(known.state(), LinkState::Down);
     known.notice(notice(UP));
-    assert_eq!(known.condition(), Condition::Running);
+    assert_eq!(known.state(), LinkState::Running);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::packets::{Ring, numbered, shaper};
 use crate::common::{StopOnDrop, allowed, until};
-use taut_linux::link::{self, Condition, LinkWatch, Tally};
+use taut_linux::link::{self, DeliveryTally, LinkMonitor, LinkState};
 use taut_linux::{NetNs, sched};
 use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, Packet, PacketSink, Queue};
@@ -28,37 +28,37 @@ fn down_up_gone_and_there_again() {
         right
     };
     drop(right);
-    assert!(LinkWatch::open(&left, "veth0").is_err(), "no such device");
+    assert!(LinkMonitor::open(&left, "veth0").is_err(), "no such device");
     let right = pair();
-    let mut watch = LinkWatch::open(&left, "veth0").expect("watches");
-    let mut hears = |wanted: Condition| {
+    let mut watch = LinkMonitor::open(&left, "veth0").expect("watches");
+    let mut hears = |wanted: LinkState| {
         let mut broken = false;
         until("it is heard of", || {
-            let look = watch.look().expect("looks");
-            broken |= look.was_broken;
-            look.condition == wanted
+            let look = watch.poll().expect("looks");
+            broken |= look.was_down;
+            look.state == wanted
         });
         broken
     };
-    hears(Condition::Running);
-    assert!(!hears(Condition::Running), "nothing happened");
+    hears(LinkState::Running);
+    assert!(!hears(LinkState::Running), "nothing happened");
     link::set_down(&left, "veth0").expect("down");
-    assert!(hears(Condition::Down));
+    assert!(hears(LinkState::Down));
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(Condition::Running));
+    assert!(hears(LinkState::Running));
     // No carrier: the other end is down.
     link::set_down(&right, "veth1").expect("down");
-    assert!(hears(Condition::Down));
+    assert!(hears(LinkState::Down));
     link::set_up(&right, "veth1").expect("up");
-    assert!(hears(Condition::Running));
+    assert!(hears(LinkState::Running));
     // Faster than anybody looks.
     link::set_down(&left, "veth0").expect("down");
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(Condition::Running));
+    assert!(hears(LinkState::Running));
     drop(right);
-    assert!(hears(Condition::Removed));
+    assert!(hears(LinkState::Removed));
     let _right = pair();
-    assert!(hears(Condition::Running));
+    assert!(hears(LinkState::Running));
 }
 
 /// Takes and counts back what a queue hands out.
@@ -87,7 +87,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
         return;
     }
     let ring = Ring::for_threads(64, shaper(3_000));
-    let mut watch = LinkWatch::open(&ring.left, "veth0").expect("watches");
+    let mut watch = LinkMonitor::open(&ring.left, "veth0").expect("watches");
     let (pool, left, receiver) = (ring.pool, ring.left, ring.receiver);
     let stop = AtomicBool::new(false);
     let (received, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -99,7 +99,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
         .limit(AnyLimit::off())
         .build(sched::monotonic_ns())
         .expect("builds");
-    let (mut tally, mut sent) = (Tally::default(), 0_u64);
+    let (mut tally, mut sent) = (DeliveryTally::default(), 0_u64);
     thread::scope(|scope| {
         scope.spawn(|| {
             let _stopped = StopOnDrop(&stop);
@@ -143,11 +143,11 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
             // So does a round; what came back before that is counted all the same.
             let _ = queue.complete(now_ns, &mut ends);
             let after = queue.completer_counters();
-            tally.late(after.stale_packets - before.stale_packets);
+            tally.stale(after.stale_packets - before.stale_packets);
             tally.reaped(after.completed_packets - before.completed_packets);
-            let look = watch.look().expect("looks");
-            tally.look(look.was_broken);
-            if look.was_broken {
+            let look = watch.poll().expect("looks");
+            tally.confirm(look.was_down);
+            if look.was_down {
                 queue.reset(now_ns);
             }
             ended && pool.free_frames() == pool.frames() && queue.backlog().packets == 0
@@ -156,8 +156,8 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
         reading.join().expect("reads");
     });
     let received = received.load(Ordering::Relaxed);
-    assert_eq!(tally.completed + tally.in_doubt, sent, "{tally:?}");
-    assert!(tally.in_doubt > 0, "the link went down with frames in it");
+    assert_eq!(tally.completed + tally.uncertain, sent, "{tally:?}");
+    assert!(tally.uncertain > 0, "the link went down with frames in it");
     assert!(
         tally.completed <= received && received <= sent,
         "{received} arrived of {sent}: {tally:?}"
