@@ -70,7 +70,7 @@ pub struct ByteLimits {
 
 /// Why a device has no byte limit that works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyNone {
+pub enum NoLimitReason {
     /// There is no transmit queue at all.
     NoQueue,
     /// The kernel shows no limit, and the device is a program or another device: it hands packets
@@ -85,7 +85,7 @@ pub enum WhyNone {
     Idle,
 }
 
-impl WhyNone {
+impl NoLimitReason {
     /// A sentence without its subject.
     pub const fn text(self) -> &'static str {
         match self {
@@ -105,19 +105,21 @@ impl WhyNone {
 
 impl Device {
     /// Why no queue of it has a limit that works; `None` if one has.
-    pub fn why_none(&self) -> Option<WhyNone> {
+    pub fn no_limit_reason(&self) -> Option<NoLimitReason> {
         if self.queues.is_empty() {
-            return Some(WhyNone::NoQueue);
+            return Some(NoLimitReason::NoQueue);
         }
         let mut limits = self.queues.iter().filter_map(|queue| queue.limits.as_ref());
         match limits.clone().next() {
-            None if self.is_virtual => Some(WhyNone::Virtual),
-            None => Some(WhyNone::Hardware),
+            None if self.is_virtual => Some(NoLimitReason::Virtual),
+            None => Some(NoLimitReason::Hardware),
             // Where the limit cannot be read, nothing can be said of it.
             Some(_) if limits.any(|it| it.limit != Some(0) || it.in_flight != Some(0)) => None,
-            Some(_) if self.tx_packets.is_none_or(|packets| packets == 0) => Some(WhyNone::Idle),
+            Some(_) if self.tx_packets.is_none_or(|packets| packets == 0) => {
+                Some(NoLimitReason::Idle)
+            }
             // One packet is enough for the kernel's rule to leave 0.
-            Some(_) => Some(WhyNone::NeverReports),
+            Some(_) => Some(NoLimitReason::NeverReports),
         }
     }
 }
@@ -253,14 +255,14 @@ mod tests {
     #[test]
     fn why_a_device_has_no_limit_that_works() {
         for (device, why) in [
-            (Device::default(), Some(WhyNone::NoQueue)),
-            (device(true, None, 9), Some(WhyNone::Virtual)),
-            (device(false, None, 9), Some(WhyNone::Hardware)),
-            (device(false, Some(0), 0), Some(WhyNone::Idle)),
-            (device(false, Some(0), 1), Some(WhyNone::NeverReports)),
+            (Device::default(), Some(NoLimitReason::NoQueue)),
+            (device(true, None, 9), Some(NoLimitReason::Virtual)),
+            (device(false, None, 9), Some(NoLimitReason::Hardware)),
+            (device(false, Some(0), 0), Some(NoLimitReason::Idle)),
+            (device(false, Some(0), 1), Some(NoLimitReason::NeverReports)),
             (device(false, Some(66), 1), None),
         ] {
-            assert_eq!(device.why_none(), why, "{device:?}");
+            assert_eq!(device.no_limit_reason(), why, "{device:?}");
         }
     }
 

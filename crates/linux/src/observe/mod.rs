@@ -17,7 +17,7 @@ mod sockets;
 mod sysfs;
 
 pub use change::{read_knob, write_knob};
-pub use device::{ByteLimits, Device, Queue, WhyNone};
+pub use device::{ByteLimits, Device, NoLimitReason, Queue};
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};
 pub use sampler::{QueueSampler, Sample};

@@ -10,7 +10,7 @@ use std::thread;
 use proptest::prelude::*;
 use taut_linux::NetNs;
 use taut_linux::link;
-use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, QueueSampler, Sysfs, WhyNone};
+use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, QueueSampler, Sysfs};
 
 use crate::common::{StopOnDrop, allowed};
 
@@ -105,7 +105,7 @@ fn a_device_is_read_with_all_its_queues() {
         longest_stall_ms: Some(12),
     };
     assert_eq!(device.queues[255].limits, Some(limits));
-    assert_eq!((device.why_none(), device.problems.len()), (None, 0));
+    assert_eq!((device.no_limit_reason(), device.problems.len()), (None, 0));
 }
 
 #[test]
@@ -200,9 +200,9 @@ fn a_device_without_hardware_or_without_queues_says_so() {
     let tree = Tree::new();
     fs::create_dir_all(tree.device("veth0").join("queues/tx-0")).expect("queue");
     fs::create_dir_all(tree.device("bare0")).expect("device");
-    let why = |name| tree.sysfs().device(name).expect("device").why_none();
-    assert_eq!(why("veth0"), Some(WhyNone::Virtual));
-    assert_eq!(why("bare0"), Some(WhyNone::NoQueue));
+    let why = |name| tree.sysfs().device(name).expect("device").no_limit_reason();
+    assert_eq!(why("veth0"), Some(NoLimitReason::Virtual));
+    assert_eq!(why("bare0"), Some(NoLimitReason::NoQueue));
 }
 
 #[test]
@@ -270,7 +270,7 @@ proptest! {
             fs::write(path, text).expect("file");
         }
         let device = tree.sysfs().device("eth0").expect("device");
-        let _ = device.why_none();
+        let _ = device.no_limit_reason();
         if let Ok(sampler) = QueueSampler::open(&tree.sysfs(), "eth0", 0) {
             let _ = sampler.sample();
         }
@@ -305,5 +305,5 @@ fn the_devices_of_another_namespace_are_read() {
     let sysfs = Sysfs::of_netns(&ns).expect("sysfs");
     assert_eq!(sysfs.devices().expect("list"), ["left", "lo", "right"]);
     let device = sysfs.device("left").expect("device");
-    assert_eq!(device.why_none(), Some(WhyNone::Virtual));
+    assert_eq!(device.no_limit_reason(), Some(NoLimitReason::Virtual));
 }

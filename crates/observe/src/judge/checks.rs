@@ -1,7 +1,7 @@
 //! The check of each rule.
 
 use serde_json::json;
-use taut_linux::observe::{LIMIT_MAX_UNSET, WhyNone};
+use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason};
 use taut_report::number::{readable, short_time};
 
 use super::evidence::{Evidence, QueueEvidence};
@@ -91,9 +91,9 @@ fn under_load(it: &Evidence, check: impl FnOnce(&QueueEvidence) -> Judged) -> Ju
 }
 
 pub fn no_limit(it: &Evidence) -> Judged {
-    match it.device.why_none {
-        Some(WhyNone::Hardware) => warn(WhyNone::Hardware.text().to_owned()),
-        Some(why @ (WhyNone::Virtual | WhyNone::NoQueue)) => not_judged(why.text()),
+    match it.device.no_limit_reason {
+        Some(NoLimitReason::Hardware) => warn(NoLimitReason::Hardware.text().to_owned()),
+        Some(why @ (NoLimitReason::Virtual | NoLimitReason::NoQueue)) => not_judged(why.text()),
         _ => None,
     }
 }
@@ -118,7 +118,7 @@ pub fn never_reports(it: &Evidence) -> Judged {
         bad(format!(
             "{driver} sent {packets} packets meanwhile, and limit and in flight stayed 0"
         ))
-    } else if device.why_none == Some(WhyNone::NeverReports) {
+    } else if device.no_limit_reason == Some(NoLimitReason::NeverReports) {
         let packets = number(device.sent_packets.unwrap_or(0));
         let finding = format!(
             "limit 0 on every queue, and {packets} packets were sent by {driver} since it was made"

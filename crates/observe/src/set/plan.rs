@@ -18,7 +18,7 @@ pub fn plan(
     let device = inventory.devices.first().ok_or("no device")?;
     if device.rows.is_empty() {
         let why = device
-            .why_none
+            .no_limit_reason
             .map_or("no such queue has one", |why| why.text());
         return Err(format!("{} has no byte limit to set: {why}", device.name));
     }
