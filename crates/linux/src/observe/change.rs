@@ -13,7 +13,7 @@ use super::sysfs::{Sysfs, explained};
 /// # Errors
 /// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` for what is no
 /// number.
-pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Result<u64> {
+pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Result<u64> {
     let path = sysfs.limits_of(device, queue)?.join(knob.name());
     let file = File::open(&path).map_err(|cause| explained("open", &path, cause))?;
     number::of_file(&file).map_err(|cause| explained("read", &path, cause))
@@ -22,8 +22,8 @@ pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Res
 /// Changes a knob of a queue. The kernel may round a time to what its clock can do.
 ///
 /// # Errors
-/// As [`read_knob`]; `PermissionDenied` without CAP_NET_ADMIN; what the kernel refuses.
-pub fn write_knob(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
+/// As [`read_tunable`]; `PermissionDenied` without CAP_NET_ADMIN; what the kernel refuses.
+pub fn write_tunable(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
     let path = sysfs.limits_of(device, queue)?.join(setting.knob().name());
     let file = OpenOptions::new().write(true).truncate(true).open(&path);
     let mut file = file.map_err(|cause| explained("open", &path, cause))?;

@@ -2,7 +2,7 @@
 //!
 //! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] reads one queue again and
 //! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for
-//! what sysfs leaves out. Only [`write_knob`] changes anything.
+//! what sysfs leaves out. Only [`write_tunable`] changes anything.
 //!
 //! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish
 //! while it is read. What cannot be had is `None`, and [`Device::problems`] says why.
@@ -16,7 +16,7 @@ mod sampler;
 mod sockets;
 mod sysfs;
 
-pub use change::{read_knob, write_knob};
+pub use change::{read_tunable, write_tunable};
 pub use device::{ByteLimits, Device, NoLimitReason, Queue};
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::observe::{Sysfs, read_knob, write_knob};
+use taut_linux::observe::{Sysfs, read_tunable, write_tunable};
 use taut_path::knobs::{Knob, Setting};
 
 /// One setting of one queue.
@@ -29,7 +29,7 @@ impl Change {
     /// A sentence for the user: this kernel has no such file, or it cannot be read.
     pub fn new(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> Result<Self, String> {
         let read = |knob| {
-            read_knob(sysfs, device, queue, knob).map_err(|error| match error.kind() {
+            read_tunable(sysfs, device, queue, knob).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => {
                     let name = knob.name();
                     format!("{device} queue {queue} has no {name}: {error}")
@@ -81,10 +81,10 @@ pub fn apply(sysfs: &Sysfs, changes: &[Change]) -> Result<Vec<Change>, ApplyErro
     let mut made: Vec<Change> = Vec::new();
     for change in changes {
         let (device, queue) = (&change.device, change.queue);
-        let written = write_knob(sysfs, device, queue, change.setting);
+        let written = write_tunable(sysfs, device, queue, change.setting);
         // A failed write may have changed the value, so it is undone as well.
         made.push(change.clone());
-        let now = written.and_then(|()| read_knob(sysfs, device, queue, change.setting.knob()));
+        let now = written.and_then(|()| read_tunable(sysfs, device, queue, change.setting.knob()));
         match now {
             Ok(now) => {
                 if let Some(last) = made.last_mut() {
@@ -105,13 +105,13 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
     };
     for change in made.into_iter().rev() {
         let knob = change.setting.knob();
-        let now = read_knob(sysfs, &change.device, change.queue, knob);
+        let now = read_tunable(sysfs, &change.device, change.queue, knob);
         if now.as_ref().is_ok_and(|&now| now == change.old) {
             continue;
         }
         let setting = knob.parse(&change.old.to_string());
         let setting = setting.map_err(|error| io::Error::other(error.to_string()));
-        let written = setting.and_then(|it| write_knob(sysfs, &change.device, change.queue, it));
+        let written = setting.and_then(|it| write_tunable(sysfs, &change.device, change.queue, it));
         match written {
             Ok(()) => failed.undone += 1,
             Err(error) => failed.not_undone.push((change, error)),
