@@ -57,9 +57,9 @@ pub struct Socket {
     /// Memory of packets that are below the socket: in a discipline or a ring.
     pub below_bytes: Option<u64>,
     /// The smoothed round trip, and the least that was seen, in us; TCP only.
-    pub round_trip_us: Option<u64>,
+    pub rtt_us: Option<u64>,
     /// The least of the round trips.
-    pub least_round_trip_us: Option<u64>,
+    pub min_rtt_us: Option<u64>,
     /// What the connection delivered lately, in bytes/s; TCP only.
     pub delivery_bytes_per_s: Option<u64>,
 }
@@ -78,8 +78,8 @@ impl Socket {
             inode: u32_at(fixed, 68)?,
             unsent_bytes: None,
             below_bytes: None,
-            round_trip_us: None,
-            least_round_trip_us: None,
+            rtt_us: None,
+            min_rtt_us: None,
             delivery_bytes_per_s: None,
         };
         for (kind, value) in attributes(payload.get(ANSWER_BYTES..)?) {
@@ -90,9 +90,9 @@ impl Socket {
                 // A shorter one is an older kernel's.
                 INET_DIAG_INFO => {
                     found.unsent_bytes = u32_at(value, INFO_NOT_SENT).map(u64::from);
-                    found.round_trip_us = u32_at(value, INFO_RTT_US).map(u64::from);
+                    found.rtt_us = u32_at(value, INFO_RTT_US).map(u64::from);
                     let least = u32_at(value, INFO_MIN_RTT_US).map(u64::from);
-                    found.least_round_trip_us = least.filter(|&us| us < u32::MAX.into());
+                    found.min_rtt_us = least.filter(|&us| us < u32::MAX.into());
                     found.delivery_bytes_per_s = u64_at(value, INFO_DELIVERY_RATE);
                 }
                 _ => {}
