@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use taut_dql::Stall;
 use taut_linux::Port;
-use taut_linux::publish::About;
+use taut_linux::publish::QueueInfo;
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
@@ -57,7 +57,7 @@ impl<K: Parts> Direction<K> {
         (probe, latency): (K::Probe, Option<Latency>),
         now_ns: u64,
     ) -> anyhow::Result<Self> {
-        let published = Published::new(&About {
+        let published = Published::new(&QueueInfo {
             device: port.device(),
             queue: 0,
             limit: &config.limit.to_string(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use taut_linux::publish::{About, Publisher, QueueSlot, WeakPublisher};
+use taut_linux::publish::{Publisher, QueueInfo, QueueSlot, WeakPublisher};
 use taut_path::queue::MonitorSnapshot;
 use taut_path::{Limit, Probe, Qdisc, Queue};
 
@@ -18,9 +18,9 @@ pub struct Published {
 
 impl Published {
     /// Takes a place for a queue.
-    pub fn new(about: &About<'_>) -> Self {
+    pub fn new(info: &QueueInfo<'_>) -> Self {
         Self {
-            slot: publisher().and_then(|publisher| publisher.add(about).ok()),
+            slot: publisher().and_then(|publisher| publisher.add(info).ok()),
             next_ns: 0,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_path::queue::MonitorSnapshot;
 
-use super::about::About;
+use super::queue_info::QueueInfo;
 
 /// The first word: who sees it in the wrong byte order sees another one.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
@@ -14,7 +14,7 @@ pub(super) const VERSION: u64 = 2;
 pub(super) const HEAD_WORDS: usize = 64;
 const PROGRAM: usize = 8;
 pub(super) const SLOTS: usize = 64;
-/// A sequence number, then what [`write_about`] and [`write_figures`] put there.
+/// A sequence number, then what [`write_info`] and [`write_figures`] put there.
 pub(super) const SLOT_WORDS: usize = 64;
 pub(super) const FILE_WORDS: usize = HEAD_WORDS + SLOTS * SLOT_WORDS;
 
@@ -117,17 +117,17 @@ pub(super) fn write_head(words: &[AtomicU64], program: &str) {
     put(words, 0, MAGIC);
 }
 
-pub(super) fn write_about(words: &[AtomicU64], about: &About<'_>) {
-    put(words, QUEUE, about.queue.into());
-    put(words, RATE, about.rate_bits_per_s.unwrap_or(0));
-    put_text(words, LIMIT, LIMIT_WORDS, about.limit);
-    put_text(words, DEVICE, NAME_WORDS, about.device);
+pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
+    put(words, QUEUE, info.queue.into());
+    put(words, RATE, info.rate_bits_per_s.unwrap_or(0));
+    put_text(words, LIMIT, LIMIT_WORDS, info.limit);
+    put_text(words, DEVICE, NAME_WORDS, info.device);
     // Nothing was published yet.
     put(words, UPDATED, 0);
     put(
         words,
         KIND,
-        if about.in_packets {
+        if info.in_packets {
             KIND_PACKETS
         } else {
             KIND_BYTES
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_nothing_before_it_was() {
         let words = empty(SLOT_WORDS - 1);
-        let about = About {
+        let info = QueueInfo {
             device: "eth0",
             queue: 3,
             limit: "taut:99.5%",
@@ -252,7 +252,7 @@ mod tests {
             rate_bits_per_s: Some(1_000_000_000),
         };
         assert_eq!(read_slot(&loaded(&words)), None);
-        write_about(&words, &about);
+        write_info(&words, &info);
         assert_eq!(read_slot(&loaded(&words)), None);
         let figures = Figures {
             limit: 7,

@@ -1,11 +1,11 @@
 //! Publishes the queues of this program: one call for each queue, then `taut show` lists it.
 //!
 //! ```no_run
-//! use taut_linux::publish::{About, Publisher};
+//! use taut_linux::publish::{QueueInfo, Publisher};
 //! # fn watch() -> taut_path::queue::Monitor { unimplemented!() }
 //! let publisher = Publisher::open("my-sender")?;
-//! let about = About { device: "eth0", queue: 0, limit: "dql", ..About::default() };
-//! let mut queue = publisher.add(&about)?;
+//! let info = QueueInfo { device: "eth0", queue: 0, limit: "dql", ..QueueInfo::default() };
+//! let mut queue = publisher.add(&info)?;
 //! queue.publish(&watch().snapshot()); // from time to time, or after each batch
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -16,8 +16,8 @@
 //! no process holds is ignored, and the next reader or publisher removes it: files that `kill -9`
 //! leaves behind do no harm and do not accumulate.
 
-mod about;
 mod layout;
+mod queue_info;
 mod reader;
 
 use std::env;
@@ -39,8 +39,8 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use about::About;
 pub use layout::Figures;
+pub use queue_info::QueueInfo;
 pub use reader::{Published, PublishedQueue, read};
 
 /// Queues that one publisher can have.
@@ -161,7 +161,7 @@ impl Publisher {
     ///
     /// # Errors
     /// `InvalidInput` if [`QUEUES`] are taken.
-    pub fn add(&self, about: &About<'_>) -> io::Result<QueueSlot> {
+    pub fn add(&self, info: &QueueInfo<'_>) -> io::Result<QueueSlot> {
         let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(slot) = free.pop() else {
             return Err(invalid(format!("{QUEUES} queues are published already")));
@@ -170,7 +170,7 @@ impl Publisher {
             held: Arc::clone(&self.0),
             slot,
         };
-        slot.write(|words| layout::write_about(words, about));
+        slot.write(|words| layout::write_info(words, info));
         Ok(slot)
     }
 
@@ -181,11 +181,11 @@ impl Publisher {
     /// As for [`add`](Self::add); if no thread can be made.
     pub fn follow(
         &self,
-        about: &About<'_>,
+        info: &QueueInfo<'_>,
         watch: Monitor,
         period: Duration,
     ) -> io::Result<Following> {
-        let mut slot = self.add(about)?;
+        let mut slot = self.add(info)?;
         let mut follow = move |stop: &std::sync::mpsc::Receiver<()>| {
             while !watch.is_closed() {
                 slot.publish(&watch.snapshot());

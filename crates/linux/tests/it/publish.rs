@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use taut_linux::publish::{About, Figures, Publisher, QUEUES, read};
+use taut_linux::publish::{Figures, Publisher, QUEUES, QueueInfo, read};
 
 use crate::common::{StopOnDrop, until};
 
@@ -44,7 +44,7 @@ fn figures(value: u64) -> Figures {
     }
 }
 
-const ABOUT: About<'_> = About {
+const INFO: QueueInfo<'_> = QueueInfo {
     device: "eth0",
     queue: 2,
     limit: "dql",
@@ -57,7 +57,7 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
     let directory = Directory::new();
     assert_eq!(directory.read(), Default::default(), "no directory");
     let publisher = Publisher::open_in(&directory.0, "a test").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
+    let mut slot = publisher.add(&INFO).expect("slot");
     assert_eq!(directory.read().queues.len(), 0);
     slot.publish_figures(&figures(7));
     let found = directory.read();
@@ -86,15 +86,15 @@ fn slots_are_bounded_and_come_back() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "many").expect("publishes");
     let mut slots: Vec<_> = (0..QUEUES)
-        .map(|_| publisher.add(&ABOUT).expect("slot"))
+        .map(|_| publisher.add(&INFO).expect("slot"))
         .collect();
-    publisher.add(&ABOUT).expect_err("one too many");
+    publisher.add(&INFO).expect_err("one too many");
     for slot in &mut slots {
         slot.publish_figures(&figures(1));
     }
     assert_eq!(directory.read().queues.len(), QUEUES);
     drop(slots.pop());
-    publisher.add(&ABOUT).expect("one came back");
+    publisher.add(&INFO).expect("one came back");
 }
 
 /// The figures of a slot are equal to each other, always: what mixes two of them is seen.
@@ -102,7 +102,7 @@ fn slots_are_bounded_and_come_back() {
 fn nobody_sees_half_of_it() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "busy").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
+    let mut slot = publisher.add(&INFO).expect("slot");
     slot.publish_figures(&figures(0));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -133,7 +133,7 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "ends").expect("publishes");
     publisher
-        .add(&ABOUT)
+        .add(&INFO)
         .expect("slot")
         .publish_figures(&figures(1));
     let file = fs::read_dir(&directory.0)
@@ -165,7 +165,7 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
         .build_halves(0);
     let (sender, completer, watch) = halves.expect("builds");
     let period = std::time::Duration::from_millis(1);
-    let _following = publisher.follow(&ABOUT, watch, period).expect("follows");
+    let _following = publisher.follow(&INFO, watch, period).expect("follows");
     let limits = || {
         let queues = directory.read().queues;
         queues.iter().map(|it| it.figures.limit).collect::<Vec<_>>()
@@ -179,7 +179,7 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
 fn cut_off_files_and_other_versions_are_said_or_ignored_and_never_a_panic() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "cut").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
+    let mut slot = publisher.add(&INFO).expect("slot");
     slot.publish_figures(&figures(1));
     let file = fs::read_dir(&directory.0)
         .expect("files")

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::{fs, thread};
 
 use serde_json::{Value, json};
-use taut_linux::publish::{About, Figures, Publisher};
+use taut_linux::publish::{Figures, Publisher, QueueInfo};
 
 use crate::observe_tree::{Tree, put};
 use crate::sim_command::{failed, stdout, taut};
@@ -152,14 +152,14 @@ fn a_running_path_is_shown_and_gone_when_it_ends() {
         String::from_utf8(output.stdout).unwrap()
     };
     let publisher = Publisher::open_in(&directory, "my sender").expect("publishes");
-    let about = About {
+    let info = QueueInfo {
         device: "tap0",
         queue: 3,
         limit: "32p",
         in_packets: true,
-        ..About::default()
+        ..QueueInfo::default()
     };
-    let mut slot = publisher.add(&about).expect("slot");
+    let mut slot = publisher.add(&info).expect("slot");
     slot.publish_figures(&Figures {
         limit: 32,
         in_flight: 30,

@@ -2,7 +2,7 @@
 
 /// The properties of a queue that do not change.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct About<'a> {
+pub struct QueueInfo<'a> {
     /// The device that it sends to, or a name of its own: at most 63 bytes are kept.
     pub device: &'a str,
     /// Its number there.
