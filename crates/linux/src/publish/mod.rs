@@ -44,7 +44,7 @@ pub use queue_info::QueueInfo;
 pub use reader::{Published, PublishedQueue, read};
 
 /// Queues that one publisher can have.
-pub const QUEUES: usize = SLOTS;
+pub const MAX_QUEUES: usize = SLOTS;
 
 /// Where files are published, the first that can be had by this process first: `$TAUT_RUNTIME_DIR`
 /// if that is set; else, for root, `/run/taut`; else `taut` in `$XDG_RUNTIME_DIR`.
@@ -160,11 +160,13 @@ impl Publisher {
     /// Takes a slot for a queue, given back when it is dropped.
     ///
     /// # Errors
-    /// `InvalidInput` if [`QUEUES`] are taken.
+    /// `InvalidInput` if [`MAX_QUEUES`] are taken.
     pub fn add(&self, info: &QueueInfo<'_>) -> io::Result<QueueSlot> {
         let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(slot) = free.pop() else {
-            return Err(invalid(format!("{QUEUES} queues are published already")));
+            return Err(invalid(format!(
+                "{MAX_QUEUES} queues are published already"
+            )));
         };
         let slot = QueueSlot {
             held: Arc::clone(&self.0),

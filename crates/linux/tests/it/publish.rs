@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use taut_linux::publish::{Figures, Publisher, QUEUES, QueueInfo, read};
+use taut_linux::publish::{Figures, MAX_QUEUES, Publisher, QueueInfo, read};
 
 use crate::common::{StopOnDrop, until};
 
@@ -85,14 +85,14 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
 fn slots_are_bounded_and_come_back() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "many").expect("publishes");
-    let mut slots: Vec<_> = (0..QUEUES)
+    let mut slots: Vec<_> = (0..MAX_QUEUES)
         .map(|_| publisher.add(&INFO).expect("slot"))
         .collect();
     publisher.add(&INFO).expect_err("one too many");
     for slot in &mut slots {
         slot.publish_figures(&figures(1));
     }
-    assert_eq!(directory.read().queues.len(), QUEUES);
+    assert_eq!(directory.read().queues.len(), MAX_QUEUES);
     drop(slots.pop());
     publisher.add(&INFO).expect("one came back");
 }
