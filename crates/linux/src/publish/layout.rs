@@ -14,7 +14,7 @@ pub(super) const VERSION: u64 = 2;
 pub(super) const HEAD_WORDS: usize = 64;
 const PROGRAM: usize = 8;
 pub(super) const SLOTS: usize = 64;
-/// A sequence number, then what [`write_info`] and [`write_figures`] put there.
+/// A sequence number, then what [`write_info`] and [`write_metrics`] put there.
 pub(super) const SLOT_WORDS: usize = 64;
 pub(super) const FILE_WORDS: usize = HEAD_WORDS + SLOTS * SLOT_WORDS;
 
@@ -27,22 +27,22 @@ const LIMIT: usize = 4;
 const LIMIT_WORDS: usize = 4;
 const DEVICE: usize = 8;
 const NAME_WORDS: usize = 8;
-const FIGURES: usize = 16;
+const METRICS: usize = 16;
 
 /// What a slot is used for.
 const KIND_BYTES: u64 = 1;
 const KIND_PACKETS: u64 = 2;
 
-macro_rules! figures {
+macro_rules! metrics {
     ($($(#[$doc:meta])* $name:ident = $of:expr;)*) => {
         /// The metrics of a queue, in the order in which they are published. Values of the limit
         /// are in its units.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        pub struct Figures {
+        pub struct QueueMetrics {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Figures {
+        impl QueueMetrics {
             /// Those of a queue of this project.
             pub fn of(snapshot: &MonitorSnapshot) -> Self {
                 $(let $name: fn(&MonitorSnapshot) -> u64 = $of;)*
@@ -60,7 +60,7 @@ macro_rules! figures {
     };
 }
 
-figures! {
+metrics! {
     /// How much may be in flight.
     limit = |it| it.queue.limit.into();
     /// Queued and not yet reported complete.
@@ -135,10 +135,10 @@ pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
     );
 }
 
-pub(super) fn write_figures(words: &[AtomicU64], now_ns: u64, figures: &Figures) {
+pub(super) fn write_metrics(words: &[AtomicU64], now_ns: u64, metrics: &QueueMetrics) {
     put(words, UPDATED, now_ns);
-    for (at, value) in figures.words().into_iter().enumerate() {
-        put(words, FIGURES + at, value);
+    for (at, value) in metrics.words().into_iter().enumerate() {
+        put(words, METRICS + at, value);
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) struct Slot {
     pub(super) in_packets: bool,
     pub(super) rate_bits_per_s: Option<u64>,
     pub(super) updated_ns: u64,
-    pub(super) figures: Figures,
+    pub(super) metrics: QueueMetrics,
 }
 
 /// `None` if the slot is free, or nothing was published yet.
@@ -210,7 +210,7 @@ pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
         in_packets: words[KIND] == KIND_PACKETS,
         rate_bits_per_s: Some(words[RATE]).filter(|&rate| rate > 0),
         updated_ns: words[UPDATED],
-        figures: Figures::from_words(&mut words[FIGURES..].iter().copied())?,
+        metrics: QueueMetrics::from_words(&mut words[METRICS..].iter().copied())?,
     })
 }
 
@@ -223,8 +223,8 @@ fn text(words: &[u64], at: usize, number: usize) -> String {
 }
 
 const _: () = assert!(
-    FIGURES + size_of::<Figures>() / 8 < SLOT_WORDS,
-    "a slot holds all figures"
+    METRICS + size_of::<QueueMetrics>() / 8 < SLOT_WORDS,
+    "a slot holds all metrics"
 );
 
 #[cfg(test)]
@@ -254,16 +254,16 @@ mod tests {
         assert_eq!(read_slot(&loaded(&words)), None);
         write_info(&words, &info);
         assert_eq!(read_slot(&loaded(&words)), None);
-        let figures = Figures {
+        let metrics = QueueMetrics {
             limit: 7,
             longest_stall_ns: 9,
-            ..Figures::default()
+            ..QueueMetrics::default()
         };
-        write_figures(&words, 5, &figures);
+        write_metrics(&words, 5, &metrics);
         let slot = read_slot(&loaded(&words)).expect("published");
         assert_eq!((slot.device.as_str(), slot.queue), ("eth0", 3));
         assert_eq!((slot.limit.as_str(), slot.in_packets), ("taut:99.5%", true));
-        assert_eq!((slot.figures, slot.updated_ns), (figures, 5));
+        assert_eq!((slot.metrics, slot.updated_ns), (metrics, 5));
         clear(&words);
         assert_eq!(read_slot(&loaded(&words)), None);
     }

@@ -39,7 +39,7 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use layout::Figures;
+pub use layout::QueueMetrics;
 pub use queue_info::QueueInfo;
 pub use reader::{Published, PublishedQueue, read};
 
@@ -244,12 +244,12 @@ pub struct QueueSlot {
 impl QueueSlot {
     /// Lets others see `snapshot`, from now on.
     pub fn publish(&mut self, snapshot: &MonitorSnapshot) {
-        self.publish_figures(&Figures::of(snapshot));
+        self.publish_metrics(&QueueMetrics::of(snapshot));
     }
 
     /// The same of a queue that is not this project's.
-    pub fn publish_figures(&mut self, figures: &Figures) {
-        self.write(|words| layout::write_figures(words, monotonic_ns(), figures));
+    pub fn publish_metrics(&mut self, metrics: &QueueMetrics) {
+        self.write(|words| layout::write_metrics(words, monotonic_ns(), metrics));
     }
 
     /// Writes under the sequence lock, whose only writer this is.

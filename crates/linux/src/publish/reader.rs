@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::layout::{
-    FILE_WORDS, Figures, HEAD_WORDS, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
+    FILE_WORDS, HEAD_WORDS, QueueMetrics, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
 };
 use crate::sched::monotonic_ns;
 
@@ -39,10 +39,10 @@ pub struct PublishedQueue {
     pub in_packets: bool,
     /// The speed of its link in bit/s, if the program knows it.
     pub rate_bits_per_s: Option<u64>,
-    /// How old the figures are, in ns.
+    /// How old the metrics are, in ns.
     pub age_ns: u64,
-    /// The figures.
-    pub figures: Figures,
+    /// The metrics.
+    pub metrics: QueueMetrics,
 }
 
 /// What was found.
@@ -133,7 +133,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
                 in_packets: slot.in_packets,
                 rate_bits_per_s: slot.rate_bits_per_s,
                 age_ns: monotonic_ns().saturating_sub(slot.updated_ns),
-                figures: slot.figures,
+                metrics: slot.metrics,
             });
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use taut_linux::publish::{Figures, MAX_QUEUES, Publisher, QueueInfo, read};
+use taut_linux::publish::{MAX_QUEUES, Publisher, QueueInfo, QueueMetrics, read};
 
 use crate::common::{StopOnDrop, until};
 
@@ -34,13 +34,13 @@ impl Drop for Directory {
     }
 }
 
-fn figures(value: u64) -> Figures {
-    Figures {
+fn metrics(value: u64) -> QueueMetrics {
+    QueueMetrics {
         limit: value,
         in_flight: value,
         sent_bytes: value,
         longest_stall_ns: value,
-        ..Figures::default()
+        ..QueueMetrics::default()
     }
 }
 
@@ -59,7 +59,7 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
     let publisher = Publisher::open_in(&directory.0, "a test").expect("publishes");
     let mut slot = publisher.add(&INFO).expect("slot");
     assert_eq!(directory.read().queues.len(), 0);
-    slot.publish_figures(&figures(7));
+    slot.publish_metrics(&metrics(7));
     let found = directory.read();
     let queue = &found.queues[0];
     assert_eq!(
@@ -71,8 +71,8 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
         ("eth0", 2, "dql")
     );
     assert_eq!(
-        (queue.figures, queue.rate_bits_per_s),
-        (figures(7), Some(1_000_000_000))
+        (queue.metrics, queue.rate_bits_per_s),
+        (metrics(7), Some(1_000_000_000))
     );
     assert_eq!(found.problems.len(), 0);
     drop(slot);
@@ -90,20 +90,20 @@ fn slots_are_bounded_and_come_back() {
         .collect();
     publisher.add(&INFO).expect_err("one too many");
     for slot in &mut slots {
-        slot.publish_figures(&figures(1));
+        slot.publish_metrics(&metrics(1));
     }
     assert_eq!(directory.read().queues.len(), MAX_QUEUES);
     drop(slots.pop());
     publisher.add(&INFO).expect("one came back");
 }
 
-/// The figures of a slot are equal to each other, always: what mixes two of them is seen.
+/// The metrics of a slot are equal to each other, always: what mixes two of them is seen.
 #[test]
 fn nobody_sees_half_of_it() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "busy").expect("publishes");
     let mut slot = publisher.add(&INFO).expect("slot");
-    slot.publish_figures(&figures(0));
+    slot.publish_metrics(&metrics(0));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stopped = StopOnDrop(&stop);
@@ -111,15 +111,15 @@ fn nobody_sees_half_of_it() {
             let mut value = 0;
             while !stop.load(Ordering::Relaxed) {
                 value += 1;
-                slot.publish_figures(&figures(value));
+                slot.publish_metrics(&metrics(value));
             }
         });
         let (mut seen, mut last) = (0, 0);
         for _ in 0..2_000 {
             for queue in directory.read().queues {
-                assert_eq!(queue.figures, figures(queue.figures.limit));
-                assert!(queue.figures.limit >= last, "it went back");
-                last = queue.figures.limit;
+                assert_eq!(queue.metrics, metrics(queue.metrics.limit));
+                assert!(queue.metrics.limit >= last, "it went back");
+                last = queue.metrics.limit;
                 seen += 1;
             }
         }
@@ -135,7 +135,7 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
     publisher
         .add(&INFO)
         .expect("slot")
-        .publish_figures(&figures(1));
+        .publish_metrics(&metrics(1));
     let file = fs::read_dir(&directory.0)
         .expect("files")
         .next()
@@ -168,7 +168,7 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
     let _following = publisher.follow(&INFO, watch, period).expect("follows");
     let limits = || {
         let queues = directory.read().queues;
-        queues.iter().map(|it| it.figures.limit).collect::<Vec<_>>()
+        queues.iter().map(|it| it.metrics.limit).collect::<Vec<_>>()
     };
     until("it is seen", || limits() == [4_321]);
     drop((sender, completer));
@@ -180,7 +180,7 @@ fn cut_off_files_and_other_versions_are_said_or_ignored_and_never_a_panic() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "cut").expect("publishes");
     let mut slot = publisher.add(&INFO).expect("slot");
-    slot.publish_figures(&figures(1));
+    slot.publish_metrics(&metrics(1));
     let file = fs::read_dir(&directory.0)
         .expect("files")
         .next()

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::{fs, thread};
 
 use serde_json::{Value, json};
-use taut_linux::publish::{Figures, Publisher, QueueInfo};
+use taut_linux::publish::{Publisher, QueueInfo, QueueMetrics};
 
 use crate::observe_tree::{Tree, put};
 use crate::sim_command::{failed, stdout, taut};
@@ -160,11 +160,11 @@ fn a_running_path_is_shown_and_gone_when_it_ends() {
         ..QueueInfo::default()
     };
     let mut slot = publisher.add(&info).expect("slot");
-    slot.publish_figures(&Figures {
+    slot.publish_metrics(&QueueMetrics {
         limit: 32,
         in_flight: 30,
         starved: 5,
-        ..Figures::default()
+        ..QueueMetrics::default()
     });
     let text = show("show");
     assert!(
