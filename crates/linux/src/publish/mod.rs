@@ -181,14 +181,14 @@ impl Publisher {
     ///
     /// # Errors
     /// As for [`add`](Self::add); if no thread can be made.
-    pub fn follow(
+    pub fn publish_periodically(
         &self,
         info: &QueueInfo<'_>,
         watch: Monitor,
         period: Duration,
-    ) -> io::Result<Following> {
+    ) -> io::Result<PeriodicPublisher> {
         let mut slot = self.add(info)?;
-        let mut follow = move |stop: &std::sync::mpsc::Receiver<()>| {
+        let mut publish = move |stop: &std::sync::mpsc::Receiver<()>| {
             while !watch.is_closed() {
                 slot.publish(&watch.snapshot());
                 match stop.recv_timeout(period) {
@@ -200,9 +200,9 @@ impl Publisher {
         let (stop, stopped) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("taut-publish".to_owned())
-            .spawn(move || follow(&stopped))
+            .spawn(move || publish(&stopped))
             .map_err(|cause| failed("clone", "thread that publishes", cause))?;
-        Ok(Following {
+        Ok(PeriodicPublisher {
             _stop: stop,
             thread: Some(thread),
         })
@@ -211,15 +211,15 @@ impl Publisher {
 
 /// A thread that publishes a queue until this is dropped.
 #[derive(Debug)]
-pub struct Following {
+pub struct PeriodicPublisher {
     _stop: std::sync::mpsc::Sender<()>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Drop for Following {
+impl Drop for PeriodicPublisher {
     fn drop(&mut self) {
-        let (nobody, _) = std::sync::mpsc::channel();
-        drop(std::mem::replace(&mut self._stop, nobody));
+        let (closed, _) = std::sync::mpsc::channel();
+        drop(std::mem::replace(&mut self._stop, closed));
         if let Some(thread) = self.thread.take() {
             // It only looks and writes: there is nothing to tell.
             let _ = thread.join();

@@ -165,7 +165,9 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
         .build_halves(0);
     let (sender, completer, watch) = halves.expect("builds");
     let period = std::time::Duration::from_millis(1);
-    let _following = publisher.follow(&INFO, watch, period).expect("follows");
+    let _following = publisher
+        .publish_periodically(&INFO, watch, period)
+        .expect("follows");
     let limits = || {
         let queues = directory.read().queues;
         queues.iter().map(|it| it.metrics.limit).collect::<Vec<_>>()
