@@ -42,7 +42,9 @@ pub use frames::Frames;
 pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;
-pub use privilege::{Capability, Privilege, Unprivileged, ensure_privilege, keep_only, privilege};
+pub use privilege::{
+    Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
+};
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

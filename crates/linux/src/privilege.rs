@@ -18,7 +18,7 @@ use crate::sys;
 /// The object of errors about capabilities.
 const OWN_PROCESS: &str = "own process";
 
-/// A capability that a program may keep, see [`keep_only`].
+/// A capability that a program may keep, see [`retain_capabilities`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Capability {
     /// Changing devices.
@@ -55,7 +55,7 @@ impl Capability {
 ///
 /// # Errors
 /// If the process has other threads; `PermissionDenied` if it lacks one of `kept`.
-pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
+pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
     let mut tries = 0..ENDING_THREADS_TRIES;
     while let threads @ 2.. = threads()? {
         if tries.next().is_none() {

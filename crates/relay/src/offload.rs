@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 
 use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
-use taut_linux::{Capability, NetNs, keep_only};
+use taut_linux::{Capability, NetNs, retain_capabilities};
 
 /// The hidden command of the program, which must call [`keep_offloads`].
 pub const COMMAND: &str = "keep-offloads-off";
@@ -87,7 +87,7 @@ type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
 pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io::Result<()> {
     // First of all; without it, each attempt below reports what it lacks.
     if Capability::NetAdmin.is_held()? {
-        keep_only(&[Capability::NetAdmin])?;
+        retain_capabilities(&[Capability::NetAdmin])?;
     }
     let ns = NetNs::current()?;
     let control = OffloadControl::new(&ns)?;

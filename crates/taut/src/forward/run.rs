@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
-use taut_linux::{Capability, NetNs, keep_only, sched};
+use taut_linux::{Capability, NetNs, retain_capabilities, sched};
 use taut_relay::bridge::{Board, Bridge, Listener, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
@@ -76,7 +76,7 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     let (keeper, said) =
         Keeper::start(names, tags).context("start the keeper of receive offloads")?;
     let kept = I::kept()?;
-    keep_only(&kept)?;
+    retain_capabilities(&kept)?;
     if kept.contains(&Capability::IpcLock) {
         say!("taut: the limit of locked memory cannot be raised here: keeping CAP_IPC_LOCK too");
     }
