@@ -12,7 +12,7 @@ use crate::sys;
 
 /// A device takes in every frame for as long as this lives, also what is for other hosts. Nothing
 /// is received here: it is for who receives otherwise, by [AF_XDP](crate::af_xdp::AfXdpReceiver). A
-/// [`PacketReceiver`](super::PacketReceiver) has [its own way](super::PacketReceiver::hear_all).
+/// [`PacketReceiver`](super::PacketReceiver) has [its own way](super::PacketReceiver::set_promiscuous).
 #[derive(Debug)]
 pub struct Promiscuous {
     _fd: OwnedFd,

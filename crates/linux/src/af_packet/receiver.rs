@@ -71,7 +71,7 @@ impl PacketReceiver {
     ///
     /// # Errors
     /// What `PACKET_ADD_MEMBERSHIP` fails with.
-    pub fn hear_all(&self) -> io::Result<()> {
+    pub fn set_promiscuous(&self) -> io::Result<()> {
         sys::packet::add_promiscuous(self.fd.as_fd(), self.index)
             .map_err(|cause| failed("PACKET_ADD_MEMBERSHIP", &self.device, cause))
     }

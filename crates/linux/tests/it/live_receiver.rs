@@ -107,7 +107,7 @@ fn a_device_is_promiscuous_for_as_long_as_the_receiver_lives() {
     };
     let receiver = PacketReceiver::open(&pair.right, "veth1").expect("receiver");
     assert!(!is_promiscuous());
-    receiver.hear_all().expect("hears all");
+    receiver.set_promiscuous().expect("hears all");
     assert!(is_promiscuous());
     drop(receiver);
     assert!(!is_promiscuous());

@@ -60,7 +60,7 @@ impl PacketSource {
     /// Listens to the device that has the name now.
     fn listen(&mut self) -> io::Result<()> {
         let receiver = PacketReceiver::open(&self.ns, &self.device)?;
-        receiver.hear_all()?;
+        receiver.set_promiscuous()?;
         self.receiver = Some(receiver);
         Ok(())
     }

@@ -106,7 +106,7 @@ impl Bench {
     /// Listens anywhere.
     pub fn receiver_at(&self, ns: &NetNs, device: &str) -> Listening {
         let receiver = PacketReceiver::open(ns, device).expect("receiver");
-        receiver.hear_all().expect("hears all");
+        receiver.set_promiscuous().expect("hears all");
         Listening {
             receiver,
             buffer: RefCell::new(vec![0; PacketReceiver::READ_LIMIT_BYTES]),
