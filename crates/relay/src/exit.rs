@@ -40,7 +40,7 @@ impl Exit {
     }
 
     /// The ring must be opened again.
-    pub(crate) fn ask_reopen(&mut self, renewal: Renewal, now_ns: u64) {
+    pub(crate) fn request_reopen(&mut self, renewal: Renewal, now_ns: u64) {
         let renewal = match self.reopen {
             Some((Renewal::AnotherDevice, _)) => Renewal::AnotherDevice,
             _ => renewal,

@@ -64,7 +64,7 @@ impl AfPacketCompletions {
     /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
     ///
     /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
-    pub fn ask_reopen(&mut self) {
+    pub fn request_reopen(&mut self) {
         self.giver.ask();
         self.is_asked = true;
     }
@@ -166,7 +166,7 @@ impl Completions for AfPacketCompletions {
     }
 
     /// Also rings again for packets that the kernel did not take before, and makes a new ring where
-    /// one was [asked for](Self::ask_reopen).
+    /// one was [asked for](Self::request_reopen).
     ///
     /// # Errors
     /// Those of the doorbell of the [sending half](super::AfPacketTx), or of opening, after packets

@@ -38,7 +38,7 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
     fn reopen(&mut self) -> io::Result<()> {
         let (tx, completions) = self;
-        completions.ask_reopen();
+        completions.request_reopen();
         // The sending half lets go.
         tx.slots_free();
         completions.renew()?;

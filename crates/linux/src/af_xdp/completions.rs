@@ -126,7 +126,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     ///
     /// The socket stays open while the kernel holds copies of its packets, because the queue cannot
     /// be bound before. Their frames are used again when the kernel releases them.
-    pub fn ask_reopen(&mut self) {
+    pub fn request_reopen(&mut self) {
         self.giver.ask();
         if self.must_keep_socket() {
             self.renewal = Some(Renewal::SameSocket);
@@ -264,7 +264,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
     }
 
     /// Also rings the doorbell again for packets that the kernel did not accept, and opens a new
-    /// socket if one was [requested](Self::ask_reopen).
+    /// socket if one was [requested](Self::request_reopen).
     ///
     /// # Errors
     /// Those of the doorbell of the [sending half](super::AfXdpTx), or of opening, after packets

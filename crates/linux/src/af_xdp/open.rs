@@ -119,7 +119,7 @@ impl AfXdp {
     /// # Errors
     /// As for [`Port::reopen`].
     pub fn reopen_both(halves: &mut Halves, receiver: &mut AfXdpReceiver) -> io::Result<()> {
-        halves.1.ask_reopen();
+        halves.1.request_reopen();
         // Both let go.
         halves.0.slots_free();
         receiver.heed();
@@ -206,7 +206,7 @@ impl Port for Halves {
     }
 
     fn reopen(&mut self) -> io::Result<()> {
-        self.1.ask_reopen();
+        self.1.request_reopen();
         // The sending half lets go.
         self.0.slots_free();
         self.1.renew()?;

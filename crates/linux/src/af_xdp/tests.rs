@@ -238,7 +238,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
 
     queue.reset(later_ns);
     let (tx, done) = queue.device_mut();
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0, "lets go");
     done.renew().expect("prepared");
     let completed = queue.complete(later_ns, &mut frames).expect("hands back");
@@ -270,7 +270,7 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
     assert_eq!(socket.in_device().len(), 6, "four and then two");
     submit(&mut tx, &frames, 2);
     socket.finish(0);
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     done.renew().expect("nothing to open");
     assert_eq!(reap(&mut done, &frames), 8, "all are handed back");
@@ -304,12 +304,12 @@ fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
         let (mut tx, mut done, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
         submit(&mut tx, &frames, 3);
         tx.kick(0).expect("rings");
-        done.ask_reopen();
+        done.request_reopen();
         assert_eq!(tx.slots_free(), 0);
         for _ in 0..2 {
             done.renew().expect("opens");
             // The sender sleeps.
-            done.ask_reopen();
+            done.request_reopen();
         }
         done.renew().expect("opens");
         assert_eq!(done.counters().reopened, 3);
@@ -338,7 +338,7 @@ fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
     sockets[0].finish(0);
     // First the ring, then the queue: the wrong way round.
     let (tx, done) = queue.device_mut();
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     let completed = queue.complete(1, &mut frames).expect("hands back");
     assert_eq!((completed.counts.packets, completed.stale_packets), (1, 5));
@@ -380,13 +380,13 @@ fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
     let (_other_tx, mut other) = driver_with(MockOpener(vec![second, third], false), &frames);
     submit(&mut tx, &frames, 5);
     tx.kick(0).expect("rings");
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     done.renew().expect("keeps its socket");
     assert_eq!(reap(&mut done, &frames), 5);
     assert_eq!(frames.free_frames(), FRAMES - 5);
     // The other gets a new socket, and knows nothing of these.
-    other.ask_reopen();
+    other.request_reopen();
     _other_tx.slots_free();
     other.renew().expect("prepared");
     assert_eq!(
@@ -413,7 +413,7 @@ fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
     }
     first.doorbell(0, Some(libc::EAGAIN));
     reap(&mut done, &frames);
-    done.ask_reopen();
+    done.request_reopen();
     tx.slots_free();
     done.renew().expect("a new socket");
     assert!(
@@ -428,7 +428,7 @@ fn a_device_that_is_gone_may_come_back() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver(&[first]);
     submit(&mut tx, &frames, 2);
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     assert!(done.renew().is_err(), "there is no device");
     assert_eq!(reap(&mut done, &frames), 2);
@@ -465,7 +465,7 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
             }
         });
         for renewed in 1..=RENEWALS {
-            done.ask_reopen();
+            done.request_reopen();
             while done.counters().reopened < renewed as u64 {
                 sockets[renewed - 1].finish(0);
                 reap(&mut done, &frames);
@@ -474,7 +474,7 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     // What the last socket has is lost with it.
-    done.ask_reopen();
+    done.request_reopen();
     tx.slots_free();
     assert!(done.renew().is_err());
     reap(&mut done, &frames);
@@ -555,7 +555,7 @@ proptest! {
                 }
                 Step::Reap => back += reap(&mut done, &frames),
                 Step::Renew => {
-                    done.ask_reopen();
+                    done.request_reopen();
                     prop_assert_eq!(tx.slots_free(), 0);
                     done.renew().expect("prepared");
                     back += reap(&mut done, &frames);

@@ -202,7 +202,7 @@ fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
             let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
             for renewed in 1..=RENEWALS {
                 let before = received.len();
-                completions.ask_reopen();
+                completions.request_reopen();
                 until("it is renewed, and sends", || {
                     reap_into(&mut completions, &pool, |_| reaped += 1);
                     receive_into(&receiver, &mut buffer, |number| {
@@ -215,7 +215,7 @@ fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
             sender.join().expect("sender")
         });
         // What is in the last one comes back too.
-        completions.ask_reopen();
+        completions.request_reopen();
         assert!(tx.slots_free() <= 8);
         until("all are back", || {
             reap_into(&mut completions, &pool, |_| reaped += 1);

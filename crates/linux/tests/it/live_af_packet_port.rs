@@ -110,7 +110,7 @@ fn nothing_is_given_up_before_the_sender_has_let_go() {
     let mut ring = Ring::new(8, STANDING);
     let first = ring.tx.slots_free();
     ring.fill(&mut 0, 4).expect("kicks");
-    ring.completions.ask_reopen();
+    ring.completions.request_reopen();
     let mut reaped = reap(&mut ring.completions, &ring.pool);
     ring.tx
         .submit(numbered(&ring.pool, 4), 0)

@@ -59,7 +59,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             return Ok(());
         }
         exit.stalls_in_a_row += 1;
-        exit.ask_reopen(Renewal::SameDevice, self.now_ns);
+        exit.request_reopen(Renewal::SameDevice, self.now_ns);
         let age_ns = stall.age_ns;
         let packets = self.directions[at].in_device_packets();
         self.event(at, Event::Stalled { age_ns, packets });
@@ -110,7 +110,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 (exit.is_new, self.reported) = (true, None);
                 return;
             }
-            Change::Back => return exit.ask_reopen(Renewal::AnotherDevice, self.now_ns),
+            Change::Back => return exit.request_reopen(Renewal::AnotherDevice, self.now_ns),
             Change::Down => Event::Down,
             Change::Gone => {
                 exit.removed_since_ns = Some(self.now_ns);
@@ -120,7 +120,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
             Change::Mtu(_) if !self.policy.follows_mtu => return,
             Change::Mtu(mtu_bytes) => {
-                exit.ask_reopen(Renewal::SameDevice, self.now_ns);
+                exit.request_reopen(Renewal::SameDevice, self.now_ns);
                 Event::Mtu(mtu_bytes)
             }
         };
