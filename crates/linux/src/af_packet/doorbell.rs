@@ -20,7 +20,7 @@ pub struct TxCounters {
     /// completed. Not counted at a doorbell that found the discipline or the send buffer full.
     pub skipped_bytes: u64,
     /// Doorbells after which the discipline had refused a frame, which stayed in the ring.
-    pub discipline_full: u64,
+    pub qdisc_full: u64,
     /// Doorbells that did nothing because the socket's send buffer was full.
     pub send_buffer_full: u64,
 }
@@ -50,7 +50,7 @@ pub(super) struct Doorbell {
     /// Whether the last ring left something that the kernel did not take.
     left: AtomicBool,
     skipped_bytes: AtomicU64,
-    discipline_full: AtomicU64,
+    qdisc_full: AtomicU64,
     send_buffer_full: AtomicU64,
 }
 
@@ -85,7 +85,7 @@ impl Doorbell {
             doubted,
             left: AtomicBool::new(false),
             skipped_bytes: AtomicU64::new(0),
-            discipline_full: AtomicU64::new(0),
+            qdisc_full: AtomicU64::new(0),
             send_buffer_full: AtomicU64::new(0),
         }
     }
@@ -106,7 +106,7 @@ impl Doorbell {
     pub(super) fn counters(&self) -> TxCounters {
         TxCounters {
             skipped_bytes: self.skipped_bytes.load(Ordering::Relaxed),
-            discipline_full: self.discipline_full.load(Ordering::Relaxed),
+            qdisc_full: self.qdisc_full.load(Ordering::Relaxed),
             send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),
         }
     }
@@ -199,7 +199,7 @@ impl Doorbell {
                 Ok(())
             }
             Errno::NOBUFS if taken.refusals < REFUSALS_LIMIT => {
-                self.discipline_full.fetch_add(1, Ordering::Relaxed);
+                self.qdisc_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             _ => Err(failed("sendto", &self.device, error)),

@@ -103,7 +103,7 @@ fn what_the_send_buffer_refuses_is_not_lost() {
         (completed, received.len()) == (64, 64)
     });
     assert!(received.iter().copied().eq(0..64));
-    assert_eq!(ring.tx.counters().discipline_full, 0);
+    assert_eq!(ring.tx.counters().qdisc_full, 0);
 }
 
 /// The shaper's own queue holds 10 frames, the ring 64: what is refused stays and goes later, also
@@ -122,7 +122,7 @@ fn what_the_discipline_refuses_is_not_lost() {
     let mut next = 0;
     ring.fill(&mut next, 64).expect("back-pressure is no error");
     assert_eq!(next, 64);
-    assert!(ring.tx.counters().discipline_full > 0);
+    assert!(ring.tx.counters().qdisc_full > 0);
     let (mut completed, mut received) = (0, Vec::new());
     until("all are done", || {
         completed += ring.reap().len();
