@@ -244,7 +244,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             let counters = &self.common.counters;
             let lost = self.lost.get_mut(index as usize);
             let counter = if lost.is_some_and(std::mem::take) && self.frames.find(index) {
-                &counters.found_frames
+                &counters.recovered_frames
             } else {
                 &counters.unknown_completions
             };

@@ -184,7 +184,7 @@ pub(crate) struct Counters {
     no_buffers: AtomicU64,
     pub(crate) unknown_completions: AtomicU64,
     pub(crate) lost_packets: AtomicU64,
-    pub(crate) found_frames: AtomicU64,
+    pub(crate) recovered_frames: AtomicU64,
     pub(crate) reopened: AtomicU64,
 }
 
@@ -204,7 +204,7 @@ pub struct XdpCounters {
     /// Packets that were in a ring when it was given up, and of which no completion was seen then.
     pub lost_packets: u64,
     /// Of their frames those that the kernel let go of later, on the same socket.
-    pub found_frames: u64,
+    pub recovered_frames: u64,
     /// Times that the ring was begun anew, with a new socket or on the old one.
     pub reopened: u64,
 }
@@ -226,7 +226,7 @@ impl Counters {
             no_buffers: self.no_buffers.load(Ordering::Relaxed),
             unknown_completions: self.unknown_completions.load(Ordering::Relaxed),
             lost_packets: self.lost_packets.load(Ordering::Relaxed),
-            found_frames: self.found_frames.load(Ordering::Relaxed),
+            recovered_frames: self.recovered_frames.load(Ordering::Relaxed),
             reopened: self.reopened.load(Ordering::Relaxed),
         }
     }

@@ -290,7 +290,7 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
     }
     let counters = done.counters();
     assert_eq!(
-        (counters.found_frames, counters.unknown_completions),
+        (counters.recovered_frames, counters.unknown_completions),
         (7, 0)
     );
     assert_eq!(frames.free_frames(), FRAMES);
@@ -396,7 +396,7 @@ fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
     while first.finish(0) {}
     assert_eq!(reap(&mut done, &frames), 0);
     assert_eq!(
-        (done.counters().found_frames, frames.free_frames()),
+        (done.counters().recovered_frames, frames.free_frames()),
         (5, FRAMES)
     );
 }
@@ -566,7 +566,7 @@ proptest! {
             // What was given up, the kernel may still have.
             let free = frames.free_frames() + (submitted - back);
             let lost = match keeps_socket {
-                true => (done.counters().lost_packets - done.counters().found_frames) as u32,
+                true => (done.counters().lost_packets - done.counters().recovered_frames) as u32,
                 false => 0,
             };
             let least = FRAMES.saturating_sub(lost);
