@@ -32,7 +32,7 @@ pub struct ReceiveCounters {
     /// than what a frame takes: 256 bytes less than it has.
     pub lost_packets: u64,
     /// Of them, for want of frames in the FILL ring.
-    pub without_frame: u64,
+    pub no_frame_packets: u64,
 }
 
 /// Takes packets from a device's queue, in frames of the umem: such a packet can be sent as it is
@@ -193,7 +193,7 @@ impl AfXdpReceiver {
             .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
-            without_frame: counted.rx_fill_ring_empty_descs.unwrap_or(0),
+            no_frame_packets: counted.rx_fill_ring_empty_descs.unwrap_or(0),
         })
     }
 
