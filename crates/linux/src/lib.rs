@@ -45,7 +45,7 @@ pub use port::Port;
 pub use privilege::{
     Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
 };
-pub use tap::{Tap, TapConfig, TapRefusal, Written};
+pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;
 

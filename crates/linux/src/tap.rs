@@ -48,7 +48,7 @@ impl Default for TapConfig {
 
 /// Why the kernel did not take a frame. It is lost unless the writer tries again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TapRefusal {
+pub enum TapWriteError {
     /// No room now (`EAGAIN`).
     WouldBlock,
     /// No memory for it now (`ENOBUFS`, `ENOMEM`).
@@ -62,11 +62,11 @@ pub enum TapRefusal {
 /// What became of a frame that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a refused frame is lost: count it or try again"]
-pub enum Written {
+pub enum WriteOutcome {
     /// The kernel received it.
-    Taken,
+    Accepted,
     /// The kernel did not.
-    Refused(TapRefusal),
+    Rejected(TapWriteError),
 }
 
 /// A TAP device with one queue; it vanishes when this is dropped.
@@ -163,7 +163,7 @@ impl Tap {
     ///
     /// # Errors
     /// What else `write` on the device fails with: the device is gone.
-    pub fn write(&self, header_and_frame: &[u8]) -> io::Result<Written> {
+    pub fn write(&self, header_and_frame: &[u8]) -> io::Result<WriteOutcome> {
         self.written(|mut file| file.write(header_and_frame))
     }
 
@@ -171,25 +171,25 @@ impl Tap {
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<Written> {
+    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<WriteOutcome> {
         self.written(|mut file| file.write_vectored(parts))
     }
 
-    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<Written> {
+    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<WriteOutcome> {
         loop {
             let error = match write(&self.file) {
-                Ok(_) => return Ok(Written::Taken),
+                Ok(_) => return Ok(WriteOutcome::Accepted),
                 Err(error) => error,
             };
             let refusal = match error.raw_os_error() {
                 Some(libc::EINTR) => continue,
-                Some(libc::EAGAIN) => TapRefusal::WouldBlock,
-                Some(libc::ENOBUFS | libc::ENOMEM) => TapRefusal::NoBuffers,
-                Some(libc::EIO) => TapRefusal::Down,
-                Some(libc::EINVAL) => TapRefusal::Malformed,
+                Some(libc::EAGAIN) => TapWriteError::WouldBlock,
+                Some(libc::ENOBUFS | libc::ENOMEM) => TapWriteError::NoBuffers,
+                Some(libc::EIO) => TapWriteError::Down,
+                Some(libc::EINVAL) => TapWriteError::Malformed,
                 _ => return Err(failed("write", &self.name, error)),
             };
-            return Ok(Written::Refused(refusal));
+            return Ok(WriteOutcome::Rejected(refusal));
         }
     }
 }

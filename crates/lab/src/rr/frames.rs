@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 
 use taut_linux::segment::Segmenter;
-use taut_linux::{FrameSource, Tap, TapRefusal, VirtioNetHeader, Written};
+use taut_linux::{FrameSource, Tap, TapWriteError, VirtioNetHeader, WriteOutcome};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Piece};
@@ -62,7 +62,7 @@ impl Frames {
     /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a
     /// super-packet copies its header, and a checksum of TCP that is still open does not cover
     /// these bits.
-    pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
+    pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<WriteOutcome> {
         if let Some(piece) = packet.piece() {
             return self.write_piece(packet, piece, tap);
         }
@@ -77,7 +77,7 @@ impl Frames {
 
     /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame
     /// stays as it is.
-    fn write_piece(&self, packet: &Packet, piece: Piece, tap: &Tap) -> io::Result<Written> {
+    fn write_piece(&self, packet: &Packet, piece: Piece, tap: &Tap) -> io::Result<WriteOutcome> {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
             let mut headers = [0; HEADERS_BYTES];
@@ -85,7 +85,7 @@ impl Frames {
                 cut.piece(frame, piece.first_segment, packet.segments(), &mut headers)
             });
             let Some(parts) = parts else {
-                return Ok(Written::Refused(TapRefusal::Malformed));
+                return Ok(WriteOutcome::Rejected(TapWriteError::Malformed));
             };
             let headers = &mut headers[..parts.header_bytes];
             if packet.ecn() == Ecn::Marked {

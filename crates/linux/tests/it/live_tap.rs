@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::common::{LEFT_MAC, PATIENCE, RIGHT, Taps, allowed};
 use taut_linux::{
-    NetNs, Tap, TapConfig, TapRefusal, VirtioNetHeader, Written, errno, link, poll, sched,
+    NetNs, Tap, TapConfig, TapWriteError, VirtioNetHeader, WriteOutcome, errno, link, poll, sched,
 };
 
 /// Large enough that TCP builds GSO packets if it may.
@@ -129,17 +129,17 @@ fn refusals_are_values() {
     let frame = [0u8; VirtioNetHeader::BYTES + 60];
     assert_eq!(
         tap.write(&frame).expect("writes"),
-        Written::Refused(TapRefusal::Down)
+        WriteOutcome::Rejected(TapWriteError::Down)
     );
     link::set_up(&ns, "tap").expect("up");
-    assert_eq!(tap.write(&frame).expect("writes"), Written::Taken);
+    assert_eq!(tap.write(&frame).expect("writes"), WriteOutcome::Accepted);
     assert_eq!(
         tap.write(&[0; 3]).expect("writes"),
-        Written::Refused(TapRefusal::Malformed)
+        WriteOutcome::Rejected(TapWriteError::Malformed)
     );
     assert_eq!(
         tap.write(&[]).expect("writes"),
-        Written::Refused(TapRefusal::Malformed)
+        WriteOutcome::Rejected(TapWriteError::Malformed)
     );
     assert!(
         tap.read(&mut [0; 1500]).is_err(),

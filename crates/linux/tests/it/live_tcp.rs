@@ -12,7 +12,9 @@ use taut_linux::af_packet::{
     AfPacket, AfPacketCompletions, AfPacketTx, PacketConfig, PacketReceiver,
 };
 use taut_linux::link::{self, RootQdisc};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, complete_checksum, poll, sched};
+use taut_linux::{
+    NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, complete_checksum, poll, sched,
+};
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
@@ -106,7 +108,7 @@ impl Bridge {
             let (header, _) = VirtioNetHeader::split(&self.buffer).expect("header");
             self.gso_packets_back += u64::from(header.is_segmented());
             let written = self.tap.write(&self.buffer[..bytes]).expect("writes");
-            assert_eq!(written, Written::Taken);
+            assert_eq!(written, WriteOutcome::Accepted);
         }
     }
 }

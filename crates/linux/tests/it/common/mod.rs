@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use taut_linux::link::{self, MacAddress};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, poll, privilege, sched};
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, poll, privilege, sched};
 
 /// How long a test waits for what must happen before it fails: far beyond any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -143,7 +143,8 @@ impl Wire {
                             if Arc::ptr_eq(from, &left) {
                                 seen.note(&buffer[..bytes]);
                             }
-                            if to.write(&buffer[..bytes]).expect("write") != Written::Taken {
+                            if to.write(&buffer[..bytes]).expect("write") != WriteOutcome::Accepted
+                            {
                                 seen.refused.fetch_add(1, Ordering::Relaxed);
                             }
                         }
