@@ -19,7 +19,7 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     fn mode(&self) -> &'static str;
 
     /// What its completions mean, as far as the packets so far have shown.
-    fn truth(&self) -> Truth;
+    fn completion_status(&self) -> Truth;
 
     /// The longest frame that it takes now, in bytes with its Ethernet header; one VLAN tag does
     /// not count. 0 while there is no socket.

@@ -128,8 +128,8 @@ impl<K: Parts> Direction<K> {
     }
 
     /// What the completions of the port mean.
-    pub fn truth(&self) -> Truth {
-        self.port().truth()
+    pub fn completion_status(&self) -> Truth {
+        self.port().completion_status()
     }
 
     /// The limit in its units; `None` where none applies: the rule is `off`, or completions are early.

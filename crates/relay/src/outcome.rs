@@ -92,7 +92,7 @@ pub struct Figures {
 pub struct Outcome {
     pub driver: &'static str,
     pub mode: &'static str,
-    pub truth: Truth,
+    pub completion_status: Truth,
     pub limit: String,
     pub limit_unit: Unit,
     pub account: Account,

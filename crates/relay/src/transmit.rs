@@ -114,7 +114,7 @@ pub fn transmit<P: Port, F: Frames>(
     Ok(Outcome {
         driver: port.driver(),
         mode: port.mode(),
-        truth: port.truth(),
+        completion_status: port.completion_status(),
         limit,
         limit_unit,
         account,
@@ -129,7 +129,7 @@ fn figures<P: Port, F: Frames>(
 ) -> Figures {
     let latency = direction.latency();
     let completion_ns = |share| latency.map_or(0, |latency| latency.at_share_ns(share));
-    let has_limit = direction.truth().holds() && !direction.rule().is_off();
+    let has_limit = direction.completion_status().holds() && !direction.rule().is_off();
     let (meter, _) = direction.probe();
     Figures {
         limit_p50: has_limit.then(|| meter.limit_p50()),

@@ -133,7 +133,7 @@ impl Port for Device {
         "test"
     }
 
-    fn truth(&self) -> Truth {
+    fn completion_status(&self) -> Truth {
         Truth::True
     }
 

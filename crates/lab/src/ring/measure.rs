@@ -38,7 +38,7 @@ pub struct RingRun {
     pub completion_p99_ns: u64,
     /// In its own units; nothing where there is none.
     pub limit_p50: Option<(u64, bool)>,
-    pub truth: Truth,
+    pub completion_status: Truth,
     pub mode: &'static str,
     pub unaccounted_packets: u64,
 }
@@ -157,7 +157,7 @@ impl WithPort for Limited<'_> {
             completion_p99_ns: outcome.figures.completion_p99_ns,
             limit_p50: (outcome.figures.limit_p50)
                 .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
-            truth: outcome.truth,
+            completion_status: outcome.completion_status,
             mode: outcome.mode,
             unaccounted_packets: outcome.account.unaccounted_packets(),
         })
@@ -206,7 +206,7 @@ impl WithPort for Bare<'_> {
         let time_ns = now_ns.saturating_sub(since_ns).max(1);
         Ok(RingRun {
             packets_per_s: (completed - before) as f64 * 1e9 / time_ns as f64,
-            truth: port.truth(),
+            completion_status: port.completion_status(),
             mode: port.mode(),
             ..RingRun::default()
         })

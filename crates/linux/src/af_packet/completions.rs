@@ -101,8 +101,8 @@ impl AfPacketCompletions {
         }
     }
 
-    pub(super) fn truth(&self) -> Truth {
-        self.shared.doorbell.truth()
+    pub(super) fn completion_status(&self) -> Truth {
+        self.shared.doorbell.completion_status()
     }
 
     /// Times that the ring was opened again.

@@ -137,7 +137,7 @@ impl Doorbell {
     }
 
     /// What completions mean, as far as is known.
-    pub(super) fn truth(&self) -> Truth {
+    pub(super) fn completion_status(&self) -> Truth {
         self.lock().judge.truth()
     }
 
@@ -157,8 +157,8 @@ impl Doorbell {
         self.count_taken(taken, state);
         let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
         let held = u32::from(newly > 0 && self.on_their_way(taken, state));
-        let truth = taken.judge.after_doorbell(newly, held);
-        self.doubted.store(!truth.holds(), Ordering::Relaxed);
+        let status = taken.judge.after_doorbell(newly, held);
+        self.doubted.store(!status.holds(), Ordering::Relaxed);
     }
 
     fn count_taken(&self, taken: &mut Taken, state: &RingState) {

@@ -23,8 +23,8 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         "ring"
     }
 
-    fn truth(&self) -> Truth {
-        self.1.truth()
+    fn completion_status(&self) -> Truth {
+        self.1.completion_status()
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

@@ -103,8 +103,8 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> Truth {
-        self.common.truth()
+    pub fn completion_status(&self) -> Truth {
+        self.common.completion_status()
     }
 
     /// How frames get to the device: `copy` or `zero-copy`.
@@ -302,7 +302,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
     }
 
     fn completions_are_true(&self) -> bool {
-        self.common.truth().holds()
+        self.common.completion_status().holds()
     }
 }
 

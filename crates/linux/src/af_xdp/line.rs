@@ -143,7 +143,7 @@ impl<K: Kernel> Line<K> {
 pub(crate) struct Common {
     pub(crate) device: String,
     pub(crate) counters: Counters,
-    truth: AtomicU8,
+    completion_status: AtomicU8,
 }
 
 impl Common {
@@ -151,12 +151,12 @@ impl Common {
         Self {
             device: device.to_owned(),
             counters: Counters::default(),
-            truth: AtomicU8::new(0),
+            completion_status: AtomicU8::new(0),
         }
     }
 
-    pub(crate) fn truth(&self) -> Truth {
-        match self.truth.load(Ordering::Relaxed) {
+    pub(crate) fn completion_status(&self) -> Truth {
+        match self.completion_status.load(Ordering::Relaxed) {
             1 => Truth::True,
             2 => Truth::False,
             _ => Truth::Unknown,
@@ -164,15 +164,15 @@ impl Common {
     }
 
     #[inline]
-    pub(crate) fn set_truth(&self, truth: Truth) {
-        let code = match truth {
+    pub(crate) fn set_completion_status(&self, completion_status: Truth) {
+        let code = match completion_status {
             Truth::Unknown => 0,
             Truth::True => 1,
             Truth::False => 2,
         };
         // Looked at first: it rarely changes, and a store would take the other half's line away.
-        if self.truth.load(Ordering::Relaxed) != code {
-            self.truth.store(code, Ordering::Relaxed);
+        if self.completion_status.load(Ordering::Relaxed) != code {
+            self.completion_status.store(code, Ordering::Relaxed);
         }
     }
 }

@@ -193,8 +193,8 @@ impl Port for Halves {
         self.1.mode()
     }
 
-    fn truth(&self) -> Truth {
-        self.0.truth()
+    fn completion_status(&self) -> Truth {
+        self.0.completion_status()
     }
 
     fn frame_limit_bytes(&self) -> u32 {

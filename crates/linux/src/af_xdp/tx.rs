@@ -104,8 +104,8 @@ impl<K: Kernel> AfXdpTx<K> {
     }
 
     /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> Truth {
-        self.common.truth()
+    pub fn completion_status(&self) -> Truth {
+        self.common.completion_status()
     }
 
     /// Whether the socket is there: not while it is being renewed.
@@ -224,8 +224,8 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         let rung = end.line.ring(&self.common);
         let taken = end.line.taken();
         let burst = taken.wrapping_sub(std::mem::replace(&mut end.taken, taken));
-        let truth = self.judge.after_doorbell(burst, end.line.held());
-        self.common.set_truth(truth);
+        let status = self.judge.after_doorbell(burst, end.line.held());
+        self.common.set_completion_status(status);
         rung
     }
 }

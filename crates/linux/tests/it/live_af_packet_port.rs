@@ -30,7 +30,7 @@ fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -
 fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
     let ring = Ring::new(128, qdisc);
     let (mut port, pool) = ((ring.tx, ring.completions), ring.pool);
-    assert_eq!(port.truth(), Truth::Unknown);
+    assert_eq!(port.completion_status(), Truth::Unknown);
     until("it is known", || {
         let free = port.slots_free_now().min(32);
         for number in 0..free {
@@ -38,9 +38,9 @@ fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
         }
         port.kick(0).expect("kicks");
         reap(&mut port, &pool);
-        port.truth() != Truth::Unknown
+        port.completion_status() != Truth::Unknown
     });
-    (port.truth(), port.completions_are_true())
+    (port.completion_status(), port.completions_are_true())
 }
 
 /// Both halves have a method of that name.

@@ -108,7 +108,7 @@ fn a_plain_veth_is_found_out() {
     let (mut queue, mut frames) = open(&wire, "dql", &XdpConfig::default());
     let frame = numbered(0, 1514);
     let mut sent = 0;
-    while queue.device().truth() == Truth::Unknown && sent < 100_000 {
+    while queue.device().completion_status() == Truth::Unknown && sent < 100_000 {
         let now_ns = sched::monotonic_ns();
         for _ in 0..32 {
             if let Ok(packet) = frames.packet(&frame) {
@@ -119,8 +119,8 @@ fn a_plain_veth_is_found_out() {
         let _ = queue.run(now_ns, &mut frames);
         let _ = queue.complete(now_ns, &mut frames).expect("completes");
     }
-    eprintln!("{sent} sent: {:?}", queue.device().truth());
-    assert_eq!(queue.device().truth(), Truth::False);
+    eprintln!("{sent} sent: {:?}", queue.device().completion_status());
+    assert_eq!(queue.device().completion_status(), Truth::False);
     let _ = queue
         .complete(sched::monotonic_ns(), &mut frames)
         .expect("completes");

@@ -220,7 +220,7 @@ fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
         collect(&wire.receiver, &mut arrived);
         std::thread::sleep(std::time::Duration::from_micros(500));
     }
-    assert_eq!(sender.queue.device().truth(), Truth::True);
+    assert_eq!(sender.queue.device().completion_status(), Truth::True);
     let in_flight = sender.queue.in_flight();
     assert!(
         in_flight < 128_000,
@@ -450,7 +450,7 @@ fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
                 peer_frames.give_back(packet.into_frame()).expect("taken");
             })
             .expect("receives");
-        sender.queue.device().truth() == Truth::True
+        sender.queue.device().completion_status() == Truth::True
     });
     assert!(!sender.queue.snapshot().early_completions);
 }

@@ -48,7 +48,7 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         version: 1,
         driver: outcome.driver,
         mode: outcome.mode,
-        completions: outcome.truth.name(),
+        completions: outcome.completion_status.name(),
         submitted_packets: account.received_packets,
         completed_packets: account.completed_packets(),
         in_doubt_packets: account.uncertain_packets(),
@@ -75,7 +75,7 @@ fn text(outcome: &Outcome, device: &str) -> String {
         reasons => format!(" ({})", reasons.join(", ")),
     };
     let limit = match (figures.limit_p50, outcome.limit_unit) {
-        (None, _) if !outcome.truth.holds() => {
+        (None, _) if !outcome.completion_status.holds() => {
             format!("off, not {}: completions are false", outcome.limit)
         }
         (None, _) => "off".to_owned(),
@@ -90,7 +90,7 @@ fn text(outcome: &Outcome, device: &str) -> String {
          completion  after {} us (median), {} us (99 of 100)\n",
         outcome.driver,
         outcome.mode,
-        outcome.truth.name(),
+        outcome.completion_status.name(),
         account.received_packets,
         account.completed_packets(),
         account.uncertain_packets(),

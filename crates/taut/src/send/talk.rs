@@ -33,7 +33,7 @@ impl Talk {
 
     /// Says what completions mean, when that changes.
     fn tell_truth<P: Port, F: Frames>(&mut self, direction: &Direction<Sending<P, F>>) {
-        let truth = direction.truth();
+        let truth = direction.completion_status();
         let device = direction.port().device();
         let name = direction.rule().to_string();
         let is_off = match name.as_str() {
@@ -56,7 +56,7 @@ impl Talk {
 
 impl<P: Port, F: Frames> Observer<P, F> for Talk {
     fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
-        if self.said_truth != direction.truth() {
+        if self.said_truth != direction.completion_status() {
             self.tell_truth(direction);
         }
         if !self.line.is_due(now_ns) {
