@@ -18,7 +18,7 @@ pub trait Frames: PacketSink + Clone + Send {
     ///
     /// # Errors
     /// If the frame is not out: it was given back before, or is of another pool.
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError>;
+    fn release(&self, frame: Frame) -> Result<(), PoolError>;
 
     /// Lends the whole space of a frame to `work`.
     ///
@@ -60,7 +60,7 @@ pub trait Frames: PacketSink + Clone + Send {
         match self.with(&frame, |space| space[..length].copy_from_slice(bytes)) {
             // It fits into a frame, whose size is of 32 bits.
             Ok(()) => Ok(Packet::new(frame, length as u32)),
-            Err(error) => self.give_back(frame).and(Err(error)),
+            Err(error) => self.release(frame).and(Err(error)),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Frames for FramePool {
         Self::take(self)
     }
 
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    fn release(&self, frame: Frame) -> Result<(), PoolError> {
         Self::give_back(self, frame)
     }
 

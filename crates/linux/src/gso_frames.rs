@@ -68,7 +68,7 @@ impl Frames for GsoFrames {
         self.plain.take()
     }
 
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let (pool, frame) = self.pool(&frame);
         pool.give_back(frame)
     }
@@ -120,7 +120,7 @@ impl Frames for GsoFrames {
 impl PacketSink for GsoFrames {
     fn freed(&mut self, packet: Packet) {
         // The pool counts what is not its own.
-        let _ = self.give_back(packet.into_frame());
+        let _ = self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {

@@ -120,7 +120,7 @@ fn cut_up(cut: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>)
                 inlet.enqueue(described(packet, class, inlet.frames()));
             }
             _ => {
-                let _ = inlet.frames().give_back(slot);
+                let _ = inlet.frames().release(slot);
                 inlet.account().refuse(Refusal::Malformed, 1);
             }
         }

@@ -218,7 +218,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             let index = packet.frame().index();
             match loss {
                 Loss::FramesAreOurs => {
-                    umem.give_back(index);
+                    umem.reclaim(index);
                 }
                 Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
             }
@@ -238,7 +238,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         while let Some(address) = end.completion.pop() {
             let index = self.frames.index_of(address);
             if let Some(packet) = self.in_flight.take(index) {
-                self.frames.umem().give_back(index);
+                self.frames.umem().reclaim(index);
                 return Some(packet);
             }
             let counters = &self.common.counters;

@@ -124,7 +124,7 @@ impl AfXdpReceiver {
             let index = self.frames.index_of(descriptor.address);
             // Whatever a driver says, only a frame that it has is taken from it.
             let is_in_rings = self.in_rings.get_mut(index as usize);
-            if is_in_rings.is_some_and(std::mem::take) && self.frames.umem().give_back(index) {
+            if is_in_rings.is_some_and(std::mem::take) && self.frames.umem().reclaim(index) {
                 self.frames_in_rings -= 1;
                 self.frames.starts_at(index, descriptor.address);
                 return Some(Packet::new(Frame::new(index), descriptor.length_bytes));
@@ -209,8 +209,8 @@ impl Drop for AfXdpReceiver {
         // First the socket, then its frames.
         self.end = None;
         for index in 0..self.in_rings.len() as u32 {
-            if self.in_rings[index as usize] && self.frames.umem().give_back(index) {
-                let _ = self.frames.give_back(Frame::new(index));
+            if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
+                let _ = self.frames.release(Frame::new(index));
             }
         }
     }

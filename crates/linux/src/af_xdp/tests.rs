@@ -59,7 +59,7 @@ fn packet(frames: &UmemFrames) -> Packet {
 fn reap(done: &mut Done, frames: &UmemFrames) -> u32 {
     let mut packets = 0;
     let mut freed = |packet: Packet| {
-        frames.give_back(packet.into_frame()).expect("was taken");
+        frames.release(packet.into_frame()).expect("was taken");
         packets += 1;
     };
     while done.reap(0, 3, &mut freed).expect("reaps") {}
@@ -204,7 +204,7 @@ fn a_packet_that_no_device_takes_is_given_back() {
     let long = frames.packet(&[0; 1515]).expect("free");
     for packet in [short, long] {
         let packet = tx.submit(packet, 0).expect_err("no frame of this device");
-        frames.give_back(packet.into_frame()).expect("is ours");
+        frames.release(packet.into_frame()).expect("is ours");
     }
     // A second handle of a frame that the kernel has.
     let sent = packet(&frames);
@@ -365,7 +365,7 @@ fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
             Ok(()) => assert!(fits, "{start} and {offset}"),
             Err(packet) => {
                 assert!(!fits, "{start} and {offset}");
-                frames.give_back(packet.into_frame()).expect("is ours");
+                frames.release(packet.into_frame()).expect("is ours");
             }
         }
     }

@@ -199,7 +199,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         }
         // First here, then to the kernel, which may be done with it at once.
         if let Err(packet) = self.in_flight.put(index, packet) {
-            self.frames.umem().give_back(index);
+            self.frames.umem().reclaim(index);
             return Err(packet);
         }
         if let Some(end) = &mut self.ends.get_mut().end {

@@ -35,8 +35,8 @@ struct UmemState {
     starts: Box<[AtomicU32]>,
     /// Where a packet starts that we make.
     own_start: u32,
-    stray_packets: AtomicU64,
-    refused_frames: AtomicU64,
+    unknown_completions: AtomicU64,
+    rejected_frames: AtomicU64,
 }
 
 impl UmemFrames {
@@ -62,8 +62,8 @@ impl UmemFrames {
             free,
             starts: (0..frames).map(|_| AtomicU32::new(own_start)).collect(),
             own_start,
-            stray_packets: AtomicU64::new(0),
-            refused_frames: AtomicU64::new(0),
+            unknown_completions: AtomicU64::new(0),
+            rejected_frames: AtomicU64::new(0),
         })))
     }
 
@@ -200,17 +200,17 @@ impl UmemFrames {
     }
 
     /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
-    pub fn stray_packets(&self) -> u64 {
-        self.0.stray_packets.load(Ordering::Relaxed)
+    pub fn unknown_completions(&self) -> u64 {
+        self.0.unknown_completions.load(Ordering::Relaxed)
     }
 
     /// Frames that were given back and are not out: twice, or of another pool.
-    pub fn refused_frames(&self) -> u64 {
-        self.0.refused_frames.load(Ordering::Relaxed)
+    pub fn rejected_frames(&self) -> u64 {
+        self.0.rejected_frames.load(Ordering::Relaxed)
     }
 
     fn put_back(&self, packet: Packet) {
-        let _ = Frames::give_back(self, packet.into_frame());
+        let _ = Frames::release(self, packet.into_frame());
     }
 }
 
@@ -247,13 +247,13 @@ impl Frames for UmemFrames {
     }
 
     #[inline]
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let index = frame.index();
         match self.0.umem.free(index) {
             Freed::Now => self.push_free(index),
             Freed::Later => {}
             Freed::NotTaken => {
-                self.0.refused_frames.fetch_add(1, Ordering::Relaxed);
+                self.0.rejected_frames.fetch_add(1, Ordering::Relaxed);
                 return Err(self.refusal(index));
             }
         }
@@ -295,7 +295,7 @@ impl PacketSink for UmemFrames {
     }
 
     fn stray(&mut self, packet: Packet) {
-        self.0.stray_packets.fetch_add(1, Ordering::Relaxed);
+        self.0.unknown_completions.fetch_add(1, Ordering::Relaxed);
         drop(packet);
     }
 }

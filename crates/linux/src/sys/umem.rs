@@ -120,7 +120,7 @@ impl Umem {
 
     /// The kernel is done with a frame; `false` if it did not have it.
     #[inline]
-    pub(crate) fn give_back(&self, index: u32) -> bool {
+    pub(crate) fn reclaim(&self, index: u32) -> bool {
         self.moves(index, DEVICE, TAKEN)
     }
 

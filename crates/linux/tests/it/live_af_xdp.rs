@@ -203,7 +203,7 @@ fn echo(redirect: Redirect) {
             let length = packet.wire_bytes() as usize;
             let same = frames.with(packet.frame(), |bytes| bytes[..length] == frame);
             assert_eq!(same, Ok(true), "frame {expected}");
-            frames.give_back(packet.into_frame()).expect("taken");
+            frames.release(packet.into_frame()).expect("taken");
             expected += 1;
         }
         expected == 1_000 && far.in_flight() == 0 && near.in_flight() == 0

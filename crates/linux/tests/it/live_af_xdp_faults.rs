@@ -170,7 +170,7 @@ impl Sender {
         );
         assert_eq!(self.frames.free_frames(), FRAMES - FILL_FRAMES);
         assert_eq!(
-            self.frames.stray_packets() + self.frames.refused_frames(),
+            self.frames.unknown_completions() + self.frames.rejected_frames(),
             0
         );
         assert_eq!(self.queue.device().1.counters().unknown_completions, 0);
@@ -447,7 +447,7 @@ fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
         sender.step(64);
         receiver
             .receive(256, &mut |packet| {
-                peer_frames.give_back(packet.into_frame()).expect("taken");
+                peer_frames.release(packet.into_frame()).expect("taken");
             })
             .expect("receives");
         sender.queue.device().completion_status() == Truth::True

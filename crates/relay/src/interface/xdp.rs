@@ -163,7 +163,7 @@ impl Receiver for XdpSource {
             });
             // The frame is ours, so it is lent, and can be given back.
             debug_assert!(lent.is_ok(), "{lent:?}");
-            let _ = frames.give_back(packet.into_frame());
+            let _ = frames.release(packet.into_frame());
         })?;
         Ok(taken == budget_packets)
     }
