@@ -53,7 +53,7 @@ pub struct PathRow {
 impl PathRow {
     /// Returns the rule, and whether its limit applies.
     pub fn rule_text(&self) -> String {
-        match self.metrics.completions_are_false {
+        match self.metrics.early_completions {
             0 => self.rule.clone(),
             _ => format!("{} (no true completions)", self.rule),
         }

@@ -72,7 +72,7 @@ metrics! {
     /// How long slack is observed before the limit is cut, in ns.
     hold_time_ns = |it| it.queue.hold_time_ns;
     /// 1 if completions do not mean that packets left the device: there is no limit then.
-    completions_are_false = |it| it.queue.early_completions.into();
+    early_completions = |it| it.queue.early_completions.into();
     /// Packets offered to the discipline.
     enqueued_packets = |it| it.sender.enqueued_packets;
     /// Packets given to the device.
@@ -94,11 +94,11 @@ metrics! {
     /// Their bytes.
     completed_bytes = |it| it.completer.completed_bytes;
     /// Packets of before a reset.
-    late_packets = |it| it.completer.stale_packets;
+    stale_packets = |it| it.completer.stale_packets;
     /// Packets that the driver handed back and that were never sent.
-    stray_packets = |it| it.completer.unknown_completions;
+    unknown_completions = |it| it.completer.unknown_completions;
     /// Rounds in which something was completed.
-    rounds = |it| it.completer.batches;
+    completion_batches = |it| it.completer.batches;
     /// Rounds after which the device had nothing left while the limit held the sender back.
     starved = |it| it.completer.starved;
     /// Resets so far.

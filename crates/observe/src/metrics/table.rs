@@ -234,7 +234,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_rounds_total",
         help: "Rounds in which something was completed.",
         source: PATH,
-        get: |row| row.published(|it| it.rounds),
+        get: |row| row.published(|it| it.completion_batches),
     },
     Metric {
         name: "starved",
@@ -254,7 +254,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_late_packets_total",
         help: "Packets of before a reset.",
         source: PATH,
-        get: |row| row.published(|it| it.late_packets),
+        get: |row| row.published(|it| it.stale_packets),
     },
     Metric {
         name: "stray_packets",
@@ -264,7 +264,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stray_packets_total",
         help: "Packets that the driver handed back and that were never sent.",
         source: PATH,
-        get: |row| row.published(|it| it.stray_packets),
+        get: |row| row.published(|it| it.unknown_completions),
     },
     Metric {
         name: "resets",
@@ -284,6 +284,6 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_completions_are_false",
         help: "1 if completions do not mean that packets left the device: there is no limit then.",
         source: PATH,
-        get: |row| row.published(|it| it.completions_are_false),
+        get: |row| row.published(|it| it.early_completions),
     },
 ];
