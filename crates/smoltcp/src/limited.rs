@@ -30,7 +30,7 @@ pub struct Stats {
     /// The discipline, the limit and the doorbell.
     pub sender: SenderCounters,
     /// Times that a stack asked for a token and there was no room.
-    pub refused_tokens: u64,
+    pub blocked_tokens: u64,
     /// Answers to received frames that found no frame free, and were dropped.
     pub dropped_answers: u64,
     /// Times that the device stood still for long with something in it, each counted once.
@@ -43,10 +43,10 @@ impl<D: Device, P: Probe> Limited<D, P> {
     /// does the same.
     pub fn complete(&mut self, timestamp: Instant) -> bool {
         self.turn(timestamp);
-        if !self.path.is_refused || !self.path.has_room() {
+        if !self.path.is_blocked || !self.path.has_room() {
             return false;
         }
-        self.path.is_refused = false;
+        self.path.is_blocked = false;
         self.waker.wake_by_ref();
         true
     }
@@ -65,13 +65,13 @@ impl<D: Device, P: Probe> Limited<D, P> {
         // Rounded up: what is too early is in vain.
         let own = own_ns.map(|at_ns| at_ns.saturating_sub(now_ns).div_ceil(1000));
         let own = own.map(Duration::from_micros);
-        let stack = stack.filter(|_| !path.is_refused);
+        let stack = stack.filter(|_| !path.is_blocked);
         [own, stack].into_iter().flatten().min()
     }
 
     /// Whether a stack asked for a token and got none, and there was no room since.
-    pub fn is_refused(&self) -> bool {
-        self.path.is_refused
+    pub fn is_blocked(&self) -> bool {
+        self.path.is_blocked
     }
 
     /// After the device was reset: what it held will not be sent, and counts no more.
@@ -87,7 +87,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
     pub fn stats(&self) -> Stats {
         Stats {
             sender: self.path.queue.sender_counters(),
-            refused_tokens: self.path.refused_tokens,
+            blocked_tokens: self.path.blocked_tokens,
             dropped_answers: self.path.dropped_answers,
             stalls: self.path.queue.completer_counters().stalls,
         }
@@ -165,9 +165,9 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
         } else {
             None
         };
-        path.is_refused = frame.is_none();
+        path.is_blocked = frame.is_none();
         if frame.is_none() {
-            path.refused_tokens += 1;
+            path.blocked_tokens += 1;
             return None;
         }
         let device = Some((device, timestamp));

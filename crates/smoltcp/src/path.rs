@@ -22,8 +22,8 @@ pub(crate) struct Path<P> {
     /// When something in the discipline is ready that is not yet.
     pub(crate) ready_ns: Option<u64>,
     /// A token was refused, and nobody was told of room since.
-    pub(crate) is_refused: bool,
-    pub(crate) refused_tokens: u64,
+    pub(crate) is_blocked: bool,
+    pub(crate) blocked_tokens: u64,
     pub(crate) dropped_answers: u64,
 }
 

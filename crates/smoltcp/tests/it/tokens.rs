@@ -19,8 +19,8 @@ fn the_device_holds_what_the_limit_says_and_the_rest_waits() {
     assert_eq!(device.backlog().packets, 4);
     assert_eq!(sent as usize, held + 4);
     assert!(held <= 3, "two, and the one that goes over: {held}");
-    assert!(device.is_refused());
-    assert_eq!(device.stats().refused_tokens, 1);
+    assert!(device.is_blocked());
+    assert_eq!(device.stats().blocked_tokens, 1);
 }
 
 #[test]
