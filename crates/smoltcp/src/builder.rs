@@ -186,7 +186,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
                 ready_ns: None,
                 is_blocked: false,
                 blocked_tokens: 0,
-                dropped_answers: 0,
+                dropped_responses: 0,
             },
             sent: self.sent,
             waker: self.waker,

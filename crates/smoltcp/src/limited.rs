@@ -32,7 +32,7 @@ pub struct Stats {
     /// Times that a stack asked for a token and there was no room.
     pub blocked_tokens: u64,
     /// Answers to received frames that found no frame free, and were dropped.
-    pub dropped_answers: u64,
+    pub dropped_responses: u64,
     /// Times that the device stood still for long with something in it, each counted once.
     pub stalls: u64,
 }
@@ -88,7 +88,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
         Stats {
             sender: self.path.queue.sender_counters(),
             blocked_tokens: self.path.blocked_tokens,
-            dropped_answers: self.path.dropped_answers,
+            dropped_responses: self.path.dropped_responses,
             stalls: self.path.queue.completer_counters().stalls,
         }
     }
@@ -199,7 +199,7 @@ impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
         F: FnOnce(&mut [u8]) -> R,
     {
         let Some(frame) = &self.frame else {
-            self.path.dropped_answers += 1;
+            self.path.dropped_responses += 1;
             return write(&mut vec![0; length]);
         };
         let buffer = self.path.frames.buffer_mut(frame);

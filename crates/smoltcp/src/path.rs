@@ -24,7 +24,7 @@ pub(crate) struct Path<P> {
     /// A token was refused, and nobody was told of room since.
     pub(crate) is_blocked: bool,
     pub(crate) blocked_tokens: u64,
-    pub(crate) dropped_answers: u64,
+    pub(crate) dropped_responses: u64,
 }
 
 impl<P: Probe> Path<P> {

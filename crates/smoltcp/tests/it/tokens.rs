@@ -64,7 +64,7 @@ fn what_is_received_is_answered_also_without_room() {
     }
     // Two frames are kept for answers.
     assert_eq!(device.backlog().packets, 6);
-    assert_eq!(device.stats().dropped_answers, 1);
+    assert_eq!(device.stats().dropped_responses, 1);
 }
 
 #[derive(Default)]
