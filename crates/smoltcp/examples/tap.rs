@@ -190,7 +190,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slots = RING_SLOTS as u32;
     let device = Limited::builder(SlowNic::new(open()?))
         .slots(slots)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
         .build(Instant::now())?;
     let delay = |device: &Limited<SlowNic>, now, stack| device.poll_delay(now, stack);
     let (mbit, overruns) = transfer(device, Limited::device_mut, delay)?;

@@ -25,7 +25,7 @@ const LARGEST_BACKLOG_PACKETS: u32 = 256;
 /// The largest setting: more than the ring of any device, and three of them fit into 32 bits.
 const MOST: u32 = 1 << 16;
 /// Answers in one go: as many as a poll usually receives.
-const ANSWERS: u32 = 64;
+const RESPONSE_FRAMES: u32 = 64;
 /// Far more than the backlog waits on a link of 1 Mbit/s.
 const WAIT_NS: u64 = 1_000_000_000;
 /// Many times the sockets of a small stack.
@@ -42,7 +42,7 @@ pub struct Builder<D, P = ()> {
     slots: Option<u32>,
     backlog_packets: u32,
     largest_backlog_packets: Option<u32>,
-    answers: u32,
+    response_frames: u32,
     waker: Waker,
 }
 
@@ -57,7 +57,7 @@ impl<D: Device> Builder<D> {
             slots: None,
             backlog_packets: BACKLOG_PACKETS,
             largest_backlog_packets: None,
-            answers: ANSWERS,
+            response_frames: RESPONSE_FRAMES,
             waker: Waker::noop().clone(),
         }
     }
@@ -68,7 +68,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
     /// call. Without it what a device takes counts as sent, and no limit holds; the discipline
     /// still does where the device refuses tokens. It is `Send` so that the [`Limited`] may be;
     /// what it reads of the device itself need not be.
-    pub fn sent(mut self, sent: impl FnMut(&mut D) -> u32 + Send + 'static) -> Self {
+    pub fn sent_counter(mut self, sent: impl FnMut(&mut D) -> u32 + Send + 'static) -> Self {
         self.sent = Some(Box::new(sent));
         self
     }
@@ -117,8 +117,8 @@ impl<D: Device, P: Probe> Builder<D, P> {
 
     /// Frames kept for answers to what is received, 0 to 65,536. Default 64; answers beyond are
     /// dropped and counted.
-    pub fn answers(mut self, frames: u32) -> Self {
-        self.answers = frames;
+    pub fn response_frames(mut self, frames: u32) -> Self {
+        self.response_frames = frames;
         self
     }
 
@@ -139,7 +139,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
             slots: self.slots,
             backlog_packets: self.backlog_packets,
             largest_backlog_packets: self.largest_backlog_packets,
-            answers: self.answers,
+            response_frames: self.response_frames,
             waker: self.waker,
         }
     }
@@ -164,10 +164,10 @@ impl<D: Device, P: Probe> Builder<D, P> {
             Some(packets) => bounded("largest_backlog_packets", packets as usize, backlog)?,
             None => LARGEST_BACKLOG_PACKETS.max(backlog),
         };
-        let answers = bounded("answers", self.answers as usize, 0)?;
+        let response_frames = bounded("response_frames", self.response_frames as usize, 0)?;
         let told = self.sent.as_mut().map(|sent| sent(&mut self.device));
         let now_ns = ns_of(timestamp);
-        let frames = slots + largest + answers;
+        let frames = slots + largest + response_frames;
         let limit = self.limit.unwrap_or_else(AnyLimit::taut);
         let queue = Queue::builder_for(Ring::new(slots, self.sent.is_some()))
             .qdisc(self.qdisc.unwrap_or_else(|| turns_of_flows(frames)))
@@ -205,7 +205,7 @@ impl<D: Device> Limited<D> {
         timestamp: Instant,
         sent: impl FnMut(&mut D) -> u32 + Send + 'static,
     ) -> Result<Self, QueueConfigError> {
-        Self::builder(device).sent(sent).build(timestamp)
+        Self::builder(device).sent_counter(sent).build(timestamp)
     }
 
     /// For other settings.

@@ -14,7 +14,7 @@ const RUN_US: i64 = 4_000_000;
 pub fn builder() -> Builder<Nic> {
     Limited::builder(Nic::default())
         .slots(RING_SLOTS as u32)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
 }
 
 /// Runs two stacks over the link, `each` first in each step.

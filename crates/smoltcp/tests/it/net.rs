@@ -129,7 +129,7 @@ impl HasNic for Limited<Nic> {
 pub fn limited() -> Limited<Nic> {
     Limited::builder(Nic::default())
         .slots(RING_SLOTS as u32)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
         .build(Instant::ZERO)
         .unwrap()
 }

@@ -83,10 +83,10 @@ pub fn builder() -> Builder<Played> {
 pub fn of(device: Played) -> Builder<Played> {
     let two: AnyLimit = "2p".parse().unwrap();
     Limited::builder(device)
-        .sent(|device| device.finished)
+        .sent_counter(|device| device.finished)
         .limit(two)
         .backlog_packets(4)
-        .answers(2)
+        .response_frames(2)
 }
 
 pub fn at(us: i64) -> Instant {

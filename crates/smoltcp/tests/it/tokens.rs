@@ -195,8 +195,8 @@ fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
             "largest_backlog_packets is 3; allowed: 4 to 65536",
         ),
         (
-            builder().answers(most + 1),
-            "answers is 65537; allowed: 0 to 65536",
+            builder().response_frames(most + 1),
+            "response_frames is 65537; allowed: 0 to 65536",
         ),
     ];
     for (builder, what) in cases {
@@ -215,7 +215,10 @@ fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
         assert!(error.contains(what), "{error}");
     }
     // A frame takes memory when it is first used.
-    let largest = builder().slots(most).backlog_packets(most).answers(most);
+    let largest = builder()
+        .slots(most)
+        .backlog_packets(most)
+        .response_frames(most);
     assert!(largest.build(at(0)).is_ok());
 }
 
