@@ -1,4 +1,4 @@
-//! A device that takes what it is given and finishes what it is told to.
+//! A device that takes what it is given and finishes what it is sent_count to.
 
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, PacketMeta, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -99,7 +99,7 @@ pub fn send(device: &mut Limited<Played>, frame: &[u8], now: Instant) {
     token.consume(frame.len(), |space| space.copy_from_slice(frame));
 }
 
-/// Sends until there is no token; returns how many went.
+/// Sends until there is no token. Returns the number of frames sent.
 pub fn fill(device: &mut Limited<Played>) -> u32 {
     let mut sent = 0;
     while let Some(token) = device.transmit(at(0)) {
