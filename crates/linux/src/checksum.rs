@@ -1,17 +1,17 @@
-//! Finishing the Internet checksum that the kernel left to the device.
+//! Completing the Internet checksum that the kernel left to the device.
 
 use std::fmt;
 
 use crate::vnet_header::VirtioNetHeader;
 
-/// Where the checksum is in a UDP header; in all others that the kernel leaves open it is
-/// elsewhere.
+/// Offset of the checksum in a UDP header; other partial checksums of the kernel have another
+/// offset.
 const UDP_CHECKSUM_OFFSET: u16 = 6;
 
-/// Why a checksum cannot be finished. The frame is as it was.
+/// Why a checksum cannot be completed. The frame is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumError {
-    /// The header points behind the end of the frame.
+    /// The header refers to bytes after the end of the frame.
     OutsideFrame,
     /// The frame is a GSO packet: each segment needs a checksum of its own.
     Segmented,
@@ -28,8 +28,8 @@ impl fmt::Display for ChecksumError {
 
 impl std::error::Error for ChecksumError {}
 
-/// Finishes the checksum of `frame` (without the virtio-net header) if `header` says that it is
-/// open, and answers whether it was. The header is stale after that: pass on a default one.
+/// Completes the checksum of `frame` (without the virtio-net header) if `header` marks it as
+/// partial. Returns `true` if it did. The header is then stale: pass on a default one.
 ///
 /// The field already holds the sum of the pseudo header (RFC 1071 arithmetic), so all bytes from
 /// `checksum_start` on are added to it.
@@ -52,19 +52,19 @@ pub fn complete_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bo
     }
     let mut checksum = !fold(sum(covered));
     if checksum == 0 && header.checksum_offset == UDP_CHECKSUM_OFFSET {
-        // In UDP, 0 says that there is no checksum (RFC 768); all ones is the same number.
+        // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
         checksum = u16::MAX;
     }
     covered[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
     Ok(true)
 }
 
-/// The sum of the big-endian 16-bit words, an odd last byte padded with zero, with its carries
-/// added.
+/// Returns the sum of the big-endian 16-bit words, with an odd last byte padded with zero. Carries
+/// are added.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    // In the machine's own order, four bytes at a time: the sum of the swapped words is the swapped
-    // sum, and 2^32 is 1 modulo 2^16 - 1 as 2^16 is (RFC 1071, section 2). Fits: a frame is shorter
-    // than 2^32 words.
+    // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
+    // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
+    // shorter than 2^32 words.
     let mut words = bytes.chunks_exact(4);
     let whole: u64 = (&mut words)
         .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
@@ -76,7 +76,7 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     u64::from(u16::from_be_bytes(sum.to_ne_bytes()))
 }
 
-/// Adds the carries until none is left.
+/// Adds the carries until there are none.
 pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > u64::from(u16::MAX) {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn known_ip_header() {
-        // A header often shown in textbooks; its checksum is b861.
+        // A common textbook example; its checksum is b861.
         let mut frame = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
             0x01, 0xc0, 0xa8, 0x00, 0xc7,
@@ -159,11 +159,11 @@ mod tests {
             let words = bytes.chunks(2);
             let byte = |pair: &[u8], at: usize| pair.get(at).map_or(0, |&byte| u64::from(byte));
             let word = |pair: &[u8]| byte(pair, 0) << 8 | byte(pair, 1);
-            // 0 and 2^16 - 1 are the same number, and only of zeroes the sum is 0.
+            // 0 and 2^16 - 1 are the same number, and only zeroes have the sum 0.
             prop_assert_eq!(fold(sum(&bytes)), fold(words.map(word).sum()));
         }
 
-        /// What a receiver checks: pseudo header and all covered bytes sum to ffff.
+        /// A receiver verifies that the pseudo header and all covered bytes sum to ffff.
         #[test]
         fn a_receiver_finds_it_right(
             mut segment in prop::collection::vec(any::<u8>(), 20..200),

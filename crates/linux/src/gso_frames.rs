@@ -1,4 +1,4 @@
-//! Frames of a device, and beside them some that hold GSO packets until their segments are sent.
+//! Frames of a device, and frames that hold GSO packets until their segments are sent.
 
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
@@ -8,15 +8,15 @@ use crate::frames::Frames;
 use crate::segment::Segmenter;
 use crate::vnet_header::VirtioNetHeader;
 
-/// The longest GSO packet: 64 KB behind its Ethernet header and two tags.
+/// The longest GSO packet: 64 KB after its Ethernet header and two tags.
 const GSO_FRAME_BYTES: u32 = 65_536 + 14 + 2 * 4;
 
-/// Frames as long as a device carries, and some that hold a GSO packet each, with its virtio-net
-/// header. A clone is the same frames.
+/// Frames of the device's length, and frames that each hold a GSO packet with its virtio-net
+/// header. A clone refers to the same frames.
 ///
-/// It is the source of an [`AfPacket`](crate::af_packet::AfPacket) ring that cuts:
-/// [`gso_packet`](Frames::gso_packet) keeps what came in, and each segment is written into its
-/// slot.
+/// This is the source of a segmenting [`AfPacket`](crate::af_packet::AfPacket) ring:
+/// [`gso_packet`](Frames::gso_packet) stores the received packet, and each segment is written into
+/// its slot.
 #[derive(Debug, Clone)]
 pub struct GsoFrames {
     plain: FramePool,
@@ -25,12 +25,13 @@ pub struct GsoFrames {
 }
 
 impl GsoFrames {
-    /// The most GSO packets that are kept: as many as a queue cuts at a time, so that none has to
-    /// go whole, which no packet ring could carry.
+    /// Maximum number of GSO frames: as many as a queue segments at a time. A further GSO packet
+    /// would be sent whole, which no packet ring can do.
     pub const MAX_GSO_FRAMES: u32 = 511;
 
-    /// So many `frames` of `frame_bytes`, and `gso` (0 to [`MAX_GSO_FRAMES`](Self::MAX_GSO_FRAMES),
-    /// more are as many) for GSO packets, each of 64 KB of memory once it was used.
+    /// Allocates `frames` of `frame_bytes`, and `gso` frames for GSO packets: 0 to
+    /// [`MAX_GSO_FRAMES`](Self::MAX_GSO_FRAMES), to which larger numbers are clamped. Each uses 64
+    /// KB of memory after its first use.
     pub fn new(frames: u32, frame_bytes: u32, gso: u32) -> Self {
         let gso_frame_bytes = VirtioNetHeader::BYTES as u32 + GSO_FRAME_BYTES;
         Self {
@@ -40,7 +41,7 @@ impl GsoFrames {
         }
     }
 
-    /// The same, for senders whose TCP speaks accurate ECN; see [`Segmenter::with_accurate_ecn`].
+    /// Sets accurate ECN, for senders whose TCP uses it; see [`Segmenter::with_accurate_ecn`].
     pub fn with_accurate_ecn(self) -> Self {
         Self {
             has_accurate_ecn: true,
@@ -48,8 +49,7 @@ impl GsoFrames {
         }
     }
 
-    /// The pool of a frame, and which of its frames it is: those for GSO packets come behind the
-    /// others.
+    /// Returns the pool of a frame, and its index there. Frames for GSO packets follow the others.
     fn pool(&self, frame: &Frame) -> (&FramePool, Frame) {
         let index = frame.index();
         match (index.checked_sub(self.plain.frames()), &self.gso) {
@@ -107,7 +107,7 @@ impl Frames for GsoFrames {
             start.copy_from_slice(&header.to_bytes());
             rest[..frame.len()].copy_from_slice(frame);
         });
-        // It is ours, and nobody works on it.
+        // Cannot fail: the frame was just taken and is not lent.
         written.ok()?;
         let wire_bytes = frame.len() as u32;
         let packet = Packet::new(self.gso_frame(&kept), wire_bytes);
@@ -119,7 +119,7 @@ impl Frames for GsoFrames {
 
 impl PacketSink for GsoFrames {
     fn freed(&mut self, packet: Packet) {
-        // The pool counts what is not its own.
+        // The pool counts frames that are not its own.
         let _ = self.release(packet.into_frame());
     }
 

@@ -1,8 +1,8 @@
-//! Taking the end of a ring away from one half, and giving it another, from the other half.
+//! Replacing the ring end of one half from the other half.
 //!
-//! A socket is only gone when nobody has its rings mapped, and a queue can only be bound again
-//! then. So whoever renews the socket asks the other half to let go, waits until it has, and gives
-//! it the new end.
+//! A socket is closed only when its rings are no longer mapped, and only then can its queue be
+//! bound again. So the half that renews the socket requests the end of the other half, waits until
+//! it was released, and passes on the new end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,38 +13,38 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug)]
 struct HandoverState<T> {
-    /// Times that the end was asked for.
+    /// Number of requests.
     asked: AtomicU32,
-    /// How often it was let go, up to which asking.
+    /// The last request after which the end was released.
     left: AtomicU32,
-    /// For which asking a new end is there.
+    /// The request that has a new end.
     ready: AtomicU32,
-    /// The new end, and the asking that it is for.
+    /// The new end, and the request that it belongs to.
     given: Mutex<Option<(u32, T)>>,
 }
 
-/// The half that renews.
+/// The half that renews the socket.
 #[derive(Debug)]
 pub(crate) struct Giver<T> {
     shared: Arc<HandoverState<T>>,
-    /// The other half has an end, or one that it may take.
+    /// The other half has an end, or can take one.
     other_has_end: bool,
 }
 
-/// The half whose end is renewed.
+/// The half whose end is replaced.
 #[derive(Debug)]
 pub(crate) struct Taker<T> {
     shared: Arc<HandoverState<T>>,
-    /// The asking of which the present end is.
+    /// The request of the current end.
     epoch: u32,
 }
 
-/// What the taker is to do.
+/// The action requested of the taker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Go on.
+    /// Continue.
     Nothing,
-    /// Let go, and say [`left`](Taker::left); there is no other end yet.
+    /// Release the end, then call [`left`](Taker::left); there is no new end yet.
     Leave,
     /// [`take`](Taker::take) the new end.
     Take,
@@ -69,8 +69,8 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
 }
 
 impl<T> Giver<T> {
-    /// Asks the other half to let go. One that has no end, or was given one and has not taken it,
-    /// need not hear of it.
+    /// Requests that the other half releases its end. No request is needed if it has none, or has
+    /// not yet taken a new one.
     pub(crate) fn ask(&mut self) {
         let asked = self.asked().wrapping_add(1);
         self.shared.asked.store(asked, Ordering::Release);
@@ -79,18 +79,18 @@ impl<T> Giver<T> {
         }
     }
 
-    /// Whether it has let go, since it was asked last. What it did before is visible then, and it
-    /// does nothing more until it is given a new end.
+    /// Returns `true` if the other half has released its end since the last request. Its accesses
+    /// before that are visible then, and it makes no more until it has a new end.
     pub(crate) fn has_left(&mut self) -> bool {
         let left = self.shared.left.load(Ordering::Acquire) == self.asked();
-        // Who is gone has let go.
+        // A dropped half has released its end.
         if left || Arc::strong_count(&self.shared) == 1 {
             self.other_has_end = false;
         }
         !self.other_has_end
     }
 
-    /// Gives it a new end; only after it has left.
+    /// Passes a new end to the other half; only after it has released the old one.
     pub(crate) fn give(&mut self, end: T) {
         self.other_has_end = true;
         let asked = self.asked();
@@ -112,7 +112,7 @@ impl<T> Giver<T> {
 }
 
 impl<T> Taker<T> {
-    /// What it is to do now. One load where that is nothing.
+    /// Returns the requested action. A single load if there is none.
     #[inline]
     pub(crate) fn asked(&self) -> Asked {
         let asked = self.shared.asked.load(Ordering::Acquire);
@@ -125,13 +125,13 @@ impl<T> Taker<T> {
         }
     }
 
-    /// The end is gone: says so.
+    /// Reports that the end was released.
     pub(crate) fn left(&self) {
         let asked = self.shared.asked.load(Ordering::Acquire);
         self.shared.left.store(asked, Ordering::Release);
     }
 
-    /// The new end; `None` if there is none, or it was asked for again meanwhile.
+    /// Takes the new end; `None` if there is none, or if it was requested again.
     pub(crate) fn take(&mut self) -> Option<T> {
         let given = (self.shared.given.lock())
             .unwrap_or_else(PoisonError::into_inner)
@@ -182,7 +182,7 @@ mod tests {
         giver.ask();
         taker.left();
         assert!(giver.has_left());
-        // The device was gone; the other half sleeps.
+        // The device was removed; the other half sleeps.
         giver.ask();
         assert!(giver.has_left());
     }

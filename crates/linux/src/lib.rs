@@ -1,7 +1,6 @@
-//! taut on Linux: network namespaces, TAP devices, packet rings and what they need to be on time.
+//! Linux interfaces of taut: network namespaces, TAP devices, packet rings, timers and priorities.
 //!
-//! Nothing is left behind however the process ends: namespaces and devices are held by
-//! descriptors only.
+//! Namespaces and devices are held by descriptors only, so none remain after the process has ended.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 

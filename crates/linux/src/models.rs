@@ -1,4 +1,4 @@
-//! Model checks of what two threads share, from the product's own source. Run with
+//! Model checks of state shared by two threads, with the original source. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-linux --lib models`.
 
 use loom::sync::Arc;
@@ -8,7 +8,7 @@ use loom::thread;
 use crate::handover::{Asked, handover};
 use crate::shared_ring::{Consumer, Memory, Producer, Word};
 
-/// A word of which the broken variant does not publish what was done before it was stored.
+/// A word whose broken variant stores without release ordering.
 struct ModelWord<const BROKEN: bool>(AtomicU32);
 
 impl<const BROKEN: bool> Word for ModelWord<BROKEN> {
@@ -120,7 +120,8 @@ fn a_ring_that_does_not_publish_is_caught() {
     entries_arrive_in_order::<true>();
 }
 
-/// One half has the end of a socket; the other asks for it, and must not go on before it is let go.
+/// One half has the end of a socket. The other requests it, and must not continue before it was
+/// released.
 fn an_end_is_let_go_first(says_too_early: bool) {
     loom::model(move || {
         let (mut giver, mut taker) = handover();

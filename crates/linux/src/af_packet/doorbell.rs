@@ -1,4 +1,4 @@
-//! Ringing the kernel, and finding out what it took.
+//! The doorbell, and the packets that the kernel took at it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,28 +13,29 @@ use super::state::RingState;
 use crate::error::failed;
 use crate::sys::packet_ring::SlotReader;
 
-/// What did not go the plain way. All count since the ring was opened.
+/// Exceptions while sending, counted since the ring was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TxCounters {
-    /// Bytes of frames that the kernel skipped (its device's MTU was lowered). They come back as
-    /// completed. Not counted at a doorbell that found the discipline or the send buffer full.
+    /// Bytes of frames that the kernel skipped because its device's MTU was lowered. They are
+    /// returned as completed. Not counted at a doorbell that found the discipline or the send
+    /// buffer full.
     pub skipped_bytes: u64,
-    /// Doorbells after which the discipline had refused a frame, which stayed in the ring.
+    /// Doorbells at which the discipline rejected a frame, which stayed in the ring.
     pub qdisc_full: u64,
-    /// Doorbells that did nothing because the socket's send buffer was full.
+    /// Doorbells without effect because the socket's send buffer was full.
     pub send_buffer_full: u64,
 }
 
-/// Doorbells in a row at which the discipline refuses a frame while nothing of ours is in it,
-/// before that is an error. One can happen when our last frame leaves at just that moment.
+/// Consecutive doorbells at which the discipline rejects a frame although it holds none of ours,
+/// before that is an error. A single one can happen if the last frame leaves at that moment.
 const REFUSALS_LIMIT: u32 = 3;
 
-/// Who rings.
+/// The half that rings the doorbell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The sending half: nobody submits meanwhile.
+    /// The sending half: no packet is submitted at the same time.
     Sender,
-    /// The completion half, for what was left: the sender may be submitting.
+    /// The completing half, for the remaining packets: the sender might be submitting.
     Completer,
 }
 
@@ -43,30 +44,30 @@ pub(super) struct Doorbell {
     fd: OwnedFd,
     device: String,
     reader: SlotReader,
-    /// Held while ringing, for both halves may.
+    /// Locked while ringing, because both halves can ring.
     taken: Mutex<Taken>,
-    /// Completions are false, as far as is known.
+    /// The last status was "early completions".
     doubted: AtomicBool,
-    /// Whether the last ring left something that the kernel did not take.
+    /// The last doorbell left packets that the kernel did not take.
     left: AtomicBool,
     skipped_bytes: AtomicU64,
     qdisc_full: AtomicU64,
     send_buffer_full: AtomicU64,
 }
 
-/// How far the kernel got.
+/// The progress of the kernel in the ring.
 #[derive(Debug, Default)]
 struct Taken {
-    /// Packets that it took, and so the number of the first that it may not have taken.
+    /// Packets taken by the kernel, and so the number of the first that might not be taken.
     packets: u64,
-    /// Bytes that it took less those that it said it sent. A frame that it skipped makes the
-    /// difference. One that the sender just filled may count on one side first.
+    /// Bytes taken, less the bytes that the kernel reported as sent. The difference is the frames
+    /// that it skipped. A frame that the sender has just filled might count on one side first.
     unsent_bytes: i64,
-    /// The kernel did not say what it sent, so that nothing can be compared.
+    /// The kernel did not report the bytes sent, so there is nothing to compare.
     blind: bool,
-    /// Rings in a row at which nothing of ours was in the discipline and it refused.
+    /// Consecutive doorbells at which the discipline held none of our frames and rejected one.
     refusals: u32,
-    /// Finds out what a completion means, from what the kernel still has when a ring returns.
+    /// Detects early completions, from the frames that the kernel holds when a doorbell returns.
     judge: TruthJudge,
 }
 
@@ -98,7 +99,7 @@ impl Doorbell {
         &self.device
     }
 
-    /// Whether something was left that another ring may move.
+    /// Returns `true` if packets are left that another doorbell can move.
     pub(super) fn left_something(&self) -> bool {
         self.left.load(Ordering::Relaxed)
     }
@@ -111,10 +112,10 @@ impl Doorbell {
         }
     }
 
-    /// Asks the kernel to send what is in the ring. What it does not take now stays there.
+    /// Rings the kernel's doorbell. Packets that the kernel does not take now stay in the ring.
     ///
-    /// A full send buffer or discipline is no error while frames of ours are on their way: when
-    /// they are gone there is room, and the completion half rings again.
+    /// A full send buffer or discipline is not an error while frames of ours are in flight. When
+    /// they have left there is room, and the completing half rings again.
     pub(super) fn ring(&self, state: &RingState, by: By) -> io::Result<()> {
         let mut taken = self.lock();
         let sent = send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
@@ -131,27 +132,27 @@ impl Doorbell {
         }
     }
 
-    /// Never left half-changed, so what a panic left is good.
+    /// The state is consistent at each point, so a poisoned lock is usable.
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What completions mean, as far as is known.
+    /// Returns the current status of completions.
     pub(super) fn completion_status(&self) -> Truth {
         self.lock().judge.truth()
     }
 
-    /// Whether they mean something, without a lock.
+    /// Returns `true` if completions are early, without a lock.
     pub(super) fn is_doubted(&self) -> bool {
         self.doubted.load(Ordering::Relaxed)
     }
 
-    /// What was found out so far, for a ring that follows on the same device.
+    /// Returns the detector, for a new ring on the same device.
     pub(super) fn truth_judge(&self) -> TruthJudge {
         self.lock().judge.clone()
     }
 
-    /// Finds up to which packet the kernel took them, and whether it still has the last of them.
+    /// Updates the progress of the kernel, and whether it still holds the last packet.
     fn look(&self, taken: &mut Taken, state: &RingState) {
         let before = taken.packets;
         self.count_taken(taken, state);
@@ -172,7 +173,7 @@ impl Doorbell {
         }
     }
 
-    /// A frame that was skipped is available like one that is gone, but not in the kernel's sum.
+    /// A skipped frame is available like one that was sent, but is missing in the kernel's sum.
     fn count_skipped(&self, taken: &mut Taken, sent_bytes: Option<usize>, by: By) {
         match sent_bytes {
             Some(bytes) => taken.unsent_bytes -= bytes as i64,
@@ -188,7 +189,7 @@ impl Doorbell {
         }
     }
 
-    /// Tells back-pressure from failure.
+    /// Distinguishes backpressure from failure.
     fn judge(&self, taken: &mut Taken, state: &RingState, error: Errno) -> io::Result<()> {
         let alone = !self.on_their_way(taken, state);
         taken.refusals = if alone { taken.refusals + 1 } else { 0 };
@@ -206,7 +207,7 @@ impl Doorbell {
         }
     }
 
-    /// Whether the kernel still has a frame of ours: the one it took last.
+    /// Returns `true` if the kernel still holds the frame that it took last.
     fn on_their_way(&self, taken: &Taken, state: &RingState) -> bool {
         let last = taken.packets.checked_sub(1);
         last.is_some_and(|number| {

@@ -1,4 +1,4 @@
-//! The completion half, which also makes the socket anew.
+//! The completing half, which also reopens the socket.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,52 +18,52 @@ use crate::frames::Frames;
 /// Both ends of a new socket.
 pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
-/// Makes sockets, and knows who else has their rings.
+/// Opens sockets, and tracks the other users of their rings.
 pub trait Opener<K: Kernel>: Send {
-    /// Whether the socket is bound to the device of now, and not to one that is gone.
+    /// Returns `true` if the socket is bound to the current device and not to a removed one.
     fn is_current(&self) -> bool;
 
-    /// The present socket is to be gone: lets go of it, or asks whoever has a part of it.
+    /// Requests that all other users release the current socket.
     fn ask(&mut self);
 
-    /// Whether they have.
+    /// Returns `true` if they have released it.
     fn has_left(&mut self) -> bool;
 
-    /// Makes a socket with its rings. What fails names the call and the device.
+    /// Opens a socket with its rings. An error names the call and the device.
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
 
-/// What becomes of the frames of packets that are given up.
+/// What happens to the frames of abandoned packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
     FramesAreOurs,
     KernelHasFrames,
 }
 
-/// How a ring is begun anew.
+/// How a ring is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
     NewSocket,
     SameSocket,
 }
 
-/// The completion half of an AF_XDP socket. May be on another thread than the
-/// [sending half](super::AfXdpTx).
+/// The completing half of an AF_XDP socket. Can run on another thread than the [sending
+/// half](super::AfXdpTx).
 pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
     in_flight: InFlightCompleter,
     capacity_slots: u32,
     is_zero_copy: bool,
-    /// `None` after the socket was given up, until there is a new one.
+    /// `None` between closing the socket and opening the next one.
     end: Option<CompletionEnd<K>>,
     giver: TxGiver<K>,
     opener: Box<dyn Opener<K>>,
-    /// What was asked for, and is done as soon as the other half has let go.
+    /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
-    /// Packets that were given up, or finished just before, and not handed back yet.
+    /// Packets that were abandoned, or completed just before, and not returned yet.
     given_up: VecDeque<Packet>,
-    /// For each frame whether the kernel still has it though its packet was given up.
+    /// For each frame: the kernel still owns it although its packet was abandoned.
     lost: Box<[bool]>,
 }
 
@@ -92,22 +92,22 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.common.device
     }
 
-    /// What did not go the plain way.
+    /// Returns the counters of exceptions.
     pub fn counters(&self) -> XdpCounters {
         self.common.counters.read()
     }
 
-    /// What completions mean, as far as the packets so far have shown.
+    /// Returns the current status of completions.
     pub fn completion_status(&self) -> Truth {
         self.common.completion_status()
     }
 
-    /// How frames get to the device: `copy` or `zero-copy`.
+    /// Returns how frames reach the device: `copy` or `zero-copy`.
     pub fn mode(&self) -> &'static str {
         if self.is_zero_copy {
             "zero-copy"
@@ -116,10 +116,12 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
     }
 
-    /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
+    /// Requests a new ring, in a queue whose halves are on two threads.
+    ///
+    /// First request a reset of the queue
     /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half,
-    /// so that it releases the old one. A later [`reap`](Completions::reap) opens the new one and
-    /// returns what was in flight as [stale](taut_path::Completed::stale_packets). If opening
+    /// so that it releases the old ring. A later [`reap`](Completions::reap) opens the new one and
+    /// returns the packets in flight as [stale](taut_path::Completed::stale_packets). If opening
     /// fails, `reap` returns that error: request again after a moment. Request once for a stall,
     /// which every batch reports until the reset has begun. The caller must wake a sending half
     /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
@@ -141,7 +143,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.end.as_ref().is_some_and(holds) && self.opener.is_current()
     }
 
-    /// Makes the ring anew if that was asked for and the other half has let go.
+    /// Restarts the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         let Some(renewal) = self.renewal else {
             return Ok(());
@@ -153,7 +155,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             Renewal::SameSocket => self.begin_again(),
             Renewal::NewSocket if !self.opener.has_left() => return Ok(()),
             Renewal::NewSocket => {
-                // Whatever comes of it: it must be asked for again.
+                // Cleared even if this fails: the caller must request again.
                 self.renewal = None;
                 self.give_up();
                 let ends = self.opener.open()?;
@@ -164,7 +166,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         Ok(())
     }
 
-    /// Goes on with the old socket: what the kernel has of it is given up.
+    /// Continues with the old socket. Packets that the kernel still holds are abandoned.
     fn begin_again(&mut self) {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
@@ -185,7 +187,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.give_up();
     }
 
-    /// Goes on with a new socket.
+    /// Continues with a new socket.
     pub(super) fn begin(&mut self, (tx, completion): SocketEnds<K>) {
         let reopened = &self.common.counters.reopened;
         reopened.fetch_add(1, Ordering::Relaxed);
@@ -194,10 +196,10 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.giver.give(tx);
     }
 
-    /// Takes everything out of the socket and lets go of it.
+    /// Takes all packets out of the socket and closes it.
     fn give_up(&mut self) {
         self.take_all(Loss::FramesAreOurs);
-        // The last end of it: with this the kernel takes the socket down.
+        // The last reference: the kernel now closes the socket.
         self.end = None;
         for (index, lost) in (0..).zip(&mut self.lost) {
             if std::mem::take(lost) {
@@ -206,7 +208,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
     }
 
-    /// Has everything in flight handed back, first what is complete; the rest is given up.
+    /// Returns all packets in flight: first those complete, then the abandoned ones.
     fn take_all(&mut self, loss: Loss) {
         let mut found = std::mem::take(&mut self.given_up);
         while let Some(packet) = self.next_completed() {
@@ -231,7 +233,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.given_up = found;
     }
 
-    /// The next packet that the kernel is done with.
+    /// Returns the next completed packet.
     #[inline]
     fn next_completed(&mut self) -> Option<Packet> {
         let end = self.end.as_mut()?;
@@ -278,7 +280,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         let renewed = self.renew();
         let mut left = budget_packets;
         while left > 0 {
-            // What is given up goes first: it is older.
+            // Abandoned packets first, because they are older.
             let Some(packet) = self.given_up.pop_front().or_else(|| self.next_completed()) else {
                 break;
             };
@@ -307,7 +309,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
 }
 
 impl<K: Kernel + AsFd> AfXdpCompletions<K> {
-    /// The socket; `None` after it was given up, until there is a new one.
+    /// Returns the socket; `None` between closing it and opening the next one.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.line.kernel.as_fd())
     }

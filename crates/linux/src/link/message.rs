@@ -1,4 +1,4 @@
-//! Netlink messages: building requests and taking answers apart.
+//! Netlink messages: building requests and parsing responses.
 //!
 //! All numbers are in the host's byte order unless a caller passes bytes.
 
@@ -8,7 +8,7 @@ const ALIGN_BYTES: usize = 4;
 pub(crate) const HEADER_BYTES: usize = 16;
 /// `struct rtattr`: length, type.
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
-/// Says in an attribute's type that attributes are inside.
+/// Flag in an attribute's type: it contains attributes.
 const NESTED: u16 = 1 << 15;
 
 const fn aligned(bytes: usize) -> usize {
@@ -55,13 +55,13 @@ impl Message {
         message
     }
 
-    /// Appends bytes that are no attribute: the fixed part inside a nested one.
+    /// Appends bytes that are not an attribute: the fixed part inside a nested one.
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// The finished message.
+    /// Returns the complete message.
     pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         self.pad();
         let length = self.0.len() as u32;
@@ -75,7 +75,7 @@ impl Message {
     }
 }
 
-/// One message of an answer.
+/// One message of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer<'a> {
     pub(crate) kind: u16,
@@ -84,7 +84,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// The messages of one datagram; ends at the first that does not fit in it.
+/// Returns the messages of one datagram; ends at the first that does not fit in it.
 pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(datagram, 0)? as usize;
@@ -102,7 +102,7 @@ pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     })
 }
 
-/// The attributes in `bytes` as (type, payload); ends at the first that does not fit.
+/// Returns the attributes in `bytes` as (type, payload); ends at the first that does not fit.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);

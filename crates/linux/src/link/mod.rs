@@ -1,4 +1,4 @@
-//! Setting up network devices over route netlink: no `ip` or `tc` is needed.
+//! Configuring network devices over route netlink, without `ip` or `tc`.
 
 mod bridge;
 mod change;
@@ -40,7 +40,7 @@ pub(crate) use offload::control_socket;
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;
 
-/// Bytes of a device's name, without the zero that ends it (`IFNAMSIZ` - 1).
+/// Maximum length of a device's name, without the terminating zero (`IFNAMSIZ` - 1).
 const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;
 
 /// A hardware address.
@@ -48,7 +48,7 @@ const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// The `number`-th locally administered unicast address: `02:00` and the number.
+    /// Returns the `number`-th locally administered unicast address: `02:00` and the number.
     pub const fn local(number: u32) -> Self {
         let [a, b, c, d] = number.to_be_bytes();
         Self([0x02, 0, a, b, c, d])
@@ -91,7 +91,7 @@ impl fmt::Display for ParseMacError {
 
 impl std::error::Error for ParseMacError {}
 
-/// Refuses what the kernel would refuse or, worse, take for a pattern (`%d`).
+/// Rejects names that the kernel would reject or, worse, use as a pattern (`%d`).
 pub(crate) fn check_name(name: &str) -> io::Result<()> {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
     let length_fits = (1..=NAME_LIMIT_BYTES).contains(&name.len());

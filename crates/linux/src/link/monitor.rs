@@ -1,24 +1,26 @@
-//! Hearing when a device goes down, comes up, goes and is there again; and which completions count.
+//! Monitoring the state of a device's link, to decide which completed packets were sent.
 //!
 //! # Why a completion alone is not enough
-//! A device that goes down throws away what waits in it, and the kernel completes these packets
-//! like those that it sent, without a trace. It does so **before** it says that the link is down.
-//! So a packet that completed is only sent for certain once it is certain that no such purge came
-//! before.
+//! A device that goes down purges its queued packets, and the kernel completes them like those that
+//! it sent. It does so **before** it reports that the link is down. So a completed packet was sent
+//! only if no such purge came before.
 //!
-//! The kernel does in this order: it takes `IFF_RUNNING` away; purges; sends the notice; and, if
-//! the link comes up again, sets the flag, connects the device's discipline, and sends a notice
-//! again. [`LinkMonitor::poll`] first reads the flags, which waits for nobody, and then all notices.
-//! Take a packet that was purged and reaped before the look. Either the flag is still gone, or it
-//! was set again, and then the notice of its going is there to be read. The look says
-//! [`was_down`](LinkStatus::was_down) either way. A link is running again only by notice, for
-//! between the flag and that notice there may be no discipline yet, and packets vanish as well.
+//! The kernel proceeds in this order. It clears `IFF_RUNNING`, purges, and sends the notification.
+//! If the link comes up again, it sets the flag, attaches the device's discipline, and sends
+//! another notification.
 //!
-//! So: reap, look, and then [`DeliveryTally::confirm`]. After a look that says `was_down`, everything in
-//! flight is in doubt too, since it may be purged already and not reaped: reset the queue, so that
-//! it comes back as late ([`DeliveryTally::stale`]).
+//! [`LinkMonitor::poll`] first reads the flags, which does not block, and then all notifications.
+//! If a packet was purged and reaped before the poll, then either the flag is still cleared, or it
+//! was set again and the notification of the first change can be read. In both cases the poll
+//! returns [`was_down`](LinkStatus::was_down). Only a notification sets the state to running,
+//! because between the flag and the notification there might be no discipline, and packets are lost
+//! as well.
 //!
-//! What this does not hear of: a discipline that drops what it took, or that is replaced.
+//! So: reap, poll, and then call [`DeliveryTally::confirm`]. If the poll returns `was_down`,
+//! packets in flight are uncertain too, because they might be purged already and not reaped. Reset
+//! the queue, so that they are returned as stale ([`DeliveryTally::stale`]).
+//!
+//! This does not detect a discipline that drops queued packets, or that is replaced.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,14 +38,15 @@ use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
 use crate::sys;
 
-/// Notices of links.
+/// Notifications of links.
 const LINK_GROUPS: u32 = libc::RTMGRP_LINK as u32;
-/// Larger than any notice; rtnetlink never sends more than 32 KiB.
+/// Larger than any notification; rtnetlink never sends more than 32 KiB.
 const NOTICE_BYTES: usize = 32 * 1024;
-/// How often a link that does not run is asked for, were a notice of it ever missing, in ns.
+/// Interval at which a link that is not running is queried, in case its notification was lost, in
+/// ns.
 const ASK_AGAIN_NS: u64 = 200_000_000;
 
-/// Watches one device.
+/// Monitors the link of one device.
 #[derive(Debug)]
 pub struct LinkMonitor {
     ns: NetNs,
@@ -55,7 +58,7 @@ pub struct LinkMonitor {
 }
 
 impl LinkMonitor {
-    /// Watches `device`, from what it is now. It need not be running.
+    /// Starts monitoring `device` in its current state, which can be any.
     ///
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.
@@ -77,29 +80,28 @@ impl LinkMonitor {
             asked_ns: 0,
         };
         watch.ask()?;
-        // How it came to be what it is now is no news.
+        // Discard events from before `open`.
         let _ = watch.known.take();
         Ok(watch)
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// What is known since the last look.
+    /// Returns the state at the last poll.
     pub fn state(&self) -> LinkState {
         self.known.state()
     }
 
-    /// The kernel's number of the device; 0 while there is none. Another device of the same name,
-    /// made later, has another.
+    /// Returns the index of the device; 0 if it is absent. If the device is recreated under the
+    /// same name, its index differs.
     pub fn index(&self) -> u32 {
         self.known.index()
     }
 
-    /// The longest packet that the device carries now, in bytes, without the Ethernet header. Waits
-    /// for nobody.
+    /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
     ///
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.
@@ -109,10 +111,10 @@ impl LinkMonitor {
         Ok(u32::try_from(mtu).unwrap_or(0))
     }
 
-    /// Finds out what became of the device. Waits for nobody while it runs.
+    /// Polls the state of the device. Does not block while the device is running.
     ///
     /// # Errors
-    /// What the netlink socket fails with.
+    /// The error of the netlink socket.
     pub fn poll(&mut self) -> io::Result<LinkStatus> {
         match sys::link::flags(self.fd.as_fd(), &self.device) {
             Ok(flags) => self.known.flags(Some(flags)),
@@ -128,7 +130,7 @@ impl LinkMonitor {
         Ok(self.known.take())
     }
 
-    /// Reads all notices that wait.
+    /// Reads all pending notifications.
     fn hear(&mut self) -> io::Result<()> {
         loop {
             match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
@@ -141,7 +143,7 @@ impl LinkMonitor {
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(Errno::INTR) => {}
-                // The kernel dropped notices: ask for the present state instead.
+                // The kernel dropped notifications: query the current state instead.
                 Err(Errno::NOBUFS) => {
                     self.known.missed_notices();
                     self.ask_again()?;
@@ -151,7 +153,7 @@ impl LinkMonitor {
         }
     }
 
-    /// Asks the kernel for what it would say now. It answers between changes, never in one.
+    /// Queries the current state. The kernel answers between changes, never within one.
     fn ask(&mut self) -> io::Result<()> {
         self.asked_ns = monotonic_ns();
         let known = &mut self.known;
@@ -162,7 +164,7 @@ impl LinkMonitor {
         })
     }
 
-    /// The same, where there may be no such device.
+    /// Queries the state of a device that might be absent.
     fn ask_again(&mut self) -> io::Result<()> {
         match self.ask() {
             Err(error) if is_absent(&error) => {
@@ -174,19 +176,19 @@ impl LinkMonitor {
     }
 }
 
-/// Whether a call failed since there is no such device.
+/// Returns `true` if a call failed because there is no such device.
 fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || crate::errno(error) == Some(libc::ENODEV)
 }
 
 impl AsFd for LinkMonitor {
-    /// Readable when there is news.
+    /// Readable when there are notifications.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-/// Packets by what is certain of them.
+/// Packets by delivery state.
 ///
 /// ```
 /// use taut_linux::link::DeliveryTally;
@@ -203,24 +205,25 @@ impl AsFd for LinkMonitor {
 pub struct DeliveryTally {
     /// Sent.
     pub completed: u64,
-    /// Sent, or lost when the link went down, was removed, or the ring was opened again.
+    /// Sent or lost: in flight when the link went down, the device was removed, or the ring was
+    /// reopened.
     pub uncertain: u64,
-    /// Reaped, and one of the two: the next look tells.
+    /// Reaped, and counted as one of the two at the next poll.
     pub unconfirmed: u64,
 }
 
 impl DeliveryTally {
-    /// So many packets were handed back by the device.
+    /// Counts packets that the device returned.
     pub fn reaped(&mut self, packets: u64) {
         self.unconfirmed += packets;
     }
 
-    /// So many came back that were in flight when the queue was reset.
+    /// Counts stale packets, which were in flight when the queue was reset.
     pub fn stale(&mut self, packets: u64) {
         self.uncertain += packets;
     }
 
-    /// After what was reaped, the link was looked at.
+    /// Assigns the reaped packets after the link was polled.
     pub fn confirm(&mut self, was_down: bool) {
         let packets = std::mem::take(&mut self.unconfirmed);
         if was_down {

@@ -1,33 +1,33 @@
-//! What is known of one device's link, from what the kernel says: no system call here.
+//! The state of one device's link, from the kernel's notifications. Makes no system calls.
 
 use super::message::{attributes, u32_at};
 
 /// `struct ifinfomsg`: family, type, index, flags, change.
 const FIXED_BYTES: usize = 16;
-/// A link that carries packets: somebody took it up, and the other side is there.
+/// A link that carries packets: it is administratively up, and has a carrier.
 const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
-/// What a link can do now.
+/// The state of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
-    /// Packets leave.
+    /// Packets are sent.
     Running,
-    /// It was taken down, or has no carrier.
+    /// Administratively down, or without a carrier.
     Down,
-    /// There is no such device.
+    /// The device does not exist.
     Removed,
 }
 
-/// What a look at a link gave.
+/// The result of polling a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkStatus {
-    /// What it can do now.
+    /// The current state.
     pub state: LinkState,
-    /// It was not running at some time since the look before, or is not now.
+    /// The link was not running at some time since the last poll, or is not running now.
     pub was_down: bool,
 }
 
-/// A notice of the kernel about a link, or an answer of the same form.
+/// A notification of the kernel about a link, or a response of the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Notice<'a> {
     pub(super) index: u32,
@@ -37,7 +37,7 @@ pub(super) struct Notice<'a> {
 }
 
 impl<'a> Notice<'a> {
-    /// Reads a message; `None` if it is about something else, such as a port of a bridge.
+    /// Parses a message; `None` if it is about something else, such as a port of a bridge.
     pub(super) fn parse(kind: u16, payload: &'a [u8]) -> Option<Self> {
         let is_gone = match kind {
             libc::RTM_NEWLINK => false,
@@ -59,7 +59,7 @@ impl<'a> Notice<'a> {
     }
 }
 
-/// What is known of the link of one name.
+/// The state of the link with one name.
 #[derive(Debug)]
 pub(super) struct LinkTracker {
     name: Vec<u8>,
@@ -69,7 +69,7 @@ pub(super) struct LinkTracker {
 }
 
 impl LinkTracker {
-    /// Nothing yet: as if there were no such device.
+    /// The initial state: the device does not exist.
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.as_bytes().to_vec(),
@@ -83,12 +83,12 @@ impl LinkTracker {
         self.state
     }
 
-    /// The kernel's number of the device; 0 while there is none.
+    /// Returns the index of the device; 0 if it is absent.
     pub(super) fn index(&self) -> u32 {
         self.index
     }
 
-    /// The kernel said something, in the order in which it happened. Only this finds a link
+    /// Applies a notification. Notifications arrive in order, and only they set the state to
     /// running.
     pub(super) fn notice(&mut self, notice: Notice<'_>) {
         let has_name = notice.name.is_some_and(|name| name == self.name);
@@ -99,15 +99,15 @@ impl LinkTracker {
                 self.set(notice.flags);
             }
         } else if has_name && !notice.is_gone {
-            // Another device, and the one before it is gone or has another name.
+            // Another device: the previous one was removed or renamed.
             self.was_down = true;
             self.index = notice.index;
             self.set(notice.flags);
         }
     }
 
-    /// A look aside between notices; `None` if there is no such device. It may find that the link
-    /// is not running before the notice of it comes, but never that it runs again.
+    /// Applies flags read between notifications; `None` if there is no such device. They can show
+    /// that the link is not running before its notification arrives, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
         match flags {
             None => self.removed(),
@@ -117,15 +117,15 @@ impl LinkTracker {
         }
     }
 
-    /// Notices were lost.
+    /// Records that notifications were lost.
     pub(super) fn missed_notices(&mut self) {
         self.was_down = true;
     }
 
-    /// What was found since it was last asked.
+    /// Returns the status since the last call.
     pub(super) fn take(&mut self) -> LinkStatus {
         let state = self.state;
-        // What is not running now was not at the beginning of the next look.
+        // If it is not running now, it is not running at the start of the next poll.
         let still_down = state != LinkState::Running;
         let was_down = std::mem::replace(&mut self.was_down, still_down) || still_down;
         LinkStatus { state, was_down }

@@ -1,4 +1,4 @@
-//! What a device's driver says of itself, as ethtool(8) shows it.
+//! Driver settings, as in ethtool(8).
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,24 +7,24 @@ use crate::link::{self, check_name};
 use crate::netns::NetNs;
 use crate::sys::ethtool::{self, Question};
 
-/// Where the current number of transmit descriptors is in the answer about rings.
+/// Position of the current number of transmit descriptors in the response about rings.
 const TX_PENDING: usize = 7;
 
-/// How large one object can be, and how many slots the ring has.
+/// Maximum size of one object, and number of slots of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Whether the device cuts GSO packets itself (TSO); `None` if it does not say.
+    /// The device segments GSO packets (TSO); `None` if it does not report that.
     pub segmentation: Option<bool>,
-    /// The longest GSO packet that the stack makes for it, in bytes.
+    /// Maximum length of a GSO packet that the stack builds for it, in bytes.
     pub longest_object_bytes: Option<u64>,
-    /// Descriptors of each transmit ring; `None` if it does not say.
+    /// Descriptors of each transmit ring; `None` if the driver does not report them.
     pub tx_ring_slots: Option<u32>,
 }
 
-/// Asks the driver of `device`. No privilege is needed; what a driver does not know is `None`.
+/// Queries the driver of `device`. No privilege is needed; unsupported values are `None`.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; what making a socket fails with.
+/// `NotFound` if there is no such device; the error of opening a socket.
 pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
     let fd = link::control_socket(ns)?;

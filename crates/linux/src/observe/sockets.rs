@@ -1,4 +1,4 @@
-//! What TCP and UDP sockets have not got rid of, over socket diagnostics.
+//! Unsent and unacknowledged data of TCP and UDP sockets, over socket diagnostics.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,11 +15,11 @@ const INET_DIAG_SKMEMINFO: u16 = 7;
 /// `struct inet_diag_req_v2` and `struct inet_diag_msg`; the latter's attributes follow it.
 const REQUEST_BYTES: usize = 56;
 const ANSWER_BYTES: usize = 72;
-/// Every state but listening and those that hold no data: ESTABLISHED to CLOSING.
+/// All states except listening and those without data: ESTABLISHED to CLOSING.
 const STATES_WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// An unconnected UDP socket is CLOSE.
 const STATE_CLOSE: u32 = 1 << 7;
-/// Where figures are in `struct tcp_info`.
+/// Offsets in `struct tcp_info`.
 const INFO_RTT_US: usize = 68;
 const INFO_NOT_SENT: usize = 144;
 const INFO_MIN_RTT_US: usize = 148;
@@ -27,7 +27,7 @@ const INFO_DELIVERY_RATE: usize = 160;
 /// Words of `INET_DIAG_SKMEMINFO`.
 const MEMORY_BELOW: usize = 2;
 
-/// What a socket is.
+/// The protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP.
@@ -36,7 +36,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// A socket that may have something to send.
+/// A socket that can have data to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Socket {
     /// TCP or UDP.
@@ -45,22 +45,22 @@ pub struct Socket {
     pub local: (IpAddr, u16),
     /// The other end.
     pub remote: (IpAddr, u16),
-    /// The number of its file, as `/proc/PID/fd` shows it.
+    /// Its inode, as in `/proc/PID/fd`.
     pub inode: u32,
-    /// The user who has it.
+    /// The user who owns it.
     pub user: u32,
-    /// Bytes written that are not acknowledged (TCP); memory of what was written and is on the host
-    /// (UDP).
+    /// Bytes written and not acknowledged (TCP), or the memory of written packets that are still on
+    /// the host (UDP).
     pub queued_bytes: u64,
     /// Of those, bytes that were not sent yet; TCP only.
     pub unsent_bytes: Option<u64>,
-    /// Memory of packets that are below the socket: in a discipline or a ring.
+    /// Memory of packets below the socket: in a discipline or a ring.
     pub below_bytes: Option<u64>,
-    /// The smoothed round trip, and the least that was seen, in us; TCP only.
+    /// The smoothed round-trip time in us; TCP only.
     pub rtt_us: Option<u64>,
-    /// The least of the round trips.
+    /// The minimum round-trip time in us; TCP only.
     pub min_rtt_us: Option<u64>,
-    /// What the connection delivered lately, in bytes/s; TCP only.
+    /// The recent delivery rate, in bytes/s; TCP only.
     pub delivery_bytes_per_s: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ impl Socket {
                 INET_DIAG_SKMEMINFO => {
                     found.below_bytes = u32_at(value, MEMORY_BELOW * 4).map(u64::from);
                 }
-                // A shorter one is an older kernel's.
+                // Older kernels have a shorter structure.
                 INET_DIAG_INFO => {
                     found.unsent_bytes = u32_at(value, INFO_NOT_SENT).map(u64::from);
                     found.rtt_us = u32_at(value, INFO_RTT_US).map(u64::from);
@@ -111,18 +111,18 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
         libc::AF_INET6 => {
             let sixteen: [u8; 16] = bytes.get(..16)?.try_into().ok()?;
             let address = Ipv6Addr::from(sixteen);
-            // A socket of both families that speaks the older one.
+            // An IPv6 socket that uses IPv4.
             Some(address.to_ipv4_mapped().map_or(address.into(), IpAddr::V4))
         }
         _ => None,
     }
 }
 
-/// The TCP and UDP sockets of a namespace that have a connection, or are bound. No privilege is
-/// needed; of other users' sockets the kernel tells the same.
+/// Returns the connected or bound TCP and UDP sockets of a namespace. No privilege is needed, even
+/// for sockets of other users.
 ///
 /// # Errors
-/// What netlink fails with; `NotFound` where the kernel has no socket diagnostics.
+/// The error of netlink; `NotFound` if the kernel has no socket diagnostics.
 pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
     let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
     let mut diag = ns
@@ -151,7 +151,7 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
                 }
             });
             match asked {
-                // A kernel without this family, or without diagnostics of this protocol.
+                // The kernel lacks this family, or diagnostics for this protocol.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 asked => asked.map_err(named)?,
             }
@@ -160,10 +160,10 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
     Ok(found)
 }
 
-/// The addresses of a device.
+/// Returns the addresses of a device.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; what netlink fails with.
+/// `NotFound` if there is no such device; the error of netlink.
 pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     /// `struct ifaddrmsg`, which the attributes follow.
     const FIXED_BYTES: usize = 8;
@@ -177,7 +177,7 @@ pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
         }
         let family = payload.first().copied().unwrap_or(0).into();
         let all = attributes(payload.get(FIXED_BYTES..).unwrap_or(&[]));
-        // Of a point-to-point link the first is the other end's, the second our own.
+        // On a point-to-point link, the first is the address of the other end, the second its own.
         let own = all.filter(|&(kind, _)| {
             kind == libc::IFA_LOCAL || (kind == libc::IFA_ADDRESS && family == libc::AF_INET6)
         });
@@ -202,7 +202,7 @@ mod tests {
         let mut sender = TcpStream::connect(address).expect("connects");
         let (_silent, _) = listener.accept().expect("accepts");
         sender.set_nonblocking(true).expect("nonblocking");
-        // Nobody reads: what the receiver does not take stays here.
+        // The receiver does not read, so data beyond its window stays here.
         let mut written = 0;
         while let Ok(bytes) = sender.write(&[0; 65_536]) {
             written += bytes as u64;

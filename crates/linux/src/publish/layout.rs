@@ -1,4 +1,4 @@
-//! How a file is laid out: words of 64 bits in the host's byte order. A head, then slots.
+//! Layout of the file: words of 64 bits in the host's byte order. A head, then slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use taut_path::queue::MonitorSnapshot;
 
 use super::queue_info::QueueInfo;
 
-/// The first word: who sees it in the wrong byte order sees another one.
+/// The first word. It differs in the wrong byte order.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
 /// Changes with the layout.
 pub(super) const VERSION: u64 = 2;
@@ -14,7 +14,7 @@ pub(super) const VERSION: u64 = 2;
 pub(super) const HEAD_WORDS: usize = 64;
 const PROGRAM: usize = 8;
 pub(super) const SLOTS: usize = 64;
-/// A sequence number, then what [`write_info`] and [`write_metrics`] put there.
+/// A sequence number, then the words of [`write_info`] and [`write_metrics`].
 pub(super) const SLOT_WORDS: usize = 64;
 pub(super) const FILE_WORDS: usize = HEAD_WORDS + SLOTS * SLOT_WORDS;
 
@@ -29,7 +29,7 @@ const DEVICE: usize = 8;
 const NAME_WORDS: usize = 8;
 const METRICS: usize = 16;
 
-/// What a slot is used for.
+/// The unit of a slot's limit.
 const KIND_BYTES: u64 = 1;
 const KIND_PACKETS: u64 = 2;
 
@@ -43,7 +43,7 @@ macro_rules! metrics {
         }
 
         impl QueueMetrics {
-            /// Those of a queue of this project.
+            /// Returns the metrics of a `taut-path` queue.
             pub fn of(snapshot: &MonitorSnapshot) -> Self {
                 $(let $name: fn(&MonitorSnapshot) -> u64 = $of;)*
                 Self { $($name: $name(snapshot),)* }
@@ -61,21 +61,21 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// How much may be in flight.
+    /// The limit.
     limit = |it| it.queue.limit.into();
     /// Queued and not yet reported complete.
     in_flight = |it| it.queue.in_flight.into();
-    /// The least that the rule may set.
+    /// Minimum limit.
     limit_min = |it| it.queue.min_limit.into();
-    /// The most that the rule may set.
+    /// Maximum limit.
     limit_max = |it| it.queue.max_limit.into();
-    /// How long slack is observed before the limit is cut, in ns.
+    /// How long slack is observed before the limit is decreased, in ns.
     hold_time_ns = |it| it.queue.hold_time_ns;
-    /// 1 if completions do not mean that packets left the device: there is no limit then.
+    /// 1 if completions are early: the queue then applies no limit.
     early_completions = |it| it.queue.early_completions.into();
     /// Packets offered to the discipline.
     enqueued_packets = |it| it.sender.enqueued_packets;
-    /// Packets given to the device.
+    /// Packets submitted to the device.
     sent_packets = |it| it.sender.sent_packets;
     /// Their bytes.
     sent_bytes = |it| it.sender.sent_bytes;
@@ -93,19 +93,19 @@ metrics! {
     completed_packets = |it| it.completer.completed_packets;
     /// Their bytes.
     completed_bytes = |it| it.completer.completed_bytes;
-    /// Packets of before a reset.
+    /// Packets sent before a reset.
     stale_packets = |it| it.completer.stale_packets;
-    /// Packets that the driver handed back and that were never sent.
+    /// Packets that the driver returned and this queue never sent (driver bug).
     unknown_completions = |it| it.completer.unknown_completions;
-    /// Rounds in which something was completed.
+    /// Completion batches with at least one packet.
     completion_batches = |it| it.completer.batches;
-    /// Rounds after which the device had nothing left while the limit held the sender back.
+    /// Completion batches after which the device was empty while the limit blocked the sender.
     starved = |it| it.completer.starved;
     /// Resets so far.
     resets = |it| it.completer.resets;
     /// Stalls so far.
     stalls = |it| it.completer.stalls;
-    /// The longest of them, in ns.
+    /// Longest stall, in ns.
     longest_stall_ns = |it| it.completer.longest_stall_ns;
 }
 
@@ -122,7 +122,7 @@ pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
     put(words, RATE, info.rate_bits_per_s.unwrap_or(0));
     put_text(words, LIMIT, LIMIT_WORDS, info.limit);
     put_text(words, DEVICE, NAME_WORDS, info.device);
-    // Nothing was published yet.
+    // No metrics were published yet.
     put(words, UPDATED, 0);
     put(
         words,
@@ -150,7 +150,7 @@ fn put(words: &[AtomicU64], at: usize, value: u64) {
     words[at].store(value, Ordering::Relaxed);
 }
 
-/// As much of `text` as fits with a zero behind it, in whole characters.
+/// Writes as much of `text` as fits with a terminating zero, in whole characters.
 fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     let mut end = text.len().min(number * 8 - 1);
     while !text.is_char_boundary(end) {
@@ -165,14 +165,14 @@ fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     }
 }
 
-/// What the head says.
+/// Contents of the head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) process: u32,
     pub(super) program: String,
 }
 
-/// `Err` with the version if it is another one; `Ok(None)` if it is no file of ours.
+/// Returns `Err` with an unsupported version, or `Ok(None)` for a file of another format.
 pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
     match words.get(..HEAD_WORDS) {
         Some(words) if words[0] == MAGIC && words[1] == VERSION => Ok(Some(Head {
@@ -184,7 +184,7 @@ pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
     }
 }
 
-/// What a slot says, without its sequence number.
+/// Contents of a slot, without its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Slot {
     pub(super) device: String,
@@ -196,7 +196,7 @@ pub(super) struct Slot {
     pub(super) metrics: QueueMetrics,
 }
 
-/// `None` if the slot is free, or nothing was published yet.
+/// Returns `None` if the slot is free, or has no metrics yet.
 pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
     let words = words.get(..SLOT_WORDS - 1)?;
     let used = matches!(words[KIND], KIND_BYTES | KIND_PACKETS) && words[UPDATED] != 0;
@@ -214,7 +214,8 @@ pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
     })
 }
 
-/// Text up to its zero. What could harm a terminal is a question mark.
+/// Reads text up to its zero. Control characters, which could harm a terminal, become question
+/// marks.
 fn text(words: &[u64], at: usize, number: usize) -> String {
     let words = words[at..at + number].iter();
     let bytes = words.flat_map(|word| word.to_ne_bytes());

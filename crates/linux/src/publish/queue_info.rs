@@ -3,14 +3,14 @@
 /// The properties of a queue that do not change.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueueInfo<'a> {
-    /// The device that it sends to, or a name of its own: at most 63 bytes are kept.
+    /// Its device, or a name of its own, truncated to 63 bytes.
     pub device: &'a str,
-    /// Its number there.
+    /// Its number on the device.
     pub queue: u32,
-    /// The rule that sets its limit, as `--limit` spells it: at most 31 bytes are kept.
+    /// The rule of its limit, as in `--limit`, truncated to 31 bytes.
     pub limit: &'a str,
-    /// Whether the limit counts packets, not bytes.
+    /// The limit counts packets, not bytes.
     pub in_packets: bool,
-    /// The speed of its link in bit/s; `None` if it is not known.
+    /// The speed of its link in bit/s; `None` if it is unknown.
     pub rate_bits_per_s: Option<u64>,
 }
