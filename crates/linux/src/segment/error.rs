@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Why a GSO packet is not cut.
+/// Why a GSO packet is not segmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SegmentError {
-    /// It is no GSO packet.
+    /// Not a GSO packet.
     Plain,
-    /// The packet that is to be cut is inside another one, or behind headers that change with it.
+    /// The packet to be segmented is inside another one, or behind headers that change with it.
     Tunnel,
-    /// A kind of segmentation other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    /// A GSO type other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
     Kind,
-    /// The lengths in its headers are not those of the frame.
+    /// The lengths in its headers differ from those of the frame.
     Malformed,
 }
 

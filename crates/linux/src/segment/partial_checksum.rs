@@ -1,17 +1,17 @@
-//! A checksum that is open though nothing but the frame says so.
+//! Detecting a partial checksum without a virtio-net header.
 
 use super::headers::{self, Network};
 use crate::checksum::{fold, sum};
 
-/// Finishes the checksum of TCP or UDP in `frame` if a sender on the same machine left it open, and
-/// answers whether it did. For frames that come without a [header](crate::VirtioNetHeader) that
-/// says so: [AF_XDP](crate::af_xdp) brings none.
+/// Completes the checksum of TCP or UDP in `frame` if a sender on the same machine left it partial.
+/// Returns `true` if it did. For frames that arrive without a [header](crate::VirtioNetHeader), as
+/// over [AF_XDP](crate::af_xdp).
 ///
-/// Such a sender leaves the sum of the pseudo header in the field, and that is how it is known. A
-/// frame with a correct checksum is never changed: finishing it gives what it has. One that was
-/// damaged on its way is by mistake taken for an open one in one case of 65,536; then its damage is
-/// not found any more. What is inside of a tunnel stays as it is, and so do fragments, whose
-/// checksum is never open.
+/// Such a sender leaves the sum of the pseudo header in the field, which identifies a partial
+/// checksum. A frame with a correct checksum is never changed, because completing it results in the
+/// same value. A frame damaged on its way is treated as partial with a probability of 1 in 65,536,
+/// and its damage is then undetectable. Packets inside a tunnel are not changed, and neither are
+/// fragments, whose checksum is never partial.
 pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
     let Some((segment, at, finished)) = open(frame) else {
         return false;
@@ -21,7 +21,7 @@ pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where the segment begins, where in it the checksum is, and what that has to be.
+/// Returns the offset of the segment, the offset of its checksum, and the complete checksum.
 fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
     let found = headers::datagram(frame)?;
     let packet = &frame[found.network_at..found.end_at];
@@ -35,7 +35,7 @@ fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
     };
     let number = u64::from(found.transport.number());
     let pseudo = fold(sum(addresses) + number + segment.len() as u64);
-    // 0 says that UDP has none. No pseudo header sums to that.
+    // 0 means that UDP has no checksum. No pseudo header has this sum.
     if field != pseudo {
         return None;
     }
@@ -52,7 +52,8 @@ mod tests {
     use super::*;
     use crate::{VirtioNetHeader, complete_checksum};
 
-    /// A frame of TCP or UDP, behind `tags`, its checksum open; and where that begins.
+    /// Returns a frame of TCP or UDP with `tags` and a partial checksum, and the offset of its
+    /// transport header.
     fn open_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
         let (number, at, header) = if is_tcp { (6, 16, 20) } else { (17, 6, 8) };
         let mut segment = vec![0; header];
@@ -88,7 +89,7 @@ mod tests {
         (frame, start)
     }
 
-    /// What the kernel's own way makes of it.
+    /// The result of completing it with a virtio-net header.
     fn finished(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
         let header = VirtioNetHeader {
             flags: 1,
@@ -121,13 +122,14 @@ mod tests {
             prop_assert_eq!(open, expected);
         }
 
-        /// Whatever a correct frame holds: finishing it changes nothing.
+        /// Completing a correct frame never changes it.
         #[test]
         fn a_correct_frame_whose_field_is_the_pseudo_headers_sum_stays(
             is_tcp in any::<bool>(),
             mut payload in prop::collection::vec(any::<u8>(), 2..60),
         ) {
-            // Two bytes of the payload make all but the pseudo header's sum and the field sum to 0.
+            // Choose two bytes of the payload so that everything except the pseudo header and the
+            // field sums to 0.
             payload.truncate(payload.len() & !1);
             payload[..2].fill(0);
             let (open, start) = open_frame(false, is_tcp, &[], &payload);
