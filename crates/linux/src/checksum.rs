@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_never_says_none() {
+    fn udp_checksum_is_never_zero() {
         // Sums to ffff, so the checksum would be 0.
         let mut udp = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         assert_eq!(complete_checksum(&mut udp, open_at(0, 6)), Ok(true));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_do_and_refusals_change_nothing() {
+    fn complete_and_invalid_checksums_are_unchanged() {
         let mut frame = [1u8; 20];
         assert_eq!(
             complete_checksum(&mut frame, VirtioNetHeader::default()),
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_two_bytes_at_a_time(
+        fn sum_equals_that_of_16_bit_words(
             bytes in prop::collection::vec(any::<u8>(), 0..70),
         ) {
             let words = bytes.chunks(2);
@@ -165,7 +165,7 @@ mod tests {
 
         /// A receiver verifies that the pseudo header and all covered bytes sum to ffff.
         #[test]
-        fn a_receiver_finds_it_right(
+        fn receiver_accepts_the_checksum(
             mut segment in prop::collection::vec(any::<u8>(), 20..200),
             pseudo in any::<u16>(),
         ) {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_may_not_be_locked_is_not_allowed_and_a_full_queue_is_full() {
+    fn enobufs_of_umem_reg_is_permission_denied() {
         let of = |call| failed(call, "veth0", io::Error::from_raw_os_error(libc::ENOBUFS));
         let kinds = [XDP_UMEM_REG, "sendto"].map(|call| of(call).kind());
         let full = io::Error::from_raw_os_error(libc::ENOBUFS).kind();

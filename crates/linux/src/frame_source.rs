@@ -43,7 +43,7 @@ mod tests {
     use taut_path::PacketSink;
 
     #[test]
-    fn what_does_not_fit_is_cut_and_told() {
+    fn too_long_packet_is_truncated_and_reported() {
         let mut pool = FramePool::new(1, 64);
         let packet = pool.packet(b"abc").expect("free");
         let mut out = [0; 2];
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_frame_has_no_bytes() {
+    fn foreign_frame_has_no_bytes() {
         let pool = FramePool::new(1, 64);
         let packet = Packet::new(taut_path::Frame::new(7), 3);
         assert_eq!(pool.copy_to(&packet, &mut [0; 8]), 0);

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_gso_packet_or_finds_no_frame_is_not_kept() {
+    fn plain_packet_is_not_stored() {
         let frames = GsoFrames::new(2, 1_514, 0);
         assert!(!frames.cuts());
         let plain = VirtioNetHeader::default();

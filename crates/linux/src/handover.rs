@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_goes_once_round() {
+    fn end_is_replaced_once() {
         let (mut giver, mut taker) = handover();
         assert_eq!(taker.asked(), Asked::Nothing);
         giver.ask();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_again_before_it_took_it_leaves_again() {
+    fn second_request_before_take_releases_again() {
         let (mut giver, mut taker) = handover();
         giver.ask();
         taker.left();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_that_was_given_nothing_is_not_asked_again() {
+    fn half_without_an_end_gets_no_request() {
         let (mut giver, taker) = handover::<()>();
         giver.ask();
         taker.left();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_that_is_gone_has_let_go() {
+    fn dropped_half_has_released_its_end() {
         let (mut giver, taker) = handover::<()>();
         giver.ask();
         drop(taker);

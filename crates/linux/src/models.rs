@@ -110,7 +110,7 @@ fn entries_arrive_in_order<const BROKEN: bool>() {
 }
 
 #[test]
-fn a_ring_hands_over_what_was_written() {
+fn ring_passes_written_entries() {
     entries_arrive_in_order::<false>();
 }
 
@@ -122,7 +122,7 @@ fn a_ring_that_does_not_publish_is_caught() {
 
 /// One half has the end of a socket. The other requests it, and must not continue before it was
 /// released.
-fn an_end_is_let_go_first(says_too_early: bool) {
+fn end_is_released_first(says_too_early: bool) {
     loom::model(move || {
         let (mut giver, mut taker) = handover();
         let holds = Arc::new(AtomicBool::new(true));
@@ -158,12 +158,12 @@ fn an_end_is_let_go_first(says_too_early: bool) {
 }
 
 #[test]
-fn nobody_holds_an_end_that_was_let_go() {
-    an_end_is_let_go_first(false);
+fn released_end_has_no_user() {
+    end_is_released_first(false);
 }
 
 #[test]
 #[should_panic(expected = "left == right")]
-fn a_half_that_says_so_too_early_is_caught() {
-    an_end_is_let_go_first(true);
+fn early_release_report_is_detected() {
+    end_is_released_first(true);
 }

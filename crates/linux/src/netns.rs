@@ -173,7 +173,7 @@ mod tests {
     use crate::link;
 
     #[test]
-    fn current_is_the_threads_own() {
+    fn current_namespace_is_that_of_the_thread() {
         let here = NetNs::current().expect("own namespace");
         assert!(
             identity()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_namespace_is_refused() {
+    fn file_of_another_type_is_not_a_namespace() {
         assert!(NetNs::open(Path::new("/nowhere")).is_err());
         let error = NetNs::open(Path::new("/proc/self/stat")).expect_err("not a namespace");
         assert!(error.to_string().starts_with("setns"), "{error}");

@@ -91,7 +91,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn says_which() {
+    fn display_names_the_privilege() {
         let (silent, _keep) = std::io::pipe().expect("pipe");
         let (reader, mut writer) = std::io::pipe().expect("pipe");
         let fds = [silent.as_fd(), reader.as_fd()];
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_refused() {
+    fn too_many_descriptors_are_rejected() {
         let (reader, _writer) = std::io::pipe().expect("pipe");
         assert!(wait(&[reader.as_fd(); FDS_LIMIT + 1], Some(0)).is_err());
     }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_other_end_acknowledged_is_counted_in_segments() {
+    fn acknowledged_segments_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();

@@ -160,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_from_the_frame_and_not_from_the_hint() {
+    fn headers_are_parsed_without_the_hint() {
         let (header, frame) = tcp_gso_packet(3, 4344);
         assert_eq!(header.segmentation(&frame), Segmentation::new(66, 1448));
     }
 
     #[test]
-    fn what_fits_in_one_segment_is_not_cut() {
+    fn single_segment_packet_is_not_segmented() {
         let (header, frame) = tcp_gso_packet(3, 1448);
         assert_eq!(header.segmentation(&frame), None);
         let (header, frame) = tcp_gso_packet(3, 1449);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_segmentation() {
+    fn inconsistent_header_is_no_segmentation() {
         let (good, frame) = tcp_gso_packet(0, 4000);
         let bad = [
             VirtioNetHeader {
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn any_frame_is_cut_into_pieces_that_it_has(
+        fn any_frame_is_split_into_valid_chunks(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             kind in prop::sample::select(vec![0u8, 1, 3, 4, 5, 0x81]),
             start in 0u16..320,

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_goes_whole_if_it_is_short_enough_and_is_counted_if_not() {
+    fn short_tunnel_packet_is_sent_whole_or_counted() {
         for (payload, frames) in [(1000, 1), (3000, 0)] {
             let inner = packet(17, &udp(payload));
             // GRE without options, around what is behind the inner Ethernet header.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn gso_packet_waits_whole_while_a_frame_is_free() {
+    fn gso_packet_is_stored_whole_while_frames_are_free() {
         struct Keeps(GsoFrames, Account, Vec<Packet>);
         impl Inlet for Keeps {
             type Frames = GsoFrames;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_free_frame_what_is_left_is_counted() {
+    fn segments_without_a_frame_are_counted() {
         // The pool has 8, of which the sink gives back each: hold all but two.
         let mut frame = packet(17, &udp(1000));
         struct Full(Sink);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_too_long_is_counted() {
+    fn malformed_and_too_long_frames_are_counted() {
         let plain = VirtioNetHeader::default();
         assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
         let mut tagged = vec![0x88; 1518];

@@ -172,7 +172,7 @@ mod tests {
     };
 
     #[test]
-    fn each_change_is_told_once_and_in_order() {
+    fn changes_are_reported_once_and_in_order() {
         let mut known = UP;
         let down = Known {
             state: State::Down,

@@ -208,7 +208,7 @@ fn a_good_device_completes_everything() {
 }
 
 #[test]
-fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
+fn lost_completions_are_uncertain_after_reopening() {
     let Some(outcome) = sent(Mistake::Loses(100)) else {
         return;
     };
@@ -218,7 +218,7 @@ fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
 }
 
 #[test]
-fn a_packet_that_is_completed_twice_does_not_add_up() {
+fn packet_completed_twice_is_unaccounted() {
     let Some(outcome) = sent(Mistake::Doubles(100)) else {
         return;
     };
@@ -227,7 +227,7 @@ fn a_packet_that_is_completed_twice_does_not_add_up() {
 }
 
 #[test]
-fn a_doorbell_that_fails_now_and_then_loses_nothing() {
+fn failing_doorbell_loses_nothing() {
     let Some(outcome) = sent(Mistake::Fails(7)) else {
         return;
     };

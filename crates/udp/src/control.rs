@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn addresses_come_back() {
+    fn addresses_round_trip() {
         for text in ["10.1.2.3:4", "[fe80::1%7]:65535", "[::ffff:10.0.0.1]:9"] {
             let there: SocketAddr = text.parse().unwrap();
             assert_eq!(address(Name::new(there).bytes()), Some(there));
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_come_back(list in prop::collection::vec(
+        fn messages_round_trip(list in prop::collection::vec(
             (any::<i32>(), any::<i32>(), prop::collection::vec(any::<u8>(), 0..24)), 0..5))
         {
             let mut room = [0xaa; 256];

@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_span_is_not_given_again_before_it_is_released() {
+    fn span_is_not_reused_before_release() {
         let mut pool = Pool::new(4096).expect("pages");
         assert!(pool.put(0, &[1; 2000]).is_some());
         assert!(pool.put(1, &[2; 1000]).is_some());

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_true_whatever_the_load() {
+    fn queueing_is_valid_at_any_load() {
         let mut detector = detector();
         for look in 1..=4 {
             assert_eq!(detector.quality(), CompletionQuality::Unknown);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_path_on_which_nothing_waits_is_none_and_the_verdict_turns() {
+    fn loaded_path_without_queueing_is_immediate() {
         let mut detector = detector();
         for look in 1..=64 {
             detector.sent(1, look * 2_000_000);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_that_passes_at_once_is_no_path_on_which_nothing_waits() {
+    fn immediate_burst_is_not_an_immediate_path() {
         let mut detector = detector();
         for burst in 1..100 {
             for _ in 0..63 {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_time_without_waiting_needs_a_window_of_looks_all_the_same() {
+    fn short_time_without_queueing_needs_a_full_window() {
         let after = looks_until(&mut detector(), 10_000_000, CompletionQuality::Immediate);
         assert_eq!(after, Some(64));
     }

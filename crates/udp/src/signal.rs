@@ -193,13 +193,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nonsense_is_nothing(bytes in prop::collection::vec(any::<u8>(), 0..200),
+        fn malformed_entry_is_ignored(bytes in prop::collection::vec(any::<u8>(), 0..200),
                                name in prop::collection::vec(any::<u8>(), 0..30)) {
             let _ = Signal::parse(&bytes, &name);
         }
 
         #[test]
-        fn a_cut_entry_is_nothing_or_itself(cut in 0_usize..200) {
+        fn truncated_entry_is_nothing_or_itself(cut in 0_usize..200) {
             let whole = entry(4, 0, 42, 0, 9, true);
             let got = Signal::parse(&whole[..cut.min(whole.len())], &[]);
             prop_assert!(got.is_none() || got == Signal::parse(&whole, &[]));

@@ -89,7 +89,7 @@ fn each_frame_of_a_queue_ends_once() {
 }
 
 #[test]
-fn a_cadence_joins_rounds_and_a_stall_is_found() {
+fn coalescer_merges_batches_and_stall_is_detected() {
     run(&mut Command::new(build("tests/c/beside.c")));
 }
 
@@ -126,7 +126,7 @@ fn the_udp_sender_sends_over_loopback() {
 }
 
 #[test]
-fn the_packet_ring_sends_what_it_was_given() {
+fn packet_ring_sends_submitted_frames() {
     let program = build("examples/packet_ring.c");
     let output = Command::new(&program).output().expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -141,7 +141,7 @@ fn the_packet_ring_sends_what_it_was_given() {
 
 /// Each program of the README, as it stands there.
 #[test]
-fn what_the_readme_shows_compiles_and_runs() {
+fn readme_example_compiles_and_runs() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
     let programs: Vec<_> = readme.split("```c\n").skip(1).collect();
     assert!(!programs.is_empty());

@@ -54,7 +54,7 @@ fn without_safety(text: &str) -> String {
 
 /// `TAUT_WRITE_HEADER=1 cargo test -p taut-dql-capi header` writes it anew.
 #[test]
-fn the_header_is_made_from_the_source() {
+fn header_matches_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = root.join("include/taut.h");
     let made = generated(root);

@@ -24,7 +24,7 @@ fn read(dql: &Dql) -> Snapshot {
 }
 
 #[test]
-fn null_and_foreign_memory_are_told() {
+fn null_and_foreign_memory_are_reported() {
     let mut zeros = MaybeUninit::<Dql>::zeroed();
     let (nothing, foreign) = (null_mut::<Dql>(), zeros.as_mut_ptr());
     let odd = foreign.cast::<u8>().wrapping_add(1).cast::<Dql>();
@@ -54,7 +54,7 @@ fn made_box() -> Box<Dql> {
 }
 
 #[test]
-fn what_cannot_be_counted_changes_nothing() {
+fn unavailable_counters_are_ignored() {
     let mut dql = made();
     let at = &raw mut dql;
     // SAFETY: it is one.
@@ -75,7 +75,7 @@ fn what_cannot_be_counted_changes_nothing() {
 }
 
 #[test]
-fn an_estimator_may_be_moved_by_copying() {
+fn estimator_can_be_moved_by_copying() {
     let mut dql = made();
     // SAFETY: it is one.
     unsafe { assert_eq!(taut_dql_queued(&raw mut dql, 1000), OK) };
@@ -162,7 +162,7 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_made_says_why() {
+fn invalid_limit_has_a_reason() {
     let mut memory = [0_u128; 1024];
     let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
     let odd = at.wrapping_byte_add(8);
@@ -208,7 +208,7 @@ fn a_clock_that_jumps_ends_no_program() {
 }
 
 #[test]
-fn a_field_that_must_be_zero_is_looked_at() {
+fn reserved_field_must_be_zero() {
     let mut config = Config::from(taut_dql::Config::default());
     config.reserved = 7;
     let mut dql = made();

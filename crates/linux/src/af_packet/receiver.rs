@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_stands_behind_the_addresses_and_moves_what_is_open() {
+    fn tag_is_inserted_and_moves_the_partial_checksum() {
         let open = VirtioNetHeader {
             flags: 1,
             checksum_start: 34,

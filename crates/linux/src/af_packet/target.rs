@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rings_are_whole_blocks_of_powers_of_two() {
+    fn ring_sizes_are_powers_of_two() {
         let page = page_size();
         let ring = geometry(1000, 1514).expect("fits");
         assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_zero_copy_is_tried_anew_with_copy() {
+    fn missing_zero_copy_falls_back_to_copy() {
         let no_zero_copy = |_, attempt| match attempt {
             Attempt::ZeroCopy => Err(libc::EOPNOTSUPP),
             Attempt::Copy => Ok(()),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_queue_is_tried_again_and_not_for_ever() {
+    fn busy_queue_is_retried_for_a_bounded_time() {
         let soon = |number, _| if number < 5 { Err(libc::EBUSY) } else { Ok(()) };
         let (result, attempts, pauses) = tried(XdpMode::Copy, soon);
         result.expect("free by then");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_mode_would_mend_is_told_at_once() {
+    fn unrecoverable_error_is_returned_at_once() {
         let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Err(libc::EPERM));
         assert_eq!(errno(&result.expect_err("not allowed")), Some(libc::EPERM));
         assert_eq!(attempts.len(), 1);

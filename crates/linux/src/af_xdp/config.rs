@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_card_reports_becomes_a_power_of_two() {
+    fn slots_are_rounded_to_a_power_of_two() {
         for (reported, capacity, ring) in [(511, 511, 512), (512, 512, 512), (0, 1024, 1024)] {
             let config = with_slots(reported);
             config.validate().expect("allowed");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_for_the_fill_ring_leave_some_to_send() {
+    fn fill_ring_leaves_frames_for_sending() {
         let config = XdpConfig {
             frames: 64,
             ..XdpConfig::default()

@@ -73,7 +73,7 @@ fn submit(tx: &mut Tx, frames: &UmemFrames, packets: u32) {
 }
 
 #[test]
-fn what_the_kernel_took_and_finished_comes_back() {
+fn frames_completed_by_the_kernel_return() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     submit(&mut tx, &frames, 8);
@@ -110,7 +110,7 @@ fn positions_wrap() {
 }
 
 #[test]
-fn what_one_call_does_not_move_the_next_one_does() {
+fn remaining_frames_move_at_the_next_call() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(3, Some(libc::EAGAIN));
     let (mut tx, done, frames) = driver(from_ref(&socket));
@@ -121,7 +121,7 @@ fn what_one_call_does_not_move_the_next_one_does() {
 }
 
 #[test]
-fn what_is_not_taken_is_no_error_and_the_completer_rings_again() {
+fn completer_rings_again_for_untaken_frames() {
     let codes = [
         (libc::EAGAIN, [1, 0, 0]),
         (libc::EBUSY, [0, 1, 0]),
@@ -148,7 +148,7 @@ fn what_is_not_taken_is_no_error_and_the_completer_rings_again() {
 }
 
 #[test]
-fn a_doorbell_that_fails_says_which_call_on_what() {
+fn doorbell_error_names_call_and_device() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(0, Some(libc::ENETDOWN));
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
@@ -166,7 +166,7 @@ fn a_doorbell_that_fails_says_which_call_on_what() {
 }
 
 #[test]
-fn zero_copy_is_rung_only_when_it_sleeps() {
+fn zero_copy_doorbell_only_when_sleeping() {
     let socket = MockSocket::new(SLOTS, 0).zero_copy();
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     assert_eq!(done.mode(), "zero-copy");
@@ -183,7 +183,7 @@ fn zero_copy_is_rung_only_when_it_sleeps() {
 }
 
 #[test]
-fn a_completion_twice_or_of_a_frame_that_was_not_sent_is_counted() {
+fn unknown_and_duplicated_completions_are_counted() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     submit(&mut tx, &frames, 1);
@@ -198,7 +198,7 @@ fn a_completion_twice_or_of_a_frame_that_was_not_sent_is_counted() {
 }
 
 #[test]
-fn a_packet_that_no_device_takes_is_given_back() {
+fn invalid_packet_is_returned() {
     let (mut tx, done, frames) = driver(&[MockSocket::new(SLOTS, 0)]);
     let short = frames.packet(&[0; 13]).expect("free");
     let long = frames.packet(&[0; 1515]).expect("free");
@@ -215,7 +215,7 @@ fn a_packet_that_no_device_takes_is_given_back() {
 }
 
 #[test]
-fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
+fn new_socket_recovers_frames_of_lost_completions() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 77));
     let (tx, done, mut frames) = driver(&[first.clone(), second.clone()]);
     let mut queue = Queue::builder(tx, done)
@@ -259,7 +259,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
 }
 
 #[test]
-fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
+fn socket_and_frames_stay_while_kernel_has_copies() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver_of(MockOpener(vec![socket.clone()], true));
     // Four are taken, two are in the ring, two were never shown.
@@ -298,7 +298,7 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
 }
 
 #[test]
-fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
+fn ring_can_restart_before_the_sender_took_it() {
     for keeps_socket in [false, true] {
         let sockets: Vec<_> = (0..4).map(|_| MockSocket::new(SLOTS, 0)).collect();
         let (mut tx, mut done, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
@@ -324,7 +324,7 @@ fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
 }
 
 #[test]
-fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
+fn abandoned_packet_never_counts_as_complete() {
     let sockets = [MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0)];
     let (tx, done, mut frames) = driver(&sockets);
     let mut queue = Queue::builder(tx, done)
@@ -347,7 +347,7 @@ fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
 }
 
 #[test]
-fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
+fn checksum_outside_its_packet_is_rejected_when_sent() {
     let frames = UmemFrames::new(FRAMES, 2048, 64).expect("allocates");
     let (tx, done) = driver_with(MockOpener(vec![MockSocket::new(SLOTS, 0)], false), &frames);
     let mut tx = tx;
@@ -373,7 +373,7 @@ fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
 }
 
 #[test]
-fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
+fn queues_on_one_umem_count_lost_frames_separately() {
     let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
     let [first, second, third] = [0; 3].map(|at| MockSocket::new(SLOTS, at));
     let (mut tx, mut done) = driver_with(MockOpener(vec![first.clone()], true), &frames);
@@ -402,7 +402,7 @@ fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
 }
 
 #[test]
-fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
+fn completion_of_an_untaken_frame_holds_nothing() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver_of(MockOpener(vec![first.clone(), second], true));
     submit(&mut tx, &frames, 1);
@@ -424,7 +424,7 @@ fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
 }
 
 #[test]
-fn a_device_that_is_gone_may_come_back() {
+fn removed_device_can_be_recreated() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver(&[first]);
     submit(&mut tx, &frames, 2);
@@ -447,7 +447,7 @@ fn a_device_that_is_gone_may_come_back() {
 }
 
 #[test]
-fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
+fn socket_is_renewed_with_a_sender_thread() {
     const RENEWALS: usize = 200;
     let sockets: Vec<_> = (0..=RENEWALS).map(|_| MockSocket::new(SLOTS, 0)).collect();
     let (mut tx, mut done, frames) = driver(&sockets);
@@ -483,7 +483,7 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
 }
 
 #[test]
-fn a_device_that_finishes_at_once_is_found_out() {
+fn early_completions_are_detected() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     for _ in 0..200 {

@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_built_is_what_is_read() {
+    fn built_message_parses() {
         let bytes = Message::new(16, 5, &[7; 16])
             .text(3, "lo")
             .nested(18, |inside| inside.attribute(1, b"veth").raw(&[9; 3]))

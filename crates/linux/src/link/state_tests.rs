@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn what_counts_as_sent_has_left_and_nothing_is_lost(
+    fn completed_packets_were_sent_and_all_are_counted(
         turns in prop::collection::vec(turn(), 0..120),
     ) {
         let mut kernel = Kernel {
@@ -245,7 +245,7 @@ proptest! {
 }
 
 #[test]
-fn a_quiet_link_is_never_in_doubt() {
+fn unchanged_link_is_never_down() {
     let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
@@ -260,7 +260,7 @@ fn a_quiet_link_is_never_in_doubt() {
 }
 
 #[test]
-fn down_and_up_between_two_looks_is_heard_of() {
+fn down_and_up_between_polls_is_detected() {
     let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
@@ -273,7 +273,7 @@ fn down_and_up_between_two_looks_is_heard_of() {
 }
 
 #[test]
-fn a_device_that_goes_and_another_of_its_name() {
+fn recreated_device_has_another_index() {
     let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();
@@ -298,7 +298,7 @@ fn a_device_that_goes_and_another_of_its_name() {
 }
 
 #[test]
-fn other_devices_say_nothing() {
+fn other_devices_are_ignored() {
     let mut known = LinkTracker::new(DEVICE);
     known.notice(notice(UP));
     let _ = known.take();

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_device_has_no_limit_that_works() {
+    fn reasons_for_no_effective_limit() {
         for (device, why) in [
             (Device::default(), Some(NoLimitReason::NoQueue)),
             (device(true, None, 9), Some(NoLimitReason::Virtual)),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_that_are_none() {
+    fn unknown_speeds_are_none() {
         assert_eq!(speed_bits_per_s(1000), Some(1_000_000_000));
         assert_eq!(speed_bits_per_s(0), None);
         assert_eq!(speed_bits_per_s(u64::from(u32::MAX)), None);

@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn numbers_and_what_is_none() {
+    fn numbers_and_malformed_text() {
         assert_eq!(parse(b"2020\n"), Some(2020));
         assert_eq!(parse(b" 0 "), Some(0));
         assert_eq!(parse(b"18446744073709551615"), Some(u64::MAX));

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_fed_by_its_own_child_of_mq_or_by_the_root() {
+    fn queue_is_fed_by_mq_child_or_root() {
         let one = [qdisc("fq", 0x8001_0000, Qdisc::ROOT)];
         assert_eq!(
             Qdisc::feeding(&one, 3).map(|it| it.kind.as_str()),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_read_from_where_they_are() {
+    fn values_are_read_from_their_offsets() {
         let mut fixed = [0; FIXED_BYTES];
         fixed[4] = 7;
         fixed[12..16].copy_from_slice(&Qdisc::ROOT.to_ne_bytes());

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_of_this_process_is_seen_with_what_it_has_not_got_rid_of() {
+    fn own_socket_is_listed_with_unsent_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let address = listener.local_addr().expect("address");
         let mut sender = TcpStream::connect(address).expect("connects");

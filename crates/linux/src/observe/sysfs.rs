@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_as_people_do() {
+    fn names_are_in_natural_order() {
         let mut names = ["eth10", "lo", "eth9", "eth10.2", "br-a", "eth10.10"];
         names.sort_by_cached_key(|name| natural(name));
         assert_eq!(

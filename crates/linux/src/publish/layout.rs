@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_before_it_was() {
+    fn published_slot_is_read() {
         let words = empty(SLOT_WORDS - 1);
         let info = QueueInfo {
             device: "eth0",
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_at_a_character_and_controls_are_shown_harmless() {
+    fn long_names_are_truncated_and_controls_replaced() {
         let words = empty(HEAD_WORDS);
         write_head(&words, &"\u{e4}".repeat(40));
         let head = read_head(&loaded(&words)).expect("version").expect("ours");

@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_open_is_finished_once(
+        fn partial_checksum_is_completed_once(
             is_v6 in any::<bool>(),
             is_tcp in any::<bool>(),
             tags in prop::sample::select(vec![
@@ -124,7 +124,7 @@ mod tests {
 
         /// Completing a correct frame never changes it.
         #[test]
-        fn a_correct_frame_whose_field_is_the_pseudo_headers_sum_stays(
+        fn correct_frame_that_looks_partial_is_unchanged(
             is_tcp in any::<bool>(),
             mut payload in prop::collection::vec(any::<u8>(), 2..60),
         ) {
@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_else_is_touched_and_nothing_panics(
+        fn only_ip_packets_are_changed(
             mut frame in prop::collection::vec(any::<u8>(), 0..80),
             kind in prop::sample::select(vec![[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0xb5]]),
         ) {

@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_are_cut_into_the_segments_of_the_whole(made in made(), each in 1u32..9) {
+    fn chunks_have_the_segments_of_the_whole(made in made(), each in 1u32..9) {
         let (frame, header) = (made.frame(), made.header());
         let cut = Segmenter::of(header, &frame).expect("cuts");
         // What is behind the frame in its space is not looked at.
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_cut_or_refused_without_a_panic(
+    fn any_bytes_are_segmented_or_rejected(
         mut frame in prop::collection::vec(any::<u8>(), 0..200),
         header in prop::array::uniform10(any::<u8>()),
         ethertype in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x88a8]),
@@ -276,7 +276,7 @@ fn plain() -> Made {
 }
 
 #[test]
-fn a_udp_checksum_that_would_be_none_is_all_ones() {
+fn zero_udp_checksum_is_sent_as_all_ones() {
     let mut made = Made {
         is_udp: true,
         payload: vec![0; 4],
@@ -290,7 +290,7 @@ fn a_udp_checksum_that_would_be_none_is_all_ones() {
 }
 
 #[test]
-fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
+fn cwr_is_set_once_or_with_accurate_ecn_always() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
     let once = Segmenter::of(header, &frame).expect("cuts");
@@ -307,7 +307,7 @@ fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
 }
 
 #[test]
-fn what_is_not_cut_says_why() {
+fn unsegmentable_frame_has_a_reason() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
     let of = |header| Segmenter::of(header, &frame);
@@ -351,7 +351,7 @@ fn what_is_not_cut_says_why() {
 }
 
 #[test]
-fn what_fits_in_one_segment_is_one_with_its_checksums_finished() {
+fn single_segment_has_complete_checksums() {
     let made = Made {
         payload: vec![1; 10],
         ..plain()
@@ -368,7 +368,7 @@ fn what_fits_in_one_segment_is_one_with_its_checksums_finished() {
 }
 
 #[test]
-fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown() {
+fn short_tunnel_packet_is_whole_with_known_outer_checksum() {
     let inner = Made {
         payload: vec![9; 301],
         ..plain()

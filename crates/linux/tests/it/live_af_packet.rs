@@ -37,7 +37,7 @@ fn send_all(ring: &mut Ring) {
 }
 
 #[test]
-fn slots_are_used_again_at_once_and_no_frame_is_changed() {
+fn slots_are_reused_and_frames_unchanged() {
     if !allowed() {
         return;
     }
@@ -67,7 +67,7 @@ fn shaped_frames_arrive_intact_exactly_once() {
 /// A completion says that the shaper let go of the frame, so there are never many more than have
 /// arrived. Were they true at submission, they would be ahead by all that waits in the shaper.
 #[test]
-fn completions_come_at_the_rate_of_the_shaper() {
+fn completions_have_the_rate_of_the_shaper() {
     if !allowed() {
         return;
     }
@@ -165,7 +165,7 @@ fn two_threads_share_the_ring() {
 
 /// Whoever completes has the ring renewed again and again while another thread fills it.
 #[test]
-fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
+fn ring_is_renewed_with_a_sender_thread() {
     const RENEWALS: u64 = 50;
     if !allowed() {
         return;

@@ -9,7 +9,7 @@ use taut_linux::link::{self, RootQdisc};
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 #[test]
-fn a_full_ring_holds_back_and_loses_nothing() {
+fn full_ring_blocks_without_loss() {
     if !allowed() {
         return;
     }
@@ -86,7 +86,7 @@ fn the_send_buffer_takes_a_full_ring() {
 
 /// With a send buffer for a few frames: what it has no room for stays and goes later.
 #[test]
-fn what_the_send_buffer_refuses_is_not_lost() {
+fn frame_rejected_by_the_send_buffer_is_not_lost() {
     if !allowed() {
         return;
     }
@@ -109,7 +109,7 @@ fn what_the_send_buffer_refuses_is_not_lost() {
 /// The shaper's own queue holds 10 frames, the ring 64: what is refused stays and goes later, also
 /// when the sender has nothing more to send and rings no more.
 #[test]
-fn what_the_discipline_refuses_is_not_lost() {
+fn frame_rejected_by_the_discipline_is_not_lost() {
     if !allowed() {
         return;
     }
@@ -134,7 +134,7 @@ fn what_the_discipline_refuses_is_not_lost() {
 }
 
 #[test]
-fn a_frame_that_the_device_cannot_carry_comes_back_at_once() {
+fn too_long_frame_is_returned_at_once() {
     if !allowed() {
         return;
     }
@@ -158,7 +158,7 @@ fn a_frame_that_the_device_cannot_carry_comes_back_at_once() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_since_the_mtu_was_lowered_is_counted_and_does_not_stop_the_ring() {
+fn frame_above_a_lowered_mtu_is_skipped_and_counted() {
     if !allowed() {
         return;
     }
@@ -182,7 +182,7 @@ fn a_frame_that_is_too_long_since_the_mtu_was_lowered_is_counted_and_does_not_st
 }
 
 #[test]
-fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
+fn link_down_is_an_error_without_loss() {
     if !allowed() {
         return;
     }
@@ -208,7 +208,7 @@ fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
 
 /// A frame longer than the bucket is deep can never pass: the sender must hear of it.
 #[test]
-fn a_frame_that_can_never_pass_becomes_an_error() {
+fn frame_larger_than_the_burst_is_an_error() {
     if !allowed() {
         return;
     }

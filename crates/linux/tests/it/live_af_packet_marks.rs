@@ -78,7 +78,7 @@ fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
 }
 
 #[test]
-fn a_marked_packet_arrives_with_its_mark_and_a_good_checksum() {
+fn marked_packet_arrives_with_a_valid_checksum() {
     if !allowed() {
         return;
     }
@@ -94,7 +94,7 @@ fn a_marked_packet_arrives_with_its_mark_and_a_good_checksum() {
 }
 
 #[test]
-fn what_is_not_marked_or_cannot_be_arrives_as_it_is() {
+fn unmarked_packet_is_unchanged() {
     if !allowed() {
         return;
     }

@@ -55,21 +55,21 @@ impl<P: TxRing> SlotsFree for P {
 }
 
 #[test]
-fn behind_a_shaper_completions_are_found_true() {
+fn completions_behind_a_shaper_are_valid() {
     if allowed() {
         assert_eq!(verdict(shaper(3_000)), (Truth::True, true));
     }
 }
 
 #[test]
-fn on_a_plain_veth_completions_are_found_false() {
+fn completions_on_a_plain_veth_are_early() {
     if allowed() {
         assert_eq!(verdict(RootQdisc::NoQueue), (Truth::False, false));
     }
 }
 
 #[test]
-fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
+fn reopened_ring_returns_packets_and_sends() {
     if !allowed() {
         return;
     }
@@ -103,7 +103,7 @@ fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
 
 /// On two threads the sender may be anywhere when a new ring is asked for.
 #[test]
-fn nothing_is_given_up_before_the_sender_has_let_go() {
+fn packets_are_kept_until_the_sender_released_them() {
     if !allowed() {
         return;
     }
@@ -126,7 +126,7 @@ fn nothing_is_given_up_before_the_sender_has_let_go() {
 }
 
 #[test]
-fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again() {
+fn removed_device_returns_packets_and_recovers() {
     if !allowed() {
         return;
     }

@@ -52,7 +52,7 @@ fn numbered(number: u32, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_sent_arrives_bit_for_bit_and_in_order() {
+fn frames_arrive_unchanged_and_in_order() {
     if !allowed() {
         return;
     }
@@ -100,7 +100,7 @@ fn what_is_sent_arrives_bit_for_bit_and_in_order() {
 }
 
 #[test]
-fn a_plain_veth_is_found_out() {
+fn plain_veth_has_early_completions() {
     if !allowed() {
         return;
     }
@@ -214,21 +214,21 @@ fn echo(redirect: Redirect) {
 }
 
 #[test]
-fn what_is_received_is_sent_back_as_it_is_in_generic_mode() {
+fn generic_mode_forwards_received_frames() {
     if allowed() {
         echo(Redirect::Generic);
     }
 }
 
 #[test]
-fn what_is_received_is_sent_back_as_it_is_in_native_mode() {
+fn native_mode_forwards_received_frames() {
     if allowed() {
         echo(Redirect::Native);
     }
 }
 
 #[test]
-fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
+fn kernel_completes_a_partial_checksum() {
     if !allowed() {
         return;
     }

@@ -206,7 +206,7 @@ fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
 }
 
 #[test]
-fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
+fn limit_behind_a_shaper_keeps_full_rate() {
     if !allowed() {
         return;
     }
@@ -235,7 +235,7 @@ fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
 }
 
 #[test]
-fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
+fn link_flap_loses_at_most_bytes_in_flight() {
     if !allowed() {
         return;
     }
@@ -275,7 +275,7 @@ fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
 }
 
 #[test]
-fn a_device_that_is_removed_is_named_and_one_made_anew_is_used() {
+fn recreated_device_is_used_after_removal() {
     if !allowed() {
         return;
     }
@@ -327,7 +327,7 @@ fn a_namespace_that_is_deleted_ends_no_program() {
 }
 
 #[test]
-fn a_stall_is_told_in_time_and_the_queue_sends_again() {
+fn stall_is_reported_and_the_queue_recovers() {
     if !allowed() {
         return;
     }
@@ -364,7 +364,7 @@ fn a_stall_is_told_in_time_and_the_queue_sends_again() {
 }
 
 #[test]
-fn a_queue_that_another_has_is_busy_and_said_to_be() {
+fn queue_in_use_is_reported_as_busy() {
     if !allowed() {
         return;
     }
@@ -381,7 +381,7 @@ fn a_queue_that_another_has_is_busy_and_said_to_be() {
 }
 
 #[test]
-fn several_queues_send_from_one_umem_and_each_is_renewed_alone() {
+fn queues_of_one_umem_are_renewed_separately() {
     if !allowed() {
         return;
     }
@@ -430,7 +430,7 @@ fn several_queues_send_from_one_umem_and_each_is_renewed_alone() {
 }
 
 #[test]
-fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
+fn threaded_polling_peer_has_valid_completions() {
     if !allowed() {
         return;
     }

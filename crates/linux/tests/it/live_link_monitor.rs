@@ -12,7 +12,7 @@ use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, Packet, PacketSink, Queue};
 
 #[test]
-fn down_up_gone_and_there_again() {
+fn down_up_removed_and_recreated() {
     if !allowed() {
         return;
     }
@@ -82,7 +82,7 @@ impl PacketSink for Ends {
 /// frames: all those that the tally counts as completed have arrived, and no other is missing from
 /// it.
 #[test]
-fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
+fn purged_frame_never_counts_as_sent() {
     if !allowed() {
         return;
     }

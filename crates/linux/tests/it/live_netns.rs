@@ -10,11 +10,11 @@ use crate::common::{LEFT, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle, until};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, errno};
 
-/// Set in the child that [`killed_process_leaves_nothing`] starts.
+/// Set in the child that [`killed_process_leaves_no_namespace`] starts.
 const AS_HOLDER: &str = "TAUT_TEST_HOLD_NAMESPACE";
 
 #[test]
-fn sockets_stay_where_they_were_made() {
+fn sockets_stay_in_their_namespace() {
     if !allowed() {
         return;
     }
@@ -85,7 +85,7 @@ fn long_threads_run_inside() {
 }
 
 #[test]
-fn dropped_namespace_is_gone() {
+fn dropped_namespace_is_removed() {
     if !allowed() {
         return;
     }
@@ -103,7 +103,7 @@ fn dropped_namespace_is_gone() {
 }
 
 #[test]
-fn killed_process_leaves_nothing() {
+fn killed_process_leaves_no_namespace() {
     if !allowed() {
         return;
     }
@@ -117,7 +117,7 @@ fn killed_process_leaves_nothing() {
     let mut child = Command::new(std::env::current_exe().expect("own path"))
         .args([
             "--exact",
-            "live_netns::killed_process_leaves_nothing",
+            "live_netns::killed_process_leaves_no_namespace",
             "--nocapture",
         ])
         .env(AS_HOLDER, "1")

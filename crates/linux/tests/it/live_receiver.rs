@@ -43,7 +43,7 @@ fn receive(receiver: &PacketReceiver, start: &[u8]) -> (VirtioNetHeader, Vec<u8>
 const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 77, 2, 0, 0, 0, 0, 8];
 
 #[test]
-fn a_tag_that_the_kernel_took_off_is_in_its_place_again() {
+fn removed_vlan_tag_is_reinserted() {
     if !allowed() {
         return;
     }
@@ -67,7 +67,7 @@ fn a_tag_that_the_kernel_took_off_is_in_its_place_again() {
 }
 
 #[test]
-fn an_open_checksum_is_found_behind_a_tag() {
+fn partial_checksum_is_found_behind_a_tag() {
     if !allowed() {
         return;
     }
@@ -96,7 +96,7 @@ fn an_open_checksum_is_found_behind_a_tag() {
 }
 
 #[test]
-fn a_device_is_promiscuous_for_as_long_as_the_receiver_lives() {
+fn receiver_keeps_device_promiscuous() {
     if !allowed() {
         return;
     }

@@ -370,7 +370,7 @@ fn handed_over(ns: &NetNs, tap: &Tap, packet: &GsoPacket) -> GsoPacket {
 }
 
 #[test]
-fn a_tap_with_segmentation_offload_hands_gso_packets_over_whole_udp_s_too() {
+fn tap_with_segmentation_offload_passes_whole_gso_packets() {
     if !allowed() {
         return;
     }
@@ -403,7 +403,7 @@ fn a_tap_with_segmentation_offload_hands_gso_packets_over_whole_udp_s_too() {
 
 /// Which the kernel cannot be asked for: no virtio-net header tells.
 #[test]
-fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
+fn accurate_ecn_repeats_cwr_in_each_segment() {
     if !allowed() {
         return;
     }
@@ -419,7 +419,7 @@ fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
 }
 
 #[test]
-fn the_kernel_cuts_a_gso_packet_into_the_same_segments() {
+fn kernel_creates_the_same_segments() {
     if !allowed() {
         return;
     }
@@ -453,7 +453,7 @@ fn the_kernel_cuts_a_gso_packet_into_the_same_segments() {
 
 /// A payload for which the checksum of UDP is 0, which would say that there is none.
 #[test]
-fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
+fn kernel_sends_zero_udp_checksum_as_all_ones() {
     if !allowed() {
         return;
     }

@@ -14,7 +14,7 @@ use taut_linux::{
 const TRANSFER_BYTES: usize = 4 << 20;
 
 #[test]
-fn datagrams_go_there_and_back() {
+fn datagrams_pass_in_both_directions() {
     if !allowed() {
         return;
     }
@@ -96,7 +96,7 @@ fn with_segmentation_offload_tcp_sends_gso_packets() {
 }
 
 #[test]
-fn without_segmentation_offload_no_frame_is_longer_than_the_mtu_allows() {
+fn no_gso_packets_without_segmentation_offload() {
     if !allowed() {
         return;
     }

@@ -153,7 +153,7 @@ fn echo(left: &NetNs, right: &NetNs) {
 }
 
 #[test]
-fn a_tcp_connection_goes_through_the_ring_and_back() {
+fn tcp_connection_works_through_the_ring() {
     if !allowed() {
         return;
     }

@@ -314,7 +314,7 @@ const STALLED: RootQdisc = RootQdisc::Tbf {
 };
 
 #[test]
-fn stalled_device_is_reported_and_the_sender_continues_after_it() {
+fn stall_is_reported_and_the_sender_continues() {
     const THRESHOLD_NS: u64 = 50_000_000;
     const SENT: u32 = 100;
     if !allowed() {

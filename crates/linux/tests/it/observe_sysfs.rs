@@ -109,7 +109,7 @@ fn a_device_is_read_with_all_its_queues() {
 }
 
 #[test]
-fn a_kernel_without_stall_files_is_no_problem() {
+fn missing_stall_files_are_not_a_problem() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     for file in ["stall_thrs", "stall_cnt", "stall_max"] {
@@ -122,7 +122,7 @@ fn a_kernel_without_stall_files_is_no_problem() {
 }
 
 #[test]
-fn garbage_and_missing_files_are_said_and_the_rest_is_read() {
+fn malformed_and_missing_files_are_reported() {
     let tree = Tree::new();
     tree.add("eth0", 2);
     for queue in 0..2 {
@@ -150,7 +150,7 @@ fn garbage_and_missing_files_are_said_and_the_rest_is_read() {
 
 /// A directory in place of the file: root may read everything else.
 #[test]
-fn a_file_that_cannot_be_read_is_said_with_the_reason() {
+fn unreadable_file_is_reported_with_the_reason() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     let limits = tree.limits("eth0", 0);
@@ -168,7 +168,7 @@ fn a_file_that_cannot_be_read_is_said_with_the_reason() {
 }
 
 #[test]
-fn devices_are_listed_without_what_is_none() {
+fn only_devices_are_listed() {
     let tree = Tree::new();
     for name in ["eth10", "eth9", "lo"] {
         tree.add(name, 1);
@@ -196,7 +196,7 @@ fn devices_are_listed_without_what_is_none() {
 }
 
 #[test]
-fn a_device_without_hardware_or_without_queues_says_so() {
+fn virtual_and_queueless_devices_are_reported() {
     let tree = Tree::new();
     fs::create_dir_all(tree.device("veth0").join("queues/tx-0")).expect("queue");
     fs::create_dir_all(tree.device("bare0")).expect("device");
@@ -206,7 +206,7 @@ fn a_device_without_hardware_or_without_queues_says_so() {
 }
 
 #[test]
-fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
+fn device_removed_during_read_is_harmless() {
     let tree = Tree::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -241,7 +241,7 @@ fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
 }
 
 #[test]
-fn a_sampler_reads_anew_and_goes_on_after_a_rename() {
+fn sampler_continues_after_a_rename() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     let sampler = QueueSampler::open(&tree.sysfs(), "eth0", 0).expect("opens");

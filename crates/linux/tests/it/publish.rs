@@ -53,7 +53,7 @@ const INFO: QueueInfo<'_> = QueueInfo {
 };
 
 #[test]
-fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
+fn queue_is_visible_from_first_metrics_to_drop() {
     let directory = Directory::new();
     assert_eq!(directory.read(), Default::default(), "no directory");
     let publisher = Publisher::open_in(&directory.0, "a test").expect("publishes");
@@ -82,7 +82,7 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
 }
 
 #[test]
-fn slots_are_bounded_and_come_back() {
+fn slots_are_bounded_and_released() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "many").expect("publishes");
     let mut slots: Vec<_> = (0..MAX_QUEUES)
@@ -99,7 +99,7 @@ fn slots_are_bounded_and_come_back() {
 
 /// The metrics of a slot are equal to each other, always: what mixes two of them is seen.
 #[test]
-fn nobody_sees_half_of_it() {
+fn readers_never_see_a_partial_write() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "busy").expect("publishes");
     let mut slot = publisher.add(&INFO).expect("slot");
@@ -129,7 +129,7 @@ fn nobody_sees_half_of_it() {
 }
 
 #[test]
-fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
+fn unlocked_files_are_removed_foreign_ones_kept() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "ends").expect("publishes");
     publisher
@@ -156,7 +156,7 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_queue_that_is_followed_is_gone_with_its_halves() {
+fn periodic_publisher_ends_with_the_queue() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
     let (ring, completions, _device) = taut_path::driver::testing::mock::ring(8);
@@ -178,7 +178,7 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
 }
 
 #[test]
-fn cut_off_files_and_other_versions_are_said_or_ignored_and_never_a_panic() {
+fn truncated_files_and_other_versions_do_not_panic() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "cut").expect("publishes");
     let mut slot = publisher.add(&INFO).expect("slot");

@@ -87,7 +87,7 @@ fn queue_that_failed_is_opened_again() {
 }
 
 #[test]
-fn wait_ends_at_the_end_or_at_the_next_round() {
+fn wait_ends_at_the_deadline_or_next_sample() {
     let mut sampler = Sampler::new(u64::MAX / 2);
     assert!(sampler.wait_until(u64::MAX), "the first round is due");
     sampler.round(|_, _, _| {});

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_and_processes_are_told_apart() {
+    fn ports_and_processes_are_distinguished() {
         let title = |text: &str| filter(text, &[]).map(|(title, _)| title);
         assert_eq!(title(":443"), Ok("port 443".to_owned()));
         let own = std::process::id().to_string();

@@ -19,7 +19,7 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
+fn each_source_bounds_the_kernels_backlog() {
     if !allowed() {
         return;
     }
@@ -62,7 +62,7 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
 }
 
 #[test]
-fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
+fn rejected_zero_copy_selects_the_send_buffer_level() {
     if !allowed() {
         return;
     }
@@ -139,7 +139,7 @@ fn a_rebound_endpoint_stays_limited() {
 }
 
 #[test]
-fn over_loopback_ipv6_passes_and_nothing_is_limited() {
+fn no_limit_over_loopback_with_ipv6() {
     let Ok(near) = UdpSocket::bind("[::1]:0") else {
         return eprintln!("skipped: no IPv6 here");
     };
@@ -200,7 +200,7 @@ async fn lost_with(transport: TransportConfig) -> (u64, u64) {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
+fn unused_window_neither_grows_nor_shrinks() {
     if !allowed() {
         return;
     }
@@ -217,7 +217,7 @@ fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
 
 /// The clock of the test goes on only while nothing can be done.
 #[test]
-fn the_port_is_free_once_the_endpoint_is_dropped() {
+fn dropped_endpoint_releases_its_port() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build();
     runtime.expect("runtime").block_on(async {

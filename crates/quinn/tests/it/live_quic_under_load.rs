@@ -104,7 +104,7 @@ fn a_request_is_answered_sooner_and_as_much_passes(arguments: &str) {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn under_the_limit_a_request_passes_its_own_bulk() {
+fn request_overtakes_bulk_with_a_limit() {
     a_request_is_answered_sooner_and_as_much_passes("--only plain --only taut --duration 1s");
 }
 
@@ -117,7 +117,7 @@ fn a_queue_beyond_a_router_is_seen_too() {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn an_interrupt_ends_a_row_and_keeps_those_before() {
+fn interrupt_ends_a_row_and_keeps_earlier_ones() {
     let arguments = "--only taut --only plain --duration 500ms --rounds 9";
     let mut command = example(arguments);
     let child = command

@@ -39,7 +39,7 @@ fn fill(socket: &Arc<dyn AsyncUdpSocket>, to: SocketAddr) {
 }
 
 #[test]
-fn a_stateless_reply_goes_out_while_there_is_no_room() {
+fn stateless_reply_is_sent_without_room() {
     if !allowed() {
         return;
     }
@@ -67,7 +67,7 @@ fn a_stateless_reply_goes_out_while_there_is_no_room() {
 }
 
 #[test]
-fn who_leaves_does_not_keep_the_others_waiting() {
+fn cancelled_wait_does_not_block_others() {
     if !allowed() {
         return;
     }
@@ -140,7 +140,7 @@ fn marks_and_segments_arrive_under_each_source() {
 }
 
 #[test]
-fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
+fn timestamps_do_not_truncate_received_ecn() {
     if !allowed() {
         return;
     }
@@ -174,7 +174,7 @@ fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
 }
 
 #[test]
-fn a_closed_port_ends_nothing() {
+fn closed_port_does_not_end_the_socket() {
     if !allowed() {
         return;
     }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_exist_for_all_that_a_discipline_may_hold() {
+    fn frames_suffice_for_a_full_discipline() {
         let waiting = |qdisc: &str| {
             let path = PathSettings {
                 qdisc: qdisc.to_owned(),

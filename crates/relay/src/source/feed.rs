@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_to_the_bit() {
+    fn pace_is_exact_to_the_bit() {
         let (mut pool, mut account) = (FramePool::new(4, 2048), Account::default());
         let settings = FeedSettings {
             rate_bits_per_s: Some(7_000_000),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_counted_with_its_reason() {
+    fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
         for (size_bytes, count, mtu_bytes, reason) in [
             (100, 3, 60, Refusal::LongerThanMtu),

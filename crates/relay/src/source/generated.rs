@@ -89,7 +89,7 @@ mod tests {
     use taut_path::classify::classify;
 
     #[test]
-    fn frames_are_valid_numbered_and_of_as_many_flows() {
+    fn generated_frames_are_valid_and_numbered() {
         for size in [60, 61, 1_514, 65_549, 70_000] {
             let macs = [MacAddress::local(1), MacAddress::local(2)];
             let mut generated = Generated::new(size, 3, macs[0], macs[1], 1);

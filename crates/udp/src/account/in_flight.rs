@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_follow_every_way_out() {
+    fn byte_sums_are_conserved() {
         let mut objects = InFlight::starting_at(u32::MAX);
         for bytes in [1, 10, 100, 1_000] {
             objects.push(object(bytes));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn left_out_number_overtakes_nothing() {
+    fn skipped_id_overtakes_nothing() {
         let mut objects = InFlight::starting_at(0);
         objects.push(object(1));
         objects.skip();

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocked_sender_starves_once_nothing_is_left() {
+    fn blocked_sender_starves_an_empty_device() {
         let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
         limiter.queued(1_000, 0);
         limiter.queued(1_000, 0);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_without_limit_teaches_the_rule_nothing() {
+    fn batch_without_limit_does_not_change_the_rule() {
         let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
         let before = limiter.limit();
         for at_ms in 1..100 {

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_need_a_whole_window() {
+    fn majority_needs_a_full_window() {
         let mut losses = RecentLosses::default();
         for _ in 1..WINDOW {
             losses.lost();

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejected_number_is_no_object() {
+    fn rejected_id_is_not_an_object() {
         let mut rejected = RejectedSend::default();
         assert_eq!(rejected.split_off(3, 5), Some((3, 5)));
         rejected.expect(5);

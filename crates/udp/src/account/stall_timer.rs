@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_object_passes_each_threshold() {
+    fn stall_admits_one_object_per_threshold() {
         let mut timer = StallTimer::new(100);
         assert!(!timer.allows_probe(1_000));
         timer.check(Some(0), 101);

@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn notifications_out_of_order_neither_leak_nor_invent_bytes(
+    fn reordered_notifications_conserve_bytes(
         first in prop_oneof![Just(0), Just(u32::MAX - 20)],
         steps in steps(),
     ) {
@@ -264,7 +264,7 @@ fn stamp(id: u32, after_ns: u64) -> Signal {
 }
 
 #[test]
-fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
+fn lost_timestamp_is_replaced_after_later_departures() {
     let mut played = Played::new(Source::Timestamps, u32::MAX);
     for _ in 0..4 {
         played.send(1000);
@@ -299,7 +299,7 @@ fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
 }
 
 #[test]
-fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
+fn reordering_within_the_wait_is_not_a_loss() {
     let mut played = Played::new(Source::Timestamps, 0);
     // The second of each pair leaves first, and the first only after the second of the next pair:
     // something always stands overtaken, and nothing for more than 10 ms.
@@ -317,7 +317,7 @@ fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
 }
 
 #[test]
-fn a_dropped_datagram_may_have_had_a_number() {
+fn dropped_datagram_might_have_an_id() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     played.tracker.skip_id();
@@ -356,7 +356,7 @@ fn sojourn_is_the_stamps_and_not_the_lookers() {
 }
 
 #[test]
-fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
+fn immediate_path_is_unlimited_until_packets_queue() {
     let mut played = Played::new(Source::Timestamps, 0);
     let send_and_leave = |played: &mut Played, wait_ns: u64| {
         played.now_ns += 2_000;
@@ -391,7 +391,7 @@ fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
 }
 
 #[test]
-fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
+fn stall_is_reported_and_admits_one_object() {
     let mut played = Played::new(Source::ZeroCopy, 0);
     while played.tracker.has_room(0) {
         played.send(1000);
@@ -430,7 +430,7 @@ fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
 }
 
 #[test]
-fn what_nothing_is_told_of_completes_with_the_next() {
+fn unreported_object_completes_with_the_next() {
     let mut played = Played::new(Source::Timestamps, u32::MAX - 1);
     for quiet in [true, true, false, true, false] {
         played.send(1000);
@@ -460,7 +460,7 @@ fn a_limit_in_packets_counts_datagrams() {
 }
 
 #[test]
-fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
+fn lost_notification_is_replaced_after_silence_or_overtaking() {
     let mut played = Played::new(Source::ZeroCopy, 0);
     played.send(1000);
     // The watch lets one more through, and nothing is told of that one either.
@@ -504,7 +504,7 @@ fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
 }
 
 #[test]
-fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
+fn rejected_datagram_with_an_id_is_not_unknown() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     for numbered in [true, false] {
@@ -536,7 +536,7 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
 }
 
 #[test]
-fn the_rule_does_not_learn_from_what_was_made_up_for() {
+fn replaced_notifications_do_not_change_the_rule() {
     let mut played = Played::new(Source::Timestamps, 0);
     for round in 0..40 {
         assert!(

@@ -89,7 +89,7 @@ impl Path {
 }
 
 #[test]
-fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagrams() {
+fn cap_is_its_time_at_the_rate_or_eight_datagrams() {
     let mut path = Path::new(62_500_000);
     assert_eq!(path.tracker.limit(), 1_000_000, "nothing measured");
     path.run(400, MS / 10);
@@ -109,7 +109,7 @@ fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagra
 }
 
 #[test]
-fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_without_a_queue() {
+fn token_bucket_bursts_are_not_an_immediate_path() {
     for limit in ["dql", "taut"] {
         let rule = limit.parse::<AnyLimit>().expect("a rule");
         let mut path = Path::under(rule, 62_500_000);
@@ -127,7 +127,7 @@ fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_wi
 }
 
 #[test]
-fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
+fn changed_source_keeps_totals_and_resets_quality() {
     let mut path = Path::new(2_500_000);
     path.run(100, MS);
     path.tracker

@@ -31,7 +31,7 @@ impl Log {
 }
 
 #[test]
-fn a_closed_port_is_told_with_the_peer() {
+fn closed_port_is_reported_with_the_peer() {
     if !allowed() {
         return;
     }
@@ -76,7 +76,7 @@ fn a_closed_port_is_told_with_the_peer() {
 }
 
 #[test]
-fn a_device_that_goes_down_costs_its_queue_and_no_more() {
+fn link_down_loses_only_queued_frames() {
     if !allowed() {
         return;
     }
@@ -159,7 +159,7 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
 }
 
 #[test]
-fn a_clone_that_sends_and_reads_nothing_confuses_nobody() {
+fn sending_clone_does_not_affect_accounting() {
     if !allowed() {
         return;
     }
@@ -216,7 +216,7 @@ fn sixty_four_sockets_share_a_link() {
 }
 
 #[test]
-fn datagrams_that_a_discipline_drops_are_told() {
+fn dropped_datagrams_are_reported() {
     if !allowed() {
         return;
     }
@@ -264,7 +264,7 @@ fn datagrams_that_a_discipline_drops_are_told() {
 }
 
 #[test]
-fn a_reader_that_sleeps_costs_completions_and_no_room() {
+fn sleeping_reader_loses_completions_but_no_room() {
     if !allowed() {
         return;
     }
@@ -293,7 +293,7 @@ fn a_reader_that_sleeps_costs_completions_and_no_room() {
 }
 
 #[test]
-fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody() {
+fn stall_is_reported_within_twice_the_threshold() {
     if !allowed() {
         return;
     }
@@ -337,7 +337,7 @@ fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody(
 
 /// The kernel's numbers begin with the socket, not with its wrapper.
 #[test]
-fn a_second_wrapper_of_a_socket_goes_on_where_the_kernel_counts() {
+fn second_wrapper_continues_the_kernels_ids() {
     let (_far, near) = loopback();
     for sent_before in [1, 5, 40] {
         let clone = near.try_clone().expect("clone");
@@ -379,7 +379,7 @@ fn steal(from: &UdpSocket) -> bool {
 }
 
 #[test]
-fn a_stolen_notification_is_made_up_for() {
+fn notification_read_elsewhere_is_replaced() {
     for source in [Source::Timestamps, Source::ZeroCopy] {
         let (_far, near) = loopback();
         let thief = near.try_clone().expect("clone");
@@ -403,7 +403,7 @@ fn a_stolen_notification_is_made_up_for() {
 }
 
 #[test]
-fn a_source_whose_completions_never_come_is_left() {
+fn source_without_completions_is_replaced() {
     if !allowed() {
         return;
     }
@@ -430,7 +430,7 @@ fn a_source_whose_completions_never_come_is_left() {
 }
 
 #[test]
-fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
+fn too_long_unfragmentable_datagram_is_counted_once() {
     if !allowed() {
         return;
     }
@@ -461,7 +461,7 @@ fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
 }
 
 #[test]
-fn a_source_address_of_the_wrong_family_is_refused() {
+fn source_address_of_another_family_is_rejected() {
     let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     let to = far.local_addr().expect("address");
     let refused = Some(Stop::Refused(libc::EAFNOSUPPORT));
@@ -485,7 +485,7 @@ fn a_source_address_of_the_wrong_family_is_refused() {
 }
 
 #[test]
-fn what_others_fill_does_not_grow_the_buffer() {
+fn buffer_filled_elsewhere_does_not_grow() {
     if !allowed() {
         return;
     }
@@ -506,7 +506,7 @@ fn what_others_fill_does_not_grow_the_buffer() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_its_name() {
+fn invalid_setting_is_rejected_with_its_name() {
     let invalid = |result: std::io::Result<LimitedUdp>, name: &str| {
         let error = result.expect_err(name);
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");

@@ -30,7 +30,7 @@ fn median_in_flight(limit: AnyLimit, source: Source) -> u32 {
 }
 
 #[test]
-fn the_kernel_holds_a_fraction_of_what_it_held() {
+fn limit_reduces_the_kernels_backlog() {
     if !allowed() {
         return;
     }
@@ -42,7 +42,7 @@ fn the_kernel_holds_a_fraction_of_what_it_held() {
 }
 
 #[test]
-fn several_cut_by_the_kernel_are_one_object() {
+fn segments_of_the_kernel_are_one_object() {
     if !allowed() {
         return;
     }
@@ -81,7 +81,7 @@ fn several_cut_by_the_kernel_are_one_object() {
 }
 
 #[test]
-fn each_departure_says_how_long_it_waited_and_where() {
+fn departure_has_its_waiting_times() {
     if !allowed() {
         return;
     }
@@ -114,7 +114,7 @@ fn each_departure_says_how_long_it_waited_and_where() {
 }
 
 #[test]
-fn an_unconnected_socket_sends_to_each_its_own() {
+fn unconnected_socket_sends_to_several_peers() {
     if !allowed() {
         return;
     }
@@ -168,7 +168,7 @@ fn ipv6_is_accounted_for_as_ipv4() {
 }
 
 #[test]
-fn the_kernels_numbers_do_where_it_takes_none_of_ours() {
+fn kernel_ids_work_without_own_ids() {
     if !allowed() {
         return;
     }
@@ -188,7 +188,7 @@ fn the_kernels_numbers_do_where_it_takes_none_of_ours() {
 }
 
 #[test]
-fn no_room_is_a_value_and_nothing_of_it_was_sent() {
+fn no_room_sends_nothing() {
     if !allowed() {
         return;
     }

@@ -85,7 +85,7 @@ impl Observer for Log {
 }
 
 #[test]
-fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
+fn removed_route_is_reported_without_earlier_loss() {
     if !allowed() {
         return;
     }
@@ -144,7 +144,7 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
 }
 
 #[test]
-fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes() {
+fn smaller_path_mtu_rejects_unfragmentable_datagrams() {
     if !allowed() {
         return;
     }

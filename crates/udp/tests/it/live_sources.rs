@@ -25,7 +25,7 @@ fn send_until(socket: &LimitedUdp, what: &str, so: impl Fn(&LimitedUdp) -> bool)
 }
 
 #[test]
-fn the_first_that_tells_something_is_kept() {
+fn first_useful_source_is_kept() {
     if !allowed() {
         return;
     }
@@ -41,7 +41,7 @@ fn the_first_that_tells_something_is_kept() {
 }
 
 #[test]
-fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
+fn missing_notification_memory_selects_the_next_source() {
     if !allowed() {
         return;
     }
@@ -73,7 +73,7 @@ fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
 }
 
 #[test]
-fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
+fn first_source_is_used_without_a_useful_one() {
     if !allowed() {
         return;
     }

@@ -100,7 +100,7 @@ fn a_task_that_waits_does_not_spin() {
 
 /// The pool of zero-copy sends is full before the limit is reached.
 #[test]
-fn a_task_that_waits_for_the_pool_does_not_spin() {
+fn task_waiting_for_the_pool_does_not_spin() {
     if !allowed() {
         return;
     }
@@ -125,7 +125,7 @@ fn a_task_that_waits_for_the_pool_does_not_spin() {
 }
 
 #[test]
-fn a_future_that_is_dropped_gives_its_place_up() {
+fn dropped_future_leaves_the_wait_queue() {
     if !allowed() {
         return;
     }
@@ -152,7 +152,7 @@ fn a_future_that_is_dropped_gives_its_place_up() {
 }
 
 #[test]
-fn receiving_goes_on_beside_it() {
+fn receiving_is_not_affected() {
     if !allowed() {
         return;
     }
@@ -177,7 +177,7 @@ fn receiving_goes_on_beside_it() {
 }
 
 #[test]
-fn a_sender_that_always_has_room_lets_others_run() {
+fn unblocked_sender_yields() {
     let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     let near = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     near.connect(far.local_addr().expect("address"))
@@ -201,7 +201,7 @@ fn a_sender_that_always_has_room_lets_others_run() {
 
 /// Each completion wakes the one that takes the news and the one whose turn it is.
 #[test]
-fn a_crowd_that_waits_is_not_woken_by_each_completion() {
+fn completion_does_not_wake_all_waiters() {
     if !allowed() {
         return;
     }
@@ -235,7 +235,7 @@ fn a_crowd_that_waits_is_not_woken_by_each_completion() {
 }
 
 #[test]
-fn whoever_takes_the_news_hands_that_over_when_it_goes() {
+fn dropped_notification_reader_is_replaced() {
     if !allowed() {
         return;
     }
@@ -272,7 +272,7 @@ fn whoever_takes_the_news_hands_that_over_when_it_goes() {
 }
 
 #[test]
-fn one_more_task_than_may_wait_is_told() {
+fn full_wait_queue_is_reported() {
     if !allowed() {
         return;
     }

@@ -27,7 +27,7 @@ fn until_verdict(socket: &LimitedUdp, wanted: CompletionQuality) {
 }
 
 #[test]
-fn behind_a_shaper_each_source_is_what_it_is() {
+fn sources_behind_a_shaper_have_their_quality() {
     if !allowed() {
         return;
     }
@@ -71,7 +71,7 @@ fn is_none(socket: UdpSocket, source: Source, what: &str) {
 }
 
 #[test]
-fn over_loopback_and_a_plain_veth_nothing_is_limited() {
+fn no_limit_over_loopback_and_a_plain_veth() {
     if !allowed() {
         return;
     }
@@ -96,7 +96,7 @@ fn over_loopback_and_a_plain_veth_nothing_is_limited() {
 }
 
 #[test]
-fn over_a_tap_nothing_is_limited() {
+fn no_limit_over_a_tap() {
     if !allowed() {
         return;
     }
