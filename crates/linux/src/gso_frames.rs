@@ -146,13 +146,13 @@ impl FrameSource for GsoFrames {
         let (pool, frame) = self.pool(piece.frame());
         let written = pool.with(&frame, |space| {
             let (header, space) = VirtioNetHeader::split(space)?;
-            let cut = Segmenter::within(header, space).ok()?;
-            let cut = match self.has_accurate_ecn {
-                true => cut.with_accurate_ecn(),
-                false => cut,
+            let segmenter = Segmenter::within(header, space).ok()?;
+            let segmenter = match self.has_accurate_ecn {
+                true => segmenter.with_accurate_ecn(),
+                false => segmenter,
             };
-            let frame = space.get(..cut.frame_bytes())?;
-            cut.write(frame, index, out)
+            let frame = space.get(..segmenter.frame_bytes())?;
+            segmenter.write(frame, index, out)
         });
         written.ok()?
     }

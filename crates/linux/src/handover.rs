@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 struct HandoverState<T> {
     /// Number of requests.
-    asked: AtomicU32,
+    requested: AtomicU32,
     /// The last request after which the end was released.
-    left: AtomicU32,
+    released: AtomicU32,
     /// The request that has a new end.
     ready: AtomicU32,
     /// The new end, and the request that it belongs to.
-    given: Mutex<Option<(u32, T)>>,
+    new_end: Mutex<Option<(u32, T)>>,
 }
 
 /// The half that renews the socket.
@@ -41,21 +41,21 @@ pub(crate) struct Taker<T> {
 
 /// The action requested of the taker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Action {
     /// Continue.
-    Nothing,
-    /// Release the end, then call [`left`](Taker::left); there is no new end yet.
-    Leave,
+    Continue,
+    /// Release the end, then call [`set_released`](Taker::set_released); there is no new end yet.
+    Release,
     /// [`take`](Taker::take) the new end.
     Take,
 }
 
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let shared = Arc::new(HandoverState {
-        asked: AtomicU32::new(0),
-        left: AtomicU32::new(0),
+        requested: AtomicU32::new(0),
+        released: AtomicU32::new(0),
         ready: AtomicU32::new(0),
-        given: Mutex::new(None),
+        new_end: Mutex::new(None),
     });
     let taker = Taker {
         shared: shared.clone(),
@@ -71,9 +71,9 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
 impl<T> Giver<T> {
     /// Requests that the other half releases its end. No request is needed if it has none, or has
     /// not yet taken a new one.
-    pub(crate) fn ask(&mut self) {
-        let asked = self.asked().wrapping_add(1);
-        self.shared.asked.store(asked, Ordering::Release);
+    pub(crate) fn request_release(&mut self) {
+        let requested = self.requested().wrapping_add(1);
+        self.shared.requested.store(requested, Ordering::Release);
         if self.lock().take().is_some() {
             self.other_has_end = false;
         }
@@ -81,10 +81,10 @@ impl<T> Giver<T> {
 
     /// Returns `true` if the other half has released its end since the last request. Its accesses
     /// before that are visible then, and it makes no more until it has a new end.
-    pub(crate) fn has_left(&mut self) -> bool {
-        let left = self.shared.left.load(Ordering::Acquire) == self.asked();
+    pub(crate) fn has_released(&mut self) -> bool {
+        let released = self.shared.released.load(Ordering::Acquire) == self.requested();
         // A dropped half has released its end.
-        if left || Arc::strong_count(&self.shared) == 1 {
+        if released || Arc::strong_count(&self.shared) == 1 {
             self.other_has_end = false;
         }
         !self.other_has_end
@@ -93,19 +93,19 @@ impl<T> Giver<T> {
     /// Passes a new end to the other half; only after it has released the old one.
     pub(crate) fn give(&mut self, end: T) {
         self.other_has_end = true;
-        let asked = self.asked();
-        *self.lock() = Some((asked, end));
-        self.shared.ready.store(asked, Ordering::Release);
+        let requested = self.requested();
+        *self.lock() = Some((requested, end));
+        self.shared.ready.store(requested, Ordering::Release);
     }
 
     /// Written by this half only.
-    fn asked(&self) -> u32 {
-        self.shared.asked.load(Ordering::Relaxed)
+    fn requested(&self) -> u32 {
+        self.shared.requested.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(u32, T)>> {
         self.shared
-            .given
+            .new_end
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,29 +114,29 @@ impl<T> Giver<T> {
 impl<T> Taker<T> {
     /// Returns the requested action. A single load if there is none.
     #[inline]
-    pub(crate) fn asked(&self) -> Asked {
-        let asked = self.shared.asked.load(Ordering::Acquire);
-        if asked == self.epoch {
-            Asked::Nothing
-        } else if self.shared.ready.load(Ordering::Acquire) == asked {
-            Asked::Take
+    pub(crate) fn action(&self) -> Action {
+        let requested = self.shared.requested.load(Ordering::Acquire);
+        if requested == self.epoch {
+            Action::Continue
+        } else if self.shared.ready.load(Ordering::Acquire) == requested {
+            Action::Take
         } else {
-            Asked::Leave
+            Action::Release
         }
     }
 
     /// Reports that the end was released.
-    pub(crate) fn left(&self) {
-        let asked = self.shared.asked.load(Ordering::Acquire);
-        self.shared.left.store(asked, Ordering::Release);
+    pub(crate) fn set_released(&self) {
+        let requested = self.shared.requested.load(Ordering::Acquire);
+        self.shared.released.store(requested, Ordering::Release);
     }
 
     /// Takes the new end; `None` if there is none, or if it was requested again.
     pub(crate) fn take(&mut self) -> Option<T> {
-        let given = (self.shared.given.lock())
+        let new_end = (self.shared.new_end.lock())
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let (epoch, end) = given?;
+        let (epoch, end) = new_end?;
         self.epoch = epoch;
         Some(end)
     }
@@ -149,49 +149,52 @@ mod tests {
     #[test]
     fn end_is_replaced_once() {
         let (mut giver, mut taker) = handover();
-        assert_eq!(taker.asked(), Asked::Nothing);
-        giver.ask();
-        assert!(!giver.has_left());
-        assert_eq!(taker.asked(), Asked::Leave);
-        taker.left();
-        assert!(giver.has_left());
+        assert_eq!(taker.action(), Action::Continue);
+        giver.request_release();
+        assert!(!giver.has_released());
+        assert_eq!(taker.action(), Action::Release);
+        taker.set_released();
+        assert!(giver.has_released());
         giver.give("new");
-        assert_eq!(taker.asked(), Asked::Take);
+        assert_eq!(taker.action(), Action::Take);
         assert_eq!(taker.take(), Some("new"));
-        assert_eq!((taker.asked(), taker.take()), (Asked::Nothing, None));
+        assert_eq!((taker.action(), taker.take()), (Action::Continue, None));
     }
 
     #[test]
     fn second_request_before_take_releases_again() {
         let (mut giver, mut taker) = handover();
-        giver.ask();
-        taker.left();
+        giver.request_release();
+        taker.set_released();
         giver.give(1);
-        assert_eq!(taker.asked(), Asked::Take);
-        giver.ask();
-        assert!(giver.has_left(), "it has nothing that it could let go of");
-        assert_eq!((taker.asked(), taker.take()), (Asked::Leave, None));
+        assert_eq!(taker.action(), Action::Take);
+        giver.request_release();
+        assert!(
+            giver.has_released(),
+            "it has nothing that it could let go of"
+        );
+        assert_eq!((taker.action(), taker.take()), (Action::Release, None));
         giver.give(2);
         assert_eq!(taker.take(), Some(2));
-        assert_eq!(taker.asked(), Asked::Nothing);
+        assert_eq!(taker.action(), Action::Continue);
     }
 
     #[test]
     fn half_without_an_end_gets_no_request() {
         let (mut giver, taker) = handover::<()>();
-        giver.ask();
-        taker.left();
-        assert!(giver.has_left());
+        giver.request_release();
+        taker.set_released();
+        assert!(giver.has_released());
         // The device was removed; the other half sleeps.
-        giver.ask();
-        assert!(giver.has_left());
+        giver.request_release();
+        assert!(giver.has_released());
     }
 
     #[test]
     fn dropped_half_has_released_its_end() {
         let (mut giver, taker) = handover::<()>();
-        giver.ask();
+        giver.request_release();
         drop(taker);
-        assert!(giver.has_left());
+        assert!(giver.has_released());
     }
 }

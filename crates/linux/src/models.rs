@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::handover::{Asked, handover};
+use crate::handover::{Action, handover};
 use crate::shared_ring::{Consumer, Memory, Producer, Word};
 
 /// A word whose broken variant stores without release ordering.
@@ -122,7 +122,7 @@ fn a_ring_that_does_not_publish_is_caught() {
 
 /// One half has the end of a socket. The other requests it, and must not continue before it was
 /// released.
-fn end_is_released_first(says_too_early: bool) {
+fn end_is_released_first(reports_too_early: bool) {
     loom::model(move || {
         let (mut giver, mut taker) = handover();
         let holds = Arc::new(AtomicBool::new(true));
@@ -130,25 +130,25 @@ fn end_is_released_first(says_too_early: bool) {
             let holds = holds.clone();
             thread::spawn(move || {
                 loop {
-                    match taker.asked() {
-                        Asked::Nothing => thread::yield_now(),
-                        Asked::Leave if says_too_early => {
-                            taker.left();
+                    match taker.action() {
+                        Action::Continue => thread::yield_now(),
+                        Action::Release if reports_too_early => {
+                            taker.set_released();
                             holds.store(false, Ordering::Relaxed);
                             thread::yield_now();
                         }
-                        Asked::Leave => {
+                        Action::Release => {
                             holds.store(false, Ordering::Relaxed);
-                            taker.left();
+                            taker.set_released();
                             thread::yield_now();
                         }
-                        Asked::Take => return taker.take(),
+                        Action::Take => return taker.take(),
                     }
                 }
             })
         };
-        giver.ask();
-        while !giver.has_left() {
+        giver.request_release();
+        while !giver.has_released() {
             thread::yield_now();
         }
         assert!(!holds.load(Ordering::Relaxed), "left == right");

@@ -102,7 +102,7 @@ impl NetNs {
 
     /// Sends a request to the namespace's route netlink; `take` receives the response, as (type,
     /// payload). An error names the `call` and its object.
-    pub(crate) fn ask(
+    pub(crate) fn request(
         &self,
         call: &'static str,
         object: &str,
@@ -112,7 +112,7 @@ impl NetNs {
         // Each request leaves the socket in its initial state, so a poisoned lock is usable.
         let mut route = self.0.route.lock().unwrap_or_else(PoisonError::into_inner);
         route
-            .ask(request, take)
+            .request(request, take)
             .map_err(|cause| failed(call, object, cause))
     }
 }

@@ -168,8 +168,8 @@ impl Segmenter {
             payload_bytes: payload.len(),
             is_last,
         };
-        self.number(&mut segment[..header_bytes], numbers);
-        self.finish(segment);
+        self.set_numbers(&mut segment[..header_bytes], numbers);
+        self.complete_checksums(segment);
         Some(segment.len())
     }
 
@@ -198,8 +198,8 @@ impl Segmenter {
             payload_bytes: range.len(),
             is_last: end == self.segments(),
         };
-        self.number(headers, numbers);
-        self.leave_open(headers, range.len());
+        self.set_numbers(headers, numbers);
+        self.set_partial_checksums(headers, range.len());
         let is_one = segments == 1;
         Some(SegmentParts {
             header: VirtioNetHeader {
@@ -223,7 +223,7 @@ impl Segmenter {
     }
 
     /// Sets the fields that differ between segments.
-    fn number(&self, headers: &mut [u8], numbers: Numbers) {
+    fn set_numbers(&self, headers: &mut [u8], numbers: Numbers) {
         let payload_bytes = numbers.payload_bytes;
         let network = &mut headers[self.headers.network_at.into()..];
         let network_bytes = network.len() + payload_bytes;
@@ -256,7 +256,7 @@ impl Segmenter {
     }
 
     /// Completes the checksum of IPv4, and leaves that of the transport header partial.
-    fn leave_open(&self, headers: &mut [u8], payload_bytes: usize) {
+    fn set_partial_checksums(&self, headers: &mut [u8], payload_bytes: usize) {
         let transport_at = usize::from(self.headers.transport_at);
         let (before, transport) = headers.split_at_mut(transport_at);
         let network = &mut before[self.headers.network_at.into()..];
@@ -282,14 +282,14 @@ impl Segmenter {
     }
 
     /// Computes both checksums.
-    fn finish(&self, segment: &mut [u8]) {
+    fn complete_checksums(&self, segment: &mut [u8]) {
         let transport_at = usize::from(self.headers.transport_at);
         let (before, transport) = segment.split_at_mut(transport_at);
         let network = &mut before[self.headers.network_at.into()..];
         let protocol = self.headers.transport;
         put(transport, protocol.checksum_offset().into(), 0);
         let pseudo = self.pseudo(network, transport.len());
-        let checksum = protocol.finished(!fold(pseudo + sum(transport)));
+        let checksum = protocol.field_value(!fold(pseudo + sum(transport)));
         put(transport, protocol.checksum_offset().into(), checksum);
     }
 }

@@ -181,7 +181,7 @@ impl Tap {
                 Ok(_) => return Ok(WriteOutcome::Accepted),
                 Err(error) => error,
             };
-            let refusal = match error.raw_os_error() {
+            let error_kind = match error.raw_os_error() {
                 Some(libc::EINTR) => continue,
                 Some(libc::EAGAIN) => TapWriteError::WouldBlock,
                 Some(libc::ENOBUFS | libc::ENOMEM) => TapWriteError::NoBuffers,
@@ -189,7 +189,7 @@ impl Tap {
                 Some(libc::EINVAL) => TapWriteError::Malformed,
                 _ => return Err(failed("write", &self.name, error)),
             };
-            return Ok(WriteOutcome::Rejected(refusal));
+            return Ok(WriteOutcome::Rejected(error_kind));
         }
     }
 }

@@ -26,13 +26,13 @@ pub struct AfPacketCompletions {
     next: u64,
     malformed_packets: u64,
     /// The ring was closed, and a new one could not be opened yet.
-    is_given_up: bool,
+    is_closed: bool,
     /// Packets of a closed ring, oldest first. They are returned before all others.
-    given_up: VecDeque<Packet>,
+    abandoned: VecDeque<Packet>,
     place: RingTarget,
     giver: Giver<OpenedRing>,
     /// A new ring was requested. It is opened when the sending half has released the old one.
-    is_asked: bool,
+    is_requested: bool,
     reopened: u64,
 }
 
@@ -46,11 +46,11 @@ impl AfPacketCompletions {
             shared,
             next: 0,
             malformed_packets: 0,
-            is_given_up: false,
-            given_up: VecDeque::new(),
+            is_closed: false,
+            abandoned: VecDeque::new(),
             place,
             giver,
-            is_asked: false,
+            is_requested: false,
             reopened: 0,
         }
     }
@@ -67,22 +67,22 @@ impl AfPacketCompletions {
     ///
     /// Packets that the kernel took from the old ring might still be sent.
     pub fn request_reopen(&mut self) {
-        self.giver.ask();
-        self.is_asked = true;
+        self.giver.request_release();
+        self.is_requested = true;
     }
 
     /// Reopens the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
-        if !self.is_asked || !self.giver.has_left() {
+        if !self.is_requested || !self.giver.has_released() {
             return Ok(());
         }
         // Cleared even if opening fails: the caller must request again.
-        self.is_asked = false;
-        self.give_up();
-        let opened = self.place.open(self.shared.doorbell.truth_judge())?;
+        self.is_requested = false;
+        self.close();
+        let opened = self.place.open(self.shared.doorbell.detector())?;
         self.shared = Arc::clone(&opened.shared);
         self.next = 0;
-        self.is_given_up = false;
+        self.is_closed = false;
         self.reopened += 1;
         self.giver.give(opened);
         Ok(())
@@ -90,15 +90,15 @@ impl AfPacketCompletions {
 
     /// Closes the ring. The next reaps return its packets; those not complete never count as
     /// completed.
-    fn give_up(&mut self) {
-        self.is_given_up = true;
+    fn close(&mut self) {
+        self.is_closed = true;
         while self.next < self.shared.state.submitted() {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
                     packet.give_up();
                 }
-                self.given_up.push_back(packet);
+                self.abandoned.push_back(packet);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Completions for AfPacketCompletions {
     type Error = io::Error;
 
     fn slots_free(&self) -> u32 {
-        if self.is_given_up {
+        if self.is_closed {
             return 0;
         }
         self.shared.state.slots_free()
@@ -182,7 +182,7 @@ impl Completions for AfPacketCompletions {
     ) -> io::Result<bool> {
         let renewed = self.renew();
         for _ in 0..budget_packets {
-            if let Some(packet) = self.given_up.pop_front() {
+            if let Some(packet) = self.abandoned.pop_front() {
                 freed(packet);
                 continue;
             }
@@ -194,16 +194,16 @@ impl Completions for AfPacketCompletions {
             }
         }
         renewed?;
-        if self.shared.doorbell.left_something() && !self.is_given_up {
+        if self.shared.doorbell.has_remaining() && !self.is_closed {
             self.shared
                 .doorbell
                 .ring(&self.shared.state, By::Completer)?;
         }
-        Ok(!self.given_up.is_empty() || self.next_is_done())
+        Ok(!self.abandoned.is_empty() || self.next_is_done())
     }
 
     fn completions_are_true(&self) -> bool {
-        !self.shared.doorbell.is_doubted()
+        !self.shared.doorbell.is_early()
     }
 }
 

@@ -28,7 +28,7 @@ pub struct TxCounters {
 
 /// Consecutive doorbells at which the discipline rejects a frame although it holds none of ours,
 /// before that is an error. A single one can happen if the last frame leaves at that moment.
-const REFUSALS_LIMIT: u32 = 3;
+const MAX_REJECTIONS: u32 = 3;
 
 /// The half that rings the doorbell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +45,11 @@ pub(super) struct Doorbell {
     device: String,
     reader: SlotReader,
     /// Locked while ringing, because both halves can ring.
-    taken: Mutex<Taken>,
+    taken: Mutex<Progress>,
     /// The last status was "early completions".
-    doubted: AtomicBool,
+    early: AtomicBool,
     /// The last doorbell left packets that the kernel did not take.
-    left: AtomicBool,
+    remaining: AtomicBool,
     skipped_bytes: AtomicU64,
     qdisc_full: AtomicU64,
     send_buffer_full: AtomicU64,
@@ -57,7 +57,7 @@ pub(super) struct Doorbell {
 
 /// The progress of the kernel in the ring.
 #[derive(Debug, Default)]
-struct Taken {
+struct Progress {
     /// Packets taken by the kernel, and so the number of the first that might not be taken.
     packets: u64,
     /// Bytes taken, less the bytes that the kernel reported as sent. The difference is the frames
@@ -66,25 +66,25 @@ struct Taken {
     /// The kernel did not report the bytes sent, so there is nothing to compare.
     blind: bool,
     /// Consecutive doorbells at which the discipline held none of our frames and rejected one.
-    refusals: u32,
+    rejections: u32,
     /// Detects early completions, from the frames that the kernel holds when a doorbell returns.
-    judge: TruthJudge,
+    detector: TruthJudge,
 }
 
 impl Doorbell {
-    pub(super) fn new(fd: OwnedFd, device: &str, reader: SlotReader, judge: TruthJudge) -> Self {
-        let doubted = AtomicBool::new(!judge.truth().holds());
-        let taken = Taken {
-            judge,
-            ..Taken::default()
+    pub(super) fn new(fd: OwnedFd, device: &str, reader: SlotReader, detector: TruthJudge) -> Self {
+        let early = AtomicBool::new(!detector.truth().holds());
+        let taken = Progress {
+            detector,
+            ..Progress::default()
         };
         Self {
             fd,
             device: device.to_owned(),
             reader,
             taken: Mutex::new(taken),
-            doubted,
-            left: AtomicBool::new(false),
+            early,
+            remaining: AtomicBool::new(false),
             skipped_bytes: AtomicU64::new(0),
             qdisc_full: AtomicU64::new(0),
             send_buffer_full: AtomicU64::new(0),
@@ -100,8 +100,8 @@ impl Doorbell {
     }
 
     /// Returns `true` if packets are left that another doorbell can move.
-    pub(super) fn left_something(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
+    pub(super) fn has_remaining(&self) -> bool {
+        self.remaining.load(Ordering::Relaxed)
     }
 
     pub(super) fn counters(&self) -> TxCounters {
@@ -119,50 +119,50 @@ impl Doorbell {
     pub(super) fn ring(&self, state: &RingState, by: By) -> io::Result<()> {
         let mut taken = self.lock();
         let sent = send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-        self.look(&mut taken, state);
-        self.left
+        self.update(&mut taken, state);
+        self.remaining
             .store(taken.packets < state.submitted(), Ordering::Relaxed);
         self.count_skipped(&mut taken, sent.as_ref().ok().copied(), by);
         match sent {
             Ok(_) => {
-                taken.refusals = 0;
+                taken.rejections = 0;
                 Ok(())
             }
-            Err(error) => self.judge(&mut taken, state, error),
+            Err(error) => self.classify_error(&mut taken, state, error),
         }
     }
 
     /// The state is consistent at each point, so a poisoned lock is usable.
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the current status of completions.
     pub(super) fn completion_status(&self) -> Truth {
-        self.lock().judge.truth()
+        self.lock().detector.truth()
     }
 
     /// Returns `true` if completions are early, without a lock.
-    pub(super) fn is_doubted(&self) -> bool {
-        self.doubted.load(Ordering::Relaxed)
+    pub(super) fn is_early(&self) -> bool {
+        self.early.load(Ordering::Relaxed)
     }
 
     /// Returns the detector, for a new ring on the same device.
-    pub(super) fn truth_judge(&self) -> TruthJudge {
-        self.lock().judge.clone()
+    pub(super) fn detector(&self) -> TruthJudge {
+        self.lock().detector.clone()
     }
 
     /// Updates the progress of the kernel, and whether it still holds the last packet.
-    fn look(&self, taken: &mut Taken, state: &RingState) {
+    fn update(&self, taken: &mut Progress, state: &RingState) {
         let before = taken.packets;
         self.count_taken(taken, state);
         let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
-        let held = u32::from(newly > 0 && self.on_their_way(taken, state));
-        let status = taken.judge.after_doorbell(newly, held);
-        self.doubted.store(!status.holds(), Ordering::Relaxed);
+        let held = u32::from(newly > 0 && self.holds_last_frame(taken, state));
+        let status = taken.detector.after_doorbell(newly, held);
+        self.early.store(!status.holds(), Ordering::Relaxed);
     }
 
-    fn count_taken(&self, taken: &mut Taken, state: &RingState) {
+    fn count_taken(&self, taken: &mut Progress, state: &RingState) {
         for number in taken.packets..state.submitted() {
             let slot = state.slot(number);
             if self.reader.status(slot) == libc::TP_STATUS_SEND_REQUEST {
@@ -174,7 +174,7 @@ impl Doorbell {
     }
 
     /// A skipped frame is available like one that was sent, but is missing in the kernel's sum.
-    fn count_skipped(&self, taken: &mut Taken, sent_bytes: Option<usize>, by: By) {
+    fn count_skipped(&self, taken: &mut Progress, sent_bytes: Option<usize>, by: By) {
         match sent_bytes {
             Some(bytes) => taken.unsent_bytes -= bytes as i64,
             None => taken.blind = true,
@@ -190,16 +190,21 @@ impl Doorbell {
     }
 
     /// Distinguishes backpressure from failure.
-    fn judge(&self, taken: &mut Taken, state: &RingState, error: Errno) -> io::Result<()> {
-        let alone = !self.on_their_way(taken, state);
-        taken.refusals = if alone { taken.refusals + 1 } else { 0 };
+    fn classify_error(
+        &self,
+        taken: &mut Progress,
+        state: &RingState,
+        error: Errno,
+    ) -> io::Result<()> {
+        let alone = !self.holds_last_frame(taken, state);
+        taken.rejections = if alone { taken.rejections + 1 } else { 0 };
         match error {
             Errno::INTR => Ok(()),
             Errno::AGAIN => {
                 self.send_buffer_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Errno::NOBUFS if taken.refusals < REFUSALS_LIMIT => {
+            Errno::NOBUFS if taken.rejections < MAX_REJECTIONS => {
                 self.qdisc_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
@@ -208,7 +213,7 @@ impl Doorbell {
     }
 
     /// Returns `true` if the kernel still holds the frame that it took last.
-    fn on_their_way(&self, taken: &Taken, state: &RingState) -> bool {
+    fn holds_last_frame(&self, taken: &Progress, state: &RingState) -> bool {
         let last = taken.packets.checked_sub(1);
         last.is_some_and(|number| {
             self.reader.status(state.slot(number)) & libc::TP_STATUS_SENDING != 0

@@ -106,7 +106,7 @@ impl PacketReceiver {
             };
             let restored = match tag {
                 _ if bytes > into.len() => None,
-                Some(tag) => put_back(tag, into, bytes),
+                Some(tag) => insert_tag(tag, into, bytes),
                 None => Some(bytes),
             };
             return match restored {
@@ -137,7 +137,7 @@ impl AsFd for PacketReceiver {
 
 /// Inserts a VLAN tag after the addresses of the frame, which with its header has the first `bytes`
 /// of `buffer`. Returns the new length, or `None` if there is no room.
-fn put_back(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
+fn insert_tag(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
     let at = VirtioNetHeader::BYTES + 2 * size_of::<MacAddress>();
     if !(at..=buffer.len().saturating_sub(TAG_BYTES)).contains(&bytes) {
         return None;
@@ -169,13 +169,13 @@ mod tests {
             protocol: 0x88a8,
             control: 0xe123,
         };
-        assert_eq!(put_back(tag, &mut buffer, 50), Some(54));
+        assert_eq!(insert_tag(tag, &mut buffer, 50), Some(54));
         let (header, tagged) = VirtioNetHeader::split(&buffer[..54]).expect("header");
         assert_eq!((header.checksum_start, header.checksum_offset), (38, 6));
         assert_eq!(tagged[..12], frame[..12]);
         assert_eq!(tagged[12..16], [0x88, 0xa8, 0xe1, 0x23]);
         assert_eq!(tagged[16..], frame[12..]);
-        assert_eq!(put_back(tag, &mut buffer, 52), None, "no room");
-        assert_eq!(put_back(tag, &mut buffer, 21), None, "no addresses");
+        assert_eq!(insert_tag(tag, &mut buffer, 52), None, "no room");
+        assert_eq!(insert_tag(tag, &mut buffer, 21), None, "no addresses");
     }
 }

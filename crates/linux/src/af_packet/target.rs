@@ -57,8 +57,8 @@ impl RingTarget {
         }
     }
 
-    /// Opens a ring on the device that now has this name; `judge` keeps its state.
-    pub(super) fn open(&self, judge: TruthJudge) -> io::Result<OpenedRing> {
+    /// Opens a ring on the device that now has this name; `detector` keeps its state.
+    pub(super) fn open(&self, detector: TruthJudge) -> io::Result<OpenedRing> {
         let device = self.device.as_str();
         let at = link::read_link(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
@@ -78,7 +78,7 @@ impl RingTarget {
             sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
         let shared = Arc::new(SharedRing {
-            doorbell: Doorbell::new(fd, device, reader.clone(), judge),
+            doorbell: Doorbell::new(fd, device, reader.clone(), detector),
             state: RingState::new(reader, geometry.slots, self.slots),
         });
         Ok(OpenedRing {
@@ -117,8 +117,8 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
 /// is lost, but the excess waits in the ring, where the device does not see it.
 fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
     let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
-    let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, asked);
+    let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, requested);
     // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`, but not in a user namespace.
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
     // The kernel doubles the requested size, and returns the double.

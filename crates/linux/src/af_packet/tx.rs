@@ -12,7 +12,7 @@ use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::{By, TxCounters};
 use super::target::OpenedRing;
 use crate::frame_source::FrameSource;
-use crate::handover::{Asked, Taker};
+use crate::handover::{Action, Taker};
 use crate::vlan;
 
 /// The sending half. Copies each packet or segment into its slot, and there sets CE on a packet
@@ -37,14 +37,14 @@ struct RenewableRing {
 impl RenewableRing {
     /// Executes a request of the other half, if there is one.
     #[inline]
-    fn heed(&mut self) -> Option<&mut OpenedRing> {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => {
+    fn handle_request(&mut self) -> Option<&mut OpenedRing> {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => {
                 self.ring = None;
-                self.next.left();
+                self.next.set_released();
             }
-            Asked::Take => self.ring = self.next.take(),
+            Action::Take => self.ring = self.next.take(),
         }
         self.ring.as_mut()
     }
@@ -70,8 +70,11 @@ impl<F: FrameSource> AfPacketTx<F> {
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, ask: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
-        self.ends.borrow_mut().heed().map(|ring| ask(ring))
+    fn of_ring<R>(&self, read: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
+        self.ends
+            .borrow_mut()
+            .handle_request()
+            .map(|ring| read(ring))
     }
 
     /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
@@ -164,7 +167,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// keeps rejecting a frame although it holds none of ours, as a token bucket does with a frame
     /// longer than its burst.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        match self.ends.get_mut().heed() {
+        match self.ends.get_mut().handle_request() {
             Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
             // Without a ring, no packet was submitted.
             None => Ok(()),

@@ -81,10 +81,7 @@ mod tests {
             (vec![Attempt::ZeroCopy, Attempt::Copy], 0)
         );
         let (result, attempts, _) = tried(XdpMode::ZeroCopy, no_zero_copy);
-        assert_eq!(
-            errno(&result.expect_err("asked for")),
-            Some(libc::EOPNOTSUPP)
-        );
+        assert_eq!(errno(&result.expect_err("fails")), Some(libc::EOPNOTSUPP));
         assert_eq!(attempts.len(), 1);
         let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Ok(()));
         result.expect("zero-copy works");

@@ -24,10 +24,10 @@ pub trait Opener<K: Kernel>: Send {
     fn is_current(&self) -> bool;
 
     /// Requests that all other users release the current socket.
-    fn ask(&mut self);
+    fn request_release(&mut self);
 
     /// Returns `true` if they have released it.
-    fn has_left(&mut self) -> bool;
+    fn has_released(&mut self) -> bool;
 
     /// Opens a socket with its rings. An error names the call and the device.
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
@@ -62,7 +62,7 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
     /// Packets that were abandoned, or completed just before, and not returned yet.
-    given_up: VecDeque<Packet>,
+    abandoned: VecDeque<Packet>,
     /// For each frame: the kernel still owns it although its packet was abandoned.
     lost: Box<[bool]>,
 }
@@ -88,7 +88,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             giver,
             opener,
             renewal: None,
-            given_up: VecDeque::new(),
+            abandoned: VecDeque::new(),
         }
     }
 
@@ -129,12 +129,12 @@ impl<K: Kernel> AfXdpCompletions<K> {
     /// The socket stays open while the kernel holds copies of its packets, because the queue cannot
     /// be bound before. Their frames are used again when the kernel releases them.
     pub fn request_reopen(&mut self) {
-        self.giver.ask();
+        self.giver.request_release();
         if self.must_keep_socket() {
             self.renewal = Some(Renewal::SameSocket);
         } else {
             self.renewal = Some(Renewal::NewSocket);
-            self.opener.ask();
+            self.opener.request_release();
         }
     }
 
@@ -148,18 +148,18 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(renewal) = self.renewal else {
             return Ok(());
         };
-        if !self.giver.has_left() {
+        if !self.giver.has_released() {
             return Ok(());
         }
         match renewal {
-            Renewal::SameSocket => self.begin_again(),
-            Renewal::NewSocket if !self.opener.has_left() => return Ok(()),
+            Renewal::SameSocket => self.restart(),
+            Renewal::NewSocket if !self.opener.has_released() => return Ok(()),
             Renewal::NewSocket => {
                 // Cleared even if this fails: the caller must request again.
                 self.renewal = None;
-                self.give_up();
+                self.close();
                 let ends = self.opener.open()?;
-                self.begin(ends);
+                self.continue_with(ends);
             }
         }
         self.renewal = None;
@@ -167,7 +167,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// Continues with the old socket. Packets that the kernel still holds are abandoned.
-    fn begin_again(&mut self) {
+    fn restart(&mut self) {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
         };
@@ -184,11 +184,11 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     #[cfg(all(test, not(loom)))]
     pub(super) fn close_for_good(&mut self) {
-        self.give_up();
+        self.close();
     }
 
     /// Continues with a new socket.
-    pub(super) fn begin(&mut self, (tx, completion): SocketEnds<K>) {
+    pub(super) fn continue_with(&mut self, (tx, completion): SocketEnds<K>) {
         let reopened = &self.common.counters.reopened;
         reopened.fetch_add(1, Ordering::Relaxed);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();
@@ -197,20 +197,20 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// Takes all packets out of the socket and closes it.
-    fn give_up(&mut self) {
+    fn close(&mut self) {
         self.take_all(Loss::FramesAreOurs);
         // The last reference: the kernel now closes the socket.
         self.end = None;
         for (index, lost) in (0..).zip(&mut self.lost) {
             if std::mem::take(lost) {
-                self.frames.find(index);
+                self.frames.recover(index);
             }
         }
     }
 
     /// Returns all packets in flight: first those complete, then the abandoned ones.
     fn take_all(&mut self, loss: Loss) {
-        let mut found = std::mem::take(&mut self.given_up);
+        let mut found = std::mem::take(&mut self.abandoned);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
@@ -222,15 +222,15 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 Loss::FramesAreOurs => {
                     umem.reclaim(index);
                 }
-                Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
+                Loss::KernelHasFrames => lost[index as usize] = umem.abandon(index),
             }
             packet.give_up();
             found.push_back(packet);
         });
-        let given_up = (found.len() - seen) as u64;
+        let abandoned = (found.len() - seen) as u64;
         let counter = &self.common.counters.lost_packets;
-        counter.fetch_add(given_up, Ordering::Relaxed);
-        self.given_up = found;
+        counter.fetch_add(abandoned, Ordering::Relaxed);
+        self.abandoned = found;
     }
 
     /// Returns the next completed packet.
@@ -245,7 +245,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             }
             let counters = &self.common.counters;
             let lost = self.lost.get_mut(index as usize);
-            let counter = if lost.is_some_and(std::mem::take) && self.frames.find(index) {
+            let counter = if lost.is_some_and(std::mem::take) && self.frames.recover(index) {
                 &counters.recovered_frames
             } else {
                 &counters.unknown_completions
@@ -281,17 +281,17 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         let mut left = budget_packets;
         while left > 0 {
             // Abandoned packets first, because they are older.
-            let Some(packet) = self.given_up.pop_front().or_else(|| self.next_completed()) else {
+            let Some(packet) = self.abandoned.pop_front().or_else(|| self.next_completed()) else {
                 break;
             };
             freed(packet);
             left -= 1;
         }
         let Some(end) = &mut self.end else {
-            return renewed.map(|()| !self.given_up.is_empty());
+            return renewed.map(|()| !self.abandoned.is_empty());
         };
         end.completion.release();
-        let more = end.completion.waiting() > 0 || !self.given_up.is_empty();
+        let more = end.completion.waiting() > 0 || !self.abandoned.is_empty();
         renewed?;
         if end.line.needs_doorbell() {
             end.line.ring(&self.common)?;
@@ -320,7 +320,7 @@ impl<K: Kernel> std::fmt::Debug for AfXdpCompletions<K> {
         f.debug_struct("AfXdpCompletions")
             .field("device", &self.common.device)
             .field("in_flight", &self.in_flight)
-            .field("given_up", &self.given_up.len())
+            .field("abandoned", &self.abandoned.len())
             .finish_non_exhaustive()
     }
 }

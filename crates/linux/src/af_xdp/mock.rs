@@ -199,9 +199,9 @@ impl Opener<MockSocket> for MockOpener {
         self.1
     }
 
-    fn ask(&mut self) {}
+    fn request_release(&mut self) {}
 
-    fn has_left(&mut self) -> bool {
+    fn has_released(&mut self) -> bool {
         true
     }
 

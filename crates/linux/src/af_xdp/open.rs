@@ -122,11 +122,11 @@ impl AfXdp {
         halves.1.request_reopen();
         // Both release the old socket.
         halves.0.slots_free();
-        receiver.heed();
+        receiver.handle_request();
         halves.1.renew()?;
         // Both take their parts of the new one.
         halves.0.slots_free();
-        receiver.heed();
+        receiver.handle_request();
         Ok(())
     }
 }

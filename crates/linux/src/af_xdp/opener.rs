@@ -124,17 +124,17 @@ impl Opener<XdpSocket> for SocketOpener {
         index.is_ok_and(|index| index == self.index)
     }
 
-    fn ask(&mut self) {
+    fn request_release(&mut self) {
         match &mut self.role {
             Role::Send { rings, .. } => *rings = None,
-            Role::Receive { giver, .. } => giver.ask(),
+            Role::Receive { giver, .. } => giver.request_release(),
         }
     }
 
-    fn has_left(&mut self) -> bool {
+    fn has_released(&mut self) -> bool {
         match &mut self.role {
             Role::Send { .. } => true,
-            Role::Receive { giver, .. } => giver.has_left(),
+            Role::Receive { giver, .. } => giver.has_released(),
         }
     }
 

@@ -15,7 +15,7 @@ use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
-use crate::handover::{Asked, Taker};
+use crate::handover::{Action, Taker};
 use crate::shared_ring::{Memory, Word};
 
 /// The receiver's part of a socket.
@@ -79,7 +79,7 @@ impl AfXdpReceiver {
         budget_packets: u32,
         take: &mut dyn FnMut(Packet),
     ) -> io::Result<u32> {
-        self.heed();
+        self.handle_request();
         let mut taken = 0;
         while taken < budget_packets {
             let Some(packet) = self.next_packet() else {
@@ -97,14 +97,14 @@ impl AfXdpReceiver {
     }
 
     /// Executes a request of the completing half while it renews the socket.
-    pub(super) fn heed(&mut self) {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => {
+    pub(super) fn handle_request(&mut self) {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => {
                 self.end = None;
-                self.next.left();
+                self.next.set_released();
             }
-            Asked::Take => {
+            Action::Take => {
                 self.end = self.next.take();
                 // Frames of the old socket belong to this one now.
                 for index in 0..self.in_rings.len() as u32 {

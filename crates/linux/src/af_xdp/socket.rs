@@ -255,8 +255,8 @@ impl SocketTarget {
         let needed = config
             .ring_slots()
             .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);
-        let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, asked);
+        let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, requested);
         // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`. If the buffer is too small no frame is
         // lost, but the excess waits in the ring.
         let _ = set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF));

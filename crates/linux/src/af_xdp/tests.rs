@@ -437,9 +437,9 @@ fn removed_device_can_be_recreated() {
         (tx.slots_free(), tx.is_open(), frames.free_frames()),
         (0, false, FRAMES)
     );
-    // Asked again when there is one.
+    // Action again when there is one.
     let mut later = MockOpener(vec![second.clone()], false);
-    done.begin(later.open().expect("prepared"));
+    done.continue_with(later.open().expect("prepared"));
     assert_eq!(tx.slots_free(), SLOTS);
     submit(&mut tx, &frames, 1);
     tx.kick(0).expect("rings");

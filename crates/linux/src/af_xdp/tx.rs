@@ -14,7 +14,7 @@ use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-use crate::handover::Asked;
+use crate::handover::Action;
 use crate::sys::xdp_ring::Descriptor;
 use crate::vlan;
 
@@ -41,11 +41,11 @@ struct RenewableEnd<K: Kernel> {
 impl<K: Kernel> RenewableEnd<K> {
     /// Executes a request of the other half, if there is one.
     #[inline]
-    fn heed(&mut self) {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => self.leave(),
-            Asked::Take => self.end = self.next.take(),
+    fn handle_request(&mut self) {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => self.leave(),
+            Action::Take => self.end = self.next.take(),
         }
     }
 
@@ -55,7 +55,7 @@ impl<K: Kernel> RenewableEnd<K> {
             // If the ring stays, the kernel owns the submitted packets.
             end.tx.publish();
         }
-        self.next.left();
+        self.next.set_released();
     }
 }
 
@@ -93,7 +93,7 @@ impl<K: Kernel> AfXdpTx<K> {
     /// VLAN tag. 0 while the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         let end = ends.end.as_ref();
         end.map_or(0, |end| end.line.frame_limit_bytes)
     }
@@ -111,7 +111,7 @@ impl<K: Kernel> AfXdpTx<K> {
     /// Returns `true` if the socket is open, and `false` while it is being renewed.
     pub fn is_open(&self) -> bool {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         ends.end.is_some()
     }
 
@@ -149,7 +149,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     #[inline]
     fn slots_free(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         let Some(end) = &mut ends.end else {
             return 0;
         };
@@ -216,16 +216,16 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     #[inline]
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
         let ends = self.ends.get_mut();
-        ends.heed();
+        ends.handle_request();
         let Some(end) = &mut ends.end else {
             return Ok(());
         };
         end.tx.publish();
-        let rung = end.line.ring(&self.common);
+        let result = end.line.ring(&self.common);
         let taken = end.line.taken();
         let burst = taken.wrapping_sub(std::mem::replace(&mut end.taken, taken));
         let status = self.judge.after_doorbell(burst, end.line.held());
         self.common.set_completion_status(status);
-        rung
+        result
     }
 }

@@ -170,10 +170,10 @@ impl UmemFrames {
     ) -> Result<R, PoolError> {
         let index = frame.index();
         let lent = self.0.umem.with(index, work);
-        lent.ok_or_else(|| self.refusal(index))
+        lent.ok_or_else(|| self.pool_error(index))
     }
 
-    fn refusal(&self, index: u32) -> PoolError {
+    fn pool_error(&self, index: u32) -> PoolError {
         let frames = self.0.umem.frames();
         if index >= frames {
             PoolError::NoSuchFrame { index, frames }
@@ -192,8 +192,8 @@ impl UmemFrames {
 
     /// Takes back a frame that the kernel released after its packet was abandoned; `false` if it
     /// was not abandoned.
-    pub(super) fn find(&self, index: u32) -> bool {
-        let found = self.0.umem.find(index);
+    pub(super) fn recover(&self, index: u32) -> bool {
+        let found = self.0.umem.recover(index);
         if found == Some(Freed::Now) {
             self.push_free(index);
         }
@@ -211,7 +211,7 @@ impl UmemFrames {
         self.0.rejected_frames.load(Ordering::Relaxed)
     }
 
-    fn put_back(&self, packet: Packet) {
+    fn release_packet(&self, packet: Packet) {
         let _ = Frames::release(self, packet.into_frame());
     }
 }
@@ -256,7 +256,7 @@ impl Frames for UmemFrames {
             Freed::Later => {}
             Freed::NotTaken => {
                 self.0.rejected_frames.fetch_add(1, Ordering::Relaxed);
-                return Err(self.refusal(index));
+                return Err(self.pool_error(index));
             }
         }
         Ok(())
@@ -289,11 +289,11 @@ impl Frames for UmemFrames {
 impl PacketSink for UmemFrames {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        self.put_back(packet);
+        self.release_packet(packet);
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.put_back(packet);
+        self.release_packet(packet);
     }
 
     fn stray(&mut self, packet: Packet) {

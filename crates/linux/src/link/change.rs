@@ -21,7 +21,7 @@ pub(super) fn change(
     device: &str,
     request: Message,
 ) -> io::Result<()> {
-    ns.ask(call, device, request, |_, _| {})
+    ns.request(call, device, request, |_, _| {})
 }
 
 /// Sets the device up.

@@ -77,7 +77,7 @@ impl Message {
 
 /// One message of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) kind: u16,
     pub(crate) flags: u16,
     pub(crate) sequence: u32,
@@ -85,7 +85,7 @@ pub(crate) struct Answer<'a> {
 }
 
 /// Returns the messages of one datagram; ends at the first that does not fit in it.
-pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Response<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(datagram, 0)? as usize;
         let message = datagram.get(..length)?;
@@ -93,7 +93,7 @@ pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
         let (kind, flags) = (u16_at(message, 4)?, u16_at(message, 6)?);
         let sequence = u32_at(message, 8)?;
         datagram = datagram.get(aligned(length)..).unwrap_or(&[]);
-        Some(Answer {
+        Some(Response {
             kind,
             flags,
             sequence,
@@ -140,10 +140,13 @@ mod tests {
             .nested(18, |inside| inside.attribute(1, b"veth").raw(&[9; 3]))
             .attribute(4, &1500u32.to_ne_bytes())
             .finish(42);
-        let mut all = answers(&bytes);
-        let answer = all.next().expect("one message");
-        assert_eq!((answer.kind, answer.flags, answer.sequence), (16, 5, 42));
-        let read: Vec<_> = attributes(&answer.payload[16..]).collect();
+        let mut all = messages(&bytes);
+        let response = all.next().expect("one message");
+        assert_eq!(
+            (response.kind, response.flags, response.sequence),
+            (16, 5, 42)
+        );
+        let read: Vec<_> = attributes(&response.payload[16..]).collect();
         assert_eq!(read[0], (3, b"lo\0".as_slice()));
         assert_eq!(read[1].0, 18);
         assert_eq!(attributes(read[1].1).next(), Some((1, b"veth".as_slice())));
@@ -158,7 +161,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..256),
         ) {
             // Each step consumes at least a header, or the iterator ends.
-            prop_assert!(answers(&bytes).count() <= bytes.len() / HEADER_BYTES);
+            prop_assert!(messages(&bytes).count() <= bytes.len() / HEADER_BYTES);
             prop_assert!(attributes(&bytes).count() <= bytes.len() / ATTRIBUTE_HEADER_BYTES);
         }
     }

@@ -30,8 +30,8 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
-use super::message::answers;
-use super::state::{LinkState, LinkStatus, LinkTracker, Notice};
+use super::message::messages;
+use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
 use super::statistics::read_link_message;
 use crate::error::failed;
 use crate::netns::NetNs;
@@ -41,10 +41,10 @@ use crate::sys;
 /// Notifications of links.
 const LINK_GROUPS: u32 = libc::RTMGRP_LINK as u32;
 /// Larger than any notification; rtnetlink never sends more than 32 KiB.
-const NOTICE_BYTES: usize = 32 * 1024;
+const NOTIFICATION_BYTES: usize = 32 * 1024;
 /// Interval at which a link that is not running is queried, in case its notification was lost, in
 /// ns.
-const ASK_AGAIN_NS: u64 = 200_000_000;
+const QUERY_INTERVAL_NS: u64 = 200_000_000;
 
 /// Monitors the link of one device.
 #[derive(Debug)]
@@ -52,9 +52,9 @@ pub struct LinkMonitor {
     ns: NetNs,
     device: String,
     fd: OwnedFd,
-    known: LinkTracker,
+    tracker: LinkTracker,
     buffer: Vec<u8>,
-    asked_ns: u64,
+    queried_ns: u64,
 }
 
 impl LinkMonitor {
@@ -71,18 +71,18 @@ impl LinkMonitor {
             .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
             .map_err(named("socket AF_NETLINK"))?;
         bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).map_err(named("bind AF_NETLINK"))?;
-        let mut watch = Self {
+        let mut monitor = Self {
             ns: ns.clone(),
             device: device.to_owned(),
             fd,
-            known: LinkTracker::new(device),
-            buffer: vec![0; NOTICE_BYTES],
-            asked_ns: 0,
+            tracker: LinkTracker::new(device),
+            buffer: vec![0; NOTIFICATION_BYTES],
+            queried_ns: 0,
         };
-        watch.ask()?;
+        monitor.query()?;
         // Discard events from before `open`.
-        let _ = watch.known.take();
-        Ok(watch)
+        let _ = monitor.tracker.take();
+        Ok(monitor)
     }
 
     /// Returns the device's name.
@@ -92,13 +92,13 @@ impl LinkMonitor {
 
     /// Returns the state at the last poll.
     pub fn state(&self) -> LinkState {
-        self.known.state()
+        self.tracker.state()
     }
 
     /// Returns the index of the device; 0 if it is absent. If the device is recreated under the
     /// same name, its index differs.
     pub fn index(&self) -> u32 {
-        self.known.index()
+        self.tracker.index()
     }
 
     /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
@@ -117,27 +117,29 @@ impl LinkMonitor {
     /// The error of the netlink socket.
     pub fn poll(&mut self) -> io::Result<LinkStatus> {
         match sys::link::flags(self.fd.as_fd(), &self.device) {
-            Ok(flags) => self.known.flags(Some(flags)),
-            Err(error) if is_absent(&error) => self.known.flags(None),
+            Ok(flags) => self.tracker.flags(Some(flags)),
+            Err(error) if is_absent(&error) => self.tracker.flags(None),
             Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
         }
-        self.hear()?;
-        let waits = self.known.state() != LinkState::Running;
-        if waits && monotonic_ns().saturating_sub(self.asked_ns) >= ASK_AGAIN_NS {
-            self.ask_again()?;
-            self.hear()?;
+        self.read_notifications()?;
+        let waits = self.tracker.state() != LinkState::Running;
+        if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
+            self.query_if_present()?;
+            self.read_notifications()?;
         }
-        Ok(self.known.take())
+        Ok(self.tracker.take())
     }
 
     /// Reads all pending notifications.
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_notifications(&mut self) -> io::Result<()> {
         loop {
             match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((length, _)) => {
-                    for message in answers(&self.buffer[..length]) {
-                        if let Some(notice) = Notice::parse(message.kind, message.payload) {
-                            self.known.notice(notice);
+                    for message in messages(&self.buffer[..length]) {
+                        if let Some(notification) =
+                            Notification::parse(message.kind, message.payload)
+                        {
+                            self.tracker.apply(notification);
                         }
                     }
                 }
@@ -145,33 +147,33 @@ impl LinkMonitor {
                 Err(Errno::INTR) => {}
                 // The kernel dropped notifications: query the current state instead.
                 Err(Errno::NOBUFS) => {
-                    self.known.missed_notices();
-                    self.ask_again()?;
+                    self.tracker.lost_notifications();
+                    self.query_if_present()?;
                 }
                 Err(error) => return Err(failed("recv", &self.device, error)),
             }
         }
     }
 
-    /// Queries the current state. The kernel answers between changes, never within one.
-    fn ask(&mut self) -> io::Result<()> {
-        self.asked_ns = monotonic_ns();
-        let known = &mut self.known;
+    /// Queries the current state. The kernel messages between changes, never within one.
+    fn query(&mut self) -> io::Result<()> {
+        self.queried_ns = monotonic_ns();
+        let tracker = &mut self.tracker;
         read_link_message(&self.ns, &self.device, |payload| {
-            if let Some(notice) = Notice::parse(libc::RTM_NEWLINK, payload) {
-                known.notice(notice);
+            if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
+                tracker.apply(notification);
             }
         })
     }
 
     /// Queries the state of a device that might be absent.
-    fn ask_again(&mut self) -> io::Result<()> {
-        match self.ask() {
+    fn query_if_present(&mut self) -> io::Result<()> {
+        match self.query() {
             Err(error) if is_absent(&error) => {
-                self.known.flags(None);
+                self.tracker.flags(None);
                 Ok(())
             }
-            asked => asked,
+            result => result,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::check_name;
 use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys;
-use crate::sys::ethtool::{Block, Question};
+use crate::sys::ethtool::{Block, Query};
 
 /// Their names in the long form of `ethtool -k`: in the kernel, in the card, and in the card in a
 /// reversible way.
@@ -150,7 +150,7 @@ impl OffloadControl {
 pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     check_name(device)?;
     let fd = control_socket(ns)?;
-    match sys::ethtool::ask::<8>(fd.as_fd(), device, Question::Channels) {
+    match sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels) {
         // Four maximums, then the current numbers: receive only, send only, other, and combined.
         Ok([.., receive, _, _, both]) => Ok(receive.saturating_add(both).max(1)),
         Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),

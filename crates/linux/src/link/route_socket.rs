@@ -8,14 +8,14 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-use super::message::{Answer, HEADER_BYTES, Message, answers, attributes, u32_at};
+use super::message::{HEADER_BYTES, Message, Response, attributes, messages, u32_at};
 use crate::error::naming;
 use crate::sys;
 
 /// Larger than any response about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
-const ANSWER_BYTES: usize = 32 * 1024;
+const RESPONSE_BYTES: usize = 32 * 1024;
 /// The attribute of an error with the kernel's message (`NLMSGERR_ATTR_MSG`).
-const ERROR_SENTENCE: u16 = 1;
+const ERROR_MESSAGE: u16 = 1;
 
 /// A route netlink socket in one network namespace.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl RouteSocket {
 
     /// Sends `request`, which must request an acknowledgement or a list, and waits for its end.
     /// `take` receives the other messages of the response, as (type, payload).
-    pub(crate) fn ask(
+    pub(crate) fn request(
         &mut self,
         request: Message,
         mut take: impl FnMut(u16, &[u8]),
@@ -58,46 +58,49 @@ impl RouteSocket {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request.finish(self.sequence);
         send(&self.fd, &request, SendFlags::NOSIGNAL)?;
-        let mut buffer = vec![0; ANSWER_BYTES];
+        let mut buffer = vec![0; RESPONSE_BYTES];
         loop {
             let (length, _) = match recv(&self.fd, &mut buffer[..], RecvFlags::empty()) {
                 Err(Errno::INTR) => continue,
                 received => received?,
             };
             // Skip the response to an earlier request that was abandoned.
-            let ours = answers(&buffer[..length]).filter(|a| a.sequence == self.sequence);
-            for answer in ours {
-                match i32::from(answer.kind) {
+            let ours = messages(&buffer[..length]).filter(|a| a.sequence == self.sequence);
+            for response in ours {
+                match i32::from(response.kind) {
                     // The end of a list carries an error number, as an acknowledgement does.
-                    libc::NLMSG_ERROR | libc::NLMSG_DONE => return acknowledgement(&answer),
+                    libc::NLMSG_ERROR | libc::NLMSG_DONE => return acknowledgement(&response),
                     _ => {}
                 }
-                take(answer.kind, answer.payload);
+                take(response.kind, response.payload);
             }
         }
     }
 }
 
 /// An acknowledgement is an error message with the number 0.
-fn acknowledgement(answer: &Answer<'_>) -> io::Result<()> {
-    let number = u32_at(answer.payload, 0).ok_or(io::ErrorKind::InvalidData)? as i32;
+fn acknowledgement(response: &Response<'_>) -> io::Result<()> {
+    let number = u32_at(response.payload, 0).ok_or(io::ErrorKind::InvalidData)? as i32;
     if number == 0 {
         return Ok(());
     }
     let cause = io::Error::from_raw_os_error(number.saturating_neg());
-    match sentence(answer) {
-        Some(sentence) => Err(io::Error::new(cause.kind(), format!("{sentence}: {cause}"))),
+    match error_message(response) {
+        Some(error_message) => Err(io::Error::new(
+            cause.kind(),
+            format!("{error_message}: {cause}"),
+        )),
         None => Err(cause),
     }
 }
 
 /// The kernel's message, which follows the error number and the header of the request.
-fn sentence(answer: &Answer<'_>) -> Option<String> {
-    if i32::from(answer.flags) & libc::NLM_F_ACK_TLVS == 0 {
+fn error_message(response: &Response<'_>) -> Option<String> {
+    if i32::from(response.flags) & libc::NLM_F_ACK_TLVS == 0 {
         return None;
     }
-    let after = answer.payload.get(4 + HEADER_BYTES..)?;
-    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_SENTENCE)?;
+    let after = response.payload.get(4 + HEADER_BYTES..)?;
+    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_MESSAGE)?;
     Some(
         String::from_utf8_lossy(text)
             .trim_end_matches('\0')

@@ -29,17 +29,17 @@ pub struct LinkStatus {
 
 /// A notification of the kernel about a link, or a response of the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Notice<'a> {
+pub(super) struct Notification<'a> {
     pub(super) index: u32,
     pub(super) name: Option<&'a [u8]>,
     pub(super) flags: u32,
-    pub(super) is_gone: bool,
+    pub(super) is_removed: bool,
 }
 
-impl<'a> Notice<'a> {
+impl<'a> Notification<'a> {
     /// Parses a message; `None` if it is about something else, such as a port of a bridge.
     pub(super) fn parse(kind: u16, payload: &'a [u8]) -> Option<Self> {
-        let is_gone = match kind {
+        let is_removed = match kind {
             libc::RTM_NEWLINK => false,
             libc::RTM_DELLINK => true,
             _ => return None,
@@ -54,7 +54,7 @@ impl<'a> Notice<'a> {
             index: u32_at(payload, 4)?,
             name,
             flags: u32_at(payload, 8)?,
-            is_gone,
+            is_removed,
         })
     }
 }
@@ -90,19 +90,19 @@ impl LinkTracker {
 
     /// Applies a notification. Notifications arrive in order, and only they set the state to
     /// running.
-    pub(super) fn notice(&mut self, notice: Notice<'_>) {
-        let has_name = notice.name.is_some_and(|name| name == self.name);
-        if notice.index == self.index && self.index != 0 {
-            if notice.is_gone || notice.name.is_some() && !has_name {
+    pub(super) fn apply(&mut self, notification: Notification<'_>) {
+        let has_name = notification.name.is_some_and(|name| name == self.name);
+        if notification.index == self.index && self.index != 0 {
+            if notification.is_removed || notification.name.is_some() && !has_name {
                 self.removed();
             } else {
-                self.set(notice.flags);
+                self.set(notification.flags);
             }
-        } else if has_name && !notice.is_gone {
+        } else if has_name && !notification.is_removed {
             // Another device: the previous one was removed or renamed.
             self.was_down = true;
-            self.index = notice.index;
-            self.set(notice.flags);
+            self.index = notification.index;
+            self.set(notification.flags);
         }
     }
 
@@ -118,7 +118,7 @@ impl LinkTracker {
     }
 
     /// Records that notifications were lost.
-    pub(super) fn missed_notices(&mut self) {
+    pub(super) fn lost_notifications(&mut self) {
         self.was_down = true;
     }
 

@@ -11,12 +11,12 @@ const DEVICE: &str = "veth0";
 const INDEX: u32 = 7;
 const UP: u32 = RUNNING;
 
-fn notice(flags: u32) -> Notice<'static> {
-    Notice {
+fn notification(flags: u32) -> Notification<'static> {
+    Notification {
         index: INDEX,
         name: Some(DEVICE.as_bytes()),
         flags,
-        is_gone: false,
+        is_removed: false,
     }
 }
 
@@ -42,7 +42,7 @@ enum Phase {
 #[derive(Debug)]
 struct Kernel {
     phase: Phase,
-    notices: VecDeque<u32>,
+    notifications: VecDeque<u32>,
     in_device: VecDeque<Sent>,
     done: VecDeque<Sent>,
 }
@@ -61,13 +61,13 @@ impl Kernel {
             Phase::Up => Phase::GoingDown,
             Phase::GoingDown => {
                 self.purge(usize::MAX);
-                self.notices.push_back(0);
+                self.notifications.push_back(0);
                 Phase::Down
             }
             Phase::Down => Phase::ComingUp,
             Phase::ComingUp => {
                 self.purge(usize::MAX);
-                self.notices.push_back(UP);
+                self.notifications.push_back(UP);
                 Phase::Up
             }
         };
@@ -94,7 +94,7 @@ impl Kernel {
 
 /// What a program does, as `taut send` does it.
 struct Program {
-    known: LinkTracker,
+    tracker: LinkTracker,
     tally: DeliveryTally,
     epoch: u32,
     reaped: Vec<Sent>,
@@ -115,14 +115,14 @@ impl Program {
 
     /// The kernel may go on between the two halves of a look.
     fn look(&mut self, kernel: &mut Kernel, between: &[Step]) {
-        self.known.flags(Some(kernel.flags()));
+        self.tracker.flags(Some(kernel.flags()));
         for step in between {
             step.of_kernel(kernel, self.epoch);
         }
-        for flags in kernel.notices.drain(..) {
-            self.known.notice(notice(flags));
+        for flags in kernel.notifications.drain(..) {
+            self.tracker.apply(notification(flags));
         }
-        let look = self.known.take();
+        let look = self.tracker.take();
         self.tally.confirm(look.was_down);
         let reaped = std::mem::take(&mut self.reaped);
         if look.was_down {
@@ -186,19 +186,19 @@ proptest! {
     ) {
         let mut kernel = Kernel {
             phase: Phase::Up,
-            notices: VecDeque::new(),
+            notifications: VecDeque::new(),
             in_device: VecDeque::new(),
             done: VecDeque::new(),
         };
         let mut program = Program {
-            known: LinkTracker::new(DEVICE),
+            tracker: LinkTracker::new(DEVICE),
             tally: DeliveryTally::default(),
             epoch: 0,
             reaped: Vec::new(),
             certain: Vec::new(),
         };
-        program.known.notice(notice(UP));
-        let _ = program.known.take();
+        program.tracker.apply(notification(UP));
+        let _ = program.tracker.take();
         let mut sent = 0;
         let is_send = |step: &&Step| matches!(step, Step::Send);
         for turn in &turns {
@@ -235,63 +235,63 @@ proptest! {
         kind in 10..20u16,
         payload in prop::collection::vec(any::<u8>(), 0..128),
     ) {
-        let mut known = LinkTracker::new(DEVICE);
-        known.notice(notice(UP));
-        if let Some(notice) = Notice::parse(kind, &payload) {
-            known.notice(notice);
+        let mut tracker = LinkTracker::new(DEVICE);
+        tracker.apply(notification(UP));
+        if let Some(notification) = Notification::parse(kind, &payload) {
+            tracker.apply(notification);
         }
-        let _ = known.take();
+        let _ = tracker.take();
     }
 }
 
 #[test]
 fn unchanged_link_is_never_down() {
-    let mut known = LinkTracker::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
     for _ in 0..3 {
-        known.flags(Some(UP as u16));
+        tracker.flags(Some(UP as u16));
         let quiet = LinkStatus {
             state: LinkState::Running,
             was_down: false,
         };
-        assert_eq!(known.take(), quiet);
+        assert_eq!(tracker.take(), quiet);
     }
 }
 
 #[test]
 fn down_and_up_between_polls_is_detected() {
-    let mut known = LinkTracker::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
     for flags in [0, UP] {
-        known.notice(notice(flags));
+        tracker.apply(notification(flags));
     }
-    let look = known.take();
+    let look = tracker.take();
     assert_eq!((look.state, look.was_down), (LinkState::Running, true));
-    assert!(!known.take().was_down, "once");
+    assert!(!tracker.take().was_down, "once");
 }
 
 #[test]
 fn recreated_device_has_another_index() {
-    let mut known = LinkTracker::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
-    known.notice(Notice {
-        is_gone: true,
-        ..notice(0)
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
+    tracker.apply(Notification {
+        is_removed: true,
+        ..notification(0)
     });
-    assert_eq!(known.take().state, LinkState::Removed);
-    known.notice(Notice {
+    assert_eq!(tracker.take().state, LinkState::Removed);
+    tracker.apply(Notification {
         index: 9,
-        ..notice(UP)
+        ..notification(UP)
     });
-    let look = known.take();
+    let look = tracker.take();
     assert_eq!((look.state, look.was_down), (LinkState::Running, true));
-    assert_eq!(known.index(), 9);
-    known.notice(notice(0));
+    assert_eq!(tracker.index(), 9);
+    tracker.apply(notification(0));
     assert_eq!(
-        known.state(),
+        tracker.state(),
         LinkState::Down,
         "the name is what is watched"
     );
@@ -299,25 +299,25 @@ fn recreated_device_has_another_index() {
 
 #[test]
 fn other_devices_are_ignored() {
-    let mut known = LinkTracker::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
-    known.notice(Notice {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
+    tracker.apply(Notification {
         index: 8,
         name: Some(b"veth00"),
         flags: 0,
-        is_gone: true,
+        is_removed: true,
     });
-    assert!(!known.take().was_down);
+    assert!(!tracker.take().was_down);
 }
 
 #[test]
 fn flags_alone_find_no_link_running() {
-    let mut known = LinkTracker::new(DEVICE);
-    known.notice(notice(UP));
-    known.flags(Some(0));
-    known.flags(Some(UP as u16));
-    assert_eq!(known.state(), LinkState::Down);
-    known.notice(notice(UP));
-    assert_eq!(known.state(), LinkState::Running);
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    tracker.flags(Some(0));
+    tracker.flags(Some(UP as u16));
+    assert_eq!(tracker.state(), LinkState::Down);
+    tracker.apply(notification(UP));
+    assert_eq!(tracker.state(), LinkState::Running);
 }

@@ -56,7 +56,7 @@ impl LinkStatistics {
 pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
     read_link(ns, device)?
         .statistics
-        .ok_or_else(|| no_answer(device))
+        .ok_or_else(|| no_response(device))
 }
 
 /// Attributes of a link.
@@ -83,7 +83,7 @@ pub(crate) struct Link {
 pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
     let mut found = None;
     read_link_message(ns, device, |payload| found = parse_link(payload))?;
-    found.ok_or_else(|| no_answer(device))
+    found.ok_or_else(|| no_response(device))
 }
 
 /// Requests the attributes of a link, and passes the response to `take`.
@@ -95,7 +95,7 @@ pub(super) fn read_link_message(
     check_name(device)?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let request = link(libc::RTM_GETLINK, flags, device);
-    ns.ask("RTM_GETLINK", device, request, |kind, payload| {
+    ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {
             take(payload);
         }
@@ -135,8 +135,8 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     })
 }
 
-fn no_answer(device: &str) -> io::Error {
+fn no_response(device: &str) -> io::Error {
     invalid(format!(
-        "RTM_GETLINK {device}: the kernel's answer is incomplete"
+        "RTM_GETLINK {device}: the kernel's response is incomplete"
     ))
 }

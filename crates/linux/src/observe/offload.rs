@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use crate::link::{self, check_name};
 use crate::netns::NetNs;
-use crate::sys::ethtool::{self, Question};
+use crate::sys::ethtool::{self, Query};
 
 /// Position of the current number of transmit descriptors in the response about rings.
 const TX_PENDING: usize = 7;
@@ -29,8 +29,8 @@ pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
     let fd = link::control_socket(ns)?;
     let link = link::read_link(ns, device)?;
-    let tso = ethtool::ask::<1>(fd.as_fd(), device, Question::Tso);
-    let ring = ethtool::ask::<8>(fd.as_fd(), device, Question::Ring);
+    let tso = ethtool::query::<1>(fd.as_fd(), device, Query::Tso);
+    let ring = ethtool::query::<8>(fd.as_fd(), device, Query::Ring);
     Ok(Offload {
         segmentation: tso.ok().map(|[on]| on != 0),
         longest_object_bytes: link.longest_object_bytes.map(u64::from),

@@ -104,7 +104,7 @@ impl Qdisc {
 pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
     let index = link::index(ns, device)?;
     let mut found = Vec::new();
-    for (call, question, answer) in [
+    for (call, question, response) in [
         ("RTM_GETQDISC", libc::RTM_GETQDISC, libc::RTM_NEWQDISC),
         ("RTM_GETTCLASS", libc::RTM_GETTCLASS, libc::RTM_NEWTCLASS),
     ] {
@@ -112,9 +112,9 @@ pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
         fixed[4..8].copy_from_slice(&index.to_ne_bytes());
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
         let request = Message::new(question, flags, &fixed);
-        ns.ask(call, device, request, |kind, payload| {
-            if kind == answer {
-                let is_class = answer == libc::RTM_NEWTCLASS;
+        ns.request(call, device, request, |kind, payload| {
+            if kind == response {
+                let is_class = response == libc::RTM_NEWTCLASS;
                 found.extend(Qdisc::parse(payload, index, is_class));
             }
         })?;

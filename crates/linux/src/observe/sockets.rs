@@ -14,7 +14,7 @@ const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 /// `struct inet_diag_req_v2` and `struct inet_diag_msg`; the latter's attributes follow it.
 const REQUEST_BYTES: usize = 56;
-const ANSWER_BYTES: usize = 72;
+const RESPONSE_BYTES: usize = 72;
 /// All states except listening and those without data: ESTABLISHED to CLOSING.
 const STATES_WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// An unconnected UDP socket is CLOSE.
@@ -66,7 +66,7 @@ pub struct Socket {
 
 impl Socket {
     fn parse(payload: &[u8], protocol: Protocol) -> Option<Self> {
-        let fixed = payload.get(..ANSWER_BYTES)?;
+        let fixed = payload.get(..RESPONSE_BYTES)?;
         let family = i32::from(fixed[0]);
         let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let mut found = Self {
@@ -82,7 +82,7 @@ impl Socket {
             min_rtt_us: None,
             delivery_bytes_per_s: None,
         };
-        for (kind, value) in attributes(payload.get(ANSWER_BYTES..)?) {
+        for (kind, value) in attributes(payload.get(RESPONSE_BYTES..)?) {
             match kind {
                 INET_DIAG_SKMEMINFO => {
                     found.below_bytes = u32_at(value, MEMORY_BELOW * 4).map(u64::from);
@@ -145,15 +145,15 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
             fixed[4..8].copy_from_slice(&states.to_ne_bytes());
             let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
             let request = Message::new(SOCK_DIAG_BY_FAMILY, flags, &fixed);
-            let asked = diag.ask(request, |kind, payload| {
+            let result = diag.request(request, |kind, payload| {
                 if kind == SOCK_DIAG_BY_FAMILY {
                     found.extend(Socket::parse(payload, protocol));
                 }
             });
-            match asked {
+            match result {
                 // The kernel lacks this family, or diagnostics for this protocol.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                asked => asked.map_err(named)?,
+                result => result.map_err(named)?,
             }
         }
     }
@@ -171,7 +171,7 @@ pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     let mut found = Vec::new();
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     let request = Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]);
-    ns.ask("RTM_GETADDR", device, request, |kind, payload| {
+    ns.request("RTM_GETADDR", device, request, |kind, payload| {
         if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
             return;
         }

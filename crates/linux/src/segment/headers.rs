@@ -48,7 +48,7 @@ impl Transport {
     }
 
     /// Returns the value of the checksum field.
-    pub(super) const fn finished(self, checksum: u16) -> u16 {
+    pub(super) const fn field_value(self, checksum: u16) -> u16 {
         match (self, checksum) {
             // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
             (Self::Udp, 0) => u16::MAX,

@@ -13,16 +13,16 @@ use crate::checksum::{fold, sum};
 /// and its damage is then undetectable. Packets inside a tunnel are not changed, and neither are
 /// fragments, whose checksum is never partial.
 pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
-    let Some((segment, at, finished)) = open(frame) else {
+    let Some((segment, at, complete)) = find_partial(frame) else {
         return false;
     };
     let field = segment + at;
-    frame[field..field + 2].copy_from_slice(&finished.to_be_bytes());
+    frame[field..field + 2].copy_from_slice(&complete.to_be_bytes());
     true
 }
 
 /// Returns the offset of the segment, the offset of its checksum, and the complete checksum.
-fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
+fn find_partial(frame: &[u8]) -> Option<(usize, usize, u16)> {
     let found = headers::datagram(frame)?;
     let packet = &frame[found.network_at..found.end_at];
     let segment = &frame[found.transport_at..found.end_at];
@@ -39,10 +39,10 @@ fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
     if field != pseudo {
         return None;
     }
-    let finished = found.transport.finished(!fold(sum(segment)));
+    let complete = found.transport.field_value(!fold(sum(segment)));
     // 0 and all ones are the same number.
-    let is_correct = finished == field || finished ^ field == u16::MAX && [0, !0].contains(&field);
-    (!is_correct).then_some((found.transport_at, at, finished))
+    let is_correct = complete == field || complete ^ field == u16::MAX && [0, !0].contains(&field);
+    (!is_correct).then_some((found.transport_at, at, complete))
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
 
     /// Returns a frame of TCP or UDP with `tags` and a partial checksum, and the offset of its
     /// transport header.
-    fn open_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
+    fn partial_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
         let (number, at, header) = if is_tcp { (6, 16, 20) } else { (17, 6, 8) };
         let mut segment = vec![0; header];
         segment[..4].copy_from_slice(&[0x30, 0x39, 0, 7]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     /// The result of completing it with a virtio-net header.
-    fn finished(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
+    fn complete(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
         let header = VirtioNetHeader {
             flags: 1,
             checksum_start: start as u16,
@@ -113,13 +113,13 @@ mod tests {
             payload in prop::collection::vec(any::<u8>(), 0..60),
             padding in prop::collection::vec(any::<u8>(), 0..9),
         ) {
-            let (frame, start) = open_frame(is_v6, is_tcp, &tags, &payload);
-            let expected = [finished(&frame, start, is_tcp), padding.clone()].concat();
-            let mut open = [frame, padding].concat();
-            prop_assert!(complete_partial_checksum(&mut open) || open == expected);
-            prop_assert_eq!(&open, &expected);
-            prop_assert!(!complete_partial_checksum(&mut open));
-            prop_assert_eq!(open, expected);
+            let (frame, start) = partial_frame(is_v6, is_tcp, &tags, &payload);
+            let expected = [complete(&frame, start, is_tcp), padding.clone()].concat();
+            let mut partial = [frame, padding].concat();
+            prop_assert!(complete_partial_checksum(&mut partial) || partial == expected);
+            prop_assert_eq!(&partial, &expected);
+            prop_assert!(!complete_partial_checksum(&mut partial));
+            prop_assert_eq!(partial, expected);
         }
 
         /// Completing a correct frame never changes it.
@@ -132,13 +132,13 @@ mod tests {
             // field sums to 0.
             payload.truncate(payload.len() & !1);
             payload[..2].fill(0);
-            let (open, start) = open_frame(false, is_tcp, &[], &payload);
+            let (partial, start) = partial_frame(false, is_tcp, &[], &payload);
             let at = if is_tcp { 16 } else { 6 };
-            let pseudo = u16::from_be_bytes([open[start + at], open[start + at + 1]]);
+            let pseudo = u16::from_be_bytes([partial[start + at], partial[start + at + 1]]);
             let header = if is_tcp { 20 } else { 8 };
-            let rest = fold(sum(&open[start..]) + u64::from(pseudo));
+            let rest = fold(sum(&partial[start..]) + u64::from(pseudo));
             payload[..2].copy_from_slice(&(!rest).to_be_bytes());
-            let (mut correct, start) = open_frame(false, is_tcp, &[], &payload);
+            let (mut correct, start) = partial_frame(false, is_tcp, &[], &payload);
             prop_assert_eq!(correct.len(), start + header + payload.len());
             let all = fold(sum(&correct[start..]) + u64::from(pseudo));
             prop_assert_eq!(all, u16::MAX, "a receiver finds it right");
@@ -164,14 +164,14 @@ mod tests {
 
     #[test]
     fn fragments_tunnels_and_udp_without_a_checksum_stay() {
-        let (frame, start) = open_frame(false, false, &[], &[1; 40]);
+        let (frame, start) = partial_frame(false, false, &[], &[1; 40]);
         let stays = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut frame = frame.clone();
             change(&mut frame);
             let before = frame.clone();
             !complete_partial_checksum(&mut frame) && frame == before
         };
-        assert!(!stays(&|_| {}), "open as it is");
+        assert!(!stays(&|_| {}), "partial");
         assert!(stays(&|frame| frame[start + 6..start + 8].fill(0)));
         assert!(stays(&|frame| frame[20] = 0x20), "more fragments follow");
         assert!(stays(&|frame| frame[21] = 1), "a later fragment");

@@ -103,14 +103,14 @@ impl Made {
 
     fn segments(&self) -> Vec<Vec<u8>> {
         let (frame, header) = (self.frame(), self.header());
-        let cut = Segmenter::of(header, &frame).expect("cuts");
+        let segmenter = Segmenter::of(header, &frame).expect("cuts");
         let segment = |index| {
             let mut out = vec![0xcc; 65_600];
-            let bytes = cut.write(&frame, index, &mut out).expect("fits");
+            let bytes = segmenter.write(&frame, index, &mut out).expect("fits");
             out.truncate(bytes);
             out
         };
-        (0..cut.segments()).map(segment).collect()
+        (0..segmenter.segments()).map(segment).collect()
     }
 }
 
@@ -203,16 +203,16 @@ proptest! {
     #[test]
     fn chunks_have_the_segments_of_the_whole(made in made(), each in 1u32..9) {
         let (frame, header) = (made.frame(), made.header());
-        let cut = Segmenter::of(header, &frame).expect("cuts");
+        let segmenter = Segmenter::of(header, &frame).expect("cuts");
         // What is behind the frame in its space is not looked at.
         let space = [&frame[..], &[0x55; 9]].concat();
-        prop_assert_eq!(Segmenter::within(header, &space), Ok(cut));
+        prop_assert_eq!(Segmenter::within(header, &space), Ok(segmenter));
         let mut segments = Vec::new();
         let (mut headers, mut slot) = (vec![0; 200], vec![0; frame.len()]);
         let mut first = 0;
-        while first < cut.segments() {
-            let count = each.min(cut.segments() - first);
-            let parts = cut.piece(&space, first, count, &mut headers).expect("is there");
+        while first < segmenter.segments() {
+            let count = each.min(segmenter.segments() - first);
+            let parts = segmenter.piece(&space, first, count, &mut headers).expect("is there");
             let mut piece = headers[..parts.header_bytes].to_vec();
             piece.extend(&space[parts.payload.clone()]);
             prop_assert_eq!(parts.header.is_segmented(), count > 1);
@@ -230,8 +230,8 @@ proptest! {
             }
             first += count;
         }
-        prop_assert!(cut.piece(&space, first, 1, &mut headers).is_none());
-        prop_assert!(cut.piece(&space, 0, 0, &mut headers).is_none());
+        prop_assert!(segmenter.piece(&space, first, 1, &mut headers).is_none());
+        prop_assert!(segmenter.piece(&space, 0, 0, &mut headers).is_none());
         prop_assert_eq!(segments, made.segments());
     }
 
@@ -250,12 +250,12 @@ proptest! {
             put(&mut frame, at, bytes - at as u16 + 2);
             frame[14] = if ethertype == 0x86dd { 0x60 } else { 0x45 };
         }
-        if let Ok(cut) = Segmenter::of(header, &frame) {
+        if let Ok(segmenter) = Segmenter::of(header, &frame) {
             let mut out = vec![0; frame.len()];
-            for index in 0..cut.segments().min(300) {
-                prop_assert!(cut.write(&frame, index, &mut out).is_some());
+            for index in 0..segmenter.segments().min(300) {
+                prop_assert!(segmenter.write(&frame, index, &mut out).is_some());
             }
-            prop_assert!(cut.write(&frame, cut.segments(), &mut out).is_none());
+            prop_assert!(segmenter.write(&frame, segmenter.segments(), &mut out).is_none());
         }
     }
 }
@@ -294,12 +294,15 @@ fn cwr_is_set_once_or_with_accurate_ecn_always() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
     let once = Segmenter::of(header, &frame).expect("cuts");
-    for (cut, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
+    for (segmenter, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
         let (mut slot, mut headers) = (vec![0; frame.len()], [0; 200]);
         for (index, flags) in [0x90, 0x10 | cwr, 0x19 | cwr].into_iter().enumerate() {
-            cut.write(&frame, index as u32, &mut slot).expect("fits");
+            segmenter
+                .write(&frame, index as u32, &mut slot)
+                .expect("fits");
             assert_eq!(slot[47], flags, "segment {index}");
-            cut.piece(&frame, index as u32, 1, &mut headers)
+            segmenter
+                .piece(&frame, index as u32, 1, &mut headers)
                 .expect("is there");
             assert_eq!(headers[47], flags, "piece {index}");
         }
@@ -356,9 +359,13 @@ fn single_segment_has_complete_checksums() {
         payload: vec![1; 10],
         ..plain()
     };
-    let cut = Segmenter::of(made.header(), &made.frame()).expect("cuts");
+    let segmenter = Segmenter::of(made.header(), &made.frame()).expect("cuts");
     assert_eq!(
-        (cut.segments(), cut.longest_bytes(), cut.segmentation()),
+        (
+            segmenter.segments(),
+            segmenter.longest_bytes(),
+            segmenter.segmentation()
+        ),
         (1, 64, None)
     );
     assert_eq!(made.segments()[0][47], made.tcp_flags, "first and last");

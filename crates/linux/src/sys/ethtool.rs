@@ -109,7 +109,7 @@ pub(crate) fn set_features(
 
 /// Queries whose response has a few words after the command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     /// `struct ethtool_ringparam`: 8 words.
     Ring = 0x10,
     /// Whether the device segments GSO packets; `struct ethtool_value`: 1 word.
@@ -119,14 +119,14 @@ pub(crate) enum Question {
 }
 
 /// Executes a query, and returns the first `WORDS` words of the response, at most 8.
-pub(crate) fn ask<const WORDS: usize>(
+pub(crate) fn query<const WORDS: usize>(
     fd: BorrowedFd<'_>,
     device: &str,
-    question: Question,
+    query: Query,
 ) -> io::Result<[u32; WORDS]> {
     // The longest response, with the command before it.
     let mut words = [0; 9];
-    words[0] = question as u32;
+    words[0] = query as u32;
     // SAFETY: no query here has a response of more than 8 words.
     unsafe { call(fd, device, &mut words) }?;
     Ok(std::array::from_fn(|at| {

@@ -7,21 +7,21 @@ use super::check;
 use super::sched::clock_ns;
 
 /// The number of the first signal; 0 before.
-static CAME: AtomicI32 = AtomicI32::new(0);
+static FIRST: AtomicI32 = AtomicI32::new(0);
 /// Time of the first signal, in ns.
-static CAME_NS: AtomicU64 = AtomicU64::new(0);
+static FIRST_NS: AtomicU64 = AtomicU64::new(0);
 
 /// A signal this soon after the first is a duplicate: a terminal, a shell and `timeout` each send
 /// to a whole process group. Pressing the keys twice takes longer.
-const ONE_WISH_NS: u64 = 500_000_000;
+const DUPLICATE_NS: u64 = 500_000_000;
 
 /// Only async-signal-safe operations: stores, reading a clock, and two calls that POSIX permits.
 extern "C" fn note(signal: libc::c_int) {
     let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
-    if CAME.load(Ordering::Relaxed) == 0 {
-        CAME_NS.store(now_ns, Ordering::Relaxed);
-        CAME.store(signal, Ordering::Relaxed);
-    } else if now_ns.saturating_sub(CAME_NS.load(Ordering::Relaxed)) >= ONE_WISH_NS {
+    if FIRST.load(Ordering::Relaxed) == 0 {
+        FIRST_NS.store(now_ns, Ordering::Relaxed);
+        FIRST.store(signal, Ordering::Relaxed);
+    } else if now_ns.saturating_sub(FIRST_NS.load(Ordering::Relaxed)) >= DUPLICATE_NS {
         // SAFETY: both are async-signal-safe. The signal is blocked until the handler returns, and
         // then kills the process.
         unsafe {
@@ -44,5 +44,5 @@ pub(crate) fn note_first(signal: libc::c_int) -> io::Result<()> {
 
 /// Returns the recorded signal.
 pub(crate) fn noted() -> Option<libc::c_int> {
-    Some(CAME.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+    Some(FIRST.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }

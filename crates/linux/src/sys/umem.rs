@@ -17,8 +17,8 @@ const LENT: u32 = 2;
 /// Owned by the kernel.
 const DEVICE: u32 = 3;
 /// Still owned by the kernel although its packet was abandoned, with a handle or without.
-const LOST: u32 = 4;
-const LOST_AND_FREE: u32 = 5;
+const ABANDONED: u32 = 4;
+const ABANDONED_AND_FREE: u32 = 5;
 
 /// The result of releasing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Umem {
     pub(crate) fn free(&self, index: u32) -> Freed {
         if self.moves(index, TAKEN, FREE) {
             Freed::Now
-        } else if self.moves(index, LOST, LOST_AND_FREE) {
+        } else if self.moves(index, ABANDONED, ABANDONED_AND_FREE) {
             Freed::Later
         } else {
             Freed::NotTaken
@@ -96,16 +96,16 @@ impl Umem {
     }
 
     /// Abandons the packet in a frame that the kernel owns; the kernel still owns the frame.
-    pub(crate) fn lose(&self, index: u32) -> bool {
-        self.moves(index, DEVICE, LOST)
+    pub(crate) fn abandon(&self, index: u32) -> bool {
+        self.moves(index, DEVICE, ABANDONED)
     }
 
     /// Takes back an abandoned frame that the kernel has released: it is taken if a handle exists,
     /// else free. `None` if it was not abandoned.
-    pub(crate) fn find(&self, index: u32) -> Option<Freed> {
-        if self.moves(index, LOST, TAKEN) {
+    pub(crate) fn recover(&self, index: u32) -> Option<Freed> {
+        if self.moves(index, ABANDONED, TAKEN) {
             Some(Freed::Later)
-        } else if self.moves(index, LOST_AND_FREE, FREE) {
+        } else if self.moves(index, ABANDONED_AND_FREE, FREE) {
             Some(Freed::Now)
         } else {
             None

@@ -30,11 +30,11 @@ fn down_up_removed_and_recreated() {
     drop(right);
     assert!(LinkMonitor::open(&left, "veth0").is_err(), "no such device");
     let right = pair();
-    let mut watch = LinkMonitor::open(&left, "veth0").expect("watches");
+    let mut monitor = LinkMonitor::open(&left, "veth0").expect("watches");
     let mut hears = |wanted: LinkState| {
         let mut broken = false;
         until("it is heard of", || {
-            let look = watch.poll().expect("looks");
+            let look = monitor.poll().expect("looks");
             broken |= look.was_down;
             look.state == wanted
         });
@@ -87,7 +87,7 @@ fn purged_frame_never_counts_as_sent() {
         return;
     }
     let ring = Ring::for_threads(64, shaper(3_000));
-    let mut watch = LinkMonitor::open(&ring.left, "veth0").expect("watches");
+    let mut monitor = LinkMonitor::open(&ring.left, "veth0").expect("watches");
     let (pool, left, receiver) = (ring.pool, ring.left, ring.receiver);
     let stop = AtomicBool::new(false);
     let (received, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -145,7 +145,7 @@ fn purged_frame_never_counts_as_sent() {
             let after = queue.completer_counters();
             tally.stale(after.stale_packets - before.stale_packets);
             tally.reaped(after.completed_packets - before.completed_packets);
-            let look = watch.poll().expect("looks");
+            let look = monitor.poll().expect("looks");
             tally.confirm(look.was_down);
             if look.was_down {
                 queue.reset(now_ns);
