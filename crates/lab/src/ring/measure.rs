@@ -150,12 +150,12 @@ impl WithPort for Limited<'_> {
             return Err(anyhow!("{failed}"));
         }
         Ok(RingRun {
-            packets_per_s: outcome.figures.rate.packets_per_s,
-            in_flight_p50_bytes: outcome.figures.in_flight_p50_bytes,
-            in_flight_p90_bytes: outcome.figures.in_flight_p90_bytes,
-            completion_p50_ns: outcome.figures.completion_p50_ns,
-            completion_p99_ns: outcome.figures.completion_p99_ns,
-            limit_p50: (outcome.figures.limit_p50)
+            packets_per_s: outcome.measurements.rate.packets_per_s,
+            in_flight_p50_bytes: outcome.measurements.in_flight_p50_bytes,
+            in_flight_p90_bytes: outcome.measurements.in_flight_p90_bytes,
+            completion_p50_ns: outcome.measurements.completion_p50_ns,
+            completion_p99_ns: outcome.measurements.completion_p99_ns,
+            limit_p50: (outcome.measurements.limit_p50)
                 .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
             completion_status: outcome.completion_status,
             mode: outcome.mode,

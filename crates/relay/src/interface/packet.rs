@@ -1,4 +1,4 @@
-//! A packet socket to receive, and a packet ring to send.
+//! A packet socket for receiving, and a packet ring for sending.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
 use super::{Interface, Opened, Received, Receiver, Wanted};
 
-/// Driven by packet sockets.
+/// An interface with packet sockets.
 pub struct PacketInterface;
 
 impl Interface for PacketInterface {
@@ -26,7 +26,7 @@ impl Interface for PacketInterface {
         })
     }
 
-    /// The receiver listens to the device as before.
+    /// The receiver stays open.
     fn renew(port: &mut Self::Port, _receiver: &mut Self::Receiver) -> io::Result<()> {
         port.reopen()
     }
@@ -37,7 +37,7 @@ impl Interface for PacketInterface {
     }
 }
 
-/// Copies of the frames that come in.
+/// Copies of the received frames.
 pub struct PacketSource {
     ns: NetNs,
     device: String,
@@ -57,7 +57,7 @@ impl PacketSource {
         Ok(source)
     }
 
-    /// Listens to the device that has the name now.
+    /// Binds to the device that now has the name.
     fn listen(&mut self) -> io::Result<()> {
         let receiver = PacketReceiver::open(&self.ns, &self.device)?;
         receiver.set_promiscuous()?;
@@ -86,7 +86,7 @@ impl Receiver for PacketSource {
                 Err(error) => return Err(error),
             };
             let bytes = &mut self.buffer[..bytes];
-            // It has a header: the receiver asked for one.
+            // It has a header, because the receiver requested one.
             let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
             let frame = &mut bytes[VirtioNetHeader::BYTES..];
             take(Received::Packet(header.unwrap_or_default(), frame));

@@ -5,7 +5,7 @@ use super::*;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// A pcap file in one byte order.
+/// Returns a pcap file in one byte order.
 fn pcap(magic: u32, link: u32, big_endian: bool, frames: &[(&[u8], u32)]) -> Vec<u8> {
     let word = |value: u32| {
         if big_endian {
@@ -39,7 +39,7 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A pcapng file with an interface for each link type, and packets of the first.
+/// Returns a pcapng file with an interface for each link type, and packets of the first.
 fn pcapng(links: &[u16], frames: &[&[u8]]) -> Vec<u8> {
     let header = [
         &0x1a2b_3c4d_u32.to_le_bytes()[..],

@@ -112,7 +112,7 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
                     "waiting for {packets} packets that were taken in; once more ends at once"
                 ));
             }
-            Event::Stopping { .. } | Event::Back | Event::Mtu(_) => {}
+            Event::Stopping { .. } | Event::Returned | Event::Mtu(_) => {}
         }
     }
 }
