@@ -139,7 +139,7 @@ impl Target {
 fn filter(text: &str, names: &[String]) -> Result<(String, SocketFilter), String> {
     let no_such = || {
         let names = names.join(", ");
-        format!("{text:?} is no device, process or port; devices: {names}; a port is said as :443")
+        format!("{text:?}: expected a device, a process or a port such as :443; devices: {names}")
     };
     let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
     if let Some(rest) = text.strip_prefix(':') {
