@@ -1,4 +1,4 @@
-//! For the cost bench: the same system call without a limit.
+//! For the cost benchmark: the same system call without a limit.
 
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
@@ -6,8 +6,7 @@ use std::os::fd::AsFd;
 use crate::datagram::{Asks, Datagram};
 use crate::sys::message::{self, BATCH, Control, Outgoing};
 
-/// Sends `datagrams`, at most 32, over a connected IPv4 socket, and does not care what becomes of
-/// them.
+/// Sends `datagrams`, at most 32, over a connected IPv4 socket, and ignores errors.
 pub fn send(socket: &UdpSocket, datagrams: &[Datagram<'_>]) {
     let mut controls = [Control::EMPTY; BATCH];
     let nothing = Outgoing {
