@@ -1,4 +1,4 @@
-//! Programs in C against the header and the libraries, with a strict compiler.
+//! C programs compiled against the header and the libraries, with strict compiler flags.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The static library that cargo made with this test.
+/// Returns the static library that cargo built with this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this program");
     let directory = test.parent().expect("directory");
@@ -25,7 +25,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles a program of `tests/c` or `examples`, and gives where it is.
+/// Compiles a program of `tests/c` or `examples`, and returns its path.
 fn build(source: &str) -> PathBuf {
     let name = Path::new(source).file_stem().expect("name");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -38,7 +38,7 @@ fn build(source: &str) -> PathBuf {
     program
 }
 
-/// The file of a vector's expected rows, which is decompressed first if it is large.
+/// Returns the file with a vector's expected rows, decompressed if it is large.
 fn expected_rows(operations: &Path) -> PathBuf {
     let expected = operations.with_extension("expected");
     if expected.exists() {
@@ -139,7 +139,7 @@ fn packet_ring_sends_submitted_frames() {
     assert!(text.starts_with("done 5000\nlimit "), "{text}");
 }
 
-/// Each program of the README, as it stands there.
+/// Each program of the README, unchanged.
 #[test]
 fn readme_example_compiles_and_runs() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
