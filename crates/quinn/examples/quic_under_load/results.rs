@@ -1,4 +1,4 @@
-//! What the rows showed, as data.
+//! The results as data.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -11,11 +11,11 @@ use super::options::Options;
 use super::row::Ran;
 use super::summary::summary;
 
-/// What the lab shows, in a line.
+/// Description of the benchmark, in one line.
 pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what \
     a request waits behind what the endpoint wrote before";
 
-/// What the columns mean, for people.
+/// Meaning of the columns.
 const COLUMNS: &[(&str, &str)] = &[
     (
         "variant",
@@ -99,7 +99,7 @@ fn at(values: &Histogram<u64>, share: f64) -> u64 {
     values.value_at_quantile(share)
 }
 
-/// The document of `options`, which gave `ran`.
+/// Returns the document of `options` and its rows.
 pub fn document(options: &Options, rows: &[Row<Case, Ran>], interrupted: bool) -> Document {
     let parameters = json!({
         "rate_bps": options.rate.0,

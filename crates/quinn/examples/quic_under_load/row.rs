@@ -24,18 +24,18 @@ use super::world::World;
 
 const WARM_UP: Duration = Duration::from_secs(2);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
-/// No request that comes back takes so long.
+/// Longer than any request takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SAMPLE_EACH: Duration = Duration::from_millis(5);
 const MAX_BYTES: u64 = 1 << 32;
 const LONGEST_NS: u64 = 20_000_000_000;
 
-/// How often to look whether to end early: nobody feels a longer wait after Ctrl-C.
+/// Interval of checks for an interrupt: short enough after Ctrl-C.
 const INTERRUPT_EACH: Duration = Duration::from_millis(20);
-/// In the middle third of a row whose rate falls.
+/// Divisor of the rate in the middle third of a row with a rate drop.
 const FALLEN_RATE_PART: u64 = 5;
 
-/// What a row gave.
+/// The results of a row.
 pub struct Ran {
     pub request_ns: Histogram<u64>,
     pub goodput_bps: u64,
@@ -47,7 +47,7 @@ pub struct Ran {
     pub cpu_ns: u64,
 }
 
-/// Runs a row; `None` if somebody asked the process to end meanwhile.
+/// Runs a row; `None` after an interrupt.
 pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
     let world = World::new(options.topology, options.rate.0)?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -61,7 +61,7 @@ pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
         })
         .await
     });
-    // Streams that are written to for ever end here.
+    // Ends the streams that are written without end.
     runtime.shutdown_background();
     ran
 }
@@ -175,7 +175,7 @@ impl Endpoints {
     }
 }
 
-/// Bytes below the client's socket, and its limit, over time.
+/// Samples of the bytes below the client's socket, and of its limit.
 struct Samples {
     below_socket_bytes: Histogram<u64>,
     limit_bytes: Histogram<u64>,
@@ -215,7 +215,7 @@ impl Samples {
     }
 }
 
-/// What the slow link sends.
+/// The rate of the slow link.
 struct Rate {
     falls: bool,
     whole_bits_per_s: u64,
@@ -233,7 +233,7 @@ impl Rate {
         }
     }
 
-    /// The rate from now on, if it changes.
+    /// Returns the new rate, if it changes.
     fn change_after(&mut self, elapsed: Duration) -> Option<u64> {
         let middle = elapsed >= self.third && elapsed < self.third * 2;
         let rate = match self.falls && middle {
@@ -271,7 +271,7 @@ fn transport(variant: Variant) -> TransportConfig {
     transport
 }
 
-/// A small request of high priority each 50 ms, until `end`.
+/// Sends a small request of high priority every 50 ms, until `end`.
 async fn requests(
     connection: &Connection,
     end: Instant,

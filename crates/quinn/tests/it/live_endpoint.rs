@@ -52,10 +52,10 @@ fn each_source_bounds_the_kernels_backlog() {
             let stats = limited.stats().expect("made");
             assert_eq!(stats.socket.completion_quality, verdict, "{stats:?}");
             assert!(stats.waits > 0, "{stats:?}");
-            // Plain quinn has 107 KB and more there.
+            // Plain quinn has 107 KB or more in flight there.
             assert!(in_flight < 60_000, "{source:?}: {in_flight}");
             assert_eq!(stats.socket.totals.unknown_completions, 0);
-            // Completions raise EPOLLERR; who waits for them must not spin on it.
+            // Completions raise EPOLLERR, on which the task must not spin.
             assert!(stats.completion_runs < 10_000, "{stats:?}");
         });
     }
@@ -70,7 +70,7 @@ fn rejected_zero_copy_selects_the_send_buffer_level() {
         let link = Link::shaped(20_000_000);
         let write = || std::fs::write("/proc/sys/net/core/optmem_max", "64");
         if let Err(error) = link.near.run(write).expect("thread") {
-            // Of the whole machine before Linux 6.8, and then none of a namespace's.
+            // A sysctl of the whole machine before Linux 6.8, and therefore missing in a namespace.
             return eprintln!("skipped: net.core.optmem_max: {error}");
         }
         let limited = Limited::new(TokioRuntime);
@@ -107,7 +107,7 @@ fn connections_that_wait_get_room_in_turn() {
             (one.stats().udp_tx.bytes, other.stats().udp_tx.bytes)
         };
         let (shares, _) = in_time(async { tokio::join!(first, upload(&other, BYTES)) }).await;
-        // When the one was done, the other had its share.
+        // At the end of the first, the second had its share.
         assert!(shares.1 * 4 > shares.0, "{shares:?}");
     });
 }
@@ -126,7 +126,7 @@ fn a_rebound_endpoint_stays_limited() {
         let connection = in_time(pair.connect()).await;
         assert_eq!(in_time(upload(&connection, 200_000)).await, 200_000);
         pair.client.rebind(link.near_socket()).expect("rebound");
-        // A socket of its own, which counts from 0.
+        // A new socket, which counts from 0.
         let before = limited.stats().expect("made").socket.totals;
         assert!(before.sent_bytes < 100_000, "{before:?}");
         assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
@@ -165,7 +165,7 @@ fn no_limit_over_loopback_with_ipv6() {
     });
 }
 
-/// What a link that goes down for 0.3 s costs, and the window before that.
+/// Returns the packets lost by an outage of 0.3 s, and the window before it.
 async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     let link = Link::shaped(20_000_000);
     let limited = Limited::new(TokioRuntime);
@@ -185,7 +185,7 @@ async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     time::sleep(Duration::from_millis(300)).await;
     link::set_up(&link.near, "near").expect("up");
     link.neighbours();
-    // It goes on: a megabyte more, and what was lost is known.
+    // It recovers: another megabyte, and the losses are known.
     let before = connection.stats().udp_tx.bytes;
     in_time(async {
         while connection.stats().udp_tx.bytes < before + 1_000_000 {
@@ -215,7 +215,7 @@ fn unused_window_neither_grows_nor_shrinks() {
     });
 }
 
-/// The clock of the test goes on only while nothing can be done.
+/// The test clock advances only while no task can run.
 #[test]
 fn dropped_endpoint_releases_its_port() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -1,4 +1,4 @@
-//! The socket that quinn sees.
+//! The socket as quinn uses it.
 
 use std::io::IoSliceMut;
 use std::net::{SocketAddr, UdpSocket};
@@ -55,8 +55,8 @@ fn stateless_reply_is_sent_without_room() {
             .expect("wrapped");
         fill(&socket, to);
         let before = limited.stats().expect("made").socket.totals.sent_objects;
-        // As `Endpoint` answers what belongs to no connection: it asks for no room, and does not
-        // try again.
+        // As `Endpoint` answers packets without a connection: without polling for room, and without
+        // a retry.
         socket
             .try_send(&transmit(b"version negotiation", to))
             .expect("goes out");
@@ -93,7 +93,7 @@ fn cancelled_wait_does_not_block_others() {
     });
 }
 
-/// What quinn's own receiver sees of a datagram.
+/// Returns the metadata that quinn's own receiver reads of a datagram.
 fn receive(state: &UdpSocketState, far: &UdpSocket) -> RecvMeta {
     let start = Instant::now();
     loop {
@@ -151,7 +151,7 @@ fn timestamps_do_not_truncate_received_ecn() {
         let limited = Limited::builder(TokioRuntime)
             .source(Source::Timestamps)
             .build();
-        // The limited side receives here, with stamps turned on for what it sends.
+        // The limited side receives here, with timestamps enabled for its sends.
         let near = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
