@@ -61,7 +61,7 @@ pub enum TapWriteError {
 
 /// The result of writing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a refused frame is lost: count it or try again"]
+#[must_use = "a rejected frame is lost: count it or retry"]
 pub enum WriteOutcome {
     /// The kernel received it.
     Accepted,

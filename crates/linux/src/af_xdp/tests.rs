@@ -1,4 +1,4 @@
-//! The driver beside a kernel that the test plays.
+//! The driver with a mock kernel.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ const FRAMES: u32 = 32;
 type Tx = AfXdpTx<MockSocket>;
 type Done = AfXdpCompletions<MockSocket>;
 
-/// A driver over the first of `sockets`; a renewal takes the next, for the device is another.
+/// Creates a driver over the first of `sockets`; a renewal takes the next one, as for a recreated
+/// device.
 fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
     driver_of(MockOpener(sockets.to_vec(), false))
 }
@@ -55,7 +56,7 @@ fn packet(frames: &UmemFrames) -> Packet {
     frames.packet(&[7; 60]).expect("a frame is free")
 }
 
-/// Reaps everything, gives the frames back, and says how many there were.
+/// Reaps everything, releases the frames, and returns their number.
 fn reap(done: &mut Done, frames: &UmemFrames) -> u32 {
     let mut packets = 0;
     let mut freed = |packet: Packet| {
@@ -141,7 +142,7 @@ fn completer_rings_again_for_untaken_frames() {
         ];
         assert_eq!(found, counted);
         socket.doorbell(u32::MAX, None);
-        // The ring is full, and nobody has anything more to send.
+        // The ring is full, and the sender has no more packets.
         assert_eq!(reap(&mut done, &frames), 0);
         assert_eq!(socket.in_device().len(), 8, "rung again");
     }
@@ -174,7 +175,7 @@ fn zero_copy_doorbell_only_when_sleeping() {
     tx.kick(0).expect("is awake");
     assert_eq!((socket.doorbells(), socket.in_device().len()), (0, 0));
     socket.take(2);
-    // It falls asleep with two left; the completion half finds that.
+    // The device falls asleep with two left; the completing half detects that.
     socket.sleeps(true);
     assert_eq!(reap(&mut done, &frames), 0);
     assert_eq!((socket.doorbells(), socket.in_device().len()), (1, 4));
@@ -228,7 +229,7 @@ fn new_socket_recovers_frames_of_lost_completions() {
     assert!(matches!(queue.run(0, &mut frames), Stop::RingFull));
     first.finish(0);
     let old = first.in_device()[0].address;
-    // Nothing more comes for longer than the threshold of a second.
+    // No completion for longer than the threshold of a second.
     let later_ns = Duration::from_millis(2_500).as_nanos() as u64;
     let completed = queue.complete(0, &mut frames).expect("one is complete");
     assert_eq!(completed.counts.packets, 1);
@@ -247,7 +248,7 @@ fn new_socket_recovers_frames_of_lost_completions() {
     let counters = queue.device().1.counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
 
-    // The old socket says that it is done after all, and nobody listens; the new one sends.
+    // The old socket completes its frame, but is closed; the new one sends.
     first.complete(old);
     queue.enqueue(packet(&frames), later_ns, &mut frames);
     let _ = queue.run(later_ns, &mut frames);
@@ -262,7 +263,7 @@ fn new_socket_recovers_frames_of_lost_completions() {
 fn socket_and_frames_stay_while_kernel_has_copies() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver_of(MockOpener(vec![socket.clone()], true));
-    // Four are taken, two are in the ring, two were never shown.
+    // Four are taken, two are in the ring, two were never published.
     submit(&mut tx, &frames, 6);
     socket.doorbell(4, Some(libc::EAGAIN));
     tx.kick(0).expect("takes some");
@@ -278,13 +279,13 @@ fn socket_and_frames_stay_while_kernel_has_copies() {
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
     // One frame is complete; the kernel has the others.
     assert_eq!(frames.free_frames(), FRAMES - 7);
-    // The two that were not shown are in the ring now, and take their slots.
+    // The two that were not published are in the ring now, and use their slots.
     assert_eq!((tx.slots_free(), done.slots_free()), (SLOTS - 2, SLOTS - 2));
     socket.doorbell(u32::MAX, None);
     submit(&mut tx, &frames, 2);
     tx.kick(0).expect("rings");
     assert_eq!(socket.in_device().len(), 9);
-    // Late, and nobody takes them for what is in flight now.
+    // These are stale and do not complete the current frames.
     while socket.finish(0) {
         reap(&mut done, &frames);
     }
@@ -336,7 +337,7 @@ fn abandoned_packet_never_counts_as_complete() {
     }
     let _ = queue.run(0, &mut frames);
     sockets[0].finish(0);
-    // First the ring, then the queue: the wrong way round.
+    // First the ring, then the queue: the wrong order.
     let (tx, done) = queue.device_mut();
     done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
@@ -385,7 +386,7 @@ fn queues_on_one_umem_count_lost_frames_separately() {
     done.renew().expect("keeps its socket");
     assert_eq!(reap(&mut done, &frames), 5);
     assert_eq!(frames.free_frames(), FRAMES - 5);
-    // The other gets a new socket, and knows nothing of these.
+    // The other queue gets a new socket, without these frames.
     other.request_reopen();
     _other_tx.slots_free();
     other.renew().expect("prepared");
@@ -437,7 +438,7 @@ fn removed_device_can_be_recreated() {
         (tx.slots_free(), tx.is_open(), frames.free_frames()),
         (0, false, FRAMES)
     );
-    // Action again when there is one.
+    // Request again when there is one.
     let mut later = MockOpener(vec![second.clone()], false);
     done.continue_with(later.open().expect("prepared"));
     assert_eq!(tx.slots_free(), SLOTS);
@@ -473,7 +474,7 @@ fn socket_is_renewed_with_a_sender_thread() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    // What the last socket has is lost with it.
+    // Frames of the last socket are lost with it.
     done.request_reopen();
     tx.slots_free();
     assert!(done.renew().is_err());
@@ -492,7 +493,7 @@ fn early_completions_are_detected() {
         while socket.finish(0) {}
         assert_eq!(reap(&mut done, &frames), 8);
     }
-    // The mock finishes after the doorbell: it held something each time.
+    // The mock completes after the doorbell, so frames were in flight each time.
     assert_eq!(tx.completion_status(), Truth::True);
     assert!(done.completions_are_true());
 }
@@ -521,7 +522,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the kernel does, no frame is lost and none is used twice.
+    /// With any behaviour of the kernel, no frame is lost and none is used twice.
     #[test]
     fn frames_are_conserved(
         steps in prop::collection::vec(step(), 1..300),
@@ -548,7 +549,7 @@ proptest! {
                 Step::Kick => tx.kick(0).expect("back-pressure at most"),
                 Step::Take(frames) => socket.take(frames),
                 Step::Finish(position) => drop(socket.finish(position)),
-                // Only as many as a ring can hold: a kernel keeps to that.
+                // Only as many as a ring can hold, as with a real kernel.
                 Step::Again(address) => {
                     socket.complete(address);
                     back += reap(&mut done, &frames);
@@ -563,7 +564,7 @@ proptest! {
                     epoch += usize::from(!socket.is_used(&done));
                 }
             }
-            // What was given up, the kernel may still have.
+            // The kernel might still own abandoned frames.
             let free = frames.free_frames() + (submitted - back);
             let lost = match keeps_socket {
                 true => (done.counters().lost_packets - done.counters().recovered_frames) as u32,

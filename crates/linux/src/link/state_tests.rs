@@ -1,4 +1,4 @@
-//! Against a model of the kernel, whatever the order in which the two take turns.
+//! A model of the kernel, interleaved with the program in any order.
 
 use std::collections::VecDeque;
 
@@ -20,25 +20,25 @@ fn notification(flags: u32) -> Notification<'static> {
     }
 }
 
-/// A packet: in which epoch of the queue it was sent, and whether it left the device.
+/// A packet: the epoch of the queue in which it was sent, and whether it left the device.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     epoch: u32,
     left: bool,
 }
 
-/// Where the kernel is between two states of a link that it tells of.
+/// The kernel's position between two states of a link that it reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Up,
-    /// The flag is gone, and what waits is thrown away.
+    /// The flag is cleared, and queued packets are purged.
     GoingDown,
     Down,
-    /// The flag is there; what is sent vanishes, for there is no discipline yet.
+    /// The flag is set, but sent packets are lost because no discipline is attached yet.
     ComingUp,
 }
 
-/// The kernel, as far as the argument goes.
+/// A model of the kernel.
 #[derive(Debug)]
 struct Kernel {
     phase: Phase,
@@ -55,7 +55,7 @@ impl Kernel {
         }
     }
 
-    /// Goes on to the next phase.
+    /// Moves to the next phase.
     fn step(&mut self) {
         self.phase = match self.phase {
             Phase::Up => Phase::GoingDown,
@@ -73,13 +73,13 @@ impl Kernel {
         };
     }
 
-    /// Completes what it throws away.
+    /// Completes the packets that it purges.
     fn purge(&mut self, packets: usize) {
         let packets = packets.min(self.in_device.len());
         self.done.extend(self.in_device.drain(..packets));
     }
 
-    /// Sends the oldest, or throws it away where it cannot leave.
+    /// Sends the oldest packet, or purges it if it cannot leave.
     fn finish(&mut self) {
         match self.phase {
             Phase::Up => self.done.extend(
@@ -92,7 +92,7 @@ impl Kernel {
     }
 }
 
-/// What a program does, as `taut send` does it.
+/// The program, which works as `taut send` does.
 struct Program {
     tracker: LinkTracker,
     tally: DeliveryTally,
@@ -113,7 +113,7 @@ impl Program {
         }
     }
 
-    /// The kernel may go on between the two halves of a look.
+    /// The kernel can continue between the two halves of a poll.
     fn look(&mut self, kernel: &mut Kernel, between: &[Step]) {
         self.tracker.flags(Some(kernel.flags()));
         for step in between {
@@ -215,7 +215,7 @@ proptest! {
             }
             prop_assert!(program.certain.iter().all(|sent| sent.left));
         }
-        // The link comes up in the end, and everything is finished.
+        // Finally, the link comes up and all packets are completed.
         while kernel.phase != Phase::Up {
             kernel.step();
         }

@@ -91,8 +91,8 @@ impl NoLimitReason {
             Self::NoQueue => "has no transmit queue",
             Self::Virtual => "virtual device: no ring below it, so no byte limit",
             Self::Hardware => {
-                "no byte limit: kernel built without (CONFIG_BQL), or a driver that keeps the \
-                 kernel's queue out"
+                "no byte limit: kernel built without (CONFIG_BQL), or a driver that \
+                 bypasses the kernel's queue"
             }
             Self::NeverReports => {
                 "driver never reports: the limit stayed 0 while packets were sent"

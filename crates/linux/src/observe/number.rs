@@ -47,7 +47,7 @@ fn garbage(bytes: &[u8]) -> io::Error {
         .collect();
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("{shown:?} is no number"),
+        format!("{shown:?}: expected a number"),
     )
 }
 

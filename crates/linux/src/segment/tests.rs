@@ -3,9 +3,9 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a GSO packet is made of.
+/// The parts of a GSO packet.
 #[derive(Debug, Clone)]
-struct Made {
+struct TestPacket {
     vlans: Vec<u16>,
     is_v6: bool,
     is_udp: bool,
@@ -19,7 +19,7 @@ struct Made {
     payload: Vec<u8>,
 }
 
-impl Made {
+impl TestPacket {
     fn transport_at(&self) -> usize {
         let options = usize::from(self.network_options);
         let network = match self.is_v6 {
@@ -114,7 +114,7 @@ impl Made {
     }
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn made() -> impl Strategy<Value = TestPacket> {
     let headers = (
         prop::collection::vec(any::<u16>(), 0..3),
         any::<bool>(),
@@ -124,7 +124,7 @@ fn made() -> impl Strategy<Value = Made> {
     );
     let numbers = (any::<u8>(), any::<u16>(), any::<u32>(), 1..3_000u16);
     let payload = prop::collection::vec(any::<u8>(), 1..9_000);
-    (headers, numbers, payload).prop_map(|(headers, numbers, payload)| Made {
+    (headers, numbers, payload).prop_map(|(headers, numbers, payload)| TestPacket {
         vlans: headers.0,
         is_v6: headers.1,
         is_udp: headers.2,
@@ -138,8 +138,8 @@ fn made() -> impl Strategy<Value = Made> {
     })
 }
 
-/// The sum as the books write it, two bytes at a time: not the code that is tested.
-fn slow_sum(bytes: &[u8]) -> u16 {
+/// The sum as in textbooks, two bytes at a time, independent of the tested code.
+fn reference_sum(bytes: &[u8]) -> u16 {
     let mut total = 0u64;
     for pair in bytes.chunks(2) {
         total += u64::from(pair[0]) * 256 + pair.get(1).copied().map_or(0, u64::from);
@@ -171,15 +171,15 @@ proptest! {
             } else {
                 prop_assert_eq!(usize::from(get(network, 2)), network.len());
                 prop_assert_eq!(get(network, 4), made.id.wrapping_add(index as u16));
-                prop_assert_eq!(slow_sum(&network[..at - network_at]), 0xffff);
+                prop_assert_eq!(reference_sum(&network[..at - network_at]), 0xffff);
                 pseudo = network[12..20].to_vec();
             }
             let transport = &segment[at..];
             pseudo.extend([0, if made.is_udp { 17 } else { 6 }]);
             pseudo.extend((transport.len() as u16).to_be_bytes());
             pseudo.extend(transport);
-            prop_assert_eq!(slow_sum(&pseudo), 0xffff, "a receiver finds it right");
-            // The rest of the headers is as it was.
+            prop_assert_eq!(reference_sum(&pseudo), 0xffff, "a receiver finds it right");
+            // The other headers are unchanged.
             let mut same = vec![(0, 4)];
             if made.is_udp {
                 prop_assert_eq!(usize::from(get(transport, 4)), transport.len());
@@ -204,7 +204,7 @@ proptest! {
     fn chunks_have_the_segments_of_the_whole(made in made(), each in 1u32..9) {
         let (frame, header) = (made.frame(), made.header());
         let segmenter = Segmenter::of(header, &frame).expect("cuts");
-        // What is behind the frame in its space is not looked at.
+        // Bytes after the frame in its space are ignored.
         let space = [&frame[..], &[0x55; 9]].concat();
         prop_assert_eq!(Segmenter::within(header, &space), Ok(segmenter));
         let mut segments = Vec::new();
@@ -260,8 +260,8 @@ proptest! {
     }
 }
 
-fn plain() -> Made {
-    Made {
+fn plain() -> TestPacket {
+    TestPacket {
         vlans: Vec::new(),
         is_v6: false,
         is_udp: false,
@@ -277,13 +277,13 @@ fn plain() -> Made {
 
 #[test]
 fn zero_udp_checksum_is_sent_as_all_ones() {
-    let mut made = Made {
+    let mut made = TestPacket {
         is_udp: true,
         payload: vec![0; 4],
         each_bytes: 2,
         ..plain()
     };
-    // Whatever the checksum is, this payload makes it 0.
+    // This payload makes any checksum 0.
     let checksum = get(&made.segments()[0], made.transport_at() + 6);
     made.payload[..2].copy_from_slice(&checksum.to_be_bytes());
     assert_eq!(get(&made.segments()[0], made.transport_at() + 6), u16::MAX);
@@ -321,7 +321,7 @@ fn unsegmentable_frame_has_a_reason() {
             Err(SegmentError::Kind)
         );
     }
-    // Over IPv6, UDP, or with a checksum further in: not what the outer headers say.
+    // Over IPv6, UDP, or with an inner checksum: different from the outer headers.
     for gso_type in [4, 5] {
         assert_eq!(
             of(VirtioNetHeader { gso_type, ..header }),
@@ -355,7 +355,7 @@ fn unsegmentable_frame_has_a_reason() {
 
 #[test]
 fn single_segment_has_complete_checksums() {
-    let made = Made {
+    let made = TestPacket {
         payload: vec![1; 10],
         ..plain()
     };
@@ -376,7 +376,7 @@ fn single_segment_has_complete_checksums() {
 
 #[test]
 fn short_tunnel_packet_is_whole_with_known_outer_checksum() {
-    let inner = Made {
+    let inner = TestPacket {
         payload: vec![9; 301],
         ..plain()
     };

@@ -1,5 +1,5 @@
-//! The packet ring when something is full, short or down: back-pressure is a value, failure an
-//! error, and nothing is lost either way.
+//! The packet ring when something is full, short or down: backpressure is a value, failure an
+//! error, and no frame is lost in either case.
 
 use crate::common::packets::{LONGEST_BYTES, Ring, bytes_of, numbered, shaper};
 use crate::common::{allowed, until};
@@ -53,8 +53,8 @@ fn full_ring_blocks_without_loss() {
     assert!(received.iter().copied().eq(0..48));
 }
 
-/// 1024 frames of 1514 bytes are all in the kernel's hands after one doorbell: the send buffer does
-/// not hold them back.
+/// One doorbell passes 1024 frames of 1514 bytes to the kernel: the send buffer does not block
+/// them.
 #[test]
 fn the_send_buffer_takes_a_full_ring() {
     if !allowed() {
@@ -62,7 +62,7 @@ fn the_send_buffer_takes_a_full_ring() {
     }
     let mut ring = Ring::new(1024, shaper(10_000));
     if !ring.tx.send_buffer_suffices() {
-        // Only in a user namespace may the kernel refuse.
+        // Only in a user namespace can the kernel reject this.
         let users = std::fs::read_to_string("/proc/self/uid_map").expect("readable");
         assert!(
             !users.contains("4294967295"),
@@ -74,7 +74,7 @@ fn the_send_buffer_takes_a_full_ring() {
     let mut next = 0;
     ring.fill(&mut next, 1024).expect("kicks");
     assert_eq!(next, 1024);
-    // Never ringing again, all leave: the kernel took them all.
+    // Without another doorbell, all are sent, because the kernel took them all.
     let mut received = 0;
     until("all are received", || {
         received += ring.receive().len();
@@ -84,7 +84,7 @@ fn the_send_buffer_takes_a_full_ring() {
     assert_eq!(ring.tx.counters(), Default::default());
 }
 
-/// With a send buffer for a few frames: what it has no room for stays and goes later.
+/// With a send buffer for a few frames, the remaining ones stay and are sent later.
 #[test]
 fn frame_rejected_by_the_send_buffer_is_not_lost() {
     if !allowed() {
@@ -106,8 +106,8 @@ fn frame_rejected_by_the_send_buffer_is_not_lost() {
     assert_eq!(ring.tx.counters().qdisc_full, 0);
 }
 
-/// The shaper's own queue holds 10 frames, the ring 64: what is refused stays and goes later, also
-/// when the sender has nothing more to send and rings no more.
+/// The shaper's own queue holds 10 frames, the ring 64. Rejected frames stay and are sent later,
+/// even if the sender has no more frames and rings no more.
 #[test]
 fn frame_rejected_by_the_discipline_is_not_lost() {
     if !allowed() {
@@ -139,7 +139,7 @@ fn too_long_frame_is_returned_at_once() {
         return;
     }
     let mut ring = Ring::new(2, RootQdisc::NoQueue);
-    // More than the ring has slots: what is given back takes none.
+    // More than the ring has slots, because a returned frame uses none.
     for length in [0, 13, 1515, 2048] {
         let packet = Packet::new(ring.pool.take().expect("frame"), length);
         let packet = ring.tx.submit(packet, 0).expect_err("given back");
@@ -194,7 +194,7 @@ fn link_down_is_an_error_without_loss() {
     assert!(error.to_string().starts_with("sendto veth0: "), "{error}");
     assert_eq!(ring.completions.packets_in_ring(), 10);
     link::set_up(&ring.left, "veth0").expect("up");
-    // The receiver hears once that its own end went down too.
+    // The receiver reports once that its own end went down too.
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     let _ = ring.receiver.read(&mut buffer);
     let (mut completed, mut received) = (0, Vec::new());
@@ -206,7 +206,7 @@ fn link_down_is_an_error_without_loss() {
     assert!(received.iter().copied().eq(0..10));
 }
 
-/// A frame longer than the bucket is deep can never pass: the sender must hear of it.
+/// A frame longer than the burst of the bucket can never pass: the sender receives an error.
 #[test]
 fn frame_larger_than_the_burst_is_an_error() {
     if !allowed() {

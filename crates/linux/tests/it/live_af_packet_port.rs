@@ -1,4 +1,4 @@
-//! The packet ring as a port: whether completions are true, and the way back.
+//! The packet ring as a port: validity of completions, and reopening.
 
 use crate::common::packets::{Ring, numbered, shaper};
 use crate::common::{allowed, until};
@@ -8,14 +8,14 @@ use taut_path::driver::Truth;
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
-/// 1.2 s a frame: what is in it does not leave.
+/// 1.2 s for a frame: frames in the ring do not leave.
 const STANDING: RootQdisc = RootQdisc::Tbf {
     rate_bits_per_s: 10_000,
     burst_bytes: 2_000,
     limit_bytes: 16 << 20,
 };
 
-/// Hands back all that the port will give.
+/// Reaps all packets of the port.
 fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -> u32 {
     let (mut pool, mut reaped) = (pool.clone(), 0);
     let mut freed = |packet: Packet| {
@@ -26,7 +26,7 @@ fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -
     reaped
 }
 
-/// Sends in bursts until the ring's judge has seen enough; gives the verdict.
+/// Sends in bursts until the detector has a result; returns it.
 fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
     let ring = Ring::new(128, qdisc);
     let (mut port, pool) = ((ring.tx, ring.completions), ring.pool);
@@ -101,7 +101,7 @@ fn reopened_ring_returns_packets_and_sends() {
     assert_eq!(pool.free_frames(), pool.frames());
 }
 
-/// On two threads the sender may be anywhere when a new ring is asked for.
+/// With two threads, the sender can be anywhere when a new ring is requested.
 #[test]
 fn packets_are_kept_until_the_sender_released_them() {
     if !allowed() {
@@ -142,7 +142,7 @@ fn removed_device_returns_packets_and_recovers() {
         ..
     } = ring;
     let mut port = (tx, completions);
-    // With the other end the pair goes.
+    // The other end is removed with the pair.
     drop((right, receiver));
     until("the device is gone", || {
         link::index(&left, "veth0").is_err()

@@ -42,7 +42,7 @@ fn open(wire: &Wire, limit: &str, config: &XdpConfig) -> (XdpQueue, UmemFrames) 
     (queue, frames)
 }
 
-/// A frame that says its number.
+/// A frame with its number.
 fn numbered(number: u32, length: usize) -> Vec<u8> {
     let mut frame = vec![0xab; length];
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
@@ -153,7 +153,7 @@ fn a_queue_is_bound_again_and_again() {
     }
 }
 
-/// Sends numbered frames into the far device and has the near one echo them, by AF_XDP on both.
+/// Sends numbered frames into the far device, which the near one returns, with AF_XDP on both.
 fn echo(redirect: Redirect) {
     let wire = Wire::new();
     let config = XdpConfig {
@@ -175,7 +175,7 @@ fn echo(redirect: Redirect) {
     let (mut sent, mut expected, mut reopened) = (0, 0, 0);
     until("all came back", || {
         let now_ns = sched::monotonic_ns();
-        // Now and then, when nothing is on its way, a new socket.
+        // A new socket at times, with no frame in flight.
         let turns = reopened + 1;
         if expected == 300 * turns && near.in_flight() == 0 {
             near.reset(now_ns);

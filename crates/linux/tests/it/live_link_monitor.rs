@@ -1,4 +1,4 @@
-//! What the kernel says of a link, and in which order: what counts as sent has arrived.
+//! Notifications of a link and their order: packets counted as sent have arrived.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -31,7 +31,7 @@ fn down_up_removed_and_recreated() {
     assert!(LinkMonitor::open(&left, "veth0").is_err(), "no such device");
     let right = pair();
     let mut monitor = LinkMonitor::open(&left, "veth0").expect("watches");
-    let mut hears = |wanted: LinkState| {
+    let mut reaches = |wanted: LinkState| {
         let mut broken = false;
         until("it is heard of", || {
             let look = monitor.poll().expect("looks");
@@ -40,28 +40,28 @@ fn down_up_removed_and_recreated() {
         });
         broken
     };
-    hears(LinkState::Running);
-    assert!(!hears(LinkState::Running), "nothing happened");
+    reaches(LinkState::Running);
+    assert!(!reaches(LinkState::Running), "nothing happened");
     link::set_down(&left, "veth0").expect("down");
-    assert!(hears(LinkState::Down));
+    assert!(reaches(LinkState::Down));
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(LinkState::Running));
+    assert!(reaches(LinkState::Running));
     // No carrier: the other end is down.
     link::set_down(&right, "veth1").expect("down");
-    assert!(hears(LinkState::Down));
+    assert!(reaches(LinkState::Down));
     link::set_up(&right, "veth1").expect("up");
-    assert!(hears(LinkState::Running));
-    // Faster than anybody looks.
+    assert!(reaches(LinkState::Running));
+    // Faster than any poll.
     link::set_down(&left, "veth0").expect("down");
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(LinkState::Running));
+    assert!(reaches(LinkState::Running));
     drop(right);
-    assert!(hears(LinkState::Removed));
+    assert!(reaches(LinkState::Removed));
     let _right = pair();
-    assert!(hears(LinkState::Running));
+    assert!(reaches(LinkState::Running));
 }
 
-/// Takes and counts back what a queue hands out.
+/// Counts the frames that a queue returns.
 struct Ends {
     pool: FramePool,
     freed: u64,
@@ -79,8 +79,8 @@ impl PacketSink for Ends {
 }
 
 /// The link goes down and up at any moment while a queue sends through a shaper that always holds
-/// frames: all those that the tally counts as completed have arrived, and no other is missing from
-/// it.
+/// frames. All packets that the tally counts as completed have arrived, and every other packet is
+/// uncertain.
 #[test]
 fn purged_frame_never_counts_as_sent() {
     if !allowed() {
@@ -117,7 +117,7 @@ fn purged_frame_never_counts_as_sent() {
             let mut buffer = vec![0; taut_linux::af_packet::PacketReceiver::READ_LIMIT_BYTES];
             let mut quiet = 0;
             while quiet < 50 {
-                // It says once that its own end lost its carrier.
+                // The receiver reports once that its own end lost its carrier.
                 match receiver.read(&mut buffer) {
                     Ok(Some(_)) => {
                         quiet = 0;
@@ -137,10 +137,10 @@ fn purged_frame_never_counts_as_sent() {
                 queue.enqueue(numbered(&pool, sent as u32), now_ns, &mut ends);
                 sent += 1;
             }
-            // A link that is down fails the doorbell; what is in the ring is not lost.
+            // A link that is down fails the doorbell; frames in the ring are not lost.
             let _ = queue.run(now_ns, &mut ends);
             let before = queue.completer_counters();
-            // So does a round; what came back before that is counted all the same.
+            // The batch fails as well; frames returned before are counted even so.
             let _ = queue.complete(now_ns, &mut ends);
             let after = queue.completer_counters();
             tally.stale(after.stale_packets - before.stale_packets);

@@ -1,4 +1,4 @@
-//! Namespaces: separate, held by descriptors only, gone with their holder.
+//! Namespaces: separate, held by descriptors only, removed with their holder.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -96,7 +96,7 @@ fn dropped_namespace_is_removed() {
     drop(goes);
     assert!(link::index(&stays, "end").is_ok(), "a clone holds it");
     drop(clone);
-    // The pair goes with the namespace of either end.
+    // The pair is removed with the namespace of either end.
     until("the namespace is gone", || {
         link::index(&stays, "end").is_err()
     });
@@ -110,7 +110,7 @@ fn killed_process_leaves_no_namespace() {
     if std::env::var_os(AS_HOLDER).is_some() {
         let ns = NetNs::new().expect("namespace");
         eprintln!("holding {}", ns.as_fd().as_raw_fd());
-        // Ends by itself only if the test is gone, so that a failing test leaves nothing either.
+        // Ends when the test has ended, so that a failing test leaves nothing behind.
         let _ = std::io::stdin().read(&mut [0]);
         return;
     }

@@ -1,4 +1,4 @@
-//! Receiving: VLAN tags in their place, frames for others, offloads turned off and on.
+//! Receiving: VLAN tags in place, frames for other hosts, offloads turned off and on.
 
 use std::os::fd::AsFd;
 
@@ -24,7 +24,7 @@ impl Pair {
     }
 }
 
-/// The next frame that begins with `start`.
+/// Returns the next frame that begins with `start`.
 fn receive(receiver: &PacketReceiver, start: &[u8]) -> (VirtioNetHeader, Vec<u8>) {
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
@@ -107,7 +107,7 @@ fn receiver_keeps_device_promiscuous() {
     };
     let receiver = PacketReceiver::open(&pair.right, "veth1").expect("receiver");
     assert!(!is_promiscuous());
-    receiver.set_promiscuous().expect("hears all");
+    receiver.set_promiscuous().expect("reaches all");
     assert!(is_promiscuous());
     drop(receiver);
     assert!(!is_promiscuous());
@@ -120,21 +120,21 @@ fn receive_offloads_are_turned_off_and_on_again() {
     }
     let pair = Pair::new();
     let control = OffloadControl::new(&pair.right).expect("control");
-    let at_first = control.active("veth1").expect("told");
-    // Off for a veth, until somebody wants it.
-    let gro = control.active("lo").expect("told");
+    let at_first = control.active("veth1").expect("is read");
+    // Off by default for a veth.
+    let gro = control.active("lo").expect("is read");
     assert_eq!(gro.to_string(), "rx-gro", "loopback has it");
     control.turn_on("veth1", &gro).expect("turns on");
     assert_eq!(
-        control.active("veth1").expect("told"),
+        control.active("veth1").expect("is read"),
         at_first.clone().with(&gro)
     );
     let changed = control.turn_off("veth1").expect("turns off");
     assert_eq!(changed.to_string(), "rx-gro");
-    assert!(control.active("veth1").expect("told").is_empty());
+    assert!(control.active("veth1").expect("is read").is_empty());
     assert!(control.turn_off("veth1").expect("nothing to do").is_empty());
     control.turn_on("veth1", &changed).expect("as before");
-    assert_eq!(control.active("veth1").expect("told"), changed);
+    assert_eq!(control.active("veth1").expect("is read"), changed);
     let missing = control.turn_off("veth9").expect_err("no such device");
     assert!(missing.to_string().contains("veth9"), "{missing}");
 }

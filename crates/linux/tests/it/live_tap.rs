@@ -1,4 +1,4 @@
-//! TAP devices: frames pass both ways, GSO packets only where they were asked for.
+//! TAP devices: frames pass in both directions, GSO packets only if they were requested.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,7 +10,7 @@ use taut_linux::{
     NetNs, Tap, TapConfig, TapWriteError, VirtioNetHeader, WriteOutcome, errno, link, poll, sched,
 };
 
-/// Large enough that TCP builds GSO packets if it may.
+/// Large enough for TCP to build GSO packets if they are enabled.
 const TRANSFER_BYTES: usize = 4 << 20;
 
 #[test]
@@ -191,7 +191,7 @@ fn a_full_queue_drops_and_counts() {
     for _ in 0..20 {
         client
             .send_to(&[0; 100], (RIGHT, 7))
-            .expect("the sender hears nothing");
+            .expect("the sender reaches nothing");
     }
     let ready = poll::wait(&[taps.left.as_fd()], Some(sched::monotonic_ns())).expect("looks");
     assert!(ready.is_ready(0));

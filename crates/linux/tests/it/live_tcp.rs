@@ -20,7 +20,7 @@ use taut_path::{Completions, Packet, PacketSink, TxRing};
 
 const TRANSFER_BYTES: usize = 2 << 20;
 
-/// A TAP in one namespace and a shaped veth pair between two others, joined by us.
+/// A TAP in one namespace and a shaped veth pair between two others, bridged by the test.
 struct Bridge {
     tap: Tap,
     receiver: PacketReceiver,
@@ -72,7 +72,7 @@ impl Bridge {
 
     fn run(&mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            // The ring has no signal for completions, so once a millisecond at least.
+            // The ring has no event for completions, so poll at least once a millisecond.
             let soon_ns = sched::monotonic_ns() + 1_000_000;
             poll::wait(&[self.tap.as_fd(), self.receiver.as_fd()], Some(soon_ns)).expect("poll");
             self.read_tap();
@@ -117,7 +117,7 @@ fn pattern(at: usize) -> u8 {
     (at / 253) as u8 ^ at as u8
 }
 
-/// Sends and gets back all bytes over one connection.
+/// Sends bytes and receives all of them back over one connection.
 fn echo(left: &NetNs, right: &NetNs) {
     let listener = right
         .run(|| TcpListener::bind((RIGHT, 7)))
@@ -167,8 +167,8 @@ fn tcp_connection_works_through_the_ring() {
             stop.store(true, Ordering::Relaxed);
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         });
-        // The TAP left checksums open only where it was asked to; the peer always sends
-        // GSO packets, which the TAP takes.
+        // The TAP left partial checksums only with the offload; the peer always sends GSO packets,
+        // which the TAP accepts.
         assert_eq!(bridge.checksums_finished > 0, checksum_offload);
         assert!(bridge.gso_packets_back > 0);
         let counters = bridge.tx.counters();

@@ -1,5 +1,5 @@
-//! All tests of the crate in one binary, but for `live_user_namespace`, which needs a
-//! process with a single thread.
+//! All tests of the crate in one binary, except `live_user_namespace`, which needs a process with a
+//! single thread.
 
 mod common;
 mod live_af_packet;

@@ -1,4 +1,4 @@
-//! Reading queues from trees that a test makes, and from this machine.
+//! Reading queues from trees of the test, and from this machine.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, QueueSampl
 
 use crate::common::{StopOnDrop, allowed};
 
-/// A tree in place of /sys, taken away at the end.
+/// A tree in place of /sys, removed at the end.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -138,7 +138,7 @@ fn malformed_and_missing_files_are_reported() {
     assert_eq!(device.queues.len(), 2);
     let problems = device.problems.join("\n");
     assert!(
-        problems.starts_with("cannot read limit: \"many\" is no number\n"),
+        problems.starts_with("cannot read limit: \"many\": expected a number\n"),
         "{problems}"
     );
     assert!(
@@ -148,7 +148,7 @@ fn malformed_and_missing_files_are_reported() {
     assert_eq!(device.problems.len(), 2, "each is said once: {problems}");
 }
 
-/// A directory in place of the file: root may read everything else.
+/// A directory in place of the file, because root can read all files.
 #[test]
 fn unreadable_file_is_reported_with_the_reason() {
     let tree = Tree::new();
@@ -277,7 +277,7 @@ proptest! {
     }
 }
 
-/// Whatever this machine has.
+/// Reads all devices of this machine.
 #[test]
 fn the_devices_of_this_machine_are_read() {
     let sysfs = Sysfs::of_process();

@@ -1,4 +1,4 @@
-//! Publishing queues, and seeing them.
+//! Publishing queues, and reading them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ fn slots_are_bounded_and_released() {
     publisher.add(&INFO).expect("one came back");
 }
 
-/// The metrics of a slot are equal to each other, always: what mixes two of them is seen.
+/// The metrics of a slot are always equal to each other, so a mix of two writes is detected.
 #[test]
 fn readers_never_see_a_partial_write() {
     let directory = Directory::new();
@@ -141,7 +141,7 @@ fn unlocked_files_are_removed_foreign_ones_kept() {
         .next()
         .expect("one")
         .expect("file");
-    // As a program leaves it that was killed: whole, and held by nobody.
+    // The file of a killed program: complete, and without a lock.
     let left = directory.0.join("left");
     fs::copy(file.path(), &left).expect("copy");
     fs::write(directory.0.join("note"), "not ours").expect("file");

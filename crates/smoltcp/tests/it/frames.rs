@@ -7,7 +7,7 @@ use taut_smoltcp::Limited;
 
 use crate::played::{Played, at, builder, drain, of, send};
 
-/// The sender understands marks.
+/// The sender is ECN-capable.
 const ECT: u8 = 2;
 /// Congestion was experienced.
 const CE: u8 = 3;
@@ -37,7 +37,7 @@ fn medium(medium: Medium) -> Played {
     }
 }
 
-/// What arrives of frames that all are `frame` and wait for long in a discipline that marks.
+/// Returns the frames received when all are `frame` and wait for long in a marking discipline.
 fn through_congestion(device: Played, frame: &[u8]) -> Vec<Vec<u8>> {
     let codel: AnyQdisc = "codel target 1us interval 2us ecn".parse().unwrap();
     // More than CoDel's MTU waits.
@@ -65,7 +65,7 @@ fn ecn_mark_is_written_into_the_frame() {
 
 #[test]
 fn a_frame_of_ieee_802_15_4_is_not_taken_for_ip() {
-    // Both begin as a packet of IPv6 or IPv4 that understands marks would.
+    // Both begin as an ECN-capable packet of IPv6 or IPv4 would.
     for mut sent in [vec![0x61, 0xa8, 1, 0xcd, 0xab, 2, 0, 3, 0], packet(ECT, 1)] {
         sent.resize(127, 0x55);
         let frames = through_congestion(medium(Medium::Ieee802154), &sent);
@@ -106,7 +106,7 @@ fn new_flow_overtakes_a_bulk_sender() {
     }
 }
 
-/// How many that came before it an urgent frame overtakes, and how many waited.
+/// Returns how many earlier frames an urgent frame overtakes, and how many waited.
 fn overtakes(device: Played, urgent: &[u8], port_at: usize) -> (usize, usize) {
     let bands: AnyQdisc = "pfifo_fast".parse().unwrap();
     let mut device = of(device).slots(8).qdisc(bands).build(at(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Tokens, answers and wakes.
+//! Tokens, responses and wake-ups.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn received_frame_is_answered_without_room() {
         let length = received.consume(<[u8]>::len);
         assert_eq!(answer.consume(length, |frame| frame.len()), 60);
     }
-    // Two frames are kept for answers.
+    // Two frames are reserved for responses.
     assert_eq!(device.backlog().packets, 6);
     assert_eq!(device.stats().dropped_responses, 1);
 }
@@ -171,7 +171,7 @@ fn invalid_counter_completes_at_most_all_frames() {
     assert!(device.device().taken.len() <= 6);
 }
 
-/// What is said of a setting that is not allowed.
+/// Returns the error for an invalid setting.
 fn refused(builder: Builder<Played>) -> String {
     builder.build(at(0)).err().expect("refused").to_string()
 }
@@ -214,7 +214,7 @@ fn invalid_settings_are_rejected_with_their_range() {
         let error = refused(of(device));
         assert!(error.contains(what), "{error}");
     }
-    // A frame takes memory when it is first used.
+    // A frame allocates memory when it is first used.
     let largest = builder()
         .slots(most)
         .backlog_packets(most)

@@ -1,4 +1,4 @@
-//! What goes wrong on the way is told and counted, and sending goes on.
+//! Faults on the path are reported and counted, and sending continues.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::common::{Link, PATIENCE, allowed, finish, read_all, send_and_finish, 
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
-/// Keeps what it hears.
+/// Records the issues that it receives.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(Instant, SocketIssue)>>>);
 
@@ -54,7 +54,7 @@ fn closed_port_is_reported_with_the_peer() {
             };
             *errno == libc::ECONNREFUSED && *peer == Some(address)
         };
-        until("the port is told", || {
+        until("the port is on_departure", || {
             let _ = socket
                 .send(&[Datagram::new(&PAYLOAD).to(address)])
                 .expect("sends");
@@ -64,7 +64,7 @@ fn closed_port_is_reported_with_the_peer() {
         finish(&socket);
         let after = socket.snapshot();
         assert!(after.issues.unreachable > 0);
-        // Whoever receives is not disturbed by it.
+        // The receiver is not affected.
         socket.socket().set_nonblocking(true).expect("option");
         let _ = socket
             .send(&[Datagram::new(&PAYLOAD).to(address)])
@@ -97,7 +97,7 @@ fn link_down_loses_only_queued_frames() {
         }
         assert_eq!(stop, Some(Stop::NoRoom));
         link::set_down(&link.near, "near").expect("down");
-        // The route is gone with it, and what the discipline held.
+        // The route is removed with it, and the discipline's backlog.
         finish(&socket);
         let sent = socket.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
         assert_eq!(
@@ -138,13 +138,13 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
         (totals.sent_objects, totals.completed_bytes),
         (20, totals.sent_bytes)
     );
-    // It does not cut into segments that do not fit.
+    // It does not create segments that are too long.
     let long = [0; 3_000];
     let sent = socket
         .try_send(&[Datagram::new(&long).segmented(1200)])
         .expect("sends");
     assert!(matches!(sent.stop, Some(Stop::Refused(_))), "{sent:?}");
-    // Nor can any datagram be as long as this.
+    // No datagram can be this long.
     let longest = vec![0; 65_600];
     let before = socket.snapshot().issues.too_large;
     let sent = socket.try_send(&[Datagram::new(&longest)]).expect("sends");
@@ -222,7 +222,7 @@ fn dropped_datagrams_are_reported() {
     }
     for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::plain();
-        // Room for two datagrams, and a limit that holds nothing back.
+        // Room for two datagrams, and a limit that blocks nothing.
         link.shape(2_000_000, 3_000);
         let (far, address) = link.receiver();
         let socket = LimitedUdp::builder(link.connected(address))
@@ -271,7 +271,7 @@ fn sleeping_reader_loses_completions_but_no_room() {
     let link = Link::shaped(50_000_000);
     let (far, address) = link.receiver();
     let socket = LimitedUdp::new(link.connected(address)).expect("limited");
-    // What nobody reads fills the memory that stamps need as well.
+    // Unread datagrams also use the memory for timestamps.
     let near = socket.socket().local_addr().expect("address");
     let flooder: UdpSocket = far.try_clone().expect("clone");
     for _ in 0..2_000 {
@@ -284,7 +284,7 @@ fn sleeping_reader_loses_completions_but_no_room() {
         assert!(start.elapsed() < PATIENCE, "{socket:?}");
     }
     finish(&socket);
-    // Once it reads, they come again.
+    // After reading, timestamps arrive again.
     socket.socket().set_nonblocking(true).expect("option");
     read_all(socket.socket());
     let before = socket.snapshot().totals.lost_completions;
@@ -314,20 +314,20 @@ fn stall_is_reported_within_twice_the_threshold() {
         .is_none()
     {}
     let stood_since = Instant::now();
-    // The sender waits; it is not told later for that, and does not wait for ever.
-    let mut goes_on = 0;
-    while goes_on < 3 {
-        goes_on += socket
+    // The sender waits. It is not notified later because of that, and does not block for good.
+    let mut sent = 0;
+    while sent < 3 {
+        sent += socket
             .send(&[Datagram::new(&PAYLOAD)])
             .expect("sends")
             .count;
         assert!(stood_since.elapsed() < PATIENCE);
     }
-    let told = log
+    let on_departure = log
         .first(|it| matches!(it, SocketIssue::Stalled(_)))
-        .expect("told");
-    let after = told.saturating_duration_since(stood_since);
-    // A busy machine may be late, but not by the order of a second.
+        .expect("reported");
+    let after = on_departure.saturating_duration_since(stood_since);
+    // A busy machine can be late, but less than a second.
     assert!(after < threshold * 2 + Duration::from_secs(1), "{after:?}");
     assert_eq!(socket.snapshot().issues.stalls, 1);
     link.shape(50_000_000, 4 << 20);
@@ -335,7 +335,7 @@ fn stall_is_reported_within_twice_the_threshold() {
     until("it goes on", || read_all(&far) > 0);
 }
 
-/// The kernel's numbers begin with the socket, not with its wrapper.
+/// The kernel's ids start with the socket, not with its wrapper.
 #[test]
 fn second_wrapper_continues_the_kernels_ids() {
     let (_far, near) = loopback();
@@ -372,7 +372,7 @@ fn loopback() -> (UdpSocket, UdpSocket) {
     (far, near)
 }
 
-/// Takes one entry of the error queue away.
+/// Removes one entry of the error queue.
 fn steal(from: &UdpSocket) -> bool {
     let flags = RecvFlags::ERRQUEUE | RecvFlags::DONTWAIT;
     rustix::net::recv(from, &mut [0; 2048][..], flags).is_ok()
@@ -390,7 +390,7 @@ fn notification_read_elsewhere_is_replaced() {
             .expect("sends");
         let in_flight = socket.snapshot().in_flight > 0;
         assert_eq!(steal(&thief), in_flight);
-        // The first for the account is the second for the kernel, and sending goes on.
+        // The first id of the tracker is the second of the kernel, and sending continues.
         send_and_finish(&socket, 1200, 100);
         let after = socket.snapshot();
         assert_eq!(
@@ -414,7 +414,7 @@ fn source_without_completions_is_replaced() {
     for _ in 0..2_000 {
         let _ = far.send_to(&PAYLOAD, near);
     }
-    // What was received and not read is more than the memory, so that no stamp fits any more.
+    // The unread datagrams exceed the memory, so that no more timestamps fit.
     rustix::net::sockopt::set_socket_recv_buffer_size(socket.socket(), 1).expect("option");
     until("the level takes its place", || {
         let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");

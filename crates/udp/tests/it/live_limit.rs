@@ -1,4 +1,4 @@
-//! What the limit does.
+//! Effects of the limit.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use taut_udp::{Datagram, Departure, DepartureKind, LimitedUdp, Source, Stop};
 
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
-/// Median of what was in flight after each of many sends that had all the room they wanted.
+/// Returns the median of the bytes in flight after each of many unblocked sends.
 fn median_in_flight(limit: AnyLimit, source: Source) -> u32 {
     let link = Link::shaped(20_000_000);
     let (_far, address) = link.receiver();
@@ -107,8 +107,8 @@ fn departure_has_its_waiting_times() {
         let inside_ns = departure.qdisc_ns.expect("both stamps");
         assert!(inside_ns <= departure.sojourn_ns);
     }
-    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket
-    // holds.
+    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others, except for the burst of the
+    // bucket.
     let last_ns = departures[49].qdisc_ns.expect("both stamps");
     assert!(last_ns > 35_000_000, "{last_ns}");
 }
@@ -220,9 +220,9 @@ fn no_room_sends_nothing() {
     });
 }
 
-/// A loop that never waits for news, but tries again now and then.
+/// A loop that never waits for notifications, but retries at times.
 #[test]
-fn a_try_without_room_takes_the_news_itself() {
+fn try_send_without_room_reads_notifications() {
     if !allowed() {
         return;
     }

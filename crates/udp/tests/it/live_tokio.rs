@@ -1,4 +1,4 @@
-//! The same on tokio.
+//! The socket on tokio.
 
 use std::future::{Future, poll_fn};
 use std::net::UdpSocket;
@@ -67,7 +67,7 @@ fn tasks_get_room_in_turn() {
     }
 }
 
-/// Sends a datagram, and says how often the task was polled for it.
+/// Sends a datagram, and returns how often the task was polled for it.
 async fn send_and_count_polls(socket: &AsyncUdp) -> u32 {
     let mut polls = 0;
     let batch = [Datagram::new(&PAYLOAD)];
@@ -93,7 +93,7 @@ fn a_task_that_waits_does_not_spin() {
         for _ in 0..150 {
             polls += send_and_count_polls(&socket).await;
         }
-        // Each waits 5 ms: woken by a completion or two, and not all the time.
+        // Each waits 5 ms: woken by a completion or two, not by all of them.
         assert!(polls < 150 * 8, "{polls}");
     });
 }
@@ -199,7 +199,7 @@ fn unblocked_sender_yields() {
     });
 }
 
-/// Each completion wakes the one that takes the news and the one whose turn it is.
+/// Each completion wakes the task that reads notifications, and the next one in the queue.
 #[test]
 fn completion_does_not_wake_all_waiters() {
     if !allowed() {
@@ -260,7 +260,8 @@ fn dropped_notification_reader_is_replaced() {
             while socket.limited().snapshot().waiting == 0 {
                 task::yield_now().await;
             }
-            // Those in front go while they wait, the first of them with the news.
+            // Earlier tasks are cancelled while they wait, the first of them as the reader of
+            // notifications.
             for waiter in &waiters[..9] {
                 waiter.abort();
             }

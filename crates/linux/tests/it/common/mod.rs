@@ -1,4 +1,4 @@
-//! What the live tests share. Each test makes namespaces of its own.
+//! Shared parts of the live tests. Each test creates its own namespaces.
 
 pub mod packets;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use taut_linux::link::{self, MacAddress};
 use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, poll, privilege, sched};
 
-/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+/// Test timeout, far longer than on any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const LEFT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -20,7 +20,8 @@ pub const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub const LEFT_MAC: MacAddress = MacAddress::local(1);
 pub const RIGHT_MAC: MacAddress = MacAddress::local(2);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true`, it fails instead of returning
+/// `false`.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -41,15 +42,14 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Gives a device its place in the network of the test: address, the other side's hardware
-/// address, up.
+/// Configures a device: address, neighbour, up.
 pub fn settle(ns: &NetNs, device: &str, own: Ipv4Addr, other: Ipv4Addr, other_mac: MacAddress) {
     link::add_address(ns, device, own, 24).expect("address");
     link::set_up(ns, device).expect("up");
     link::add_neighbour(ns, device, other, other_mac).expect("neighbour");
 }
 
-/// Two namespaces, each with a TAP; whoever has the TAPs is the wire between them.
+/// Two namespaces, each with a TAP; the holder of the TAPs is the wire between them.
 pub struct Taps {
     pub left_ns: NetNs,
     pub right_ns: NetNs,
@@ -86,18 +86,18 @@ impl Taps {
         }
     }
 
-    /// Carries frames both ways until it is dropped.
+    /// Forwards frames in both directions until it is dropped.
     pub fn forward(&self) -> Wire {
         Wire::new(Arc::clone(&self.left), Arc::clone(&self.right))
     }
 }
 
-/// What passed over a wire from left to right.
+/// Frames that passed over a wire from left to right.
 #[derive(Default)]
 pub struct Seen {
     pub frames: AtomicU64,
     pub longest_bytes: AtomicU64,
-    /// Frames longer than one segment, and those of them whose header said how to cut them.
+    /// Frames longer than one segment, and those of them whose header describes their segmentation.
     pub gso_packets: AtomicU64,
     pub with_segmentation: AtomicU64,
     pub refused: AtomicU64,
@@ -170,7 +170,7 @@ impl Drop for Wire {
     }
 }
 
-/// Ends the threads that look at it, also where an assertion fails: a scope waits for them.
+/// Ends the threads that check it, even after a failed assertion, because a scope waits for them.
 pub struct StopOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
