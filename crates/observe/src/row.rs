@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_time_is_bytes_at_the_speed_of_the_link() {
+    fn link_time_is_bytes_at_link_speed() {
         let row = |rate_bits_per_s| QueueRow {
             rate_bits_per_s,
             ..QueueRow::default()

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn gso_packet_is_stored_whole_while_frames_are_free() {
+    fn gso_packet_is_stored_whole() {
         struct Keeps(GsoFrames, Account, Vec<Packet>);
         impl Inlet for Keeps {
             type Frames = GsoFrames;

@@ -18,10 +18,10 @@ pub enum SegmentError {
 impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Plain => "no GSO packet",
+            Self::Plain => "not a GSO packet",
             Self::Tunnel => "a GSO packet inside a tunnel",
-            Self::Kind => "an unknown kind of segmentation",
-            Self::Malformed => "a GSO packet whose lengths do not agree",
+            Self::Kind => "an unknown GSO type",
+            Self::Malformed => "a GSO packet with inconsistent lengths",
         })
     }
 }

@@ -290,7 +290,7 @@ fn zero_udp_checksum_is_sent_as_all_ones() {
 }
 
 #[test]
-fn cwr_is_set_once_or_with_accurate_ecn_always() {
+fn accurate_ecn_sets_cwr_in_all_segments() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
     let once = Segmenter::of(header, &frame).expect("cuts");
@@ -375,7 +375,7 @@ fn single_segment_has_complete_checksums() {
 }
 
 #[test]
-fn short_tunnel_packet_is_whole_with_known_outer_checksum() {
+fn short_tunnel_packet_is_sent_whole() {
     let inner = TestPacket {
         payload: vec![9; 301],
         ..plain()

@@ -86,7 +86,7 @@ fn the_send_buffer_takes_a_full_ring() {
 
 /// With a send buffer for a few frames, the remaining ones stay and are sent later.
 #[test]
-fn frame_rejected_by_the_send_buffer_is_not_lost() {
+fn full_send_buffer_loses_no_frame() {
     if !allowed() {
         return;
     }
@@ -109,7 +109,7 @@ fn frame_rejected_by_the_send_buffer_is_not_lost() {
 /// The shaper's own queue holds 10 frames, the ring 64. Rejected frames stay and are sent later,
 /// even if the sender has no more frames and rings no more.
 #[test]
-fn frame_rejected_by_the_discipline_is_not_lost() {
+fn full_discipline_loses_no_frame() {
     if !allowed() {
         return;
     }
@@ -158,7 +158,7 @@ fn too_long_frame_is_returned_at_once() {
 }
 
 #[test]
-fn frame_above_a_lowered_mtu_is_skipped_and_counted() {
+fn frame_above_a_lowered_mtu_is_skipped() {
     if !allowed() {
         return;
     }

@@ -145,7 +145,7 @@ fn killed_process_leaves_no_namespace() {
 }
 
 #[test]
-fn veth_pair_with_shaper_carries_datagrams_and_counts_them() {
+fn shaped_veth_pair_counts_datagrams() {
     if !allowed() {
         return;
     }

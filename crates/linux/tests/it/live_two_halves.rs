@@ -207,7 +207,7 @@ fn assert_all_came_back((sending, completing): &(SendingSide, CompletingSide), p
 }
 
 #[test]
-fn sender_and_completer_lose_no_packet_and_no_wakeup() {
+fn halves_lose_no_packet_and_no_wakeup() {
     if !allowed() {
         return;
     }

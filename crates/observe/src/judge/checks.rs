@@ -119,7 +119,8 @@ pub fn never_reports(it: &Evidence) -> Judged {
     } else if device.no_limit_reason == Some(NoLimitReason::NeverReports) {
         let packets = number(device.sent_packets.unwrap_or(0));
         let finding = format!(
-            "limit 0 on every queue, and {packets} packets were sent by {driver} since the device was created"
+            "limit 0 on every queue, and {packets} packets were sent by {driver} since the \
+             device was created"
         );
         match meanwhile >= NEVER_PACKETS {
             true => bad(finding),

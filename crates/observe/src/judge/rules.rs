@@ -68,8 +68,8 @@ pub const RULES: &[Rule] = &[
         help: "the limit is far above the maximum in flight",
         threshold: "in flight stays below 50 % of the limit, and the link needs more than 1 ms \
                     for the limit (125,000 bytes if its speed is not known)",
-        source: "1 ms is the default of TCP small queues for a flow; the factor is a choice of this \
-                 project",
+        source: "1 ms is the default of TCP small queues for a flow; the factor is a choice of \
+                 this project",
         why: "With more traffic, the ring would fill up to the limit. Slack reduces the limit at \
               most once per hold time.",
         advice: "a shorter hold time (taut set DEV hold_time 100ms) decreases the \
@@ -79,14 +79,14 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "collapsed",
         help: "the limit fell to two packets: completions come one by one",
-        threshold: "limit at most twice the largest packet all the time, and it blocked the queue in \
-                    20 % of the busy samples",
+        threshold: "limit at most twice the largest packet all the time, and it blocked the queue \
+                    in 20 % of the busy samples",
         source: "measured on veth in 2026: with one report per packet, the limit is 2 packets and \
                  costs 10 to 20 % of the throughput",
         why: "The limit is twice the amount completed in an interval. If each packet is an \
               interval, sender and device alternate packet by packet.",
-        advice: "report completions once per poll in the driver, or coalesce interrupts (ethtool -C DEV \
-                 tx-usecs 50); or set a floor: taut set DEV limit_min 12k",
+        advice: "report completions once per poll in the driver, or coalesce interrupts (ethtool \
+                 -C DEV tx-usecs 50); or set a floor: taut set DEV limit_min 12k",
         judge: checks::collapsed,
     },
     Rule {

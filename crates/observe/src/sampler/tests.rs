@@ -55,7 +55,7 @@ fn read(sampler: &mut Sampler) -> Vec<Sample> {
 }
 
 #[test]
-fn round_reads_every_queue_and_skips_partial_numbers() {
+fn round_skips_partial_numbers() {
     let tree = Tree::new("round");
     let mut sampler = Sampler::new(1_000_000);
     sampler.set_queues(&tree.sysfs(), &[row(), row()]);

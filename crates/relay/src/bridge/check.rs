@@ -54,7 +54,7 @@ fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
     for (name, at) in names.iter().zip(found) {
         if at.master.is_some() {
             remarks.push(format!(
-                "{name} is a port of another device already (a bridge, a bond): what that forwards is \
+                "{name} is a port of another device already (a bridge, a bond): its frames are \
                  forwarded twice"
             ));
         }

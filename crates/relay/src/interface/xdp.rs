@@ -93,8 +93,8 @@ fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
         queues => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!(
-                "{device} receives on {queues} queues, and af_xdp here on one: `ethtool -L {device} \
-                 combined 1`, or --driver af_packet"
+                "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L \
+                 {device} combined 1`, or --driver af_packet"
             ),
         )),
     }
@@ -186,8 +186,9 @@ impl Receiver for XdpSource {
         let caught = match self.receiver.redirect()? {
             Redirect::Native => "in its driver",
             _ => {
-                "in the stack (its driver takes no XDP program, or not with this MTU); what a sender on \
-                 this machine leaves uncut is lost: turn its segmentation offloads off"
+                "in the stack (its driver supports no XDP program, or not with this MTU); GSO \
+                 packets of a sender on this machine are lost: turn its segmentation offloads \
+                 off"
             }
         };
         Some(format!(

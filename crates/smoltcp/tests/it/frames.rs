@@ -64,7 +64,7 @@ fn ecn_mark_is_written_into_the_frame() {
 }
 
 #[test]
-fn a_frame_of_ieee_802_15_4_is_not_taken_for_ip() {
+fn ieee_802_15_4_is_not_ip() {
     // Both begin as an ECN-capable packet of IPv6 or IPv4 would.
     for mut sent in [vec![0x61, 0xa8, 1, 0xcd, 0xab, 2, 0, 3, 0], packet(ECT, 1)] {
         sent.resize(127, 0x55);

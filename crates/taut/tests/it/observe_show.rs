@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_said_and_hides_nothing_else() {
     let text = stdout(&tree.line("show"));
     assert!(text.contains("eth0        0       -      2,000"), "{text}");
     assert!(
-        text.contains("eth0: cannot read limit: \"many\" is no number"),
+        text.contains("eth0: cannot read limit: \"many\": expected a number"),
         "{text}"
     );
 }

@@ -72,7 +72,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn source_is_useless_half_a_second_after_the_change() {
+    fn source_is_useless_after_half_a_second() {
         let mut source = SourceQuality::new(Source::Timestamps, 0);
         let changed_ns = (1..1_000)
             .map(|at| at * 2 * MS)

@@ -198,7 +198,11 @@ proptest! {
             looks += 1;
             prop_assert!(looks < 10, "asks for ever");
             let empty = played.tracker.needs_level(played.now_ns);
-            played.round(|tracker, now_ns, on_departure| if empty { tracker.level(0, now_ns, on_departure) });
+            played.round(|tracker, now_ns, on_departure| {
+                if empty {
+                    tracker.level(0, now_ns, on_departure)
+                }
+            });
         }
         played.check();
         prop_assert_eq!(played.tracker.in_flight(), 0);
@@ -214,7 +218,11 @@ proptest! {
         // A level of 0 proves nothing for zero-copy this early.
         let before = played.departed.len();
         let notifications = played.tracker.needs_level(played.now_ns);
-        played.round(|tracker, now_ns, on_departure| if !notifications { tracker.level(0, now_ns, on_departure) });
+        played.round(|tracker, now_ns, on_departure| {
+            if !notifications {
+                tracker.level(0, now_ns, on_departure)
+            }
+        });
         let lost = played.tracker.totals().lost_completions as usize;
         prop_assert!(played.departed.len() - before <= lost);
         // All remaining ids in one range, which exceeds the assigned ids.

@@ -89,7 +89,7 @@ impl Path {
 }
 
 #[test]
-fn cap_is_its_time_at_the_rate_or_eight_datagrams() {
+fn cap_is_time_or_eight_datagrams() {
     let mut path = Path::new(62_500_000);
     assert_eq!(path.tracker.limit(), 1_000_000, "nothing measured");
     path.run(400, MS / 10);

@@ -323,10 +323,10 @@ fn stall_is_reported_within_twice_the_threshold() {
             .count;
         assert!(stood_since.elapsed() < PATIENCE);
     }
-    let on_departure = log
+    let stalled_at = log
         .first(|it| matches!(it, SocketIssue::Stalled(_)))
         .expect("reported");
-    let after = on_departure.saturating_duration_since(stood_since);
+    let after = stalled_at.saturating_duration_since(stood_since);
     // A busy machine can be late, but less than a second.
     assert!(after < threshold * 2 + Duration::from_secs(1), "{after:?}");
     assert_eq!(socket.snapshot().issues.stalls, 1);
