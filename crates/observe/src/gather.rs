@@ -35,7 +35,7 @@ pub struct Selection {
     pub devices: Vec<String>,
     /// Numbers of queues; all if `None`.
     pub queues: Option<QueueSet>,
-    /// Speed of the links in bit/s, instead of what the driver reports.
+    /// Speed of the links in bit/s, instead of the driver's value.
     pub rate_bits_per_s: Option<u64>,
 }
 

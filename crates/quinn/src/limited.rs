@@ -19,11 +19,11 @@ use crate::stats::Stats;
 /// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
 #[derive(Debug)]
 pub struct Limited<R> {
-    shared: Arc<Shared<R>>,
+    shared: Arc<SharedRuntime<R>>,
 }
 
 #[derive(Debug)]
-struct Shared<R> {
+struct SharedRuntime<R> {
     runtime: R,
     settings: Settings,
     /// The most recent socket.
@@ -33,7 +33,7 @@ struct Shared<R> {
 impl<R> Limited<R> {
     pub(crate) fn with_settings(runtime: R, settings: Settings) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedRuntime {
                 runtime,
                 settings,
                 socket: Mutex::new(Weak::new()),

@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn gso_packet_is_stored_whole() {
-        struct Keeps(GsoFrames, Account, Vec<Packet>);
-        impl Inlet for Keeps {
+        struct StoringInlet(GsoFrames, Account, Vec<Packet>);
+        impl Inlet for StoringInlet {
             type Frames = GsoFrames;
 
             fn frames(&self) -> &GsoFrames {
@@ -277,15 +277,15 @@ mod tests {
                 self.2.push(packet);
             }
         }
-        let mut keeps = Keeps(GsoFrames::new(8, 1522, 1), Account::default(), Vec::new());
+        let mut inlet = StoringInlet(GsoFrames::new(8, 1522, 1), Account::default(), Vec::new());
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);
-            INTAKE.take(received, &mut keeps);
+            INTAKE.take(received, &mut inlet);
         }
-        let segments: Vec<_> = keeps.2.iter().map(Packet::segments).collect();
+        let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
-        assert_eq!((keeps.1.gso_packets, keeps.1.frames()), (2, 6));
+        assert_eq!((inlet.1.gso_packets, inlet.1.frames()), (2, 6));
     }
 
     #[test]

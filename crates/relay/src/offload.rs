@@ -138,13 +138,13 @@ fn turn_off(
             Ok((_, offloads)) if offloads.is_empty() => {}
             Ok((index, offloads)) => {
                 said.push(format!(
-                    "turned off receive offloads of {device}: {offloads}; put back at the end"
+                    "turned off receive offloads of {device}: {offloads}; restored at the end"
                 ));
                 let before = turned_off.entry((device.clone(), index)).or_default();
                 *before = std::mem::take(before).with(&offloads);
             }
             Err(error) => said.push(format!(
-                "receive offloads of {device} stay as they are: {error}; {harm}"
+                "cannot change receive offloads of {device}: {error}; {harm}"
             )),
         }
     }
@@ -157,8 +157,8 @@ fn put_back(ns: &NetNs, control: &OffloadControl, turned_off: &TurnedOff) -> Vec
     let put_back = |((device, index), offloads): (&(String, u32), &ReceiveOffloads)| {
         let (device, _) = Some((device, *index)).filter(is_there)?;
         Some(match control.turn_on(device, offloads) {
-            Ok(()) => format!("put back receive offloads of {device}: {offloads}"),
-            Err(error) => format!("{device}: cannot put back {offloads}: {error}"),
+            Ok(()) => format!("restored receive offloads of {device}: {offloads}"),
+            Err(error) => format!("{device}: cannot restore {offloads}: {error}"),
         })
     };
     turned_off.iter().filter_map(put_back).collect()

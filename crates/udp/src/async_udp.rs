@@ -42,14 +42,14 @@ pub struct AsyncUdp {
 }
 
 /// A place in the wait queue, released when the future is dropped.
-struct Place<'a> {
+struct QueuePlace<'a> {
     udp: &'a AsyncUdp,
     ticket: Option<Ticket>,
     /// Its place among the readers of notifications.
     reader: Option<Ticket>,
 }
 
-impl Place<'_> {
+impl QueuePlace<'_> {
     /// Returns `true` if this task must read notifications; it is woken when that changes.
     fn reads_notifications(&mut self, context: &mut Context<'_>) -> bool {
         let mut readers = self.udp.readers();
@@ -62,7 +62,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.udp.limited.cancel_wait(ticket);
@@ -125,7 +125,7 @@ impl AsyncUdp {
     /// # Panics
     /// When it waits in a runtime without time.
     pub async fn room(&self) -> io::Result<()> {
-        let mut place = Place {
+        let mut place = QueuePlace {
             udp: self,
             ticket: None,
             reader: None,

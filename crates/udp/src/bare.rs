@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use crate::datagram::{Asks, Datagram};
+use crate::datagram::{Datagram, ReportRequests};
 use crate::sys::message::{self, BATCH, Control, Outgoing};
 
 /// Sends `datagrams`, at most 32, over a connected IPv4 socket, and ignores errors.
@@ -17,7 +17,7 @@ pub fn send(socket: &UdpSocket, datagrams: &[Datagram<'_>]) {
     let mut outgoing = [nothing; BATCH];
     let places = outgoing.iter_mut().zip(&mut controls);
     for ((out, control), datagram) in places.zip(datagrams) {
-        let used = datagram.write_control(&Asks::default(), true, control);
+        let used = datagram.write_control(&ReportRequests::default(), true, control);
         out.payload = datagram.payload();
         out.control = &control.0[..used];
     }

@@ -114,7 +114,12 @@ impl<'a> Datagram<'a> {
     }
 
     /// Writes the control messages of the datagram. Returns the bytes used.
-    pub(crate) fn write_control(&self, asks: &Asks, ipv4: bool, into: &mut Control) -> usize {
+    pub(crate) fn write_control(
+        &self,
+        requests: &ReportRequests,
+        ipv4: bool,
+        into: &mut Control,
+    ) -> usize {
         let mut writer = Writer::new(&mut into.0);
         if let Some(segment) = self.segment_bytes
             && self.datagrams() > 1
@@ -143,10 +148,10 @@ impl<'a> Datagram<'a> {
             }
             None => {}
         }
-        if asks.stamps != 0 {
-            let data = asks.stamps.to_ne_bytes();
+        if requests.stamps != 0 {
+            let data = requests.stamps.to_ne_bytes();
             writer.push(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &data);
-            if let Some(id) = asks.own_id {
+            if let Some(id) = requests.own_id {
                 writer.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &id.to_ne_bytes());
             }
         }
@@ -156,7 +161,7 @@ impl<'a> Datagram<'a> {
 
 /// Reports requested from the kernel for a datagram.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asks {
+pub(crate) struct ReportRequests {
     /// `SOF_TIMESTAMPING_TX_*`.
     pub(crate) stamps: u32,
     /// The id of the timestamps, if the kernel accepts one.

@@ -171,7 +171,7 @@ fn invalid_limit_has_a_reason() {
         (odd, 16_000, c"dql", Status::Misaligned, "aligned"),
         (at, 24, c"dql", Status::TooSmall, "small"),
         (at, 16_384, c"dql:2", Status::BadWords, "dql:2ms"),
-        (at, 16_384, c"\xff", Status::BadWords, "words"),
+        (at, 16_384, c"\xff", Status::BadWords, "unknown discipline"),
     ] {
         let mut error = [1_u8; 300];
         // SAFETY: the memory has the given length, or is not used; the texts are strings.

@@ -13,8 +13,8 @@ use super::sysfs::{Sysfs, explained};
 /// # Errors
 /// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` if its content
 /// is not a number.
-pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, knob: Knob) -> io::Result<u64> {
-    let path = sysfs.limits_of(device, queue)?.join(knob.name());
+pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, tunable: Knob) -> io::Result<u64> {
+    let path = sysfs.limits_of(device, queue)?.join(tunable.name());
     let file = File::open(&path).map_err(|cause| explained("open", &path, cause))?;
     number::of_file(&file).map_err(|cause| explained("read", &path, cause))
 }

@@ -42,7 +42,7 @@ fn datagrams_pass_in_both_directions() {
         let bytes = client.recv(&mut buffer).expect("receives");
         assert_eq!(&buffer[..bytes], &question);
     }
-    assert_eq!(wire.seen.refused.load(Ordering::Relaxed), 0);
+    assert_eq!(wire.counts.refused.load(Ordering::Relaxed), 0);
 }
 
 /// Sends over TCP from left to right through the wire and compares every byte.
@@ -87,10 +87,10 @@ fn with_segmentation_offload_tcp_sends_gso_packets() {
     });
     let wire = taps.forward();
     transfer(&taps);
-    let gso_packets = wire.seen.gso_packets.load(Ordering::Relaxed);
+    let gso_packets = wire.counts.gso_packets.load(Ordering::Relaxed);
     assert!(gso_packets > 10, "{gso_packets} GSO packets");
     assert_eq!(
-        wire.seen.with_segmentation.load(Ordering::Relaxed),
+        wire.counts.with_segmentation.load(Ordering::Relaxed),
         gso_packets
     );
 }
@@ -107,8 +107,8 @@ fn no_gso_packets_without_segmentation_offload() {
         });
         let wire = taps.forward();
         transfer(&taps);
-        assert!(wire.seen.frames.load(Ordering::Relaxed) >= (TRANSFER_BYTES / 1460) as u64);
-        assert_eq!(wire.seen.longest_bytes.load(Ordering::Relaxed), 1514);
+        assert!(wire.counts.frames.load(Ordering::Relaxed) >= (TRANSFER_BYTES / 1460) as u64);
+        assert_eq!(wire.counts.longest_bytes.load(Ordering::Relaxed), 1514);
     }
 }
 

@@ -114,17 +114,17 @@ fn readers_never_see_a_partial_write() {
                 slot.publish_metrics(&metrics(value));
             }
         });
-        let (mut seen, mut last) = (0, 0);
+        let (mut reads, mut last) = (0, 0);
         for _ in 0..2_000 {
             for queue in directory.read().queues {
                 assert_eq!(queue.metrics, metrics(queue.metrics.limit));
                 assert!(queue.metrics.limit >= last, "it went back");
                 last = queue.metrics.limit;
-                seen += 1;
+                reads += 1;
             }
         }
         drop(stopped);
-        assert!(seen > 0, "always written when it was read");
+        assert!(reads > 0, "always written when it was read");
     });
 }
 
@@ -172,7 +172,7 @@ fn periodic_publisher_ends_with_the_queue() {
         let queues = directory.read().queues;
         queues.iter().map(|it| it.metrics.limit).collect::<Vec<_>>()
     };
-    until("it is seen", || limits() == [4_321]);
+    until("it is visible", || limits() == [4_321]);
     drop((sender, completer));
     until("it is gone", || limits().is_empty());
 }

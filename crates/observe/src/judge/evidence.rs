@@ -1,4 +1,4 @@
-//! What the rules judge.
+//! The observations that the rules judge.
 
 use taut_linux::NetNs;
 use taut_linux::observe::{NoLimitReason, Offload, Qdisc, Sample, offload, qdiscs};
@@ -8,7 +8,7 @@ use super::watch::{Length, Samples};
 use crate::gather::{DeviceRow, Inventory};
 use crate::row::QueueRow;
 
-/// A queue, or a device without a byte limit, and what was observed of it.
+/// Observations of a queue, or of a device without a byte limit.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
     /// The device.
@@ -17,7 +17,7 @@ pub struct Evidence {
     pub queue: Option<QueueEvidence>,
 }
 
-/// What was observed of a device.
+/// Observations of a device.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceEvidence {
     /// Its name.
@@ -46,7 +46,7 @@ pub struct DeviceEvidence {
     pub first_queue: u32,
 }
 
-/// What was observed of a queue.
+/// Observations of a queue.
 #[derive(Debug, Clone, Default)]
 pub struct QueueEvidence {
     /// The queue before the observation.

@@ -28,10 +28,10 @@ impl Change {
     /// # Errors
     /// A sentence for the user: this kernel has no such file, or it cannot be read.
     pub fn new(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> Result<Self, String> {
-        let read = |knob| {
-            read_tunable(sysfs, device, queue, knob).map_err(|error| match error.kind() {
+        let read = |tunable| {
+            read_tunable(sysfs, device, queue, tunable).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => {
-                    let name = knob.name();
+                    let name = tunable.name();
                     format!("{device} queue {queue} has no {name}: {error}")
                 }
                 _ => error.to_string(),
@@ -52,9 +52,9 @@ impl Change {
     }
 
     /// Returns the limit, or a bound of it, before the change.
-    pub(super) fn current(&self, knob: Knob) -> u64 {
+    pub(super) fn current(&self, tunable: Knob) -> u64 {
         let [limit, min, max] = self.bounds;
-        match knob {
+        match tunable {
             Knob::LimitMin => min,
             Knob::LimitMax => max,
             _ => limit,
@@ -104,12 +104,12 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
         not_undone: Vec::new(),
     };
     for change in made.into_iter().rev() {
-        let knob = change.setting.knob();
-        let now = read_tunable(sysfs, &change.device, change.queue, knob);
+        let tunable = change.setting.knob();
+        let now = read_tunable(sysfs, &change.device, change.queue, tunable);
         if now.as_ref().is_ok_and(|&now| now == change.old) {
             continue;
         }
-        let setting = knob.parse(&change.old.to_string());
+        let setting = tunable.parse(&change.old.to_string());
         let setting = setting.map_err(|error| io::Error::other(error.to_string()));
         let written = setting.and_then(|it| write_tunable(sysfs, &change.device, change.queue, it));
         match written {

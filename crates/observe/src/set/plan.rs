@@ -38,9 +38,9 @@ pub fn plan(
 pub fn check(changes: &[Change]) -> Result<(), String> {
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let Some(first) = queue.first() else { continue };
-        let value = |knob| {
-            let changed = queue.iter().find(|it| it.setting.knob() == knob);
-            changed.map_or(first.current(knob), |it| u64::from(it.setting.value()))
+        let value = |tunable| {
+            let changed = queue.iter().find(|it| it.setting.knob() == tunable);
+            changed.map_or(first.current(tunable), |it| u64::from(it.setting.value()))
         };
         let (min, max) = (value(Knob::LimitMin), value(Knob::LimitMax));
         let place = format!("{} queue {}", first.device, first.queue);

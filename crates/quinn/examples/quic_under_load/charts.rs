@@ -8,16 +8,16 @@ use taut_report::limit_color::{NEUTRAL, limit_color};
 use taut_scenarios::rr_under_load::show::at_most;
 
 use super::case::{Case, Variant};
-use super::row::Ran;
+use super::row::RunResult;
 
 /// The text above the charts.
 pub const REMARK: &str = "Further left is faster. Requests of all repetitions.";
 
 /// A row and the times of all its requests.
-type Drawn<'a> = (&'a Row<Case, Ran>, Histogram<u64>);
+type Drawn<'a> = (&'a Row<Case, RunResult>, Histogram<u64>);
 
 /// Distribution of the request times, for one connection and for two, on one scale.
-pub fn charts(rows: &[Row<Case, Ran>]) -> Vec<Chart> {
+pub fn charts(rows: &[Row<Case, RunResult>]) -> Vec<Chart> {
     let all: Vec<Drawn> = rows
         .iter()
         .filter_map(|row| Some((row, request_ns(&row.runs)?)))
@@ -52,7 +52,7 @@ fn chart(connections: u32, drawn: &[Drawn]) -> Option<Chart> {
     })
 }
 
-fn line(row: &Row<Case, Ran>, times: &Histogram<u64>) -> Line {
+fn line(row: &Row<Case, RunResult>, times: &Histogram<u64>) -> Line {
     let limit = |name| limit_color(name, [name]);
     let drawn = match row.case.variant {
         Variant::Plain => (limit("off"), Stroke::Solid),
@@ -69,7 +69,7 @@ fn line(row: &Row<Case, Ran>, times: &Histogram<u64>) -> Line {
 }
 
 /// Returns the times of all requests of all repetitions.
-fn request_ns(runs: &[Ran]) -> Option<Histogram<u64>> {
+fn request_ns(runs: &[RunResult]) -> Option<Histogram<u64>> {
     let (first, others) = runs.split_first()?;
     let mut all = first.request_ns.clone();
     for other in others {

@@ -36,7 +36,7 @@ const INTERRUPT_EACH: Duration = Duration::from_millis(20);
 const FALLEN_RATE_PART: u64 = 5;
 
 /// The results of a row.
-pub struct Ran {
+pub struct RunResult {
     pub request_ns: Histogram<u64>,
     pub goodput_bps: u64,
     pub received_bytes: u64,
@@ -48,7 +48,7 @@ pub struct Ran {
 }
 
 /// Runs a row; `None` after an interrupt.
-pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
+pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<RunResult>> {
     let world = World::new(options.topology, options.rate.0)?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build()?;
@@ -72,7 +72,7 @@ async fn interrupted() {
     }
 }
 
-async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<Ran> {
+async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<RunResult> {
     let ends = Endpoints::connect(options, case, world).await?;
     let mut stream = ends.bulk.open_uni().await?;
     tokio::spawn(async move { while stream.write_all(&[7; 65_536]).await.is_ok() {} });
@@ -96,7 +96,7 @@ async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Resul
     let seconds = begin.elapsed().as_secs_f64();
     let moved = ends.received_bytes() - received;
     let busy_ns = sched::process_cpu_ns() - cpu_ns;
-    Ok(Ran {
+    Ok(RunResult {
         request_ns,
         goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
         received_bytes: moved,

@@ -5,9 +5,9 @@ use taut_lab::experiment::Row;
 use taut_report::document::Summary;
 
 use super::case::{Case, Variant};
-use super::row::Ran;
+use super::row::RunResult;
 
-type Rows = Row<Case, Ran>;
+type Rows = Row<Case, RunResult>;
 
 const TITLE: &str =
     "In per cent of plain, and of the quickest buffer that keeps 99 % of plain's goodput";
@@ -71,7 +71,7 @@ fn cpu_for_a_byte(row: &Rows) -> f64 {
     median(row, |ran| ran.cpu_ns * 1_000 / ran.received_bytes.max(1)) as f64
 }
 
-fn median(row: &Rows, of: impl Fn(&Ran) -> u64) -> u64 {
+fn median(row: &Rows, of: impl Fn(&RunResult) -> u64) -> u64 {
     row.median(of).unwrap_or(0)
 }
 

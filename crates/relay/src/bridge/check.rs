@@ -34,7 +34,7 @@ pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], 
     }
     if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
         anyhow::bail!(
-            "{a} and {b} are connected to each other: each frame would go round for ever; bridge \
+            "{a} and {b} are connected to each other: each frame would loop for ever; bridge \
              interfaces of two different links"
         );
     }
@@ -59,9 +59,7 @@ fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
             ));
         }
         if !at.is_up {
-            remarks.push(format!(
-                "{name} is down: nothing goes through until it is up"
-            ));
+            remarks.push(format!("{name} is down: no frame passes until it is up"));
         }
     }
     remarks

@@ -11,7 +11,7 @@ use taut_linux::{NetNs, sched};
 
 use crate::direction::Direction;
 use crate::exit::Exit;
-use crate::interface::{Interface, LINK_HEADER_BYTES, Opened, Wanted};
+use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Opened};
 use crate::link::Link;
 use crate::operator::{Event, Operator, Policy};
 use crate::parts::{Parts, Renewal};
@@ -115,7 +115,7 @@ impl<I: Interface> Bridge<I> {
         let now_ns = sched::monotonic_ns();
         let max_mtu_bytes = found[0].mtu_bytes.max(found[1].mtu_bytes);
         let open = |at: usize| {
-            I::open(&Wanted {
+            I::open(&InterfaceConfig {
                 ns,
                 device: names[at],
                 ring_slots: path.ring_slots,

@@ -21,7 +21,7 @@ pub trait Interface {
     type Receiver: Receiver;
 
     /// Opens an interface.
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>>;
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>>;
 
     /// Returns the capabilities needed by the other two calls, after the interface is open.
     fn kept() -> io::Result<Vec<Capability>> {
@@ -36,7 +36,7 @@ pub trait Interface {
 }
 
 /// Settings to open an interface.
-pub struct Wanted<'a> {
+pub struct InterfaceConfig<'a> {
     pub ns: &'a NetNs,
     pub device: &'a str,
     pub ring_slots: u32,

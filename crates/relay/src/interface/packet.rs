@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, Opened, Received, Receiver, Wanted};
+use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
 
 /// An interface with packet sockets.
 pub struct PacketInterface;
@@ -16,11 +16,11 @@ impl Interface for PacketInterface {
     type Frames = GsoFrames;
     type Receiver = PacketSource;
 
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let frames = GsoFrames::new(wanted.frames, wanted.frame_bytes, wanted.gso_packets);
-        let (ns, device) = (wanted.ns, wanted.device);
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+        let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
+        let (ns, device) = (config.ns, config.device);
         Ok(Opened {
-            port: AfPacket::open_with(ns, device, wanted.ring_slots, frames.clone())?,
+            port: AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?,
             frames,
             receiver: PacketSource::open(ns, device)?,
         })

@@ -10,7 +10,7 @@ use taut_linux::af_xdp::{
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, Opened, Received, Receiver, Wanted};
+use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
@@ -31,15 +31,15 @@ impl Interface for XdpInterface {
     type Frames = UmemFrames;
     type Receiver = XdpSource;
 
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let (ns, device) = (wanted.ns, wanted.device);
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+        let (ns, device) = (config.ns, config.device);
         has_one_queue(ns, device)?;
         let config = XdpConfig {
-            slots: wanted.ring_slots,
-            frames: wanted.frames.saturating_add(RECEIVE_FRAMES),
-            frame_bytes: frame_bytes(device, wanted.frame_bytes)?,
+            slots: config.ring_slots,
+            frames: config.frames.saturating_add(RECEIVE_FRAMES),
+            frame_bytes: frame_bytes(device, config.frame_bytes)?,
             fill_frames: RECEIVE_FRAMES,
-            budget_packets: wanted.ring_slots,
+            budget_packets: config.ring_slots,
             ..XdpConfig::default()
         };
         let (tx, completions, receiver, frames) =
@@ -108,7 +108,7 @@ fn frame_bytes(device: &str, longest_bytes: u32) -> io::Result<u32> {
         let most = largest - HEADROOM_BYTES - super::LINK_HEADER_BYTES;
         io::Error::new(
             io::ErrorKind::Unsupported,
-            format!("{device}: af_xdp receives an MTU of {most} at most: use --driver af_packet"),
+            format!("{device}: af_xdp supports an MTU of {most} at most: use --driver af_packet"),
         )
     })
 }
@@ -192,7 +192,8 @@ impl Receiver for XdpSource {
             }
         };
         Some(format!(
-            "{device}: an XDP program catches what comes in, {caught}; the kernel sees none of it"
+            "{device}: an XDP program redirects received frames, {caught}; the \
+             kernel's stack receives none"
         ))
     }
 }

@@ -170,7 +170,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let stall_ns = self.directions[at].stall_ns();
         let patience_ns = self.policy.patience_ns;
         if patience_ns.is_some_and(|patience_ns| failed_ns >= patience_ns.max(stall_ns)) {
-            let text = format!("cannot open the ring again: {error}");
+            let text = format!("cannot reopen the ring: {error}");
             return Err(io::Error::new(error.kind(), text));
         }
         self.report(at, &error, Event::NotReopened(&error));

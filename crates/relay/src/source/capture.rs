@@ -147,9 +147,9 @@ fn what_is_wrong<I>(error: &PcapError<I>, records: usize) -> String {
         PcapError::UnexpectedEof => "ends within a record",
         PcapError::BufferTooSmall => "has a record of more than 1 MiB",
         PcapError::ReadError => "cannot be read further",
-        _ => "has bytes that are no record",
+        _ => "has bytes outside of a record",
     };
-    format!("{what}, after {records} that are whole")
+    format!("{what}, after {records} complete frames")
 }
 
 /// The link type of each interface of a file.

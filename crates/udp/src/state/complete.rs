@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use taut_path::Event;
 
-use super::{Held, State};
+use super::{HeldError, State};
 use crate::account::{Completed, Departure};
 use crate::error::failed;
 use crate::events::{IssueCounters, SocketIssue};
@@ -91,7 +91,7 @@ impl State {
         {
             let issue = IssueCounters::of_errno(errno, peer, mtu_bytes);
             match self.held {
-                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(issue),
+                HeldError::Wanted if errno == libc::EMSGSIZE => self.held = HeldError::Kept(issue),
                 _ => self.issue(issue),
             }
             return;

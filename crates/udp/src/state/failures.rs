@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Event, Frame, Packet};
 
-use super::{Held, RETRY_NS, State};
+use super::{HeldError, RETRY_NS, State};
 use crate::account::Source;
 use crate::datagram::Datagram;
 use crate::events::{IssueCounters, SocketIssue};
@@ -20,7 +20,7 @@ use crate::sys::socket as options;
 const MAX_SEND_BUFFER_BYTES: i32 = 16 << 20;
 
 /// The action after a failed send.
-pub(super) enum After {
+pub(super) enum Outcome {
     Again,
     Stop(Stop),
 }
@@ -38,11 +38,11 @@ impl State {
         datagram: &Datagram<'_>,
         error: &io::Error,
         retried: bool,
-    ) -> io::Result<After> {
+    ) -> io::Result<Outcome> {
         let now_ns = monotonic_ns();
         let bytes = datagram.wire_bytes(self.ipv4);
         match error.raw_os_error() {
-            Some(libc::EINTR) => Ok(After::Again),
+            Some(libc::EINTR) => Ok(Outcome::Again),
             Some(libc::EAGAIN) => Ok(self.buffer_full(socket, now_ns)),
             // The kernel does not support own ids for timestamps: use its ids.
             Some(libc::EINVAL) if self.source.own_ids && self.no_timestamp_used() => {
@@ -50,7 +50,7 @@ impl State {
                 // The kernel's ids start at 0.
                 restart_stamp_ids(socket)?;
                 self.tracker.restart_ids();
-                Ok(After::Again)
+                Ok(Outcome::Again)
             }
             Some(libc::ENOBUFS) if self.tracker.source() == Source::ZeroCopy => {
                 self.zero_copy_refused(socket, bytes, now_ns)
@@ -71,34 +71,34 @@ impl State {
                 }
                 // The kernel reports this error in the queue as well, each time.
                 if errno == libc::EMSGSIZE && !retried {
-                    self.held = Held::Wanted;
+                    self.held = HeldError::Wanted;
                 }
                 let looked = self.complete(socket);
                 self.tracker.take_rejected_id();
                 looked?;
                 if !retried {
-                    return Ok(After::Again);
+                    return Ok(Outcome::Again);
                 }
-                self.held = Held::Nothing;
+                self.held = HeldError::Nothing;
                 if self.listeners.issues == before {
                     self.issue(IssueCounters::of_errno(errno, None, 0));
                 }
-                Ok(After::Stop(Stop::Refused(errno)))
+                Ok(Outcome::Stop(Stop::Refused(errno)))
             }
-            None => Ok(After::Stop(Stop::Refused(0))),
+            None => Ok(Outcome::Stop(Stop::Refused(0))),
         }
     }
 
-    fn dropped(&mut self, bytes: u32, now_ns: u64) -> After {
+    fn dropped(&mut self, bytes: u32, now_ns: u64) -> Outcome {
         self.issue(SocketIssue::NoBufferSpace { bytes });
         let packet = Packet::new(Frame::new(self.tracker.next_id()), bytes);
         self.listeners
             .event(now_ns, Event::Dropped(&packet, DropReason::DeviceRefused));
-        After::Stop(Stop::Refused(libc::ENOBUFS))
+        Outcome::Stop(Stop::Refused(libc::ENOBUFS))
     }
 
     /// The send buffer blocked and not the limit: enlarge it if the limit applies.
-    fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> After {
+    fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> Outcome {
         self.issue(SocketIssue::BufferFull {
             in_flight_bytes: self.tracker.bytes_in_flight(),
         });
@@ -116,12 +116,12 @@ impl State {
             {
                 let got = options::option(fd, level, kind).unwrap_or(0);
                 if got > has {
-                    return After::Again;
+                    return Outcome::Again;
                 }
             }
         }
         self.full_until_ns = Some(now_ns + RETRY_NS);
-        After::Stop(Stop::BufferFull)
+        Outcome::Stop(Stop::BufferFull)
     }
 
     /// No buffer space for a zero-copy send: a drop below, or no memory for more notifications.
@@ -130,7 +130,7 @@ impl State {
         socket: &UdpSocket,
         bytes: u32,
         now_ns: u64,
-    ) -> io::Result<After> {
+    ) -> io::Result<Outcome> {
         // A datagram that was dropped below had an id, and its notification is already there.
         self.tracker.expect_rejected_id();
         let looked = self.complete(socket);
@@ -143,9 +143,9 @@ impl State {
                 in_flight_bytes: self.tracker.bytes_in_flight(),
             });
             self.full_until_ns = Some(now_ns + RETRY_NS);
-            return Ok(After::Stop(Stop::BufferFull));
+            return Ok(Outcome::Stop(Stop::BufferFull));
         }
         self.disable_zero_copy(socket)?;
-        Ok(After::Again)
+        Ok(Outcome::Again)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct State {
     sent_since_drain: u32,
     /// The send buffer is full: no attempt before this time unless an object completes.
     full_until_ns: Option<u64>,
-    held: Held,
+    held: HeldError,
     checks: ReleaseChecks,
     scratch: Box<Scratch>,
 }
@@ -50,7 +50,7 @@ struct ReleaseChecks {
 
 /// A datagram that is too large is tried twice, because the error might belong to an earlier one.
 /// The entry of the error queue from the first try is held until the second try shows which.
-enum Held {
+enum HeldError {
     Nothing,
     Wanted,
     Kept(SocketIssue),
@@ -91,7 +91,7 @@ impl State {
             ipv4: setup.ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
-            held: Held::Nothing,
+            held: HeldError::Nothing,
             checks: ReleaseChecks::default(),
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],

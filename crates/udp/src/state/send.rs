@@ -7,10 +7,10 @@ use std::os::fd::AsFd;
 use taut_path::queue::StopReason;
 use taut_path::{Event, Frame, Packet};
 
-use super::failures::After;
-use super::{Held, RETRY_NS, Room, State};
+use super::failures::Outcome;
+use super::{HeldError, RETRY_NS, Room, State};
 use crate::account::Source;
-use crate::datagram::{Asks, Datagram};
+use crate::datagram::{Datagram, ReportRequests};
 use crate::sent::{Sent, Stop};
 use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Outgoing};
@@ -71,8 +71,8 @@ impl State {
                     self.report_held();
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
-                    After::Again => retried = true,
-                    After::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
+                    Outcome::Again => retried = true,
+                    Outcome::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
                 },
             }
         }
@@ -109,7 +109,7 @@ impl State {
             let id = self
                 .tracker
                 .queue(bytes, datagram.datagrams(), now_ns, real_ns);
-            let mut asks = Asks {
+            let mut requests = ReportRequests {
                 stamps: self.source.stamps,
                 own_id: self.source.own_ids.then_some(id),
             };
@@ -120,7 +120,7 @@ impl State {
             unstamped += 1;
             let more = !needed || self.has_room(now_ns);
             if unstamped < group && !closes && queued + 1 < most && more {
-                asks.stamps = 0;
+                requests.stamps = 0;
                 self.tracker.make_last_unreported();
             } else {
                 unstamped = 0;
@@ -129,7 +129,7 @@ impl State {
             scratch.spans[queued] = span;
             scratch.names[queued] = datagram.name();
             scratch.control_bytes[queued] =
-                datagram.write_control(&asks, self.ipv4, &mut scratch.controls[queued]);
+                datagram.write_control(&requests, self.ipv4, &mut scratch.controls[queued]);
             queued += 1;
         }
         queued
@@ -148,7 +148,7 @@ impl State {
 
     /// The held error belonged to an earlier datagram, because this one was accepted now.
     fn report_held(&mut self) {
-        if let Held::Kept(issue) = std::mem::replace(&mut self.held, Held::Nothing) {
+        if let HeldError::Kept(issue) = std::mem::replace(&mut self.held, HeldError::Nothing) {
             self.issue(issue);
         }
     }

@@ -94,7 +94,7 @@ impl Taps {
 
 /// Frames that passed over a wire from left to right.
 #[derive(Default)]
-pub struct Seen {
+pub struct WireCounts {
     pub frames: AtomicU64,
     pub longest_bytes: AtomicU64,
     /// Frames longer than one segment, and those of them whose header describes their segmentation.
@@ -103,7 +103,7 @@ pub struct Seen {
     pub refused: AtomicU64,
 }
 
-impl Seen {
+impl WireCounts {
     fn note(&self, buffer: &[u8]) {
         let (header, frame) = VirtioNetHeader::split(buffer).expect("header");
         self.frames.fetch_add(1, Ordering::Relaxed);
@@ -122,17 +122,17 @@ impl Seen {
 
 /// A thread that copies frames between two TAPs.
 pub struct Wire {
-    pub seen: Arc<Seen>,
+    pub counts: Arc<WireCounts>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Wire {
     fn new(left: Arc<Tap>, right: Arc<Tap>) -> Self {
-        let seen = Arc::new(Seen::default());
+        let counts = Arc::new(WireCounts::default());
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
-            let (seen, stop) = (Arc::clone(&seen), Arc::clone(&stop));
+            let (counts, stop) = (Arc::clone(&counts), Arc::clone(&stop));
             move || {
                 let mut buffer = vec![0; left.read_limit_bytes()];
                 while !stop.load(Ordering::Relaxed) {
@@ -141,11 +141,11 @@ impl Wire {
                     for (from, to) in [(&left, &right), (&right, &left)] {
                         while let Some(bytes) = from.read(&mut buffer).expect("read") {
                             if Arc::ptr_eq(from, &left) {
-                                seen.note(&buffer[..bytes]);
+                                counts.note(&buffer[..bytes]);
                             }
                             if to.write(&buffer[..bytes]).expect("write") != WriteOutcome::Accepted
                             {
-                                seen.refused.fetch_add(1, Ordering::Relaxed);
+                                counts.refused.fetch_add(1, Ordering::Relaxed);
                             }
                         }
                     }
@@ -153,7 +153,7 @@ impl Wire {
             }
         });
         Self {
-            seen,
+            counts,
             stop,
             thread: Some(thread),
         }
