@@ -184,7 +184,7 @@ mod tests {
             assert!(
                 title(bad)
                     .unwrap_err()
-                    .contains("no device, process or port"),
+                    .contains("expected a device, a process or a port"),
                 "{bad}"
             );
         }
