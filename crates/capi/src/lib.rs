@@ -1,13 +1,14 @@
-//! The C interface: `include/taut.h`, made from this crate.
+//! The C interface: `include/taut.h`, generated from this crate.
 //!
-//! Three parts, each usable alone:
+//! It has three parts, each usable alone:
 //!
 //! - **the estimator** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in memory
 //!   of the caller, without a heap and without `std`;
 //! - **a rule by its name** (`taut_limit`), with its ledger, in memory of the caller;
-//! - **a queue** (`taut_queue`): a discipline and a limit by their words over a ring of callbacks.
+//! - **a queue** (`taut_queue`): a discipline and a limit, by their names, over a ring of
+//!   callbacks.
 //!
-//! For Rust programs there are `taut-dql` and `taut-path`.
+//! Rust programs use `taut-dql` and `taut-path`.
 #![cfg_attr(target_os = "none", no_std)]
 #![deny(missing_docs)]
 

@@ -1,9 +1,9 @@
-//! Uploads to a store behind a slow link, with a concurrency that somebody guessed and with one
-//! that is learnt. Runs `rclone serve webdav` in a network namespace of its own; ends with 77
-//! without it, or without the privilege for namespaces.
+//! Uploads to a store behind a slow link, with a fixed concurrency and with a learnt one. Runs
+//! `rclone serve webdav` in its own network namespace; exits with 77 without it, or without the
+//! privilege for namespaces.
 //!
-//! Few uploads at a time leave the link idle between them; many stand and wait, so that what is
-//! urgent waits for all of them.
+//! With few concurrent uploads, the link is idle between them. With many, most of them wait, and an
+//! urgent upload waits for all of them.
 
 use std::error::Error;
 use std::io;
@@ -97,8 +97,8 @@ async fn put(number: u64) -> io::Result<()> {
     ))
 }
 
-/// Megabits a second, and chunks under way at the moment when another got its permit: the most
-/// there are, on average.
+/// Returns megabits a second, and the mean number of concurrent chunks when another one got its
+/// permit.
 async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
     let begin = Instant::now();
     let (mut number, mut warm, mut standing) = (0_u64, None, 0_u64);
@@ -126,9 +126,9 @@ async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
     Ok((mbit, standing as f64 / (count + 1.0) / chunk))
 }
 
-/// So many chunks at a time.
+/// Allows this many concurrent chunks.
 fn fixed(chunks: u32) -> Result<Limiter, taut_dql::Error> {
-    // One more may go while the limit is not exceeded.
+    // One more chunk is admitted while the limit is not exceeded.
     let limit = CHUNK_BYTES * chunks - 1;
     let config = Config {
         limit,

@@ -1,19 +1,19 @@
-//! Finishing the Internet checksum that the kernel left to the device.
+//! Completing the Internet checksum that the kernel left to the device.
 
 use std::fmt;
 
 use crate::vnet_header::VirtioNetHeader;
 
-/// Where the checksum is in a UDP header; in all others that the kernel leaves open it is
-/// elsewhere.
+/// Offset of the checksum in a UDP header; other partial checksums of the kernel have another
+/// offset.
 const UDP_CHECKSUM_OFFSET: u16 = 6;
 
-/// Why a checksum cannot be finished. The frame is as it was.
+/// Why a checksum cannot be completed. The frame is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumError {
-    /// The header points behind the end of the frame.
+    /// The header refers to bytes after the end of the frame.
     OutsideFrame,
-    /// The frame is a super-packet: each segment needs a checksum of its own.
+    /// The frame is a GSO packet: each segment needs a checksum of its own.
     Segmented,
 }
 
@@ -21,22 +21,22 @@ impl fmt::Display for ChecksumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OutsideFrame => "the checksum field is outside the frame",
-            Self::Segmented => "a super-packet has no checksum of its own",
+            Self::Segmented => "a GSO packet has no checksum of its own",
         })
     }
 }
 
 impl std::error::Error for ChecksumError {}
 
-/// Finishes the checksum of `frame` (without the virtio-net header) if `header` says that it is
-/// open, and answers whether it was. The header is stale after that: pass on a default one.
+/// Completes the checksum of `frame` (without the virtio-net header) if `header` marks it as
+/// partial. Returns `true` if it did. The header is then stale: pass on a default one.
 ///
 /// The field already holds the sum of the pseudo header (RFC 1071 arithmetic), so all bytes from
 /// `checksum_start` on are added to it.
 ///
 /// # Errors
 /// [`ChecksumError`]; the frame is unchanged then.
-pub fn finish_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool, ChecksumError> {
+pub fn complete_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool, ChecksumError> {
     if !header.needs_checksum() {
         return Ok(false);
     }
@@ -52,19 +52,19 @@ pub fn finish_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool
     }
     let mut checksum = !fold(sum(covered));
     if checksum == 0 && header.checksum_offset == UDP_CHECKSUM_OFFSET {
-        // In UDP, 0 says that there is no checksum (RFC 768); all ones is the same number.
+        // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
         checksum = u16::MAX;
     }
     covered[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
     Ok(true)
 }
 
-/// The sum of the big-endian 16-bit words, an odd last byte padded with zero, with its carries
-/// added.
+/// Returns the sum of the big-endian 16-bit words, with an odd last byte padded with zero. Carries
+/// are added.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    // In the machine's own order, four bytes at a time: the sum of the swapped words is the swapped
-    // sum, and 2^32 is 1 modulo 2^16 - 1 as 2^16 is (RFC 1071, section 2). Fits: a frame is shorter
-    // than 2^32 words.
+    // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
+    // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
+    // shorter than 2^32 words.
     let mut words = bytes.chunks_exact(4);
     let whole: u64 = (&mut words)
         .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
@@ -76,7 +76,7 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     u64::from(u16::from_be_bytes(sum.to_ne_bytes()))
 }
 
-/// Adds the carries until none is left.
+/// Adds the carries until there are none.
 pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > u64::from(u16::MAX) {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -109,35 +109,35 @@ mod tests {
 
     #[test]
     fn known_ip_header() {
-        // A header often shown in textbooks; its checksum is b861.
+        // A common textbook example; its checksum is b861.
         let mut frame = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
             0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
-        assert_eq!(finish_checksum(&mut frame, open_at(0, 10)), Ok(true));
+        assert_eq!(complete_checksum(&mut frame, open_at(0, 10)), Ok(true));
         assert_eq!(frame[10..12], [0xb8, 0x61]);
     }
 
     #[test]
-    fn udp_never_says_none() {
+    fn udp_checksum_is_never_zero() {
         // Sums to ffff, so the checksum would be 0.
         let mut udp = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        assert_eq!(finish_checksum(&mut udp, open_at(0, 6)), Ok(true));
+        assert_eq!(complete_checksum(&mut udp, open_at(0, 6)), Ok(true));
         assert_eq!(udp[6..], [0xff, 0xff]);
         let mut other = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        assert_eq!(finish_checksum(&mut other, open_at(0, 4)), Ok(true));
+        assert_eq!(complete_checksum(&mut other, open_at(0, 4)), Ok(true));
         assert_eq!(other[4..6], [0, 0]);
     }
 
     #[test]
-    fn nothing_to_do_and_refusals_change_nothing() {
+    fn complete_and_invalid_checksums_are_unchanged() {
         let mut frame = [1u8; 20];
         assert_eq!(
-            finish_checksum(&mut frame, VirtioNetHeader::default()),
+            complete_checksum(&mut frame, VirtioNetHeader::default()),
             Ok(false)
         );
         for (start, offset) in [(21, 0), (20, 0), (10, 9), (0, 19), (u16::MAX, u16::MAX)] {
-            let refused = finish_checksum(&mut frame, open_at(start, offset));
+            let refused = complete_checksum(&mut frame, open_at(start, offset));
             assert_eq!(refused, Err(ChecksumError::OutsideFrame));
         }
         let segmented = VirtioNetHeader {
@@ -145,7 +145,7 @@ mod tests {
             ..open_at(0, 2)
         };
         assert_eq!(
-            finish_checksum(&mut frame, segmented),
+            complete_checksum(&mut frame, segmented),
             Err(ChecksumError::Segmented)
         );
         assert_eq!(frame, [1; 20]);
@@ -153,24 +153,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_two_bytes_at_a_time(
+        fn sum_equals_that_of_16_bit_words(
             bytes in prop::collection::vec(any::<u8>(), 0..70),
         ) {
             let words = bytes.chunks(2);
             let byte = |pair: &[u8], at: usize| pair.get(at).map_or(0, |&byte| u64::from(byte));
             let word = |pair: &[u8]| byte(pair, 0) << 8 | byte(pair, 1);
-            // 0 and 2^16 - 1 are the same number, and only of zeroes the sum is 0.
+            // 0 and 2^16 - 1 are the same number, and only zeroes have the sum 0.
             prop_assert_eq!(fold(sum(&bytes)), fold(words.map(word).sum()));
         }
 
-        /// What a receiver checks: pseudo header and all covered bytes sum to ffff.
+        /// A receiver verifies that the pseudo header and all covered bytes sum to ffff.
         #[test]
-        fn a_receiver_finds_it_right(
+        fn receiver_accepts_the_checksum(
             mut segment in prop::collection::vec(any::<u8>(), 20..200),
             pseudo in any::<u16>(),
         ) {
             segment[16..18].copy_from_slice(&pseudo.to_be_bytes());
-            finish_checksum(&mut segment, open_at(0, 16)).expect("inside");
+            complete_checksum(&mut segment, open_at(0, 16)).expect("inside");
             prop_assert_eq!(fold(sum(&segment) + u64::from(pseudo)), u16::MAX);
         }
     }

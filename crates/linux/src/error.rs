@@ -1,32 +1,32 @@
-//! Errors that say which call failed on what.
+//! Errors that name the failed call and its object.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// A system call that failed; found as the inner error of the `io::Error`s of this crate.
+/// A failed system call: the inner error of the `io::Error`s of this crate.
 #[derive(Debug)]
-pub struct CallFailed {
+pub struct SyscallError {
     call: &'static str,
     object: String,
     cause: io::Error,
-    /// What was asked for, where the call and its object do not say enough.
+    /// The request, if the call and its object are not specific enough.
     detail: Option<String>,
 }
 
-impl CallFailed {
-    /// The system call, ioctl or netlink request.
+impl SyscallError {
+    /// Returns the system call, ioctl or netlink request.
     pub fn call(&self) -> &'static str {
         self.call
     }
 
-    /// The kernel's error number, if it gave one.
+    /// Returns the kernel's error number, if there is one.
     pub fn errno(&self) -> Option<i32> {
         self.cause.raw_os_error()
     }
 }
 
-impl fmt::Display for CallFailed {
+impl fmt::Display for SyscallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.call, self.object, self.cause)?;
         match &self.detail {
@@ -36,21 +36,21 @@ impl fmt::Display for CallFailed {
     }
 }
 
-/// No source: the message has the cause already, and a chain would say it twice.
-impl Error for CallFailed {}
+/// No source: the message already contains the cause, and an error chain would repeat it.
+impl Error for SyscallError {}
 
-/// The kernel's error number in `error`, also when this crate wrapped it.
+/// Returns the kernel's error number in `error`, even if this crate wrapped it.
 pub fn errno(error: &io::Error) -> Option<i32> {
     error
         .raw_os_error()
-        .or_else(|| error.get_ref()?.downcast_ref::<CallFailed>()?.errno())
+        .or_else(|| error.get_ref()?.downcast_ref::<SyscallError>()?.errno())
 }
 
 /// The request that locks the memory of an AF_XDP socket.
 pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
 
-/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there,
-/// and for memory that may not be locked, of which the kernel says that there are no buffers.
+/// Wraps the error of `call` on `object`. The kind stays, except for a missing device, and for the
+/// locked-memory limit, which the kernel reports as `ENOBUFS`.
 pub(crate) fn failed(call: &'static str, object: &str, cause: impl Into<io::Error>) -> io::Error {
     wrap(call, object, cause.into(), None)
 }
@@ -63,7 +63,7 @@ pub(crate) fn naming<E: Into<io::Error>>(
     move |cause| failed(call, object, cause)
 }
 
-/// As [`failed`], with what was asked for.
+/// As [`failed`], with details of the request.
 pub(crate) fn failed_with(
     call: &'static str,
     object: &str,
@@ -82,7 +82,7 @@ fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<Strin
     let object = object.to_owned();
     io::Error::new(
         kind,
-        CallFailed {
+        SyscallError {
             call,
             object,
             cause,
@@ -91,7 +91,7 @@ fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<Strin
     )
 }
 
-/// A mistake of the caller that the kernel need not see.
+/// Returns an error for an invalid argument, found without the kernel.
 pub(crate) fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_may_not_be_locked_is_not_allowed_and_a_full_queue_is_full() {
+    fn enobufs_of_umem_reg_is_permission_denied() {
         let of = |call| failed(call, "veth0", io::Error::from_raw_os_error(libc::ENOBUFS));
         let kinds = [XDP_UMEM_REG, "sendto"].map(|call| of(call).kind());
         let full = io::Error::from_raw_os_error(libc::ENOBUFS).kind();

@@ -1,29 +1,29 @@
-//! How a driver that copies gets at the bytes of a packet.
+//! Access of a copying driver to the bytes of a packet.
 
 use taut_path::Packet;
 use taut_path::pool::FramePool;
 
-/// Bytes of packets, wherever they are.
+/// The bytes of packets, independent of their memory.
 pub trait FrameSource {
-    /// Copies the packet's bytes to the start of `out`, as many as fit, and answers how many it
-    /// has: more than `out.len()` says that it was cut.
+    /// Copies the packet's bytes to the start of `out`, as many as fit. Returns the length of the
+    /// packet: more than `out.len()` means that it was truncated.
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize;
 
-    /// Whether it can write the segments of a super-packet.
+    /// Returns `true` if the source can write the segments of a GSO packet.
     fn cuts(&self) -> bool {
         false
     }
 
-    /// Writes the segment that `piece`, of one segment, is to the start of `out`, with all
-    /// checksums finished, and answers its length; `None` if it cannot, or there is not room
-    /// enough.
+    /// Writes the segment `piece`, a chunk of one segment, to the start of `out`, with all
+    /// checksums complete. Returns its length, or `None` if the source cannot, or `out` is too
+    /// short.
     fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
         let _ = (piece, out);
         None
     }
 }
 
-/// The frame's first bytes are the packet's, as many as [`Packet::wire_bytes`] says.
+/// The packet's bytes are the first [`Packet::wire_bytes`] of its frame.
 impl FrameSource for FramePool {
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
         let length = packet.wire_bytes() as usize;
@@ -32,7 +32,7 @@ impl FrameSource for FramePool {
             out[..fits].copy_from_slice(&bytes[..fits]);
             length
         };
-        // A frame that is not of this pool has no bytes: too few for any device.
+        // A frame of another pool has no bytes, which is too few for any device.
         self.with(packet.frame(), copy).unwrap_or(0)
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     use taut_path::PacketSink;
 
     #[test]
-    fn what_does_not_fit_is_cut_and_told() {
+    fn too_long_packet_is_truncated_and_reported() {
         let mut pool = FramePool::new(1, 64);
         let packet = pool.packet(b"abc").expect("free");
         let mut out = [0; 2];
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_frame_has_no_bytes() {
+    fn foreign_frame_has_no_bytes() {
         let pool = FramePool::new(1, 64);
         let packet = Packet::new(taut_path::Frame::new(7), 3);
         assert_eq!(pool.copy_to(&packet, &mut [0; 8]), 0);

@@ -1,52 +1,53 @@
-//! The seam to where frames are: plain memory, or memory that a device reads itself.
+//! The interface to frames: in plain memory, or in memory that a device reads directly.
 
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{Frame, Packet, PacketSink};
 
 use crate::vnet_header::VirtioNetHeader;
 
-/// Frames with their bytes, for any thread: what a program fills, and where its packets end. A
-/// clone is the same frames.
+/// Frames with their bytes, usable from any thread. A program fills them, and packets return to
+/// them. A clone refers to the same frames.
 ///
-/// [`FramePool`] is plain memory, for drivers that copy;
-/// [`UmemFrames`](crate::af_xdp::UmemFrames) is what an AF_XDP socket sends from.
+/// [`FramePool`] is plain memory, for drivers that copy; an AF_XDP socket sends from
+/// [`UmemFrames`](crate::af_xdp::UmemFrames).
 pub trait Frames: PacketSink + Clone + Send {
     /// Takes a free frame; `None` if there is none.
     fn take(&self) -> Option<Frame>;
 
-    /// Takes a frame back.
+    /// Releases a frame.
     ///
     /// # Errors
-    /// If the frame is not out: it was given back before, or is of another pool.
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError>;
+    /// Returns an error if the frame is not taken: it was released before, or belongs to another
+    /// pool.
+    fn release(&self, frame: Frame) -> Result<(), PoolError>;
 
     /// Lends the whole space of a frame to `work`.
     ///
     /// # Errors
-    /// If the frame is not out, or somebody works on it already.
+    /// Returns an error if the frame is not taken, or is lent already.
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError>;
 
-    /// Frames that can be taken now.
+    /// Returns the number of free frames.
     fn free_frames(&self) -> u32;
 
-    /// Frames in all.
+    /// Returns the number of all frames.
     fn frames(&self) -> u32;
 
-    /// Space of each frame, in bytes.
+    /// Returns the space of each frame, in bytes.
     fn frame_bytes(&self) -> u32;
 
-    /// Keeps a super-packet whole, as `header` says how to cut it, and makes a packet of it whose
-    /// segments a driver writes; `None` if these frames keep none, it is none that is cut, or no
-    /// frame for one is free. Its charge is that of its whole frame.
-    fn super_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
+    /// Stores a GSO packet, and returns a packet that a driver segments as `header` describes.
+    /// `None` if these frames hold no GSO packets, if it cannot be segmented, or if no frame for
+    /// one is free. Its charge is its whole frame.
+    fn gso_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
         let _ = (header, frame);
         None
     }
 
-    /// Takes a free frame, copies `bytes` to its start and makes a packet of it.
+    /// Takes a free frame, copies `bytes` to its start and returns a packet of it.
     ///
     /// # Errors
-    /// If no frame is free, or `bytes` are more than a frame holds.
+    /// Returns an error if no frame is free, or if `bytes` exceed a frame.
     fn packet(&self, bytes: &[u8]) -> Result<Packet, PoolError> {
         let (length, frame_bytes) = (bytes.len(), self.frame_bytes());
         if length > frame_bytes as usize {
@@ -58,9 +59,9 @@ pub trait Frames: PacketSink + Clone + Send {
         let frames = self.frames();
         let frame = self.take().ok_or(PoolError::Empty { frames })?;
         match self.with(&frame, |space| space[..length].copy_from_slice(bytes)) {
-            // It fits into a frame, whose size is of 32 bits.
+            // Cannot truncate: it fits into a frame, whose size has 32 bits.
             Ok(()) => Ok(Packet::new(frame, length as u32)),
-            Err(error) => self.give_back(frame).and(Err(error)),
+            Err(error) => self.release(frame).and(Err(error)),
         }
     }
 }
@@ -70,7 +71,7 @@ impl Frames for FramePool {
         Self::take(self)
     }
 
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    fn release(&self, frame: Frame) -> Result<(), PoolError> {
         Self::release(self, frame)
     }
 

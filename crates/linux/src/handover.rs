@@ -1,8 +1,8 @@
-//! Taking the end of a ring away from one half, and giving it another, from the other half.
+//! Replacing the ring end of one half from the other half.
 //!
-//! A socket is only gone when nobody has its rings mapped, and a queue can only be bound again
-//! then. So whoever renews the socket asks the other half to let go, waits until it has, and gives
-//! it the new end.
+//! A socket is closed only when its rings are no longer mapped, and only then can its queue be
+//! bound again. So the half that renews the socket requests the end of the other half, waits until
+//! it was released, and passes on the new end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,49 +13,49 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug)]
 struct HandoverState<T> {
-    /// Times that the end was asked for.
-    asked: AtomicU32,
-    /// How often it was let go, up to which asking.
-    left: AtomicU32,
-    /// For which asking a new end is there.
+    /// Number of requests.
+    requested: AtomicU32,
+    /// The last request after which the end was released.
+    released: AtomicU32,
+    /// The request that has a new end.
     ready: AtomicU32,
-    /// The new end, and the asking that it is for.
-    given: Mutex<Option<(u32, T)>>,
+    /// The new end, and the request that it belongs to.
+    new_end: Mutex<Option<(u32, T)>>,
 }
 
-/// The half that renews.
+/// The half that renews the socket.
 #[derive(Debug)]
 pub(crate) struct Giver<T> {
     shared: Arc<HandoverState<T>>,
-    /// The other half has an end, or one that it may take.
+    /// The other half has an end, or can take one.
     other_has_end: bool,
 }
 
-/// The half whose end is renewed.
+/// The half whose end is replaced.
 #[derive(Debug)]
 pub(crate) struct Taker<T> {
     shared: Arc<HandoverState<T>>,
-    /// The asking of which the present end is.
+    /// The request of the current end.
     epoch: u32,
 }
 
-/// What the taker is to do.
+/// The action requested of the taker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// Go on.
-    Nothing,
-    /// Let go, and say [`left`](Taker::left); there is no other end yet.
-    Leave,
+pub(crate) enum Action {
+    /// Continue.
+    Continue,
+    /// Release the end, then call [`set_released`](Taker::set_released); there is no new end yet.
+    Release,
     /// [`take`](Taker::take) the new end.
     Take,
 }
 
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let shared = Arc::new(HandoverState {
-        asked: AtomicU32::new(0),
-        left: AtomicU32::new(0),
+        requested: AtomicU32::new(0),
+        released: AtomicU32::new(0),
         ready: AtomicU32::new(0),
-        given: Mutex::new(None),
+        new_end: Mutex::new(None),
     });
     let taker = Taker {
         shared: shared.clone(),
@@ -69,74 +69,74 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
 }
 
 impl<T> Giver<T> {
-    /// Asks the other half to let go. One that has no end, or was given one and has not taken it,
-    /// need not hear of it.
-    pub(crate) fn ask(&mut self) {
-        let asked = self.asked().wrapping_add(1);
-        self.shared.asked.store(asked, Ordering::Release);
+    /// Requests that the other half releases its end. No request is needed if it has none, or has
+    /// not yet taken a new one.
+    pub(crate) fn request_release(&mut self) {
+        let requested = self.requested().wrapping_add(1);
+        self.shared.requested.store(requested, Ordering::Release);
         if self.lock().take().is_some() {
             self.other_has_end = false;
         }
     }
 
-    /// Whether it has let go, since it was asked last. What it did before is visible then, and it
-    /// does nothing more until it is given a new end.
-    pub(crate) fn has_left(&mut self) -> bool {
-        let left = self.shared.left.load(Ordering::Acquire) == self.asked();
-        // Who is gone has let go.
-        if left || Arc::strong_count(&self.shared) == 1 {
+    /// Returns `true` if the other half has released its end since the last request. Its accesses
+    /// before that are visible then, and it makes no more until it has a new end.
+    pub(crate) fn has_released(&mut self) -> bool {
+        let released = self.shared.released.load(Ordering::Acquire) == self.requested();
+        // A dropped half has released its end.
+        if released || Arc::strong_count(&self.shared) == 1 {
             self.other_has_end = false;
         }
         !self.other_has_end
     }
 
-    /// Gives it a new end; only after it has left.
+    /// Passes a new end to the other half; only after it has released the old one.
     pub(crate) fn give(&mut self, end: T) {
         self.other_has_end = true;
-        let asked = self.asked();
-        *self.lock() = Some((asked, end));
-        self.shared.ready.store(asked, Ordering::Release);
+        let requested = self.requested();
+        *self.lock() = Some((requested, end));
+        self.shared.ready.store(requested, Ordering::Release);
     }
 
     /// Written by this half only.
-    fn asked(&self) -> u32 {
-        self.shared.asked.load(Ordering::Relaxed)
+    fn requested(&self) -> u32 {
+        self.shared.requested.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(u32, T)>> {
         self.shared
-            .given
+            .new_end
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Taker<T> {
-    /// What it is to do now. One load where that is nothing.
+    /// Returns the requested action. A single load if there is none.
     #[inline]
-    pub(crate) fn asked(&self) -> Asked {
-        let asked = self.shared.asked.load(Ordering::Acquire);
-        if asked == self.epoch {
-            Asked::Nothing
-        } else if self.shared.ready.load(Ordering::Acquire) == asked {
-            Asked::Take
+    pub(crate) fn action(&self) -> Action {
+        let requested = self.shared.requested.load(Ordering::Acquire);
+        if requested == self.epoch {
+            Action::Continue
+        } else if self.shared.ready.load(Ordering::Acquire) == requested {
+            Action::Take
         } else {
-            Asked::Leave
+            Action::Release
         }
     }
 
-    /// The end is gone: says so.
-    pub(crate) fn left(&self) {
-        let asked = self.shared.asked.load(Ordering::Acquire);
-        self.shared.left.store(asked, Ordering::Release);
+    /// Reports that the end was released.
+    pub(crate) fn set_released(&self) {
+        let requested = self.shared.requested.load(Ordering::Acquire);
+        self.shared.released.store(requested, Ordering::Release);
     }
 
-    /// The new end; `None` if there is none, or it was asked for again meanwhile.
+    /// Takes the new end; `None` if there is none, or if it was requested again.
     pub(crate) fn take(&mut self) -> Option<T> {
-        let given = (self.shared.given.lock())
+        let new_end = (self.shared.new_end.lock())
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let (epoch, end) = given?;
+        let (epoch, end) = new_end?;
         self.epoch = epoch;
         Some(end)
     }
@@ -147,51 +147,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_goes_once_round() {
+    fn end_is_replaced_once() {
         let (mut giver, mut taker) = handover();
-        assert_eq!(taker.asked(), Asked::Nothing);
-        giver.ask();
-        assert!(!giver.has_left());
-        assert_eq!(taker.asked(), Asked::Leave);
-        taker.left();
-        assert!(giver.has_left());
+        assert_eq!(taker.action(), Action::Continue);
+        giver.request_release();
+        assert!(!giver.has_released());
+        assert_eq!(taker.action(), Action::Release);
+        taker.set_released();
+        assert!(giver.has_released());
         giver.give("new");
-        assert_eq!(taker.asked(), Asked::Take);
+        assert_eq!(taker.action(), Action::Take);
         assert_eq!(taker.take(), Some("new"));
-        assert_eq!((taker.asked(), taker.take()), (Asked::Nothing, None));
+        assert_eq!((taker.action(), taker.take()), (Action::Continue, None));
     }
 
     #[test]
-    fn asked_again_before_it_took_it_leaves_again() {
+    fn second_request_before_take_releases_again() {
         let (mut giver, mut taker) = handover();
-        giver.ask();
-        taker.left();
+        giver.request_release();
+        taker.set_released();
         giver.give(1);
-        assert_eq!(taker.asked(), Asked::Take);
-        giver.ask();
-        assert!(giver.has_left(), "it has nothing that it could let go of");
-        assert_eq!((taker.asked(), taker.take()), (Asked::Leave, None));
+        assert_eq!(taker.action(), Action::Take);
+        giver.request_release();
+        assert!(
+            giver.has_released(),
+            "it has nothing that it could let go of"
+        );
+        assert_eq!((taker.action(), taker.take()), (Action::Release, None));
         giver.give(2);
         assert_eq!(taker.take(), Some(2));
-        assert_eq!(taker.asked(), Asked::Nothing);
+        assert_eq!(taker.action(), Action::Continue);
     }
 
     #[test]
-    fn a_half_that_was_given_nothing_is_not_asked_again() {
+    fn half_without_an_end_gets_no_request() {
         let (mut giver, taker) = handover::<()>();
-        giver.ask();
-        taker.left();
-        assert!(giver.has_left());
-        // The device was gone; the other half sleeps.
-        giver.ask();
-        assert!(giver.has_left());
+        giver.request_release();
+        taker.set_released();
+        assert!(giver.has_released());
+        // The device was removed; the other half sleeps.
+        giver.request_release();
+        assert!(giver.has_released());
     }
 
     #[test]
-    fn a_half_that_is_gone_has_let_go() {
+    fn dropped_half_has_released_its_end() {
         let (mut giver, taker) = handover::<()>();
-        giver.ask();
+        giver.request_release();
         drop(taker);
-        assert!(giver.has_left());
+        assert!(giver.has_released());
     }
 }

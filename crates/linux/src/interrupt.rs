@@ -1,11 +1,11 @@
-//! Being asked to end, with something worth showing.
+//! Ending a program on a signal, with its results printed.
 
 use std::io;
 
 use crate::error::failed;
 use crate::sys::signal;
 
-/// What asked.
+/// The signal received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
     /// Ctrl-C: `SIGINT`.
@@ -15,7 +15,7 @@ pub enum Interrupt {
 }
 
 impl Interrupt {
-    /// What a shell says of a process that the signal ended: 130 or 143.
+    /// Returns the exit code that a shell reports for a process killed by the signal: 130 or 143.
     pub const fn exit_code(self) -> u8 {
         128 + match self {
             Self::Keyboard => libc::SIGINT as u8,
@@ -24,11 +24,11 @@ impl Interrupt {
     }
 }
 
-/// From now on the first `SIGINT` or `SIGTERM` is noted for [`noted`]. One that comes half a second
-/// later or more ends the process as usual; what comes sooner is the same wish told twice.
+/// From now on, records the first `SIGINT` or `SIGTERM` for [`noted`]. A signal that arrives at
+/// least half a second later kills the process as usual; an earlier one counts as a duplicate.
 ///
 /// # Errors
-/// What `sigaction` fails with.
+/// The error of `sigaction`.
 pub fn note() -> io::Result<()> {
     for number in [libc::SIGINT, libc::SIGTERM] {
         signal::note_first(number).map_err(|cause| failed("sigaction", "own process", cause))?;
@@ -36,7 +36,7 @@ pub fn note() -> io::Result<()> {
     Ok(())
 }
 
-/// What asked the process to end, if anything did since [`note`].
+/// Returns the signal recorded since [`note`], if there is one.
 pub fn noted() -> Option<Interrupt> {
     signal::noted().map(|number| match number {
         libc::SIGINT => Interrupt::Keyboard,

@@ -1,7 +1,6 @@
-//! taut on Linux: network namespaces, TAP devices, packet rings and what they need to be on time.
+//! Linux interfaces of taut: network namespaces, TAP devices, packet rings, timers and priorities.
 //!
-//! Nothing is left behind however the process ends: namespaces and devices are held by
-//! descriptors only.
+//! Namespaces and devices are held by descriptors only, so none remain after the process has ended.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 
@@ -11,6 +10,7 @@ mod checksum;
 mod error;
 mod frame_source;
 mod frames;
+mod gso_frames;
 mod handover;
 pub mod interrupt;
 pub mod link;
@@ -26,7 +26,6 @@ pub mod publish;
 pub mod sched;
 pub mod segment;
 mod shared_ring;
-mod super_frames;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
@@ -35,15 +34,17 @@ mod vlan;
 mod vnet_header;
 mod waker;
 
-pub use checksum::{ChecksumError, finish_checksum};
-pub use error::{CallFailed, errno};
+pub use checksum::{ChecksumError, complete_checksum};
+pub use error::{SyscallError, errno};
 pub use frame_source::FrameSource;
 pub use frames::Frames;
+pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;
-pub use privilege::{Capability, Privilege, Unprivileged, ensure_privilege, keep_only, privilege};
-pub use super_frames::SuperFrames;
-pub use tap::{Tap, TapConfig, TapRefusal, Written};
+pub use privilege::{
+    Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
+};
+pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;
 

@@ -1,14 +1,14 @@
-//! Model checks of what two threads share, from the product's own source. Run with
+//! Model checks of state shared by two threads, with the original source. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-linux --lib models`.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::handover::{Asked, handover};
+use crate::handover::{Action, handover};
 use crate::shared_ring::{Consumer, Memory, Producer, Word};
 
-/// A word of which the broken variant does not publish what was done before it was stored.
+/// A word whose broken variant stores without release ordering.
 struct ModelWord<const BROKEN: bool>(AtomicU32);
 
 impl<const BROKEN: bool> Word for ModelWord<BROKEN> {
@@ -110,7 +110,7 @@ fn entries_arrive_in_order<const BROKEN: bool>() {
 }
 
 #[test]
-fn a_ring_hands_over_what_was_written() {
+fn ring_passes_written_entries() {
     entries_arrive_in_order::<false>();
 }
 
@@ -120,8 +120,9 @@ fn a_ring_that_does_not_publish_is_caught() {
     entries_arrive_in_order::<true>();
 }
 
-/// One half has the end of a socket; the other asks for it, and must not go on before it is let go.
-fn an_end_is_let_go_first(says_too_early: bool) {
+/// One half has the end of a socket. The other requests it, and must not continue before it was
+/// released.
+fn end_is_released_first(reports_too_early: bool) {
     loom::model(move || {
         let (mut giver, mut taker) = handover();
         let holds = Arc::new(AtomicBool::new(true));
@@ -129,25 +130,25 @@ fn an_end_is_let_go_first(says_too_early: bool) {
             let holds = holds.clone();
             thread::spawn(move || {
                 loop {
-                    match taker.asked() {
-                        Asked::Nothing => thread::yield_now(),
-                        Asked::Leave if says_too_early => {
-                            taker.left();
+                    match taker.action() {
+                        Action::Continue => thread::yield_now(),
+                        Action::Release if reports_too_early => {
+                            taker.set_released();
                             holds.store(false, Ordering::Relaxed);
                             thread::yield_now();
                         }
-                        Asked::Leave => {
+                        Action::Release => {
                             holds.store(false, Ordering::Relaxed);
-                            taker.left();
+                            taker.set_released();
                             thread::yield_now();
                         }
-                        Asked::Take => return taker.take(),
+                        Action::Take => return taker.take(),
                     }
                 }
             })
         };
-        giver.ask();
-        while !giver.has_left() {
+        giver.request_release();
+        while !giver.has_released() {
             thread::yield_now();
         }
         assert!(!holds.load(Ordering::Relaxed), "left == right");
@@ -157,12 +158,12 @@ fn an_end_is_let_go_first(says_too_early: bool) {
 }
 
 #[test]
-fn nobody_holds_an_end_that_was_let_go() {
-    an_end_is_let_go_first(false);
+fn released_end_has_no_user() {
+    end_is_released_first(false);
 }
 
 #[test]
 #[should_panic(expected = "left == right")]
-fn a_half_that_says_so_too_early_is_caught() {
-    an_end_is_let_go_first(true);
+fn early_release_report_is_detected() {
+    end_is_released_first(true);
 }

@@ -1,4 +1,4 @@
-//! Network namespaces that vanish with their holder.
+//! Network namespaces that are removed with their last descriptor.
 
 use std::fs::File;
 use std::io;
@@ -15,14 +15,14 @@ use crate::error::failed;
 use crate::link::RouteSocket;
 use crate::link::message::Message;
 
-/// The calling thread's own namespace, which is not the process's once the thread has moved.
+/// The calling thread's own namespace, which differs from the process's after the thread has moved.
 const THREADS_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace, held by a descriptor only.
 ///
-/// It has no name and no mount, so that nothing is left behind however the process ends: the
-/// kernel takes it down, with all devices in it, when the last descriptor, socket and thread in it
-/// are gone. Cloning is cheap and gives the same namespace.
+/// It has no name and no mount, so it does not outlive the process. The kernel removes it with all
+/// its devices when its last descriptor, socket and thread are gone. Cloning is cheap and returns
+/// the same namespace.
 #[derive(Debug, Clone)]
 pub struct NetNs(Arc<NamespaceHandles>);
 
@@ -33,17 +33,17 @@ struct NamespaceHandles {
 }
 
 impl NetNs {
-    /// The calling thread's namespace.
+    /// Returns the calling thread's namespace.
     ///
     /// # Errors
-    /// What opening `/proc/thread-self/ns/net` or a netlink socket fails with.
+    /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
         let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
         let route = Mutex::new(RouteSocket::open()?);
         Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
 
-    /// An existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` of one that was named.
+    /// Opens an existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` if it has a name.
     ///
     /// # Errors
     /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
@@ -60,8 +60,8 @@ impl NetNs {
         })))
     }
 
-    /// Moves the calling thread into the namespace, for good, and with it the threads and programs
-    /// that it starts from then on.
+    /// Moves the calling thread into the namespace permanently. Threads and programs that it starts
+    /// later inherit the namespace.
     ///
     /// # Errors
     /// `PermissionDenied` without CAP_SYS_ADMIN.
@@ -69,13 +69,14 @@ impl NetNs {
         enter(self.as_fd())
     }
 
-    /// Runs `work` inside the namespace, in a thread that lives only for it. Sockets made there
-    /// stay there and may be used from any thread. A panic of `work` goes on in the caller.
+    /// Runs `work` inside the namespace, in a temporary thread. Sockets opened there stay in the
+    /// namespace and can be used from any thread. A panic of `work` is propagated to the caller.
     ///
-    /// From a thread that is in the namespace this needs no privilege.
+    /// A thread that is in the namespace already needs no privilege.
     ///
     /// # Errors
-    /// When the thread cannot be made or cannot enter; `work` has not run then.
+    /// Returns an error if the thread cannot be created or cannot enter the namespace; `work` has
+    /// not run then.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         in_short_thread(|| {
             enter(self.as_fd())?;
@@ -83,7 +84,7 @@ impl NetNs {
         })?
     }
 
-    /// Runs `work` inside the namespace in a thread named `name`, and does not wait for it. The
+    /// Runs `work` inside the namespace in a thread named `name`, without waiting for it. The
     /// thread holds the namespace until it ends.
     ///
     /// # Errors
@@ -93,25 +94,25 @@ impl NetNs {
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
-        // A thread starts in the namespace of the one that makes it, so this cannot fail later.
+        // A thread starts in the namespace of its creator, so this cannot fail later.
         let builder = thread::Builder::new().name(name.to_owned());
         self.run(|| builder.spawn(work))?
             .map_err(|cause| failed("clone", name, cause))
     }
 
-    /// Asks the namespace's route netlink; `take` sees what it answers, as (type, payload). An
-    /// error names the `call` and what it was about.
-    pub(crate) fn ask(
+    /// Sends a request to the namespace's route netlink; `take` receives the response, as (type,
+    /// payload). An error names the `call` and its object.
+    pub(crate) fn request(
         &self,
         call: &'static str,
         object: &str,
         request: Message,
         take: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
-        // Each question leaves the socket as it was, so one that a panic left is as good as new.
+        // Each request leaves the socket in its initial state, so a poisoned lock is usable.
         let mut route = self.0.route.lock().unwrap_or_else(PoisonError::into_inner);
         route
-            .ask(request, take)
+            .request(request, take)
             .map_err(|cause| failed(call, object, cause))
     }
 }
@@ -123,12 +124,12 @@ impl AsFd for NetNs {
 }
 
 fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
-    // std opens every file close-on-exec, so that a program we start does not hold the namespace.
+    // std opens every file close-on-exec, so that a started program does not hold the namespace.
     let file = File::open(path).map_err(|cause| failed("open", &path.to_string_lossy(), cause))?;
     Ok(file.into())
 }
 
-/// Entering the namespace in which the thread is already would need a privilege for nothing.
+/// Entering the current namespace would require a privilege without need.
 fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
     if is_in(namespace) {
         return Ok(());
@@ -137,7 +138,8 @@ fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
         .map_err(|cause| failed("setns", "network namespace", cause))
 }
 
-/// Whether the calling thread is in `namespace`. Each has a file of its own in one file system.
+/// Returns `true` if the calling thread is in `namespace`. Each namespace has a file of its own in
+/// one file system.
 fn is_in(namespace: BorrowedFd<'_>) -> bool {
     let file = |file: File| file.metadata().map(|it| (it.dev(), it.ino()));
     let held = namespace.try_clone_to_owned();
@@ -159,7 +161,7 @@ pub(crate) fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::R
     })
 }
 
-/// What identifies the namespace that the calling thread is in.
+/// Returns the identity of the calling thread's namespace.
 #[cfg(test)]
 fn identity() -> io::Result<std::path::PathBuf> {
     std::fs::read_link(THREADS_NAMESPACE)
@@ -171,7 +173,7 @@ mod tests {
     use crate::link;
 
     #[test]
-    fn current_is_the_threads_own() {
+    fn current_namespace_is_that_of_the_thread() {
         let here = NetNs::current().expect("own namespace");
         assert!(
             identity()
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_namespace_is_refused() {
+    fn file_of_another_type_is_not_a_namespace() {
         assert!(NetNs::open(Path::new("/nowhere")).is_err());
         let error = NetNs::open(Path::new("/proc/self/stat")).expect_err("not a namespace");
         assert!(error.to_string().starts_with("setns"), "{error}");

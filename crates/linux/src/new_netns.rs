@@ -11,11 +11,10 @@ use crate::netns::{NetNs, in_short_thread};
 use crate::sys;
 
 impl NetNs {
-    /// Makes an empty namespace with its loopback up and IPv6 off.
+    /// Creates an empty namespace with its loopback up and IPv6 off.
     ///
-    /// IPv6 is off because its unasked packets (neighbour and router solicitations) would stand
-    /// in the queues that are measured. A kernel without it, or a `/proc/sys` that is mounted
-    /// read-only, is let pass.
+    /// IPv6 is off because its unsolicited packets (neighbour and router solicitations) would
+    /// disturb the measured queues. Ignored if the kernel has no IPv6, or `/proc/sys` is read-only.
     ///
     /// # Errors
     /// `PermissionDenied` without CAP_SYS_ADMIN; see [`ensure_privilege`](crate::ensure_privilege).
@@ -34,7 +33,8 @@ impl NetNs {
 fn turn_off_ipv6() {
     for of in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6");
-        // Best effort, see `NetNs::new`. Opened without `create`, or a missing file would be made.
+        // Best effort, see `NetNs::new`. Opened without `create`, which would create a missing
+        // file.
         if let Ok(mut file) = OpenOptions::new().write(true).open(&path) {
             let _ = io::Write::write_all(&mut file, b"1");
         }

@@ -1,4 +1,4 @@
-//! Waiting for descriptors until a point in time.
+//! Waiting for descriptors with a deadline.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,33 +10,34 @@ use rustix::io::Errno;
 use crate::error::{failed, invalid};
 use crate::sched::monotonic_ns;
 
-/// Descriptors that one call waits for: what a set of bits holds.
+/// Maximum number of descriptors of one call: the bits of a set.
 pub const FDS_LIMIT: usize = 64;
 /// Longest wait of one call: 68 years, which every `time_t` can hold.
 const MAX_SECONDS: u64 = i32::MAX as u64;
 
-/// Which of the descriptors have something to say.
+/// The set of ready descriptors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ready(u64);
 
 impl Ready {
-    /// Whether the `position`-th descriptor can be read, or has an error that reading shows.
+    /// Returns `true` if the `position`-th descriptor is readable, or has an error that a read
+    /// returns.
     pub fn is_ready(self, position: usize) -> bool {
         position < FDS_LIMIT && self.0 & 1 << position != 0
     }
 
-    /// Whether any can: if not, the deadline has passed.
+    /// Returns `true` if any is ready. If not, the deadline has passed.
     pub fn any(self) -> bool {
         self.0 != 0
     }
 }
 
-/// Waits until one of `fds` can be read, or until `deadline_ns` of
-/// [`monotonic_ns`] (`None`: without end). Signals do not end it. A
-/// deadline that has passed only looks.
+/// Waits until one of `fds` is readable, or until `deadline_ns` of [`monotonic_ns`] (`None`:
+/// without a deadline). Signals do not end the wait. With a deadline in the past, the call does not
+/// block.
 ///
 /// # Errors
-/// `InvalidInput` for more than [`FDS_LIMIT`] descriptors; else what `ppoll` fails with.
+/// `InvalidInput` for more than [`FDS_LIMIT`] descriptors; otherwise the error of `ppoll`.
 pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Ready> {
     if fds.len() > FDS_LIMIT {
         return Err(invalid(format!(
@@ -44,7 +45,7 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
             fds.len()
         )));
     }
-    // Places beyond `fds` repeat its first, and the kernel does not read them.
+    // Entries after `fds` repeat the first one, and the kernel does not read them.
     let mut places = fds.first().map(|first| {
         std::array::from_fn::<_, FDS_LIMIT, _>(|position| {
             let fd = *fds.get(position).unwrap_or(first);
@@ -62,7 +63,7 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
             Err(error) => return Err(failed("ppoll", "descriptors", error)),
         }
     }
-    // An error or a hang-up counts as well: the reader then finds out which.
+    // An error or a hang-up counts as well: the next read returns it.
     let bit = |(position, entry): (usize, &PollFd<'_>)| {
         u64::from(!entry.revents().is_empty()) << position
     };
@@ -90,7 +91,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn says_which() {
+    fn display_names_the_privilege() {
         let (silent, _keep) = std::io::pipe().expect("pipe");
         let (reader, mut writer) = std::io::pipe().expect("pipe");
         let fds = [silent.as_fd(), reader.as_fd()];
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_refused() {
+    fn too_many_descriptors_are_rejected() {
         let (reader, _writer) = std::io::pipe().expect("pipe");
         assert!(wait(&[reader.as_fd(); FDS_LIMIT + 1], Some(0)).is_err());
     }

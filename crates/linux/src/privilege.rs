@@ -1,4 +1,4 @@
-//! What this process may do, and how to get there without being root.
+//! Privileges of this process, and how to get them without being root.
 
 use std::fs;
 use std::io;
@@ -18,14 +18,14 @@ use crate::sys;
 /// The object of errors about capabilities.
 const OWN_PROCESS: &str = "own process";
 
-/// A capability that a program may keep, see [`keep_only`].
+/// A capability that a program can keep, see [`retain_capabilities`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Capability {
-    /// Changing devices.
+    /// Configuring devices.
     NetAdmin,
     /// Packet sockets.
     NetRaw,
-    /// Locking memory beyond the limit.
+    /// Locking more memory than the limit.
     IpcLock,
 }
 
@@ -38,24 +38,24 @@ impl Capability {
         }
     }
 
-    /// Whether the calling thread has it now.
+    /// Returns `true` if the calling thread has it now.
     ///
     /// # Errors
-    /// What `capget` fails with.
+    /// The error of `capget`.
     pub fn is_held(self) -> io::Result<bool> {
         Ok(effective()?.contains(self.bit()))
     }
 }
 
-/// Gives up every capability but `kept`, for good: neither this process nor a program that it
-/// starts gets another. The user stays who it is.
+/// Drops every capability except `kept`, permanently, for this process and the programs that it
+/// starts. The user stays the same.
 ///
-/// Call it before there are other threads: the kernel keeps capabilities for each thread apart, and
-/// threads that are made later have those of their maker.
+/// Call it before other threads exist: the kernel keeps capabilities for each thread separately,
+/// and a new thread inherits those of its creator.
 ///
 /// # Errors
-/// If the process has other threads; `PermissionDenied` if it lacks one of `kept`.
-pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
+/// Returns an error if the process has other threads; `PermissionDenied` if it lacks one of `kept`.
+pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
     let mut tries = 0..ENDING_THREADS_TRIES;
     while let threads @ 2.. = threads()? {
         if tries.next().is_none() {
@@ -77,7 +77,7 @@ pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
     set_capabilities(None, sets).map_err(naming("capset", OWN_PROCESS))
 }
 
-/// Takes every capability from the set that programs started later can have.
+/// Clears the bounding set, which limits the capabilities of programs started later.
 fn limit_bounding_set() -> rustix::io::Result<()> {
     for number in 0..u64::BITS {
         match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
@@ -93,8 +93,7 @@ fn limit_bounding_set() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// A thread that was joined is still there for a moment: how often to look again, a millisecond
-/// apart.
+/// A joined thread still exists for a moment: maximum number of checks, a millisecond apart.
 const ENDING_THREADS_TRIES: u32 = 100;
 
 fn threads() -> io::Result<usize> {
@@ -103,17 +102,17 @@ fn threads() -> io::Result<usize> {
     Ok(threads.count())
 }
 
-/// How the process may make namespaces and devices.
+/// How the process can create namespaces and devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// It has the capabilities.
     Capabilities,
-    /// It moved into a user namespace of its own, where it has them. Real-time priority and
-    /// `/dev/net/tun` may still be out of reach.
+    /// It moved into a new user namespace, where it has them. Real-time priority and `/dev/net/tun`
+    /// might still be unavailable.
     UserNamespace,
 }
 
-/// Neither capabilities nor a user namespace: what to do is in the message.
+/// Neither capabilities nor a user namespace. The message describes how to get them.
 #[derive(Debug)]
 pub struct Unprivileged {
     cause: io::Error,
@@ -142,10 +141,10 @@ impl From<Unprivileged> for io::Error {
     }
 }
 
-/// Whether the process has the capabilities now. Changes nothing.
+/// Checks for the capabilities. Changes nothing.
 ///
 /// # Errors
-/// If one of the two capabilities is missing.
+/// Returns an error if one of the two capabilities is missing.
 pub fn privilege() -> Result<Privilege, Unprivileged> {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
     match effective() {
@@ -157,14 +156,15 @@ pub fn privilege() -> Result<Privilege, Unprivileged> {
     }
 }
 
-/// Makes sure of the capabilities: if they are missing, moves the process into a new user
-/// namespace, as `root` of it.
+/// Ensures the capabilities: if they are missing, moves the process into a new user namespace, as
+/// `root` of it.
 ///
-/// Call it first thing in `main`: the kernel moves only processes with a single thread. The move
-/// is for good, and programs started later inherit it.
+/// Call it first in `main`: the kernel moves only processes with a single thread. The move is
+/// permanent, and programs started later inherit it.
 ///
 /// # Errors
-/// If the move fails too: user namespaces are forbidden, or the process has other threads.
+/// Returns an error if the move fails: user namespaces are forbidden, or the process has other
+/// threads.
 pub fn ensure_privilege() -> Result<Privilege, Unprivileged> {
     if let Ok(privilege) = privilege() {
         return Ok(privilege);
@@ -174,11 +174,11 @@ pub fn ensure_privilege() -> Result<Privilege, Unprivileged> {
 }
 
 fn enter_user_namespace() -> io::Result<()> {
-    // The files of `/proc/self` belong to the effective user. Must be asked before the move.
+    // The files of `/proc/self` belong to the effective user. Must be read before the move.
     let me = fs::metadata("/proc/self").map_err(|cause| failed("stat", "/proc/self", cause))?;
     let (user, group) = (me.uid(), me.gid());
     sys::namespace::unshare(UnshareFlags::NEWUSER).map_err(naming("unshare", "user namespace"))?;
-    // An unprivileged process may map its group only after giving up setgroups(2).
+    // An unprivileged process can map its group only after disabling setgroups(2).
     write_file("/proc/self/setgroups", "deny")?;
     write_file("/proc/self/uid_map", &format!("0 {user} 1"))?;
     write_file("/proc/self/gid_map", &format!("0 {group} 1"))
@@ -188,7 +188,7 @@ fn write_file(path: &str, text: &str) -> io::Result<()> {
     fs::write(path, text).map_err(|cause| failed("write", path, cause))
 }
 
-/// The effective capabilities of the calling thread.
+/// Returns the effective capabilities of the calling thread.
 fn effective() -> io::Result<CapabilitySet> {
     let sets = capabilities(None).map_err(naming("capget", OWN_PROCESS))?;
     Ok(sets.effective)

@@ -1,4 +1,4 @@
-//! Being on time: clocks, timers and priority.
+//! Clocks, timers and real-time priority.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,25 +8,25 @@ use rustix::thread::set_current_timer_slack;
 use crate::error::{failed, invalid};
 use crate::sys;
 
-/// The minimum; the kernel takes 0 as the default of 50 us.
+/// The minimum; the kernel interprets 0 as the default of 50 us.
 const MIN_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
-/// Makes the timers of the calling thread as exact as the kernel can: by default it may bundle
-/// them and be 50 us late.
+/// Sets the minimum timer slack for the calling thread. By default the kernel coalesces timers and
+/// can be 50 us late.
 ///
 /// # Errors
-/// What `prctl` fails with.
+/// The error of `prctl`.
 pub fn precise_timers() -> io::Result<()> {
     set_current_timer_slack(Some(MIN_SLACK_NS))
         .map_err(|cause| failed("PR_SET_TIMERSLACK", "own thread", cause))
 }
 
-/// Puts the calling thread under real-time scheduling (`SCHED_FIFO`) at `priority`, 1..=99. A
-/// thread that spins under it takes its processor for good: only for threads that wait.
+/// Puts the calling thread under real-time scheduling (`SCHED_FIFO`) at `priority`, 1..=99. Use it
+/// only for threads that sleep: one that spins monopolises its CPU.
 ///
 /// # Errors
-/// `InvalidInput` for a priority out of range; `PermissionDenied` without CAP_SYS_NICE: go on
-/// without.
+/// `InvalidInput` for a priority out of range; `PermissionDenied` without CAP_SYS_NICE, in which
+/// case a program can continue without.
 pub fn realtime_priority(priority: u8) -> io::Result<()> {
     if !(1..=99).contains(&priority) {
         return Err(invalid(format!("real-time priority {priority}: 1 to 99")));
@@ -35,12 +35,12 @@ pub fn realtime_priority(priority: u8) -> io::Result<()> {
         .map_err(|cause| failed("sched_setscheduler", "own thread", cause))
 }
 
-/// Nanoseconds of the clock that only goes forward (`CLOCK_MONOTONIC`).
+/// Returns the time of the monotonic clock (`CLOCK_MONOTONIC`), in ns.
 pub fn monotonic_ns() -> u64 {
     sys::sched::clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds that the process's threads have run, in user space and in the kernel.
+/// Returns the CPU time of the process's threads, in user space and in the kernel, in ns.
 pub fn process_cpu_ns() -> u64 {
     sys::sched::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

@@ -1,8 +1,7 @@
-//! Cutting a super-packet into the frames that a device can carry, as a card with segmentation
-//! offload would.
+//! Segments a GSO packet into frames that a device can carry, as a card with TSO does.
 //!
 //! ```
-//! use taut_linux::segment::Cut;
+//! use taut_linux::segment::Segmenter;
 //! use taut_linux::VirtioNetHeader;
 //!
 //! # let mut frame = vec![0u8; 14 + 20 + 20 + 2_000];
@@ -20,93 +19,92 @@
 //!     checksum_offset: 16,
 //!     ..VirtioNetHeader::default()
 //! };
-//! let cut = Cut::of(header, &frame)?;
+//! let cut = Segmenter::of(header, &frame)?;
 //! let mut slot = [0; 1_514];
 //! let lengths: Vec<_> = (0..cut.segments())
 //!     .map(|index| cut.write(&frame, index, &mut slot))
 //!     .collect();
 //! assert_eq!(lengths, [Some(54 + 1_448), Some(54 + 552)]);
-//! # Ok::<(), taut_linux::segment::NotCut>(())
+//! # Ok::<(), taut_linux::segment::SegmentError>(())
 //! ```
 
 mod error;
 mod headers;
-mod open_checksum;
+mod partial_checksum;
 
 use std::ops::Range;
 
 use taut_path::Segmentation;
 
-use crate::checksum::{finish_checksum, fold, sum};
+use crate::checksum::{complete_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
-pub use error::NotCut;
-pub use open_checksum::finish_open_checksum;
+pub use error::SegmentError;
+pub use partial_checksum::complete_partial_checksum;
 
-/// Bits of the TCP flags, in the byte behind the data offset.
+/// TCP flags, in the byte after the data offset.
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
-/// How one super-packet is cut: TCP or UDP, over IPv4 or IPv6, behind any VLAN tags.
+/// The segmentation of one GSO packet: TCP or UDP, over IPv4 or IPv6, behind any VLAN tags.
 ///
-/// A card's rules: lengths and checksums of each segment are its own, the identification of IPv4
-/// counts on from the first, and so do TCP's sequence numbers; FIN and PSH are said by the last
-/// segment only, CWR by the first only; options are in all of them; a UDP checksum of 0 is sent as
-/// all ones.
+/// It follows the rules of TSO. Each segment has its own lengths and checksums. The identification
+/// of IPv4 and TCP's sequence numbers count on from the first segment. FIN and PSH are set in the
+/// last segment only, CWR in the first only. All segments carry the options. A UDP checksum of 0 is
+/// sent as all ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct Segmenter {
     headers: Headers,
-    /// Payload bytes of each segment but the last; not 0.
+    /// Payload bytes of each segment except the last; not 0.
     each_bytes: u16,
     payload_bytes: u32,
-    /// What kind of segments, as a virtio-net header says it.
+    /// The GSO type of a virtio-net header.
     gso_type: u8,
     has_accurate_ecn: bool,
 }
 
-/// Some segments of a super-packet as a packet of their own: its headers, and where in the frame
-/// its payload is.
+/// A chunk of a GSO packet: its headers, and the position of its payload in the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PieceParts {
-    /// What is left to do for whoever gets it: to finish the checksum, and to cut it if it has more
-    /// than one segment.
+pub struct SegmentParts {
+    /// The remaining work for the receiver of this chunk: completing the checksum, and segmenting
+    /// it if it has more than one segment.
     pub header: VirtioNetHeader,
     /// Bytes of its headers.
     pub header_bytes: usize,
-    /// Its payload in the frame.
+    /// The position of its payload in the frame.
     pub payload: Range<usize>,
 }
 
-impl Cut {
-    /// How to cut `frame` (without its virtio-net header), as `header` says.
+impl Segmenter {
+    /// Prepares to segment `frame` (without its virtio-net header) as `header` describes.
     ///
     /// # Errors
-    /// [`NotCut`]: such a frame is sent whole if the device can carry it, or not at all.
-    pub fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
+    /// [`SegmentError`]: such a frame is sent whole if the device can carry it, or not at all.
+    pub fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, SegmentError> {
         if !header.is_segmented() {
-            return Err(NotCut::Plain);
+            return Err(SegmentError::Plain);
         }
         if header.segment_payload_bytes == 0 {
-            return Err(NotCut::Malformed);
+            return Err(SegmentError::Malformed);
         }
         let headers = Headers::of(header, frame)?;
         let payload = frame.len() - usize::from(headers.header_bytes);
         Ok(Self {
             headers,
             each_bytes: header.segment_payload_bytes,
-            // An IP packet is shorter than 2^17 bytes.
+            // Cannot truncate: an IP packet is shorter than 2^17 bytes.
             payload_bytes: payload as u32,
             gso_type: header.gso_type,
             has_accurate_ecn: false,
         })
     }
 
-    /// The same of a sender whose TCP speaks accurate ECN: there CWR is a bit of a counter, which
-    /// every segment repeats, and no event, which only the first says. No virtio-net header tells
-    /// the two apart: only who knows the sender can say it. A piece of several segments is cut once
-    /// more by others, who do not know it.
+    /// Sets accurate ECN, for a sender whose TCP uses it. CWR is then a bit of a counter, which
+    /// every segment repeats, and not an event, which only the first reports. A virtio-net header
+    /// does not distinguish the two, so the caller must know the sender. A chunk of several
+    /// segments is segmented again by the kernel or the device, without this setting.
     pub const fn with_accurate_ecn(self) -> Self {
         Self {
             has_accurate_ecn: true,
@@ -114,33 +112,33 @@ impl Cut {
         }
     }
 
-    /// The same for a frame at the start of `space`, whose length is the one that its headers say.
+    /// As [`of`](Self::of), for a frame at the start of `space`, whose length is in its headers.
     ///
     /// # Errors
     /// As for [`of`](Self::of).
-    pub fn within(header: VirtioNetHeader, space: &[u8]) -> Result<Self, NotCut> {
-        let frame = headers::frame(space).ok_or(NotCut::Malformed)?;
+    pub fn within(header: VirtioNetHeader, space: &[u8]) -> Result<Self, SegmentError> {
+        let frame = headers::frame(space).ok_or(SegmentError::Malformed)?;
         Self::of(header, frame)
     }
 
-    /// Length of the frame that is cut.
+    /// Returns the length of the GSO packet.
     pub const fn frame_bytes(&self) -> usize {
         self.headers.header_bytes as usize + self.payload_bytes as usize
     }
 
-    /// Segments that it makes, at least 1.
+    /// Returns the number of segments, at least 1.
     pub const fn segments(&self) -> u32 {
         let segments = self.payload_bytes.div_ceil(self.each_bytes as u32);
         if segments == 0 { 1 } else { segments }
     }
 
-    /// Length of the longest segment with all its headers, in bytes.
+    /// Returns the length of the longest segment with all its headers, in bytes.
     pub fn longest_bytes(&self) -> u32 {
         let payload = self.payload_bytes.min(self.each_bytes.into());
         u32::from(self.headers.header_bytes) + payload
     }
 
-    /// The same for a packet of `taut-path`; `None` if it fits in one segment.
+    /// Returns the segmentation for a packet of `taut-path`; `None` if it fits in one segment.
     pub fn segmentation(&self) -> Option<Segmentation> {
         if self.segments() == 1 {
             return None;
@@ -149,8 +147,8 @@ impl Cut {
     }
 
     /// Writes segment `index`, counted from 0, of `frame` to the start of `out`, with all checksums
-    /// finished, and answers its length. `None` if there is no such segment, `out` is too short or
-    /// `frame` is not the one that is to be cut; `out` may have changed then.
+    /// complete. Returns its length. `None` if there is no such segment, `out` is too short, or
+    /// `frame` is another one; `out` might have changed then.
     pub fn write(&self, frame: &[u8], index: u32, out: &mut [u8]) -> Option<usize> {
         let header_bytes = usize::from(self.headers.header_bytes);
         let (headers, payload) = frame.split_at_checked(header_bytes)?;
@@ -170,22 +168,21 @@ impl Cut {
             payload_bytes: payload.len(),
             is_last,
         };
-        self.number(&mut segment[..header_bytes], numbers);
-        self.finish(segment);
+        self.set_numbers(&mut segment[..header_bytes], numbers);
+        self.complete_checksums(segment);
         Some(segment.len())
     }
 
-    /// Writes the headers of so many segments of `frame` from `first` on, as one packet, to the
-    /// start of `out`. Its checksum is open. `None` if there are no such segments, `out` is too
-    /// short or `frame` does not begin with the frame that is to be cut; `out` may have changed
-    /// then.
+    /// Writes the headers of a chunk of `frame`, `segments` segments from `first` on, to the start
+    /// of `out`. Its checksum is partial. `None` if there are no such segments, `out` is too short
+    /// or `frame` does not begin with the GSO packet; `out` might have changed then.
     pub fn piece(
         &self,
         frame: &[u8],
         first: u32,
         segments: u32,
         out: &mut [u8],
-    ) -> Option<PieceParts> {
+    ) -> Option<SegmentParts> {
         let header_bytes = usize::from(self.headers.header_bytes);
         let end = first.checked_add(segments)?;
         let is_whole = frame.len() >= header_bytes + self.payload_bytes as usize;
@@ -201,10 +198,10 @@ impl Cut {
             payload_bytes: range.len(),
             is_last: end == self.segments(),
         };
-        self.number(headers, numbers);
-        self.leave_open(headers, range.len());
+        self.set_numbers(headers, numbers);
+        self.set_partial_checksums(headers, range.len());
         let is_one = segments == 1;
-        Some(PieceParts {
+        Some(SegmentParts {
             header: VirtioNetHeader {
                 flags: VirtioNetHeader::NEEDS_CHECKSUM,
                 gso_type: if is_one { 0 } else { self.gso_type },
@@ -218,15 +215,15 @@ impl Cut {
         })
     }
 
-    /// Where the payload of so many segments is, behind the headers.
+    /// Returns the position of the payload of these segments, relative to the end of the headers.
     fn payload(&self, first: u32, segments: u32) -> Range<usize> {
         let (each, all) = (usize::from(self.each_bytes), self.payload_bytes as usize);
         let at = |segment: u32| all.min(segment as usize * each);
         at(first)..at(first + segments)
     }
 
-    /// What tells segments from their siblings.
-    fn number(&self, headers: &mut [u8], numbers: Numbers) {
+    /// Sets the fields that differ between segments.
+    fn set_numbers(&self, headers: &mut [u8], numbers: Numbers) {
         let payload_bytes = numbers.payload_bytes;
         let network = &mut headers[self.headers.network_at.into()..];
         let network_bytes = network.len() + payload_bytes;
@@ -258,8 +255,8 @@ impl Cut {
         }
     }
 
-    /// The checksum of IPv4, and that of the pseudo header in place of the transport's.
-    fn leave_open(&self, headers: &mut [u8], payload_bytes: usize) {
+    /// Completes the checksum of IPv4, and leaves that of the transport header partial.
+    fn set_partial_checksums(&self, headers: &mut [u8], payload_bytes: usize) {
         let transport_at = usize::from(self.headers.transport_at);
         let (before, transport) = headers.split_at_mut(transport_at);
         let network = &mut before[self.headers.network_at.into()..];
@@ -268,7 +265,8 @@ impl Cut {
         put(transport, at.into(), fold(pseudo));
     }
 
-    /// Finishes the checksum of IPv4; the sum of the pseudo header of a segment of so many bytes.
+    /// Completes the checksum of IPv4. Returns the sum of the pseudo header of a segment of
+    /// `transport_bytes`.
     fn pseudo(&self, network: &mut [u8], transport_bytes: usize) -> u64 {
         let addresses = match self.headers.network {
             Network::V4 => {
@@ -283,50 +281,50 @@ impl Cut {
         sum(addresses) + number + transport_bytes as u64
     }
 
-    /// Both checksums, from nothing.
-    fn finish(&self, segment: &mut [u8]) {
+    /// Computes both checksums.
+    fn complete_checksums(&self, segment: &mut [u8]) {
         let transport_at = usize::from(self.headers.transport_at);
         let (before, transport) = segment.split_at_mut(transport_at);
         let network = &mut before[self.headers.network_at.into()..];
         let protocol = self.headers.transport;
         put(transport, protocol.checksum_offset().into(), 0);
         let pseudo = self.pseudo(network, transport.len());
-        let checksum = protocol.finished(!fold(pseudo + sum(transport)));
+        let checksum = protocol.field_value(!fold(pseudo + sum(transport)));
         put(transport, protocol.checksum_offset().into(), checksum);
     }
 }
 
-/// Where segments are among their siblings.
+/// The position of segments in the GSO packet.
 struct Numbers {
-    /// That of the first of them, and where its payload starts.
+    /// Index of the first segment, and the offset of its payload.
     index: u32,
     start: u32,
     payload_bytes: usize,
-    /// The super-packet ends with them.
+    /// They are the last ones of the GSO packet.
     is_last: bool,
 }
 
-/// Makes one packet of a super-packet that is not to be cut, where it is short enough to go whole:
-/// finishes its checksum.
+/// Turns a GSO packet that is short enough to be sent whole into a plain packet: completes its
+/// checksum.
 ///
 /// # Errors
-/// [`NotCut::Tunnel`] inside UDP with a checksum: that covers what is still open, and is itself of
-/// one segment or of the whole, nobody says. [`NotCut::Malformed`] if the checksum is outside. The
-/// frame is unchanged then.
-pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), NotCut> {
+/// [`SegmentError::Tunnel`] inside UDP with a checksum: that covers the partial one, and it is
+/// unknown whether it is that of one segment or of the whole. [`SegmentError::Malformed`] if the
+/// checksum is outside. The frame is unchanged then.
+pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), SegmentError> {
     if headers::has_outer_checksum(header, frame) {
-        return Err(NotCut::Tunnel);
+        return Err(SegmentError::Tunnel);
     }
     let whole = VirtioNetHeader {
         gso_type: 0,
         ..header
     };
-    finish_checksum(frame, whole)
+    complete_checksum(frame, whole)
         .map(drop)
-        .map_err(|_| NotCut::Malformed)
+        .map_err(|_| SegmentError::Malformed)
 }
 
-/// The number at `at`, which must be inside.
+/// Returns the number at `at`, which must be inside.
 fn get(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

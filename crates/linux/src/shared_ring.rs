@@ -1,20 +1,20 @@
-//! A ring that we share with the kernel, as an AF_XDP socket has four, without the kernel: it has
-//! one producer and one consumer, and one of the two is us.
+//! A ring shared with the kernel, as an AF_XDP socket has four. It has one producer and one
+//! consumer, one of which is the kernel; tests replace it.
 //!
-//! Positions count on for ever and wrap at 2^32; a slot is the position modulo the ring, whose
-//! slots are a power of two. Whoever moves a position does so after it is done with the slots
-//! before it (release), and whoever sees the position sees what was done (acquire).
+//! Positions wrap at 2^32; a slot is the position modulo the ring, whose slots are a power of two.
+//! A side advances its position after it has finished with the slots before it (release). The other
+//! side reads the position first (acquire), and then sees these accesses.
 
 use std::sync::Arc;
 
-/// A 32-bit word that both sides see.
+/// A 32-bit word shared by both sides.
 pub trait Word {
     fn load_relaxed(&self) -> u32;
     fn load_acquire(&self) -> u32;
     fn store_release(&self, value: u32);
 }
 
-/// The memory of one ring, the kernel's or a test's.
+/// The memory of one ring, of the kernel or of a test.
 pub trait Memory {
     type Word: Word;
     type Entry: Copy;
@@ -59,18 +59,18 @@ impl<M: Memory> Memory for Arc<M> {
     }
 }
 
-/// Our end of a ring that we fill: TX and FILL.
+/// The producer of a ring: TX and FILL.
 #[derive(Debug)]
 pub(crate) struct Producer<M> {
     memory: M,
     /// The position of the next entry.
     next: u32,
-    /// Where the other side was when we last looked.
+    /// Position of the other side when last read.
     consumed: u32,
 }
 
 impl<M: Memory> Producer<M> {
-    /// The end of a ring, which goes on where its positions stand.
+    /// Continues a ring at its current positions.
     pub(crate) fn new(memory: M) -> Self {
         Self {
             consumed: memory.consumer().load_acquire(),
@@ -79,7 +79,7 @@ impl<M: Memory> Producer<M> {
         }
     }
 
-    /// Puts `entry` in, not yet visible to the other side; `false` if the ring is full.
+    /// Adds `entry`, not yet visible to the other side; `false` if the ring is full.
     #[inline]
     pub(crate) fn push(&mut self, entry: M::Entry) -> bool {
         if self.room(1) == 0 {
@@ -90,8 +90,8 @@ impl<M: Memory> Producer<M> {
         true
     }
 
-    /// Slots that can be filled, up to `wanted`. Looks at the other side only when there seem to be
-    /// fewer.
+    /// Returns the number of free slots, up to `wanted`. Reads the other side's position only if
+    /// fewer slots appear free.
     #[inline]
     pub(crate) fn room(&mut self, wanted: u32) -> u32 {
         let free = |of: &Self| {
@@ -104,7 +104,7 @@ impl<M: Memory> Producer<M> {
         free(self).min(wanted)
     }
 
-    /// Shows the other side everything that was pushed.
+    /// Publishes all pushed entries to the other side.
     #[inline]
     pub(crate) fn publish(&mut self) {
         self.memory.producer().store_release(self.next);
@@ -115,13 +115,13 @@ impl<M: Memory> Producer<M> {
     }
 }
 
-/// Our end of a ring that we empty: COMPLETION and RX.
+/// The consumer of a ring: COMPLETION and RX.
 #[derive(Debug)]
 pub(crate) struct Consumer<M> {
     memory: M,
     /// The position of the next entry.
     next: u32,
-    /// Where the other side was when we last looked.
+    /// Position of the other side when last read.
     produced: u32,
 }
 
@@ -135,7 +135,7 @@ impl<M: Memory> Consumer<M> {
         }
     }
 
-    /// Takes the oldest entry. Its slot stays ours until [`release`](Self::release).
+    /// Takes the oldest entry. Its slot is not released before [`release`](Self::release).
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<M::Entry> {
         if self.waiting() == 0 {
@@ -146,13 +146,14 @@ impl<M: Memory> Consumer<M> {
         Some(entry)
     }
 
-    /// Entries that can be taken, as far as we looked; looks again when there seem to be none.
+    /// Returns the number of entries that can be taken. Reads the other side's position only if
+    /// there appear to be none.
     #[inline]
     pub(crate) fn waiting(&mut self) -> u32 {
         if self.produced == self.next {
             self.produced = self.memory.producer().load_acquire();
         }
-        // Never more than the ring has, whatever the other side says.
+        // At most the slots of the ring, even if the position of the other side is invalid.
         let ahead = self.produced.wrapping_sub(self.next);
         if ahead > self.memory.slots() {
             self.produced = self.next;
@@ -161,14 +162,14 @@ impl<M: Memory> Consumer<M> {
         ahead
     }
 
-    /// Gives the slots of everything that was taken back to the other side.
+    /// Releases the slots of all taken entries to the other side.
     #[inline]
     pub(crate) fn release(&mut self) {
         self.memory.consumer().store_release(self.next);
     }
 }
 
-/// Entries of a ring that the consumer has not taken, for whoever looks.
+/// Returns the entries of a ring that the consumer has not taken.
 pub(crate) fn pending(memory: &impl Memory) -> u32 {
     let consumed = memory.consumer().load_acquire();
     memory.producer().load_relaxed().wrapping_sub(consumed)

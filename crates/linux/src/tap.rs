@@ -1,4 +1,4 @@
-//! TAP devices: the kernel's side is an Ethernet device, ours is a file of frames.
+//! TAP devices: an Ethernet device for the kernel, a file of frames for this process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -12,29 +12,29 @@ use crate::sys;
 use crate::vnet_header::VirtioNetHeader;
 
 const DEVICE: &str = "/dev/net/tun";
-/// Ethernet header and one VLAN tag: what a frame has beyond the MTU.
+/// Ethernet header and one VLAN tag, which the MTU does not include.
 const LINK_HEADER_BYTES: usize = 14 + 4;
-/// The longest IP packet, which the largest super-packet is.
+/// The longest IP packet, and so the largest GSO packet.
 const IP_LIMIT_BYTES: usize = 65_535;
 
-/// What the reader of a TAP can take, and the device's settings.
+/// Settings of a TAP device, and the offloads that its reader supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TapConfig {
-    /// The kernel leaves checksums open and trusts what we write to be good or open.
+    /// The kernel leaves checksums partial, and accepts partial or unverified ones from the writer.
     pub checksum_offload: bool,
-    /// The kernel hands over super-packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams
-    /// of one size. Needs `checksum_offload`.
+    /// The kernel passes GSO packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams of one
+    /// size. Needs `checksum_offload`.
     pub segmentation_offload: bool,
     /// Hardware address of the kernel's side; random if `None`.
     pub mac: Option<MacAddress>,
-    /// Largest packet in bytes, without the Ethernet header: 68..=65521.
+    /// The MTU in bytes, without the Ethernet header: 68..=65521.
     pub mtu_bytes: u32,
-    /// Packets that may wait to be read. More are dropped without a word to the sender.
+    /// Maximum number of packets that wait to be read. Further packets are dropped.
     pub tx_queue_packets: u32,
 }
 
 impl Default for TapConfig {
-    /// An Ethernet device as TAP has it: no segmentation offload.
+    /// A TAP device without segmentation offload.
     fn default() -> Self {
         Self {
             checksum_offload: true,
@@ -46,9 +46,9 @@ impl Default for TapConfig {
     }
 }
 
-/// Why the kernel did not take a frame. It is lost unless the writer tries again.
+/// Why the kernel rejected a frame. It is lost unless the writer retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TapRefusal {
+pub enum TapWriteError {
     /// No room now (`EAGAIN`).
     WouldBlock,
     /// No memory for it now (`ENOBUFS`, `ENOMEM`).
@@ -59,20 +59,20 @@ pub enum TapRefusal {
     Malformed,
 }
 
-/// What became of a frame that was written.
+/// The result of writing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a refused frame is lost: count it or try again"]
-pub enum Written {
+#[must_use = "a rejected frame is lost: count it or retry"]
+pub enum WriteOutcome {
     /// The kernel received it.
-    Taken,
-    /// The kernel did not.
-    Refused(TapRefusal),
+    Accepted,
+    /// The kernel rejected it.
+    Rejected(TapWriteError),
 }
 
-/// A TAP device with one queue; it vanishes when this is dropped.
+/// A TAP device with one queue. It is removed when this is dropped.
 ///
-/// What the kernel sends through the device is read here and what is written here the kernel
-/// receives from it, each frame behind a [`VirtioNetHeader`]. Nothing blocks. One thread may
+/// Frames that the kernel transmits on the device are read here, and frames that are written here
+/// are received by the kernel, each after a [`VirtioNetHeader`]. No call blocks. One thread can
 /// read while another writes.
 #[derive(Debug)]
 pub struct Tap {
@@ -83,16 +83,16 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes the device `name` in `ns`, not up yet.
+    /// Creates the device `name` in `ns`. It is down.
     ///
     /// # Errors
-    /// `InvalidInput` for a bad name, MTU or pair of offloads; `NotFound` if the kernel has no TAP;
-    /// `PermissionDenied` without CAP_NET_ADMIN or access to `/dev/net/tun`; `ResourceBusy` if a
-    /// device of this name exists.
+    /// `InvalidInput` for an invalid name, MTU or combination of offloads; `NotFound` if the kernel
+    /// has no TAP; `PermissionDenied` without CAP_NET_ADMIN or access to `/dev/net/tun`;
+    /// `ResourceBusy` if a device of this name exists.
     pub fn open(ns: &NetNs, name: &str, config: TapConfig) -> io::Result<Self> {
         link::check_name(name)?;
         let wanted = Offloads::of(config)?;
-        // The device is made in the namespace in which the file was opened.
+        // The device is created in the namespace in which the file was opened.
         let file = ns.run(open_device)??;
         let named = |call| move |cause| failed(call, name, cause);
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
@@ -119,28 +119,28 @@ impl Tap {
         })
     }
 
-    /// Whether the kernel hands over super-packets of UDP, too.
+    /// Returns `true` if the kernel also passes GSO packets of UDP.
     pub fn has_udp_segmentation(&self) -> bool {
         self.has_udp_segmentation
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes that the longest frame takes with its virtio-net header: what a buffer for
-    /// [`read`](Self::read) needs.
+    /// Returns the length of the longest frame with its virtio-net header: the minimum size of a
+    /// buffer for [`read`](Self::read).
     pub fn read_limit_bytes(&self) -> usize {
         self.read_limit_bytes
     }
 
-    /// Reads one frame with its virtio-net header, and answers how many bytes they take; `None` if
-    /// none is waiting.
+    /// Reads one frame with its virtio-net header. Returns their length, or `None` if none is
+    /// waiting.
     ///
     /// # Errors
-    /// `InvalidInput` if `into` is shorter than [`read_limit_bytes`](Self::read_limit_bytes), for
-    /// the kernel would cut the frame; else what `read` on the device fails with.
+    /// `InvalidInput` if `into` is shorter than [`read_limit_bytes`](Self::read_limit_bytes),
+    /// because the kernel would truncate the frame; otherwise the error of `read` on the device.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         if into.len() < self.read_limit_bytes {
             let (has, needs) = (into.len(), self.read_limit_bytes);
@@ -159,37 +159,37 @@ impl Tap {
         }
     }
 
-    /// Writes one frame with its virtio-net header. A refusal is a value, to be counted.
+    /// Writes one frame with its virtio-net header. A rejected frame is not an error.
     ///
     /// # Errors
-    /// What else `write` on the device fails with: the device is gone.
-    pub fn write(&self, header_and_frame: &[u8]) -> io::Result<Written> {
+    /// Another error of `write` on the device: it was removed.
+    pub fn write(&self, header_and_frame: &[u8]) -> io::Result<WriteOutcome> {
         self.written(|mut file| file.write(header_and_frame))
     }
 
-    /// The same of a frame whose parts are in several places, in order.
+    /// As [`write`](Self::write), for a frame in several parts, in order.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<Written> {
+    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<WriteOutcome> {
         self.written(|mut file| file.write_vectored(parts))
     }
 
-    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<Written> {
+    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<WriteOutcome> {
         loop {
             let error = match write(&self.file) {
-                Ok(_) => return Ok(Written::Taken),
+                Ok(_) => return Ok(WriteOutcome::Accepted),
                 Err(error) => error,
             };
-            let refusal = match error.raw_os_error() {
+            let error_kind = match error.raw_os_error() {
                 Some(libc::EINTR) => continue,
-                Some(libc::EAGAIN) => TapRefusal::WouldBlock,
-                Some(libc::ENOBUFS | libc::ENOMEM) => TapRefusal::NoBuffers,
-                Some(libc::EIO) => TapRefusal::Down,
-                Some(libc::EINVAL) => TapRefusal::Malformed,
+                Some(libc::EAGAIN) => TapWriteError::WouldBlock,
+                Some(libc::ENOBUFS | libc::ENOMEM) => TapWriteError::NoBuffers,
+                Some(libc::EIO) => TapWriteError::Down,
+                Some(libc::EINVAL) => TapWriteError::Malformed,
                 _ => return Err(failed("write", &self.name, error)),
             };
-            return Ok(Written::Refused(refusal));
+            return Ok(WriteOutcome::Rejected(error_kind));
         }
     }
 }
@@ -209,11 +209,11 @@ fn open_device() -> io::Result<File> {
         .map_err(|cause| failed("open", DEVICE, cause))
 }
 
-/// What the kernel may leave to whoever reads.
+/// Offloads that the reader supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Offloads {
     always: libc::c_uint,
-    /// What older kernels do not know.
+    /// Offloads that older kernels do not support.
     if_known: libc::c_uint,
 }
 
@@ -234,7 +234,7 @@ impl Offloads {
         Ok(Self { always, if_known })
     }
 
-    /// Says it to the kernel. Returns whether it knows all of it, and something of it is new.
+    /// Sets the offloads. Returns `true` if the kernel also supports the optional ones.
     fn set(self, device: BorrowedFd<'_>) -> io::Result<bool> {
         if self.if_known != 0 {
             match sys::tun::set_offload(device, self.always | self.if_known) {

@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection, and one of its settings.
+//! Statistics of a TCP connection, and a socket option.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use crate::error::failed;
 use crate::sys;
 
-/// Positions within `struct tcp_info`, in words of 4 bytes. The kernel only ever appends to it.
+/// Offsets in `struct tcp_info`, in words of 4 bytes. The kernel only ever appends to it.
 const SND_MSS: usize = 4;
 const DELIVERED: usize = 48;
 const WORDS: usize = 49;
@@ -16,17 +16,17 @@ const WORDS: usize = 49;
 pub struct TcpInfo {
     /// Payload of a full segment, in bytes.
     pub mss_bytes: u32,
-    /// Segments that arrived at the other end, those out of order included and each counted once,
+    /// Segments that arrived at the other end, including those out of order, each counted once,
     /// wrapping.
     pub delivered_segments: u32,
 }
 
 impl TcpInfo {
-    /// Asks about a connected socket. Kernels before 4.18 do not count what is delivered and
-    /// answer 0.
+    /// Reads them from a connected socket. Kernels before 4.18 do not count delivered segments and
+    /// return 0.
     ///
     /// # Errors
-    /// What `getsockopt` fails with.
+    /// The error of `getsockopt`.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let info: [u32; WORDS] =
             sys::socket::option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO)
@@ -39,10 +39,10 @@ impl TcpInfo {
 }
 
 /// Wakes the socket's reader only when at least `bytes` wait (`SO_RCVLOWAT`), or the window is
-/// about to fill. The acknowledgements stay as they are.
+/// almost full. Acknowledgements are not affected.
 ///
 /// # Errors
-/// What `setsockopt` fails with.
+/// The error of `setsockopt`.
 pub fn set_receive_low_water(socket: impl AsFd, bytes: i32) -> io::Result<()> {
     sys::socket::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
         .map_err(|cause| failed("setsockopt SO_RCVLOWAT", "socket", cause))
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_other_end_acknowledged_is_counted_in_segments() {
+    fn acknowledged_segments_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
@@ -65,7 +65,7 @@ mod tests {
         for _ in 0..10 {
             client.write_all(&[1]).unwrap();
             server.read_exact(&mut byte).unwrap();
-            // The answer carries the acknowledgement.
+            // The response carries the acknowledgement.
             server.write_all(&byte).unwrap();
             client.read_exact(&mut byte).unwrap();
         }

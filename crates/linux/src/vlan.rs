@@ -1,10 +1,10 @@
-//! Tags of VLANs.
+//! VLAN tags.
 
-/// What a tag adds to a frame.
+/// Length of a tag.
 pub(crate) const TAG_BYTES: u32 = 4;
 
-/// What `frame` may have beyond the device's MTU: the kernel lets one VLAN tag of a customer
-/// through.
+/// Returns the bytes by which `frame` can exceed the device's MTU: the kernel permits one VLAN tag
+/// of a customer.
 pub(crate) fn tag_bytes(frame: &[u8]) -> u32 {
     const CUSTOMER_TAG: [u8; 2] = (libc::ETH_P_8021Q as u16).to_be_bytes();
     match frame.get(12..14) {

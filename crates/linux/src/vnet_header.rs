@@ -2,22 +2,22 @@
 
 use taut_path::Segmentation;
 
-/// The checksum is not finished: see [`finish_checksum`](crate::finish_checksum).
+/// The checksum is partial: see [`complete_checksum`](crate::complete_checksum).
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// Kinds of segmentation (`VIRTIO_NET_HDR_GSO_*`).
+/// GSO types (`VIRTIO_NET_HDR_GSO_*`).
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP_SEGMENTS: u8 = 5;
-/// Set beside the kind when the sender uses explicit congestion notification.
+/// Set together with the type if the sender uses explicit congestion notification.
 const GSO_ECN: u8 = 0x80;
 
-/// Where the data offset is in a TCP header, and how long a UDP header is.
+/// Offset of the data offset in a TCP header, and length of a UDP header.
 const TCP_DATA_OFFSET: usize = 12;
 const TCP_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: usize = 8;
 
-/// What a super-packet is cut into.
+/// Segments of a GSO packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Segments {
     TcpV4,
@@ -25,34 +25,34 @@ pub(crate) enum Segments {
     Udp,
 }
 
-/// A virtio-net header: what the kernel left for the device to do, in the host's byte order.
+/// A virtio-net header: the work that the kernel left to the device, in the host's byte order.
 ///
-/// Any ten bytes are one; what they say about a frame is checked where it is used.
+/// Any ten bytes are valid; their consistency with the frame is checked where they are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VirtioNetHeader {
     /// Flags.
     pub flags: u8,
-    /// Kind of segmentation, 0 for none.
+    /// GSO type, 0 for none.
     pub gso_type: u8,
-    /// A hint how many bytes of headers there are. The kernel often gives more: do not use it.
+    /// A hint for the length of the headers. The kernel often sets a larger value: do not use it.
     pub header_bytes: u16,
     /// Payload bytes of each segment.
     pub segment_payload_bytes: u16,
-    /// Where the bytes start that the unfinished checksum covers.
+    /// Offset of the bytes that the partial checksum covers.
     pub checksum_start: u16,
-    /// Where the checksum is, after `checksum_start`.
+    /// Offset of the checksum, relative to `checksum_start`.
     pub checksum_offset: u16,
 }
 
 impl VirtioNetHeader {
-    /// Bytes before each frame. Ten, since none of the later fields (merged buffers) means
-    /// anything on a TAP, and packet sockets give ten too.
+    /// Bytes before each frame. Ten, because the later fields (merged buffers) are meaningless on a
+    /// TAP, and packet sockets use ten too.
     pub const BYTES: usize = 10;
 
-    /// The flag that says that the checksum is not finished.
+    /// The flag for a partial checksum.
     pub(crate) const NEEDS_CHECKSUM: u8 = NEEDS_CHECKSUM;
 
-    /// Reads the header at the start of `buffer`, and gives the frame behind it. `None` if
+    /// Reads the header at the start of `buffer`, and returns it with the frame after it. `None` if
     /// `buffer` is shorter than a header.
     pub fn split(buffer: &[u8]) -> Option<(Self, &[u8])> {
         let (header, frame) = buffer.split_first_chunk::<{ Self::BYTES }>()?;
@@ -68,7 +68,7 @@ impl VirtioNetHeader {
         Some((header, frame))
     }
 
-    /// The header as bytes.
+    /// Returns the header as bytes.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let [h0, h1] = self.header_bytes.to_ne_bytes();
         let [s0, s1] = self.segment_payload_bytes.to_ne_bytes();
@@ -77,17 +77,17 @@ impl VirtioNetHeader {
         [self.flags, self.gso_type, h0, h1, s0, s1, c0, c1, o0, o1]
     }
 
-    /// Whether the frame's checksum is unfinished.
+    /// Returns `true` if the frame's checksum is partial.
     pub fn needs_checksum(self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// Whether the frame is to be cut into segments.
+    /// Returns `true` if the frame is a GSO packet.
     pub fn is_segmented(self) -> bool {
         self.gso_type & !GSO_ECN != 0
     }
 
-    /// What kind of segments the frame is to be cut into; `None` if it is not cut, or the kind is
+    /// Returns the type of the frame's segments; `None` if it is not a GSO packet, or its type is
     /// not one of these.
     pub(crate) fn segments(self) -> Option<Segments> {
         match self.gso_type & !GSO_ECN {
@@ -98,7 +98,7 @@ impl VirtioNetHeader {
         }
     }
 
-    /// The header of the same frame with `bytes` more before its network header.
+    /// Returns the header of the same frame with `bytes` more before its network header.
     pub(crate) fn moved_by(mut self, bytes: u16) -> Self {
         if self.needs_checksum() {
             self.checksum_start = self.checksum_start.saturating_add(bytes);
@@ -109,11 +109,11 @@ impl VirtioNetHeader {
         self
     }
 
-    /// How `frame` is to be cut; `None` if it is not, if it fits in one segment, or if the header
-    /// does not agree with the frame.
+    /// Returns the segmentation of `frame`; `None` if it is not a GSO packet, if it fits in one
+    /// segment, or if the header does not agree with the frame.
     pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
-        // The kernel leaves the checksum of every super-packet open, and so says where the
-        // transport header starts.
+        // The kernel leaves the checksum of every GSO packet partial, so the header contains the
+        // offset of the transport header.
         if !self.needs_checksum() {
             return None;
         }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tcp_super_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
+    fn tcp_gso_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
         let header = VirtioNetHeader {
             flags: NEEDS_CHECKSUM,
             gso_type: GSO_TCP_V4 | GSO_ECN,
@@ -160,22 +160,22 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_from_the_frame_and_not_from_the_hint() {
-        let (header, frame) = tcp_super_packet(3, 4344);
+    fn headers_are_parsed_without_the_hint() {
+        let (header, frame) = tcp_gso_packet(3, 4344);
         assert_eq!(header.segmentation(&frame), Segmentation::new(66, 1448));
     }
 
     #[test]
-    fn what_fits_in_one_segment_is_not_cut() {
-        let (header, frame) = tcp_super_packet(3, 1448);
+    fn single_segment_packet_is_not_segmented() {
+        let (header, frame) = tcp_gso_packet(3, 1448);
         assert_eq!(header.segmentation(&frame), None);
-        let (header, frame) = tcp_super_packet(3, 1449);
+        let (header, frame) = tcp_gso_packet(3, 1449);
         assert!(header.segmentation(&frame).is_some());
     }
 
     #[test]
-    fn nonsense_is_no_segmentation() {
-        let (good, frame) = tcp_super_packet(0, 4000);
+    fn inconsistent_header_is_no_segmentation() {
+        let (good, frame) = tcp_gso_packet(0, 4000);
         let bad = [
             VirtioNetHeader {
                 segment_payload_bytes: 0,
@@ -194,7 +194,7 @@ mod tests {
                 checksum_start: 60_000,
                 ..good
             },
-            // Points at zeroes: a TCP header of no length.
+            // Refers to zeroes: a TCP header of no length.
             VirtioNetHeader {
                 checksum_start: 100,
                 ..good
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn any_frame_is_cut_into_pieces_that_it_has(
+        fn any_frame_is_split_into_valid_chunks(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             kind in prop::sample::select(vec![0u8, 1, 3, 4, 5, 0x81]),
             start in 0u16..320,

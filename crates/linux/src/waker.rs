@@ -1,4 +1,4 @@
-//! A waker that a thread can poll for.
+//! A waker with a file descriptor.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,22 +12,22 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::error::failed;
 use crate::poll;
 
-/// Wakes a thread that waits in [`poll::wait`]: `Waker::from(Arc<EventWaker>)` for whoever calls,
-/// the descriptor for whoever waits.
+/// Wakes a thread that waits in [`poll::wait`]: `Waker::from(Arc<EventWaker>)` is for the notifier,
+/// the descriptor for the waiting thread.
 ///
-/// The order that loses nothing: wait, [`clear`](Self::clear), then look at what was waited for.
+/// To lose no wake-up: wait, [`clear`](Self::clear), then check the condition.
 #[derive(Debug)]
 pub struct EventWaker {
     counter: File,
-    /// Spares the system call when the descriptor is readable already.
+    /// Avoids the system call if the descriptor is readable already.
     woken: AtomicBool,
 }
 
 impl EventWaker {
-    /// A waker that nobody has called.
+    /// Creates a waker.
     ///
     /// # Errors
-    /// What `eventfd` fails with: too many open files.
+    /// The error of `eventfd`: too many open files.
     pub fn new() -> io::Result<Self> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let counter = eventfd(0, flags).map_err(|cause| failed("eventfd", "waker", cause))?;
@@ -37,8 +37,8 @@ impl EventWaker {
         })
     }
 
-    /// Waits until somebody wakes, or until `deadline_ns`; says whether somebody did. Does not
-    /// clear.
+    /// Waits for a wake-up, or until `deadline_ns`. Returns `true` after a wake-up. Does not clear
+    /// it.
     ///
     /// # Errors
     /// As for [`poll::wait`].
@@ -46,12 +46,12 @@ impl EventWaker {
         Ok(poll::wait(&[self.as_fd()], deadline_ns)?.any())
     }
 
-    /// Makes the descriptor silent until the next call. What was done before a call that this
-    /// clears is visible after it.
+    /// Clears the descriptor until the next wake-up. Accesses before a wake-up that this clears are
+    /// visible after it.
     pub fn clear(&self) {
-        // The counter first: a call in between does not write, but what it announces is seen by
-        // whoever looks after this. The other way round, its write would be eaten and the flag
-        // left on, and no later call would write.
+        // Clear the counter first. A wake-up in between does not write, but its condition is
+        // visible to a check after this. In the other order, its write would be cleared and the
+        // flag would stay set, so that no later wake-up would write.
         let _ = (&self.counter).read(&mut [0; 8]);
         self.woken.swap(false, Ordering::AcqRel);
     }
@@ -109,7 +109,7 @@ mod tests {
                 for call in 0..CALLS {
                     done.fetch_add(1, Ordering::Relaxed);
                     waker.wake_by_ref();
-                    // Calls that come at all moments of the other's round.
+                    // Wake-ups at all moments of the other's loop.
                     for _ in 0..call % 61 {
                         std::hint::spin_loop();
                     }

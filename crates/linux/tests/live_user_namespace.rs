@@ -1,7 +1,7 @@
-//! Without any privilege: a user namespace of our own is enough for all but TAP and real-time
+//! Without any privilege, a new user namespace is enough for everything except TAP and real-time
 //! priority.
 //!
-//! Its own `main`, without the test harness, whose threads would forbid the move.
+//! It has its own `main` without the test harness, because the move needs a single thread.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -10,16 +10,16 @@ use taut_linux::af_packet::{AfPacket, PacketConfig, PacketReceiver};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, Privilege, ensure_privilege, privilege};
 
-/// `nobody`, who may do nothing.
+/// The user `nobody`, without privileges.
 const NOBODY: u32 = 65_534;
-const AS_NOBODY: &str = "TAUT_TEST_AS_NOBODY";
+const AS_UNPRIVILEGED: &str = "TAUT_TEST_AS_UNPRIVILEGED";
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_NOBODY).is_some() {
-        return as_nobody();
+    if std::env::var_os(AS_UNPRIVILEGED).is_some() {
+        return as_unprivileged();
     }
     let mut child = Command::new("/proc/self/exe");
-    child.env(AS_NOBODY, "1");
+    child.env(AS_UNPRIVILEGED, "1");
     match privilege() {
         Ok(_) => child.uid(NOBODY).gid(NOBODY),
         Err(_) => &mut child,
@@ -34,11 +34,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn as_nobody() -> ExitCode {
+fn as_unprivileged() -> ExitCode {
     assert!(privilege().is_err(), "nobody has no capabilities");
     match ensure_privilege() {
         Ok(how) => assert_eq!(how, Privilege::UserNamespace),
-        // Whether that is allowed is a setting of the machine, and no fault of ours.
+        // The machine can be configured to forbid that.
         Err(error) => {
             eprintln!("skipped: {error}");
             return ExitCode::SUCCESS;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::observe::{Device, Sysfs, WhyNone};
+use taut_linux::observe::{Device, NoLimitReason, Sysfs};
 use taut_linux::publish;
 
 use crate::queue_set::QueueSet;
@@ -35,7 +35,7 @@ pub struct Selection {
     pub devices: Vec<String>,
     /// Numbers of queues; all if `None`.
     pub queues: Option<QueueSet>,
-    /// Speed of the links in bit/s, instead of what the driver reports.
+    /// Speed of the links in bit/s, instead of the driver's value.
     pub rate_bits_per_s: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub struct DeviceRow {
     /// It has no hardware.
     pub is_virtual: bool,
     /// Why none of its limits works, if none does.
-    pub why_none: Option<WhyNone>,
+    pub no_limit_reason: Option<NoLimitReason>,
     /// Largest packet without the Ethernet header.
     pub mtu_bytes: Option<u64>,
     /// Packets sent since the device was created.
@@ -159,7 +159,7 @@ impl Inventory {
     /// Returns the queues of the devices whose limits work.
     pub fn working_rows(&self) -> impl Iterator<Item = &QueueRow> {
         let devices = self.devices.iter();
-        let works = devices.filter(|device| device.why_none.is_none());
+        let works = devices.filter(|device| device.no_limit_reason.is_none());
         works.flat_map(|device| &device.rows)
     }
 
@@ -180,7 +180,7 @@ impl Inventory {
         let name = &device.name;
         self.problems
             .extend(device.problems.iter().map(|it| format!("{name}: {it}")));
-        let why_none = device.why_none();
+        let no_limit_reason = device.no_limit_reason();
         let queues = device.queues.iter();
         let rows = queues.filter(|queue| selection.has_queue(queue.number));
         let rows = rows.filter_map(|queue| {
@@ -197,7 +197,7 @@ impl Inventory {
             rows: rows.collect(),
             driver: device.driver,
             is_virtual: device.is_virtual,
-            why_none,
+            no_limit_reason,
             mtu_bytes: device.mtu_bytes,
             tx_packets: device.tx_packets,
             name: device.name,

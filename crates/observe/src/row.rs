@@ -1,7 +1,7 @@
 //! One queue at one moment, whether the kernel's or that of a running taut path.
 
 use taut_linux::observe::{ByteLimits, Sample};
-use taut_linux::publish::{Figures, PublishedQueue};
+use taut_linux::publish::{PublishedQueue, QueueMetrics};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -47,13 +47,13 @@ pub struct PathRow {
     /// Age of the metrics, in ns.
     pub age_ns: u64,
     /// Counters and gauges.
-    pub figures: Figures,
+    pub metrics: QueueMetrics,
 }
 
 impl PathRow {
     /// Returns the rule, and whether its limit applies.
     pub fn rule_text(&self) -> String {
-        match self.figures.completions_are_false {
+        match self.metrics.early_completions {
             0 => self.rule.clone(),
             _ => format!("{} (no true completions)", self.rule),
         }
@@ -63,20 +63,20 @@ impl PathRow {
 impl QueueRow {
     /// Converts a published queue; `rate_bits_per_s` replaces the published rate.
     pub fn from_published(queue: PublishedQueue, rate_bits_per_s: Option<u64>) -> Self {
-        let figures = queue.figures;
+        let metrics = queue.metrics;
         Self {
             device: queue.device,
             queue: queue.queue,
             rate_bits_per_s: rate_bits_per_s.or(queue.rate_bits_per_s),
             limits: ByteLimits {
-                limit: Some(figures.limit),
-                in_flight: Some(figures.in_flight),
-                limit_min: Some(figures.limit_min),
-                limit_max: Some(figures.limit_max),
-                hold_time_ms: Some(figures.hold_time_ns / NS_PER_MS),
+                limit: Some(metrics.limit),
+                in_flight: Some(metrics.in_flight),
+                limit_min: Some(metrics.limit_min),
+                limit_max: Some(metrics.limit_max),
+                hold_time_ms: Some(metrics.hold_time_ns / NS_PER_MS),
                 stall_threshold_ms: None,
-                stalls: Some(figures.stalls),
-                longest_stall_ms: Some(figures.longest_stall_ns / NS_PER_MS),
+                stalls: Some(metrics.stalls),
+                longest_stall_ms: Some(metrics.longest_stall_ns / NS_PER_MS),
             },
             tx_timeouts: None,
             path: Some(PathRow {
@@ -85,7 +85,7 @@ impl QueueRow {
                 rule: queue.limit,
                 in_packets: queue.in_packets,
                 age_ns: queue.age_ns,
-                figures,
+                metrics,
             }),
         }
     }
@@ -113,8 +113,8 @@ impl QueueRow {
     }
 
     /// Returns a metric that only taut paths have.
-    pub fn published(&self, metric: fn(&Figures) -> u64) -> Option<u64> {
-        self.path.as_ref().map(|path| metric(&path.figures))
+    pub fn published(&self, metric: fn(&QueueMetrics) -> u64) -> Option<u64> {
+        self.path.as_ref().map(|path| metric(&path.metrics))
     }
 
     /// Returns how long the link needs for `bytes`, in ns; `None` for a limit in packets.
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_time_is_bytes_at_the_speed_of_the_link() {
+    fn link_time_is_bytes_at_link_speed() {
         let row = |rate_bits_per_s| QueueRow {
             rate_bits_per_s,
             ..QueueRow::default()

@@ -1,10 +1,9 @@
-//! Holds a quinn endpoint back under a byte limit, so that quinn cuts its packets at the last
-//! moment.
+//! Limits a quinn endpoint in bytes, so that quinn assembles its packets at the last moment.
 //!
-//! quinn gives a datagram to the socket as soon as its congestion window allows it. What then waits
-//! in the kernel is cut and encrypted, and a stream of high priority that has something to say now
-//! waits behind all of it. Under a limit quinn waits instead of its packets, and what it sends next
-//! is chosen when there is room for it.
+//! quinn passes a datagram to the socket as soon as its congestion window allows it. Datagrams that
+//! wait in the kernel are already assembled and encrypted, and data of an urgent stream waits
+//! behind all of them. With a limit, quinn waits instead of its packets, and selects the data of
+//! the next packet when there is room for it.
 //!
 //! One changed line:
 //!
@@ -26,16 +25,18 @@
 //! It wraps the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays limited:
 //! each socket gets a limit of its own.
 //!
-//! # Where completions come from
-//! Zero-copy notifications first: the only source that sees a queue beyond a container's own link.
-//! Where the kernel gives none, or they tell nothing, the level of the socket, and then transmit
-//! stamps. [`Builder::source`] says otherwise. What they are worth on this path is in
-//! [`Stats::socket`]; over loopback, where all completes at once, nothing is limited.
+//! # Source of completions
+//! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
+//! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
+//! transmit timestamps. [`Builder::source`] selects another. The quality of completions on this
+//! path is in [`Stats::socket`]. Over loopback, where all datagrams complete immediately, no limit
+//! applies.
 //!
 //! # The window
-//! Held back locally, quinn does not think itself limited by the application: its congestion window
-//! grows without need, and may be sent at once, and lost, when the link fails. [`Utilised`] around
-//! the congestion controller lets it grow only while it is used (RFC 9002, section 7.8):
+//! quinn does not count a local limit as limited by the application. Its congestion window would
+//! grow without need, and if the link fails, all of it is sent at once and lost. [`Utilised`] wraps
+//! the congestion controller and lets the window grow only while it is used (RFC 9002, section
+//! 7.8):
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -44,13 +45,13 @@
 //! transport.congestion_controller_factory(Arc::new(taut_quinn::Utilised::new(cubic)));
 //! ```
 //!
-//! # What it keeps
-//! ECN, IPv6, source addresses, GSO (a send has at most what the path moves in 0.25 ms, so that
-//! what is urgent waits for no more), path MTU discovery, several endpoints. Stateless replies
-//! (retry, version negotiation, reset) go out even while there is no room: quinn does not try them
-//! again. Connections that wait for room get it in turn.
+//! # Supported features
+//! ECN, IPv6, source addresses, GSO (a send has at most the amount that the path moves in 0.25 ms,
+//! so that an urgent packet does not wait longer), path MTU discovery, several endpoints. Stateless
+//! replies (retry, version negotiation, reset) are sent even without room, because quinn does not
+//! retry them. Connections that wait for room are served in FIFO order.
 //!
-//! A bottleneck beyond this host is not seen, see [`taut_udp`].
+//! A bottleneck beyond this host is not detected, see [`taut_udp`].
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The runtime that makes limited sockets.
+//! The runtime that creates limited sockets.
 
 use std::future::Future;
 use std::io;
@@ -13,28 +13,27 @@ use crate::settings::Settings;
 use crate::socket::Socket;
 use crate::stats::Stats;
 
-/// A runtime for quinn whose sockets are limited. Clones are the same: keep one for its
-/// [`stats`](Self::stats).
+/// A runtime for quinn whose sockets are limited. Clones refer to the same runtime: keep one for
+/// its [`stats`](Self::stats).
 ///
-/// `R` is what quinn runs on without it, in a context of tokio:
-/// [`TokioRuntime`](quinn::TokioRuntime).
+/// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
 #[derive(Debug)]
 pub struct Limited<R> {
-    shared: Arc<Shared<R>>,
+    shared: Arc<SharedRuntime<R>>,
 }
 
 #[derive(Debug)]
-struct Shared<R> {
+struct SharedRuntime<R> {
     runtime: R,
     settings: Settings,
-    /// The socket that was made last.
+    /// The most recent socket.
     socket: Mutex<Weak<Socket>>,
 }
 
 impl<R> Limited<R> {
     pub(crate) fn with_settings(runtime: R, settings: Settings) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedRuntime {
                 runtime,
                 settings,
                 socket: Mutex::new(Weak::new()),
@@ -42,8 +41,8 @@ impl<R> Limited<R> {
         }
     }
 
-    /// What the socket that was made last does: the one in use, also after a rebinding. `None`
-    /// before an endpoint was made, and after it is gone.
+    /// Returns the statistics of the most recent socket, which is the one in use, also after a
+    /// rebind. `None` before an endpoint was created, and after it was dropped.
     pub fn stats(&self) -> Option<Stats> {
         let last = self.shared.socket.lock();
         let socket = last.unwrap_or_else(PoisonError::into_inner).upgrade()?;
@@ -69,12 +68,14 @@ impl<R: Runtime> Runtime for Limited<R> {
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        // quinn's own socket receives, and sets the options that it wants.
+        // quinn's own socket receives, and sets the options that it needs.
         let inner = self.shared.runtime.wrap_udp_socket(socket.try_clone()?)?;
         let socket = Arc::new(Socket::new(inner, socket, &self.shared.settings)?);
         let last = self.shared.socket.lock();
         *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&socket);
-        self.shared.runtime.spawn(Box::pin(socket.news()));
+        self.shared
+            .runtime
+            .spawn(Box::pin(socket.process_notifications()));
         Ok(socket)
     }
 

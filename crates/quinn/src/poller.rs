@@ -1,4 +1,4 @@
-//! Waiting for room, in turn.
+//! Waiting for room, in FIFO order.
 
 use std::fmt;
 use std::io;
@@ -14,8 +14,8 @@ use taut_udp::Ticket;
 
 use crate::shared_socket::SharedSocket;
 
-/// A connection's place among those that wait. Never asks tokio whether the socket can be written:
-/// completions raise `EPOLLERR`, which is taken for a closed write side and never cleared.
+/// The place of a connection in the wait queue. It never uses tokio's write readiness: completions
+/// raise `EPOLLERR`, which tokio reports as a closed write side and never clears.
 pub(crate) struct Poller {
     socket: Arc<SharedSocket>,
     place: Mutex<Option<Ticket>>,

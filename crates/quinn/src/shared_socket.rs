@@ -14,7 +14,7 @@ pub(crate) struct SharedSocket {
     /// Wakes the completion task, which sleeps long while nothing is in flight: a datagram was
     /// sent, or the socket was closed.
     pub(crate) wake: Notify,
-    pub(crate) is_gone: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) completion_runs: AtomicU64,
     pub(crate) waits: AtomicU64,
 }
@@ -24,7 +24,7 @@ impl SharedSocket {
         Self {
             socket,
             wake: Notify::new(),
-            is_gone: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             completion_runs: AtomicU64::new(0),
             waits: AtomicU64::new(0),
         }

@@ -1,4 +1,4 @@
-//! A socket of quinn's over a limited one.
+//! An `AsyncUdpSocket` of quinn over a limited socket.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSliceMut};
@@ -18,10 +18,10 @@ use crate::settings::Settings;
 use crate::shared_socket::SharedSocket;
 use crate::stats::Stats;
 
-/// A full datagram on the wire, for how many of them make a send.
+/// A full datagram on the wire, to compute the number in a send.
 const DATAGRAM_BYTES: u64 = 1_500;
-/// What a kernel that does not cut answers; what a device does that cannot checksum.
-const GSO_REFUSALS: [i32; 2] = [libc_errno::EINVAL, libc_errno::EIO];
+/// Errors of a kernel without segmentation, and of a device without checksums.
+const GSO_ERRORS: [i32; 2] = [libc_errno::EINVAL, libc_errno::EIO];
 
 /// Error numbers that are the same on all architectures of Linux.
 mod libc_errno {
@@ -31,7 +31,7 @@ mod libc_errno {
 
 #[derive(Debug)]
 pub(crate) struct Socket {
-    /// As the runtime makes it: receives.
+    /// The socket of the wrapped runtime, for receiving.
     inner: Arc<dyn AsyncUdpSocket>,
     shared: Arc<SharedSocket>,
     send_ns: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // The port is free only when the task has let go of it, too.
-        self.shared.is_gone.store(true, Relaxed);
+        // The port is free only after the task has released it, too.
+        self.shared.is_closed.store(true, Relaxed);
         self.shared.wake.notify_one();
     }
 }
@@ -56,8 +56,8 @@ impl Socket {
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
             .cap_ns(settings.cap_ns)
-            // An error there would end a connection, and those of an endpoint are the caller's to
-            // bound.
+            // An error there would end a connection. The caller bounds the number of connections of
+            // an endpoint.
             .waiters(usize::MAX);
         let builder = match settings.source {
             Some(only) => builder.source(only),
@@ -90,17 +90,17 @@ impl Socket {
         }
     }
 
-    /// Takes the kernel's news until the socket is gone.
-    pub(crate) fn news(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Processes notifications until the socket is closed.
+    pub(crate) fn process_notifications(&self) -> impl Future<Output = ()> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         async move {
-            while !shared.is_gone.load(Relaxed) {
+            while !shared.is_closed.load(Relaxed) {
                 shared.completion_runs.fetch_add(1, Relaxed);
-                let mut news = pin!(shared.socket.news());
+                let mut notifications = pin!(shared.socket.news());
                 let mut wake = pin!(shared.wake.notified());
                 let done = poll_fn(|context| match wake.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(Ok(())),
-                    Poll::Pending => news.as_mut().poll(context),
+                    Poll::Pending => notifications.as_mut().poll(context),
                 });
                 let done = done.await;
                 if done.is_err() {
@@ -110,8 +110,8 @@ impl Socket {
         }
     }
 
-    /// Sends `transmit`, for which there was room when the connection asked. Nothing is refused for
-    /// want of it here: a stateless reply asks nobody, and quinn would not try it again.
+    /// Sends `transmit`, for which there was room when the connection polled. It is sent even
+    /// without room here: a stateless reply does not poll, and quinn would not retry it.
     fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let mut datagram = Datagram::new(transmit.contents)
             .to(transmit.destination)
@@ -131,11 +131,11 @@ impl Socket {
             Some(Stop::NoRoom | Stop::BufferFull) => Err(io::ErrorKind::WouldBlock.into()),
             Some(Stop::Refused(errno)) => {
                 self.send_errors.fetch_add(1, Relaxed);
-                if transmit.segment_size.is_some() && GSO_REFUSALS.contains(&errno) {
+                if transmit.segment_size.is_some() && GSO_ERRORS.contains(&errno) {
                     self.gso_disabled.store(true, Relaxed);
                 }
-                // As quinn's own socket: QUIC takes what was not sent for lost, and a path that is
-                // gone for a moment must not end every connection of the endpoint.
+                // As quinn's own socket: QUIC counts unsent packets as lost, and a short outage of
+                // the path must not end all connections of the endpoint.
                 Ok(())
             }
         }
@@ -159,8 +159,7 @@ impl AsyncUdpSocket for Socket {
     ) -> Poll<io::Result<usize>> {
         loop {
             match self.inner.poll_recv(context, buffers, meta) {
-                // An error of a datagram that was sent, which is counted there: not the end of
-                // receiving.
+                // An error of a sent datagram, which is counted there and does not end receiving.
                 Poll::Ready(Err(error)) if self.limited().is_send_error(&error) => {}
                 received => return received,
             }
@@ -171,9 +170,9 @@ impl AsyncUdpSocket for Socket {
         self.inner.local_addr()
     }
 
-    /// As many as the path moves at least in the time of a send, and as many as the kernel takes
-    /// where nothing waits. Single ones may be too much work for the path ever to be busy, and to
-    /// show its rate.
+    /// At least as many as the path moves in the time of a send, and as many as the kernel accepts
+    /// on an immediate path. With single datagrams, the CPU might never saturate the path, and its
+    /// rate would stay unknown.
     fn max_transmit_segments(&self) -> usize {
         if self.gso_disabled.load(Relaxed) {
             return 1;

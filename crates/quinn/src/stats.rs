@@ -1,18 +1,18 @@
-//! What a limited endpoint did.
+//! Statistics of a limited endpoint.
 
 use taut_udp::Snapshot;
 
-/// What a limited socket of an endpoint does.
+/// Statistics of a limited socket of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Limit, what is in flight, what completions are worth, and everything that went wrong.
+    /// Limit, bytes in flight, quality of completions, and issues.
     pub socket: Snapshot,
-    /// Datagrams that one send may have at most.
+    /// Maximum number of datagrams of one send.
     pub send_datagrams: usize,
     /// Times that a connection had to wait for room.
     pub waits: u64,
-    /// Times that the task that takes completions ran.
+    /// Runs of the completion task.
     pub completion_runs: u64,
     /// Sends that the kernel rejected; QUIC detects and repairs these losses.
     pub send_errors: u64,

@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-/// Around the factory of a congestion controller: its window grows only while at least half of it
-/// is in flight (RFC 9002, section 7.8; Linux's TCP has the same rule).
+/// Wraps the factory of a congestion controller: the window grows only while at least half of it is
+/// in flight (RFC 9002, section 7.8; Linux's TCP has the same rule).
 ///
-/// quinn tells its controllers that a connection is limited by the application, but not that it is
-/// held back by a limit below, and so lets the window grow far beyond what the path ever carried.
-/// When the path stops, all of that is sent, and lost.
+/// quinn notifies its controllers of a connection that is limited by the application, but not of
+/// one that is limited by the socket. So the window grows far beyond the capacity of the path. When
+/// the path fails, all of that is sent, and lost.
 #[derive(Debug, Clone)]
 pub struct Utilised<F> {
     inner: Arc<F>,
 }
 
 impl<F> Utilised<F> {
-    /// Around `factory`.
+    /// Wraps `factory`.
     pub fn new(factory: F) -> Self {
         Self {
             inner: Arc::new(factory),
@@ -38,7 +38,7 @@ impl<F: ControllerFactory + Send + Sync + 'static> ControllerFactory for Utilise
 
 struct UtilisedController {
     inner: Box<dyn Controller>,
-    /// Bytes after the last acknowledgements, and what was sent since.
+    /// Bytes in flight after the last acknowledgements, and bytes sent since.
     in_flight: u64,
 }
 
@@ -114,7 +114,7 @@ impl Controller for UtilisedController {
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        // What somebody looks for is the controller that they chose.
+        // Callers downcast to the controller that they chose.
         self.inner.into_any()
     }
 }

@@ -1,72 +1,72 @@
-//! What became of the frames of one direction.
+//! Accounting of the frames of one direction.
 
 use std::collections::BTreeMap;
 
-use taut_linux::link::Tally;
+use taut_linux::link::DeliveryTally;
 use taut_path::DropReason;
 use taut_path::queue::CompleterCounters;
 
 /// Why a frame was dropped before the discipline received it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
-    /// The kernel dropped it because nobody read in time; over AF_XDP also a frame that is longer than
-    /// one of ours.
+pub enum RejectReason {
+    /// Dropped by the kernel because the backlog was full; over AF_XDP also because it was longer
+    /// than a frame of the umem.
     ReceiveBufferFull,
-    /// Longer than the other interface, or a frame of ours, can carry.
+    /// Longer than the other interface or a frame of the pool can carry.
     TooLong,
-    /// A GSO packet that cannot be segmented, and is too long to go whole.
-    NotCut,
-    /// Its headers contradict it.
+    /// A GSO packet that cannot be segmented and is too long to be sent whole.
+    NotSegmented,
+    /// Its headers are inconsistent with it.
     Malformed,
     /// No frame was free.
     NoFrame,
     /// The device was down or removed.
     LinkDown,
-    /// A frame to send that is longer than the MTU of the device.
+    /// A generated or captured frame longer than the MTU of the device.
     LongerThanMtu,
-    /// A frame to send that is longer than a frame of ours.
+    /// A generated or captured frame longer than a frame of the pool.
     LongerThanFrame,
-    /// A frame to send without a whole Ethernet header.
+    /// A captured frame without a complete Ethernet header.
     ShorterThanHeader,
-    /// The capture has only the beginning of the frame.
-    CutInCapture,
+    /// The capture holds only the beginning of the frame.
+    TruncatedInCapture,
 }
 
-impl Refusal {
-    /// What a feed of frames to send refuses.
+impl RejectReason {
+    /// The reasons of a feed of frames.
     pub const OF_FEED: [Self; 4] = [
         Self::LongerThanMtu,
         Self::LongerThanFrame,
         Self::ShorterThanHeader,
-        Self::CutInCapture,
+        Self::TruncatedInCapture,
     ];
 
-    /// The name in tables and JSON, next to those of [`DropReason`].
+    /// Returns the name in tables and JSON, next to those of [`DropReason`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReceiveBufferFull => "receive_buffer_full",
             Self::TooLong => "too_long",
-            Self::NotCut => "not_cut",
+            Self::NotSegmented => "not_cut",
             Self::Malformed => "malformed",
             Self::NoFrame => "no_frame",
             Self::LinkDown => "link_down",
             Self::LongerThanMtu => "longer_than_mtu",
             Self::LongerThanFrame => "longer_than_frame",
             Self::ShorterThanHeader => "shorter_than_header",
-            Self::CutInCapture => "cut_in_capture",
+            Self::TruncatedInCapture => "cut_in_capture",
         }
     }
 }
 
 /// The frames of one direction, each counted once.
 ///
-/// The queue counts what the device returns: packets of the current epoch as completed, those that were
-/// in flight at a reset as stale. A completion counts as sent once a look at the link finds that it was
-/// up in the meantime; if not, and for each stale packet, the frame is *uncertain*. So a queue must be
-/// reset when its link failed or its ring is opened again.
+/// The queue counts the packets that the device returns: those of the current epoch as completed,
+/// those in flight at a reset as stale. A completion counts as sent when the next poll of the link
+/// finds that it was up in the meantime. Otherwise, and for each stale packet, the frame is
+/// *uncertain*. So a queue must be reset when its link failed or its ring is reopened.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
-    /// What came in: frames, and GSO packets as one each.
+    /// Received frames, and GSO packets as one each.
     pub received_packets: u64,
     pub received_bytes: u64,
     /// GSO packets that were segmented, and their segments.
@@ -75,9 +75,9 @@ pub struct Account {
     /// Frames that the discipline marked.
     pub marked_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
-    packets: Tally,
-    bytes: Tally,
-    /// What the queue had counted when it was last asked.
+    packets: DeliveryTally,
+    bytes: DeliveryTally,
+    /// Counters of the queue at the last update.
     counted: CompleterCounters,
 }
 
@@ -89,12 +89,12 @@ pub(crate) struct Returned {
 }
 
 impl Account {
-    /// Frames to carry: each ends once.
+    /// Returns the number of frames to carry, each of which ends once.
     pub fn frames(&self) -> u64 {
         (self.received_packets + self.segments).saturating_sub(self.gso_packets)
     }
 
-    /// Frames that left the device, as far as its completions are valid.
+    /// Returns the frames that left the device, if its completions are valid.
     pub fn completed_packets(&self) -> u64 {
         self.packets.completed
     }
@@ -103,24 +103,25 @@ impl Account {
         self.bytes.completed
     }
 
-    /// Frames that left the device, or were lost with the link or the ring.
+    /// Returns the frames that were sent, or lost with the link or the ring.
     pub fn uncertain_packets(&self) -> u64 {
-        // What no look confirmed is uncertain too: the look failed.
-        self.packets.in_doubt + self.packets.unconfirmed
+        // Packets that no poll confirmed are uncertain too: the poll failed.
+        self.packets.uncertain + self.packets.unconfirmed
     }
 
-    /// Completed packets and bytes, those included that the next look at the link decides about.
+    /// Returns the completed packets and bytes, including those that the next poll of the link
+    /// confirms.
     pub fn returned(&self) -> (u64, u64) {
-        let sum = |tally: &Tally| tally.completed + tally.unconfirmed;
+        let sum = |tally: &DeliveryTally| tally.completed + tally.unconfirmed;
         (sum(&self.packets), sum(&self.bytes))
     }
 
-    /// Dropped frames by reason; only the reasons that occurred.
+    /// Returns the dropped frames by reason; only the reasons that occurred.
     pub fn dropped_packets(&self) -> &BTreeMap<&'static str, u64> {
         &self.dropped_packets
     }
 
-    /// Frames dropped for one reason.
+    /// Returns the frames dropped for one reason.
     pub fn dropped(&self, reason: &str) -> u64 {
         self.dropped_packets.get(reason).copied().unwrap_or(0)
     }
@@ -129,43 +130,43 @@ impl Account {
         self.dropped_packets.values().sum()
     }
 
-    /// Completions of packets that were never sent: an error of the driver.
+    /// Returns the completions of packets that were never sent (driver bug).
     pub fn unknown_completions(&self) -> u64 {
         self.counted.unknown_completions
     }
 
-    /// Frames whose end is known.
+    /// Returns the frames that have ended.
     pub fn ended_packets(&self) -> u64 {
         self.completed_packets() + self.uncertain_packets() + self.all_dropped_packets()
     }
 
-    /// Frames that wait or are in the device.
+    /// Returns the frames that wait or are in the device.
     pub fn pending_packets(&self) -> u64 {
         self.frames().saturating_sub(self.ended_packets())
     }
 
-    /// Frames that have not ended, or ended twice, once the run is over.
+    /// Returns the frames that have not ended, or ended twice, once the run is over.
     pub fn unaccounted_packets(&self) -> u64 {
         self.frames().abs_diff(self.ended_packets()) + self.unknown_completions()
     }
 
-    /// Whether packets were returned that no look at the link has confirmed.
+    /// Returns `true` if packets were returned that no poll of the link has confirmed.
     pub fn is_unconfirmed(&self) -> bool {
         self.packets.unconfirmed > 0
     }
 
-    /// Packets that the device has returned so far.
+    /// Returns the packets that the device has returned so far.
     pub(crate) fn returned_by_device(&self) -> u64 {
         self.counted.completed_packets + self.counted.stale_packets
     }
 
-    /// The queue was asked for completions and has counted this much. Returns what of it is new.
+    /// Updates the counters of the queue. Returns the difference to the last update.
     pub(crate) fn completed(&mut self, counters: CompleterCounters) -> Returned {
         let before = std::mem::replace(&mut self.counted, counters);
         let packets = counters.completed_packets - before.completed_packets;
         let stale_packets = counters.stale_packets - before.stale_packets;
         self.packets.reaped(packets);
-        self.packets.late(stale_packets);
+        self.packets.stale(stale_packets);
         self.bytes
             .reaped(counters.completed_bytes - before.completed_bytes);
         Returned {
@@ -174,19 +175,19 @@ impl Account {
         }
     }
 
-    /// The link was looked at, after the device returned what was counted.
-    pub(crate) fn looked(&mut self, was_broken: bool) {
-        self.packets.look(was_broken);
-        self.bytes.look(was_broken);
+    /// Records a poll of the link, after the device returned the counted packets.
+    pub(crate) fn link_polled(&mut self, was_down: bool) {
+        self.packets.confirm(was_down);
+        self.bytes.confirm(was_down);
     }
 
-    /// The run ends with `packets` in the device.
+    /// PacketEnds the run with `packets` in the device.
     pub(crate) fn give_up(&mut self, packets: u64) {
-        self.packets.late(packets);
+        self.packets.stale(packets);
     }
 
     /// Counts frames that were dropped before the discipline.
-    pub(crate) fn refuse(&mut self, reason: Refusal, packets: u64) {
+    pub(crate) fn refuse(&mut self, reason: RejectReason, packets: u64) {
         self.count_dropped(reason.name(), packets);
     }
 
@@ -206,7 +207,7 @@ impl Account {
 mod tests {
     use super::*;
 
-    /// What a queue counts after `completed` packets of 60 bytes and `stale` ones.
+    /// Counters of a queue after `completed` packets of 60 bytes and `stale` ones.
     fn counted(completed: u64, stale: u64) -> CompleterCounters {
         CompleterCounters {
             completed_packets: completed,
@@ -223,16 +224,17 @@ mod tests {
             ..Account::default()
         };
         account.completed(counted(1, 0));
-        account.looked(false);
+        account.link_polled(false);
         account.completed(counted(2, 0));
         assert!(account.is_unconfirmed());
-        // The link failed with two in the device: the queue is reset, and they come back as stale.
-        account.looked(true);
+        // The link failed with two packets in the device: the queue is reset, and they are returned
+        // as stale.
+        account.link_polled(true);
         let ends = |account: &Account| (account.completed_packets(), account.uncertain_packets());
         assert_eq!(ends(&account), (1, 1));
         let returned = account.completed(counted(3, 2));
         assert_eq!((returned.packets, returned.stale_packets), (1, 2));
-        account.looked(false);
+        account.link_polled(false);
         assert_eq!(ends(&account), (2, 3));
         assert_eq!(account.completed_bytes(), 120);
         assert_eq!((account.ended_packets(), account.pending_packets()), (5, 1));

@@ -5,14 +5,14 @@ use std::os::fd::BorrowedFd;
 
 use taut_dql::Stall;
 use taut_linux::Port;
-use taut_linux::publish::About;
+use taut_linux::publish::QueueInfo;
 use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
 
 use crate::account::Account;
-use crate::ends::Ends;
+use crate::ends::PacketEnds;
 use crate::latency::Latency;
 use crate::parts::{DirectionConfig, Parts};
 use crate::published::Published;
@@ -20,36 +20,36 @@ use crate::queue_inlet::QueueInlet;
 use crate::run::Next;
 use crate::source::{More, Source};
 
-/// How long to wait after a call that failed, in ns.
+/// Time to wait after a failed call, in ns.
 const RETRY_NS: u64 = 1_000_000;
 
 /// From a source to a port.
 pub struct Direction<K: Parts> {
     source: K::Source,
     queue: Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
-    ends: Ends<K::Frames>,
+    ends: PacketEnds<K::Frames>,
     published: Published,
     cadence_ns: u64,
     stall_ns: u64,
     next_reap_ns: u64,
-    /// When the discipline has the next packet, or a call that failed is tried again, in ns.
+    /// When the discipline has its next packet, or a failed call is retried, in ns.
     next_run_ns: Option<u64>,
-    /// When the device last returned something, or its link came up, in ns.
+    /// Time of the last returned packet, or of the last link-up, in ns.
     returned_ns: u64,
     /// The link is up and the ring is open.
     is_open: bool,
     /// The last completion batch was not empty.
     is_moving: bool,
-    /// The queue took everything that waited.
+    /// The queue took all waiting packets.
     is_idle: bool,
     more: More,
 }
 
 impl<K: Parts> Direction<K> {
-    /// A direction whose link is down.
+    /// Creates a direction whose link is down.
     ///
     /// # Errors
-    /// If the settings do not fit the ring.
+    /// Returns an error if the settings do not fit the ring.
     pub fn new(
         config: DirectionConfig,
         source: K::Source,
@@ -57,7 +57,7 @@ impl<K: Parts> Direction<K> {
         (probe, latency): (K::Probe, Option<Latency>),
         now_ns: u64,
     ) -> anyhow::Result<Self> {
-        let published = Published::new(&About {
+        let published = Published::new(&QueueInfo {
             device: port.device(),
             queue: 0,
             limit: &config.limit.to_string(),
@@ -77,7 +77,7 @@ impl<K: Parts> Direction<K> {
         Ok(Self {
             source,
             queue,
-            ends: Ends::new(frames, latency),
+            ends: PacketEnds::new(frames, latency),
             published,
             cadence_ns: config.cadence_ns,
             stall_ns: config.stall_ns,
@@ -127,40 +127,41 @@ impl<K: Parts> Direction<K> {
         self.queue.snapshot()
     }
 
-    /// What the completions of the port mean.
-    pub fn truth(&self) -> CompletionStatus {
-        self.port().truth()
+    /// Returns the current status of the port's completions.
+    pub fn completion_status(&self) -> CompletionStatus {
+        self.port().completion_status()
     }
 
-    /// The limit in its units; `None` where none applies: the rule is `off`, or completions are early.
+    /// Returns the limit in its units; `None` if none applies: the rule is `off`, or completions
+    /// are early.
     pub fn limit(&self) -> Option<u32> {
         let snapshot = self.queue.snapshot();
         let applies = !self.queue.limit().is_off() && !snapshot.early_completions;
         applies.then_some(snapshot.limit)
     }
 
-    /// The rule that sets the limit.
+    /// Returns the rule of the limit.
     pub fn rule(&self) -> &AnyLimit {
         self.queue.limit()
     }
 
-    /// Packets that wait in the discipline.
+    /// Returns the backlog of the discipline in packets.
     pub fn waiting_packets(&self) -> u64 {
         self.queue.backlog().packets
     }
 
-    /// Packets that the device has not returned, stale ones too.
+    /// Returns the packets that the device has not returned, including stale ones.
     pub fn in_device_packets(&self) -> u64 {
         let sent = self.queue.sender_counters().sent_packets;
         sent.saturating_sub(self.account().returned_by_device())
     }
 
-    /// What to poll, besides [`next`](Self::next).
+    /// Returns the descriptor to poll, in addition to [`next`](Self::next).
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.fd()
     }
 
-    /// Takes what the device returned, if that is due. Returns a stall.
+    /// Reaps completions if that is due. Returns a stall.
     pub fn reap(&mut self, now_ns: u64) -> io::Result<Option<Stall>> {
         let is_due = self.next_reap_ns().is_some_and(|at_ns| at_ns <= now_ns);
         if !is_due && !self.is_done_at_once() {
@@ -171,14 +172,14 @@ impl<K: Parts> Direction<K> {
         Ok(completed.stalled.or_else(|| self.stale_stall(now_ns)))
     }
 
-    /// Looks for a stall after a call failed: it reported none. Nothing is sent for a moment.
+    /// Checks for a stall after a failed call, which reported none. Pauses sending for a moment.
     pub(crate) fn failed(&mut self, now_ns: u64) -> Option<Stall> {
         self.next_run_ns = Some(now_ns + RETRY_NS);
         let stall = self.queue.check_stall(now_ns);
         stall.or_else(|| self.stale_stall(now_ns))
     }
 
-    /// After a reset the queue does not count what is in the device. Such packets can stall too.
+    /// After a reset, the queue does not count packets in the device. Such packets can stall too.
     fn stale_stall(&self, now_ns: u64) -> Option<Stall> {
         let age_ns = now_ns.saturating_sub(self.returned_ns);
         let is_stalled = self.is_open
@@ -206,32 +207,32 @@ impl<K: Parts> Direction<K> {
         })
     }
 
-    /// The link was looked at. If it was down, what is in the device might be purged: the queue forgets
-    /// it, and it comes back as stale.
-    pub(crate) fn looked(&mut self, was_broken: bool, now_ns: u64) {
-        self.ends.account.looked(was_broken);
-        if was_broken && self.queue.in_flight() > 0 {
+    /// Records a poll of the link. If it was down, packets in the device might be purged: the queue
+    /// is reset, and they are returned as stale.
+    pub(crate) fn link_polled(&mut self, was_down: bool, now_ns: u64) {
+        self.ends.account.link_polled(was_down);
+        if was_down && self.queue.in_flight() > 0 {
             self.queue.reset(now_ns);
         }
     }
 
-    /// The link came up, or went down.
+    /// Records that the link came up, or went down.
     pub fn set_open(&mut self, is_open: bool, now_ns: u64) {
         if is_open && !self.is_open {
-            // What was in the device could not come back in the meantime.
+            // Packets in the device could not be returned in the meantime.
             self.returned_ns = now_ns;
             self.next_run_ns = None;
         }
         self.is_open = is_open;
     }
 
-    /// Opens the ring again with `open`, whatever comes of it. Packets of the old ring end as stale.
+    /// Reopens the ring with `open`, even if that fails. Packets of the old ring end as stale.
     pub(crate) fn reopen(
         &mut self,
         now_ns: u64,
         open: impl FnOnce(&mut K::Port, &mut K::Source) -> io::Result<()>,
     ) -> io::Result<()> {
-        // What is complete by now is not stale.
+        // Packets that are complete by now are not stale.
         let _ = self.complete(now_ns);
         self.queue.reset(now_ns);
         let opened = open(self.queue.device_mut(), &mut self.source);
@@ -243,12 +244,12 @@ impl<K: Parts> Direction<K> {
         opened
     }
 
-    /// The source has something to receive.
+    /// Records that the source is readable.
     pub fn set_readable(&mut self) {
         self.more = More::Now;
     }
 
-    /// Takes frames in and sends as many as the limit and the ring allow.
+    /// Receives frames, and sends as many as the limit and the ring permit.
     pub fn turn(&mut self, now_ns: u64) -> io::Result<()> {
         let readable = self.more == More::Now;
         let (source, mut inlet) = self.inlet(now_ns);
@@ -284,18 +285,18 @@ impl<K: Parts> Direction<K> {
         Ok(())
     }
 
-    /// A ring does not interrupt: it is looked at once in a cadence.
+    /// A ring has no interrupt: it is polled once per coalescing interval.
     fn next_reap_ns(&self) -> Option<u64> {
         let reap_ns = (self.in_device_packets() > 0).then_some(self.next_reap_ns);
         reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
     }
 
-    /// Where packets are done as soon as they are sent, the next ones need not wait for a cadence.
+    /// With early completions, the next packets need not wait for an interval.
     fn is_done_at_once(&self) -> bool {
         self.is_moving && self.more == More::WhenEmpty && !self.port().completions_valid()
     }
 
-    /// When to come back.
+    /// Returns when to call again.
     pub fn next(&self) -> Next {
         let is_at_once = match self.more {
             More::Now => true,
@@ -315,25 +316,25 @@ impl<K: Parts> Direction<K> {
         Next::At(at_ns.unwrap_or(u64::MAX))
     }
 
-    /// Takes what has come in already.
+    /// Takes the frames that were received already.
     pub(crate) fn take_last(&mut self, now_ns: u64) {
         let (source, mut inlet) = self.inlet(now_ns);
         source.take_last(now_ns, &mut inlet);
     }
 
-    /// The interface that frames come from was removed.
+    /// Closes the source because its interface was removed.
     pub(crate) fn close_source(&mut self, now_ns: u64) {
         self.take_last(now_ns);
         self.count_missed();
         self.source.close();
     }
 
-    /// Counts what was lost before it came in.
+    /// Counts frames lost before they were received.
     pub fn count_missed(&mut self) {
         self.source.count_missed(&mut self.ends.account);
     }
 
-    /// Whether the last completion batch was not empty.
+    /// Returns `true` if the last completion batch was not empty.
     pub(crate) fn is_moving(&self) -> bool {
         self.is_moving
     }
@@ -350,19 +351,19 @@ impl<K: Parts> Direction<K> {
         &mut self.source
     }
 
-    /// Takes nothing more.
+    /// Stops receiving.
     pub(crate) fn stop(&mut self) {
         self.count_missed();
         self.source.stop();
     }
 
-    /// Drops what waits in the discipline.
+    /// Drops the backlog of the discipline.
     pub(crate) fn flush(&mut self, now_ns: u64) {
         self.source.flush(&mut self.ends);
         self.queue.flush(now_ns, &mut self.ends);
     }
 
-    /// Drops what waits, and does not wait for what is in the device.
+    /// Drops the backlog, and does not wait for packets in the device.
     pub(crate) fn give_up(&mut self, now_ns: u64) {
         self.stop();
         self.flush(now_ns);

@@ -6,7 +6,7 @@ use taut_linux::af_packet::{AfPacket, PacketConfig};
 use taut_linux::af_xdp::{AfXdp, XdpConfig, XdpMode};
 use taut_linux::{Frames, NetNs, Port, link};
 
-/// What carries packets to a device.
+/// The driver of a device's transmit queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Driver {
@@ -27,30 +27,30 @@ impl Driver {
     }
 }
 
-/// How a driver is opened.
+/// Settings of a driver's ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ring {
-    /// Packets that it holds.
+    /// Maximum number of packets.
     pub slots: u32,
-    /// Frames in all.
+    /// Number of frames.
     pub frames: u32,
-    /// The device's queue, where the driver has a say.
+    /// The device's queue, if the driver can select it.
     pub queue: u32,
     /// Never zero-copy.
     pub copy: bool,
 }
 
-/// What is done with a device that is open, whichever its driver.
+/// Work with an open device, independent of its driver.
 pub trait WithPort {
     type Output;
 
     fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output;
 }
 
-/// Opens `device` and does `work` with it. A new driver is a line here.
+/// Opens `device` and runs `work` with it. A new driver is a line here.
 ///
 /// # Errors
-/// If it cannot be opened; nothing was done then.
+/// Returns an error if it cannot be opened; `work` has not run then.
 pub fn open<W: WithPort>(
     driver: Driver,
     ns: &NetNs,

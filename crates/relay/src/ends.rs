@@ -1,26 +1,27 @@
-//! Where the packets of a direction end: frames go back to their pool, drops are counted.
+//! Where the packets of a direction end: frames return to their pool, drops are counted.
 
 use std::collections::BTreeSet;
 
 use taut_path::{DropReason, Packet, PacketSink};
 
-use crate::account::{Account, Refusal};
+use crate::account::{Account, RejectReason};
 use crate::latency::Latency;
 
 /// The sink of the queue.
 #[derive(Debug)]
-pub(crate) struct Ends<F> {
+pub(crate) struct PacketEnds<F> {
     pub frames: F,
     pub account: Account,
-    /// `None` where nobody measures it.
+    /// `None` if latency is not measured.
     pub latency: Option<Latency>,
     /// The time of the completion batch, in ns.
     pub now_ns: u64,
-    /// Frames of GSO packets of which segments were counted as dropped: the whole is not, then.
+    /// Frames of GSO packets of which segments were counted as dropped. The whole packet is then
+    /// not counted.
     counted_frames: BTreeSet<u32>,
 }
 
-impl<F: PacketSink> Ends<F> {
+impl<F: PacketSink> PacketEnds<F> {
     pub fn new(frames: F, latency: Option<Latency>) -> Self {
         Self {
             frames,
@@ -31,17 +32,17 @@ impl<F: PacketSink> Ends<F> {
         }
     }
 
-    /// Drops a packet that no discipline received.
-    pub fn refused(&mut self, packet: Packet, reason: Refusal) {
+    /// Drops a packet before the discipline received it.
+    pub fn refused(&mut self, packet: Packet, reason: RejectReason) {
         self.account.refuse(reason, packet.segments().into());
         self.frames.freed(packet);
     }
 }
 
-impl<F: PacketSink> PacketSink for Ends<F> {
+impl<F: PacketSink> PacketSink for PacketEnds<F> {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        // The queue counts what the device returned.
+        // The queue counts the packets that the device returned.
         if let Some(latency) = &mut self.latency {
             latency.completed(&packet, self.now_ns);
         }

@@ -1,18 +1,18 @@
-//! The device that the frames of a direction go to: its link, and whether its ring must be opened again.
+//! The device that a direction sends to: its link, and whether its ring must be reopened.
 
 use crate::link::{Link, State};
 use crate::parts::Renewal;
 
-/// The far end of a direction.
+/// The device at the end of a direction.
 #[derive(Debug)]
 pub struct Exit {
     pub(crate) link: Link,
-    /// The ring must be opened again, not before this time, in ns.
+    /// The ring must be reopened, not before this time, in ns.
     pub(crate) reopen: Option<(Renewal, u64)>,
-    /// Since when opening the ring fails, and since when there is no device, in ns.
+    /// Since when opening the ring fails, and since when the device is removed, in ns.
     pub(crate) failed_since_ns: Option<u64>,
     pub(crate) removed_since_ns: Option<u64>,
-    /// Stalls without a completion in between.
+    /// Consecutive stalls without a completion in between.
     pub(crate) stalls_in_a_row: u32,
     /// The link came up, which is reported once its ring is open.
     pub(crate) is_new: bool,
@@ -34,13 +34,13 @@ impl Exit {
         self.link.state() == State::Up
     }
 
-    /// Whether frames can be sent.
+    /// Returns `true` if frames can be sent.
     pub(crate) fn is_open(&self) -> bool {
         self.is_up() && self.reopen.is_none()
     }
 
-    /// The ring must be opened again.
-    pub(crate) fn ask_reopen(&mut self, renewal: Renewal, now_ns: u64) {
+    /// Requests that the ring is reopened.
+    pub(crate) fn request_reopen(&mut self, renewal: Renewal, now_ns: u64) {
         let renewal = match self.reopen {
             Some((Renewal::AnotherDevice, _)) => Renewal::AnotherDevice,
             _ => renewal,

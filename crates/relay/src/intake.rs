@@ -1,22 +1,22 @@
-//! From what comes in to frames that a device can carry.
+//! Conversion of received packets to frames that a device can carry.
 
-use taut_linux::segment::{self, Cut, NotCut};
-use taut_linux::{Frames, VirtioNetHeader, finish_checksum};
+use taut_linux::segment::{self, SegmentError, Segmenter};
+use taut_linux::{Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
-use crate::account::Refusal;
+use crate::account::RejectReason;
 use crate::inlet::Inlet;
 use crate::interface::Received;
 
-/// The ethertype of a VLAN tag of a customer, whose bytes the MTU does not count.
+/// The ethertype of a VLAN tag of a customer, which the MTU does not include.
 const CUSTOMER_TAG: [u8; 2] = [0x81, 0x00];
 const TAG_BYTES: u32 = 4;
 
 /// The Ethernet header.
 const HEADER_BYTES: u32 = 14;
 
-/// Takes frames in for one direction.
+/// Receives the frames of one direction.
 #[derive(Debug)]
 pub(crate) struct Intake {
     /// The longest frame that the other interface carries, without a VLAN tag.
@@ -24,20 +24,20 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// For a device of an MTU.
+    /// Creates an intake for a device with this MTU.
     pub fn for_mtu(mtu_bytes: u32) -> Self {
         Self {
             frame_limit_bytes: mtu_bytes.saturating_add(HEADER_BYTES),
         }
     }
 
-    /// Takes what was received, and hands the frames to carry to `inlet`.
+    /// Passes the frames of a received packet to `inlet`.
     pub fn take(&self, received: Received<'_>, inlet: &mut impl Inlet<Frames: Frames>) {
         inlet.account().received_packets += 1;
         match received {
             Received::Packet(header, frame) => self.admit(header, frame, inlet),
-            // It is lost, and known to be.
-            Received::TooLong => inlet.account().refuse(Refusal::TooLong, 1),
+            // It is lost, and counted.
+            Received::TooLong => inlet.account().refuse(RejectReason::TooLong, 1),
         }
     }
 
@@ -50,26 +50,26 @@ impl Intake {
     ) {
         inlet.account().received_bytes += frame.len() as u64;
         let limit_bytes = self.limit_bytes(frame, inlet.frames());
-        match Cut::of(header, frame) {
-            Ok(cut) => admit_gso(&cut, header, frame, limit_bytes, inlet),
+        match Segmenter::of(header, frame) {
+            Ok(segmenter) => admit_gso(&segmenter, header, frame, limit_bytes, inlet),
             Err(_) if frame.len() > limit_bytes as usize => {
                 let reason = if header.is_segmented() {
-                    Refusal::NotCut
+                    RejectReason::NotSegmented
                 } else {
-                    Refusal::TooLong
+                    RejectReason::TooLong
                 };
                 inlet.account().refuse(reason, 1);
             }
             Err(why) => {
                 let finished = match why {
-                    NotCut::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
-                    // Its lengths are not those of the frame, so nothing about it is known.
-                    NotCut::Malformed => Err(()),
+                    SegmentError::Plain => complete_checksum(frame, header).map(drop).map_err(drop),
+                    // Its lengths differ from those of the frame, so no header is reliable.
+                    SegmentError::Malformed => Err(()),
                     _ => segment::finish_whole(header, frame).map_err(drop),
                 };
                 match finished {
                     Ok(()) => one(frame, inlet),
-                    Err(()) => inlet.account().refuse(Refusal::Malformed, 1),
+                    Err(()) => inlet.account().refuse(RejectReason::Malformed, 1),
                 }
             }
         }
@@ -84,9 +84,9 @@ impl Intake {
     }
 }
 
-/// A GSO packet waits whole where it can, and is segmented at once where not.
+/// Stores a GSO packet whole if possible, and segments it at once otherwise.
 fn admit_gso(
-    cut: &Cut,
+    segmenter: &Segmenter,
     header: VirtioNetHeader,
     frame: &[u8],
     limit_bytes: u32,
@@ -94,24 +94,24 @@ fn admit_gso(
 ) {
     let account = inlet.account();
     account.gso_packets += 1;
-    account.segments += u64::from(cut.segments());
-    if cut.longest_bytes() > limit_bytes {
-        return account.refuse(Refusal::TooLong, cut.segments().into());
+    account.segments += u64::from(segmenter.segments());
+    if segmenter.longest_bytes() > limit_bytes {
+        return account.refuse(RejectReason::TooLong, segmenter.segments().into());
     }
-    match inlet.frames().super_packet(header, frame) {
+    match inlet.frames().gso_packet(header, frame) {
         Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
-        None => cut_up(cut, frame, inlet),
+        None => segment_at_once(segmenter, frame, inlet),
     }
 }
 
-fn cut_up(cut: &Cut, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
-    for index in 0..cut.segments() {
+fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
+    for index in 0..segmenter.segments() {
         let Some(slot) = inlet.frames().take() else {
-            let left = cut.segments() - index;
-            return inlet.account().refuse(Refusal::NoFrame, left.into());
+            let left = segmenter.segments() - index;
+            return inlet.account().refuse(RejectReason::NoFrame, left.into());
         };
         let written = inlet.frames().with(&slot, |space| {
-            let bytes = cut.write(frame, index, space)?;
+            let bytes = segmenter.write(frame, index, space)?;
             Some((bytes, classify(&space[..bytes])))
         });
         match written {
@@ -120,8 +120,8 @@ fn cut_up(cut: &Cut, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
                 inlet.enqueue(described(packet, class, inlet.frames()));
             }
             _ => {
-                let _ = inlet.frames().give_back(slot);
-                inlet.account().refuse(Refusal::Malformed, 1);
+                let _ = inlet.frames().release(slot);
+                inlet.account().refuse(RejectReason::Malformed, 1);
             }
         }
     }
@@ -130,11 +130,11 @@ fn cut_up(cut: &Cut, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
 fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
     match inlet.frames().packet(frame) {
         Ok(packet) => inlet.enqueue(described(packet, classify(frame), inlet.frames())),
-        Err(_) => inlet.account().refuse(Refusal::NoFrame, 1),
+        Err(_) => inlet.account().refuse(RejectReason::NoFrame, 1),
     }
 }
 
-/// The packet with what its headers say; it holds a whole frame of memory.
+/// Returns the packet with the fields of its headers; its charge is a whole frame.
 fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
     classed(packet.with_charge(pool.frame_bytes()), class)
 }
@@ -148,7 +148,7 @@ fn classed(mut packet: Packet, class: FrameClass) -> Packet {
 
 #[cfg(test)]
 mod tests {
-    use taut_linux::SuperFrames;
+    use taut_linux::GsoFrames;
     use taut_path::pool::FramePool;
 
     use super::*;
@@ -185,7 +185,7 @@ mod tests {
         frame_limit_bytes: 1514,
     };
 
-    /// What comes of one packet where frames of 1,514 bytes fit.
+    /// The result for one packet if frames of 1,514 bytes fit.
     fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
         let mut sink = Sink {
             pool: FramePool::new(8, 1522),
@@ -206,7 +206,7 @@ mod tests {
             .collect()
     }
 
-    /// IPv4 with a protocol, around `inside`.
+    /// Returns an IPv4 packet of a protocol with the payload `inside`.
     fn packet(protocol: u8, inside: &[u8]) -> Vec<u8> {
         let mut frame = vec![2; 12];
         frame.extend([0x08, 0x00, 0x45, 0]);
@@ -236,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_goes_whole_if_it_is_short_enough_and_is_counted_if_not() {
+    fn short_tunnel_packet_is_sent_whole_or_counted() {
         for (payload, frames) in [(1000, 1), (3000, 0)] {
             let inner = packet(17, &udp(payload));
-            // GRE without options, around what is behind the inner Ethernet header.
+            // GRE without options, around the bytes after the inner Ethernet header.
             let outer = packet(47, &[&[0, 0, 8, 0], &inner[14..]].concat());
             let sink = take_in(segments_of(100, 14 + 20 + 4 + 20), &outer);
             assert_eq!(sink.frames.len(), frames);
@@ -249,7 +249,7 @@ mod tests {
                 vec![("not_cut", 1)]
             };
             assert_eq!(dropped(&sink), expected);
-            assert_eq!(sink.account.segments, 0, "never cut");
+            assert_eq!(sink.account.segments, 0, "never segmenter");
         }
     }
 
@@ -262,35 +262,35 @@ mod tests {
     }
 
     #[test]
-    fn gso_packet_waits_whole_while_a_frame_is_free() {
-        struct Keeps(SuperFrames, Account, Vec<Packet>);
-        impl Inlet for Keeps {
-            type Frames = SuperFrames;
+    fn gso_packet_is_stored_whole() {
+        struct StoringInlet(GsoFrames, Account, Vec<Packet>);
+        impl Inlet for StoringInlet {
+            type Frames = GsoFrames;
 
-            fn frames(&self) -> &SuperFrames {
+            fn frames(&self) -> &GsoFrames {
                 &self.0
             }
-            fn parts(&mut self) -> (&SuperFrames, &mut Account) {
+            fn parts(&mut self) -> (&GsoFrames, &mut Account) {
                 (&self.0, &mut self.1)
             }
             fn enqueue(&mut self, packet: Packet) {
                 self.2.push(packet);
             }
         }
-        let mut keeps = Keeps(SuperFrames::new(8, 1522, 1), Account::default(), Vec::new());
+        let mut inlet = StoringInlet(GsoFrames::new(8, 1522, 1), Account::default(), Vec::new());
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);
-            INTAKE.take(received, &mut keeps);
+            INTAKE.take(received, &mut inlet);
         }
-        let segments: Vec<_> = keeps.2.iter().map(Packet::segments).collect();
+        let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
-        assert_eq!((keeps.1.gso_packets, keeps.1.frames()), (2, 6));
+        assert_eq!((inlet.1.gso_packets, inlet.1.frames()), (2, 6));
     }
 
     #[test]
-    fn without_a_free_frame_what_is_left_is_counted() {
-        // The pool has 8, of which the sink gives back each: hold all but two.
+    fn segments_without_a_frame_are_counted() {
+        // The pool has 8, each of which the sink releases: hold all but two.
         let mut frame = packet(17, &udp(1000));
         struct Full(Sink);
         impl Inlet for Full {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_too_long_is_counted() {
+    fn malformed_and_too_long_frames_are_counted() {
         let plain = VirtioNetHeader::default();
         assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
         let mut tagged = vec![0x88; 1518];

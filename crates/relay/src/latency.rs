@@ -1,4 +1,4 @@
-//! How long packets take from the ring to their completion.
+//! Latency of packets from submission to completion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use taut_measure::meter::histogram_ns;
 use taut_path::{Event, Packet, Probe};
 
-/// When the packet in each frame was sent, in ns. A probe of the queue writes it.
+/// When the packet in each frame was sent, in ns. Written by a probe of the queue.
 #[derive(Debug, Clone)]
 pub struct SentTimes(Arc<[AtomicU64]>);
 
@@ -62,17 +62,17 @@ impl Latency {
         }
     }
 
-    /// Forgets everything so far.
+    /// Discards all measurements so far.
     pub(crate) fn clear(&mut self) {
         self.all_ns.clear();
     }
 
-    /// The latency that `share` (0 to 1) of the packets did not exceed, in ns.
+    /// Returns the latency that `share` (0 to 1) of the packets did not exceed, in ns.
     pub fn at_share_ns(&self, share: f64) -> u64 {
         self.all_ns.value_at_quantile(share)
     }
 
-    /// The mean since the last call, in ns; `None` if nothing was completed.
+    /// Returns the mean since the last call, in ns; `None` without completions.
     pub fn take_recent_ns(&mut self) -> Option<u64> {
         let sum_ns = std::mem::take(&mut self.recent_ns);
         sum_ns.checked_div(std::mem::take(&mut self.recent_packets))

@@ -1,162 +1,162 @@
-//! What changes about the device that frames go to.
+//! Changes of the device that a direction sends to.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use taut_linux::link::{Condition, LinkWatch};
+use taut_linux::link::{LinkMonitor, LinkState};
 use taut_linux::{NetNs, errno};
 
-/// How a device is.
+/// The state of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Up,
     Down,
-    Gone,
+    Removed,
 }
 
-/// What happened to a device.
+/// A change of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Up,
     Down,
-    Gone,
-    /// There again, or another one under the same name.
-    Back,
-    /// Its MTU is another, in bytes.
+    Removed,
+    /// The device was recreated, or another one has its name.
+    Returned,
+    /// The MTU changed, in bytes.
     Mtu(u32),
 }
 
 /// The link of a device, by its name.
 #[derive(Debug)]
 pub struct Link {
-    watch: LinkWatch,
-    known: Known,
+    monitor: LinkMonitor,
+    snapshot: DeviceSnapshot,
 }
 
-/// What changed at a link since the previous look.
+/// Changes of a link since the last poll.
 #[derive(Debug)]
 pub(crate) struct LinkChanges {
-    /// The link was not up at some time since the previous look, or is not now: packets that were
-    /// returned in the meantime might never have left.
-    pub was_broken: bool,
-    /// In the order in which they happened.
+    /// The link was not up at some time since the last poll, or is not now. Packets that were
+    /// returned in the meantime might never have been sent.
+    pub was_down: bool,
+    /// In chronological order.
     pub changes: Vec<Change>,
 }
 
 impl Link {
-    /// Follows a device from its present state on.
+    /// Monitors a device from its current state on.
     ///
     /// # Errors
-    /// If there is no such device.
+    /// Returns an error if there is no such device.
     pub fn open(ns: &NetNs, name: &str) -> io::Result<Self> {
-        Self::of(LinkWatch::open(ns, name)?)
+        Self::of(LinkMonitor::open(ns, name)?)
     }
 
-    /// Follows the device of a watch.
+    /// Uses the device of a monitor.
     ///
     /// # Errors
-    /// If there is no such device.
-    pub fn of(watch: LinkWatch) -> io::Result<Self> {
-        let mut known = Known {
-            index: watch.index(),
-            mtu_bytes: watch.mtu_bytes()?,
+    /// Returns an error if there is no such device.
+    pub fn of(monitor: LinkMonitor) -> io::Result<Self> {
+        let mut snapshot = DeviceSnapshot {
+            index: monitor.index(),
+            mtu_bytes: monitor.mtu_bytes()?,
             state: State::Down,
         };
-        known.compare(known.found(watch.condition()));
-        Ok(Self { watch, known })
+        snapshot.compare(snapshot.with_link(monitor.state()));
+        Ok(Self { monitor, snapshot })
     }
 
     pub fn name(&self) -> &str {
-        self.watch.device()
+        self.monitor.device()
     }
 
     pub fn state(&self) -> State {
-        self.known.state
+        self.snapshot.state
     }
 
     pub fn mtu_bytes(&self) -> u32 {
-        self.known.mtu_bytes
+        self.snapshot.mtu_bytes
     }
 
     /// Readable when something changed.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.watch.as_fd()
+        self.monitor.as_fd()
     }
 
-    /// Finds out what changed, without waiting.
-    pub(crate) fn look(&mut self) -> io::Result<LinkChanges> {
-        let look = self.watch.look()?;
-        let mut found = Known {
-            index: self.watch.index(),
-            ..self.known
+    /// Polls for changes, without blocking.
+    pub(crate) fn poll(&mut self) -> io::Result<LinkChanges> {
+        let status = self.monitor.poll()?;
+        let mut current = DeviceSnapshot {
+            index: self.monitor.index(),
+            ..self.snapshot
         };
-        match self.watch.mtu_bytes() {
-            Ok(mtu_bytes) => found.mtu_bytes = mtu_bytes,
-            // The next look finds it removed.
+        match self.monitor.mtu_bytes() {
+            Ok(mtu_bytes) => current.mtu_bytes = mtu_bytes,
+            // The next poll finds it removed.
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(LinkChanges {
-            was_broken: look.was_broken,
-            changes: self.known.compare(found.found(look.condition)),
+            was_down: status.was_down,
+            changes: self.snapshot.compare(current.with_link(status.state)),
         })
     }
 }
 
-/// What is known of a device.
+/// The state of a device at a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Known {
+struct DeviceSnapshot {
     index: u32,
     mtu_bytes: u32,
     state: State,
 }
 
-impl Known {
-    /// The same in this condition; `None` if it is not there.
-    fn found(self, condition: Condition) -> Option<Self> {
-        let state = match condition {
-            Condition::Running => State::Up,
-            Condition::Down => State::Down,
-            Condition::Removed => return None,
+impl DeviceSnapshot {
+    /// Returns a copy in this link state; `None` if the device is absent.
+    fn with_link(self, link: LinkState) -> Option<Self> {
+        let state = match link {
+            LinkState::Running => State::Up,
+            LinkState::Down => State::Down,
+            LinkState::Removed => return None,
         };
         Some(Self { state, ..self })
     }
 
-    /// Takes over what was `found`, and says what is new.
-    fn compare(&mut self, found: Option<Self>) -> Vec<Change> {
+    /// Stores the new state, and returns the changes.
+    fn compare(&mut self, current: Option<Self>) -> Vec<Change> {
         let mut changes = Vec::new();
         let before = *self;
-        let Some(found) = found else {
-            if before.state != State::Gone {
-                changes.push(Change::Gone);
+        let Some(current) = current else {
+            if before.state != State::Removed {
+                changes.push(Change::Removed);
             }
-            self.state = State::Gone;
+            self.state = State::Removed;
             return changes;
         };
-        let is_another = before.state == State::Gone || found.index != before.index;
+        let is_another = before.state == State::Removed || current.index != before.index;
         if is_another {
-            if before.state != State::Gone {
-                changes.push(Change::Gone);
+            if before.state != State::Removed {
+                changes.push(Change::Removed);
             }
-            changes.push(Change::Back);
-        } else if found.mtu_bytes != before.mtu_bytes {
-            changes.push(Change::Mtu(found.mtu_bytes));
+            changes.push(Change::Returned);
+        } else if current.mtu_bytes != before.mtu_bytes {
+            changes.push(Change::Mtu(current.mtu_bytes));
         }
-        // Also after it came back, which says nothing of whether it is up.
-        if is_another || found.state != before.state {
-            changes.push(match found.state {
+        // Also for a recreated device, whose link can be up or down.
+        if is_another || current.state != before.state {
+            changes.push(match current.state {
                 State::Up => Change::Up,
                 _ => Change::Down,
             });
         }
-        *self = found;
+        *self = current;
         changes
     }
 }
 
-/// Whether there is no such device.
+/// Returns `true` if there is no such device.
 pub fn is_missing(error: &io::Error) -> bool {
-    /// `ENODEV`, which has no kind of its own.
+    /// `ENODEV`, for which `ErrorKind` has no value.
     const NO_DEVICE: i32 = 19;
     error.kind() == io::ErrorKind::NotFound || errno(error) == Some(NO_DEVICE)
 }
@@ -165,37 +165,46 @@ pub fn is_missing(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    const UP: Known = Known {
+    const UP: DeviceSnapshot = DeviceSnapshot {
         index: 3,
         mtu_bytes: 1500,
         state: State::Up,
     };
 
     #[test]
-    fn each_change_is_told_once_and_in_order() {
-        let mut known = UP;
-        let down = Known {
+    fn changes_are_reported_once_and_in_order() {
+        let mut snapshot = UP;
+        let down = DeviceSnapshot {
             state: State::Down,
             ..UP
         };
-        let of_index = |known, index| Known { index, ..known };
-        let of_mtu = |known, mtu_bytes| Known { mtu_bytes, ..known };
-        for (found, changes) in [
+        let of_index = |snapshot, index| DeviceSnapshot { index, ..snapshot };
+        let of_mtu = |snapshot, mtu_bytes| DeviceSnapshot {
+            mtu_bytes,
+            ..snapshot
+        };
+        for (current, changes) in [
             (Some(UP), vec![]),
             (Some(down), vec![Change::Down]),
             (Some(down), vec![]),
             (Some(UP), vec![Change::Up]),
-            (None, vec![Change::Gone]),
+            (None, vec![Change::Removed]),
             (None, vec![]),
-            (Some(of_index(down, 4)), vec![Change::Back, Change::Down]),
+            (
+                Some(of_index(down, 4)),
+                vec![Change::Returned, Change::Down],
+            ),
             (Some(of_index(UP, 4)), vec![Change::Up]),
-            (Some(UP), vec![Change::Gone, Change::Back, Change::Up]),
+            (
+                Some(UP),
+                vec![Change::Removed, Change::Returned, Change::Up],
+            ),
             (Some(of_mtu(UP, 9000)), vec![Change::Mtu(9000)]),
         ] {
-            assert_eq!(known.compare(found), changes, "{found:?}");
+            assert_eq!(snapshot.compare(current), changes, "{current:?}");
         }
-        known.state = State::Gone;
-        let again = known.compare(Some(of_mtu(UP, 9000)));
-        assert_eq!(again, [Change::Back, Change::Up]);
+        snapshot.state = State::Removed;
+        let again = snapshot.compare(Some(of_mtu(UP, 9000)));
+        assert_eq!(again, [Change::Returned, Change::Up]);
     }
 }

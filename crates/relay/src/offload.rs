@@ -1,9 +1,9 @@
-//! Keeps receive offloads off while a bridge runs, from a process of its own.
+//! Turns receive offloads off while a bridge runs, in a helper process.
 //!
-//! Restoring them needs CAP_NET_ADMIN, which the forwarder gives up: no descriptor carries it, and a thread
-//! that kept it would share its memory with the code that reads frames of strangers. So another process
-//! keeps that one capability and does this one thing. The end of its standard input tells it that the
-//! forwarder ended, so the offloads are restored after `kill -9` too.
+//! Restoring them needs CAP_NET_ADMIN, which the forwarder drops. No descriptor carries it, and a
+//! thread that kept it would share memory with the code that reads received frames. So a helper
+//! process keeps only this capability and does only this work. It restores the offloads when its
+//! standard input is closed, which also happens after `kill -9` of the forwarder.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,35 +12,36 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 
 use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
-use taut_linux::{Capability, NetNs, keep_only};
+use taut_linux::{Capability, NetNs, retain_capabilities};
 
 /// The hidden command of the program, which must call [`keep_offloads`].
 pub const COMMAND: &str = "keep-offloads-off";
-/// Ends each of its answers.
+/// PacketEnds each of its responses.
 const DONE: &str = ".";
 
-/// The forwarder's handle of the process.
-pub struct Keeper {
+/// The forwarder's handle of the helper process.
+pub struct OffloadHelper {
     child: Child,
-    /// It ends when this is closed.
+    /// The process ends when this is closed.
     orders: Mutex<Option<ChildStdin>>,
 }
 
-impl Keeper {
-    /// Turns the receive offloads of `devices` off, with `tags` also those that strip VLAN tags. Returns
-    /// the messages about it.
+impl OffloadHelper {
+    /// Turns off the receive offloads of `devices`, and with `tags` also those that strip VLAN
+    /// tags. Returns its messages.
     ///
     /// # Errors
-    /// If the process cannot be started.
+    /// Returns an error if the process cannot be started.
     pub fn start(devices: [&str; 2], tags: bool) -> io::Result<(Self, Vec<String>)> {
-        // Not by its path, where another program may be by now.
+        // Not by its path, which might refer to another program by now.
         let mut child = Command::new("/proc/self/exe")
             .arg(COMMAND)
             .args(tags.then_some("--tags"))
             .args(devices)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C on the terminal is for the forwarder, and this one must live a little longer.
+            // Ctrl-C on the terminal is for the forwarder, and this process must live a little
+            // longer.
             .process_group(0)
             .spawn()?;
         let orders = Mutex::new(child.stdin.take());
@@ -56,7 +57,7 @@ impl Keeper {
         Ok((Self { child, orders }, said))
     }
 
-    /// Turns the offloads off again: another device has one of the names.
+    /// Turns the offloads off again, because another device has one of the names.
     pub fn again(&self) {
         let mut orders = self
             .orders
@@ -77,17 +78,18 @@ impl Keeper {
     }
 }
 
-/// What was turned off, by name and number of the device.
+/// The offloads that were turned off, by name and index of the device.
 type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
 
-/// The process itself: `taut keep-offloads-off [--tags] A B`. It reports with `say` what it restored.
+/// Runs the helper process: `taut keep-offloads-off [--tags] A B`. It reports with `say` which
+/// offloads it restored.
 ///
 /// # Errors
-/// If nothing can be turned off here.
+/// Returns an error if no offload can be turned off.
 pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io::Result<()> {
-    // First of all; without it, each attempt below reports what it lacks.
+    // Before any other work. Without the capability, each attempt below reports what it lacks.
     if Capability::NetAdmin.is_held()? {
-        keep_only(&[Capability::NetAdmin])?;
+        retain_capabilities(&[Capability::NetAdmin])?;
     }
     let ns = NetNs::current()?;
     let control = OffloadControl::new(&ns)?;
@@ -104,7 +106,7 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
     let mut stdout = io::stdout();
     loop {
         for line in turn_off(&ns, &control, devices, &mut turned_off, harm) {
-            // Nobody reads what comes after the first time.
+            // Only the first message is read.
             let _ = writeln!(stdout, "{line}");
         }
         let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
@@ -136,13 +138,13 @@ fn turn_off(
             Ok((_, offloads)) if offloads.is_empty() => {}
             Ok((index, offloads)) => {
                 said.push(format!(
-                    "turned off receive offloads of {device}: {offloads}; put back at the end"
+                    "turned off receive offloads of {device}: {offloads}; restored at the end"
                 ));
                 let before = turned_off.entry((device.clone(), index)).or_default();
                 *before = std::mem::take(before).with(&offloads);
             }
             Err(error) => said.push(format!(
-                "receive offloads of {device} stay as they are: {error}; {harm}"
+                "cannot change receive offloads of {device}: {error}; {harm}"
             )),
         }
     }
@@ -150,13 +152,13 @@ fn turn_off(
 }
 
 fn put_back(ns: &NetNs, control: &OffloadControl, turned_off: &TurnedOff) -> Vec<String> {
-    // What was removed has none; another device of the name has its own.
+    // A removed device has no offloads to restore; another device of its name has its own.
     let is_there = |&(device, index): &(&String, u32)| link::index(ns, device).ok() == Some(index);
     let put_back = |((device, index), offloads): (&(String, u32), &ReceiveOffloads)| {
         let (device, _) = Some((device, *index)).filter(is_there)?;
         Some(match control.turn_on(device, offloads) {
-            Ok(()) => format!("put back receive offloads of {device}: {offloads}"),
-            Err(error) => format!("{device}: cannot put back {offloads}: {error}"),
+            Ok(()) => format!("restored receive offloads of {device}: {offloads}"),
+            Err(error) => format!("{device}: cannot restore {offloads}: {error}"),
         })
     };
     turned_off.iter().filter_map(put_back).collect()

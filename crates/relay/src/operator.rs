@@ -1,55 +1,55 @@
-//! Who runs a relay: what it decides, and what it receives.
+//! The operator of a relay: its policy, and its events.
 
 use std::io;
 
 use crate::direction::Direction;
 use crate::parts::Parts;
 
-/// What a relay does about links that fail.
+/// How a relay handles failing links.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
-    /// Packets that wait when the link goes down or the run ends are dropped: they would be stale. If
-    /// not, they are kept until they can be sent.
+    /// Drop the backlog when the link goes down or the run ends, because its packets would be
+    /// outdated. Otherwise they are kept until they can be sent.
     pub drops_waiting: bool,
-    /// For how long a device may be removed, or a ring fail to open, before the run fails, in ns. `None`:
-    /// for ever; then no stall ends the run either.
+    /// How long a device can be removed, or a ring fail to open, before the run fails, in ns.
+    /// `None`: without end; then no stall ends the run either.
     pub patience_ns: Option<u64>,
-    /// For how long the end of a run waits for what is in the devices, in ns.
+    /// How long the end of a run waits for packets in the devices, in ns.
     pub drain_ns: u64,
-    /// A ring is opened again when the MTU of its device changes.
+    /// Reopen a ring when the MTU of its device changes.
     pub follows_mtu: bool,
 }
 
-/// What happened to a device.
+/// An event of a device.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Up, and its ring is open.
+    /// The link is up, and its ring is open.
     Up,
     Down,
     Removed,
-    /// There again, or replaced by another of its name; the ring is open.
-    Back,
+    /// Recreated, or replaced by another of its name; the ring is open.
+    Returned,
     Mtu(u32),
-    /// The oldest of `packets` in the device is too old. The ring is opened again.
+    /// Stall: the oldest of `packets` in the device is too old. The ring is reopened.
     Stalled {
         age_ns: u64,
         packets: u64,
     },
-    /// A call failed; it is tried again.
+    /// A call failed, and is retried.
     Failed(&'a io::Error),
-    /// The ring could not be opened again; it is tried again.
+    /// Reopening the ring failed, and is retried.
     NotReopened(&'a io::Error),
-    /// Nothing more is taken in; these have not ended.
+    /// No more packets are accepted; this many have not ended.
     Stopping {
         packets: u64,
     },
 }
 
-/// Who runs a relay.
+/// The operator of a relay.
 pub trait Operator<K: Parts> {
-    /// Called at the beginning of each turn. Returns whether to take in nothing more.
+    /// Called at the beginning of each iteration. Returns `true` to accept no more packets.
     fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool;
 
-    /// Something happened to `device`.
+    /// Receives an event of `device`.
     fn event(&mut self, device: &str, event: Event<'_>);
 }

@@ -1,11 +1,11 @@
-//! What a transmission did.
+//! The outcome of a transmission.
 
 use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 
 use crate::account::Account;
 
-/// Packets and bytes up to some time.
+/// Packets and bytes up to a point in time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mark {
     pub at_ns: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Mark {
     pub bytes: u64,
 }
 
-/// Which part of the time is measured.
+/// The measured part of the time.
 #[derive(Debug)]
 pub(crate) struct Measured {
     begin_ns: u64,
@@ -37,7 +37,7 @@ impl Measured {
         self.begin_ns
     }
 
-    /// Whether the measurement begins now.
+    /// Returns `true` if the measurement starts now.
     pub fn begins(&mut self, now: Mark) -> bool {
         let begins = self.from.is_none() && now.at_ns >= self.begin_ns;
         if begins {
@@ -50,12 +50,12 @@ impl Measured {
         self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
     }
 
-    /// The source was stopped here; the first time counts.
+    /// Records that the source was stopped; only the first call counts.
     pub fn end(&mut self, mark: Mark) {
         self.to.get_or_insert(mark);
     }
 
-    /// How fast packets were sent until the source was stopped, or else until the `last` was completed.
+    /// Returns the rate until the source was stopped, or else until the `last` completion.
     pub fn rate(&self, last: Mark) -> Rate {
         let from = self.from.unwrap_or_default();
         let to = self.to.unwrap_or(last);
@@ -68,17 +68,17 @@ impl Measured {
     }
 }
 
-/// How fast it went.
+/// The measured rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub packets_per_s: f64,
     pub bits_per_s: f64,
 }
 
-/// What the ring held and how long packets took, while it was measured.
+/// Measurements of the ring and the latency.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures {
-    /// In the limit's units; nothing where there is none.
+pub struct Measurements {
+    /// In the limit's units; `None` without a limit.
     pub limit_p50: Option<u64>,
     pub in_flight_p50_bytes: u64,
     pub in_flight_p90_bytes: u64,
@@ -87,16 +87,16 @@ pub struct Figures {
     pub rate: Rate,
 }
 
-/// What became of everything.
+/// The outcome of a transmission.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub driver: &'static str,
     pub mode: &'static str,
-    pub truth: CompletionStatus,
+    pub completion_status: CompletionStatus,
     pub limit: String,
     pub limit_unit: Unit,
     pub account: Account,
-    pub figures: Figures,
-    /// Why it ended before everything was sent.
+    pub measurements: Measurements,
+    /// Why it ended before all packets were sent.
     pub failed: Option<String>,
 }

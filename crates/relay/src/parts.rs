@@ -1,4 +1,4 @@
-//! What a direction is made of.
+//! The parts of a direction.
 
 use std::io;
 
@@ -7,25 +7,25 @@ use taut_path::{AnyLimit, AnyQdisc, LateSegmentation, PacketSink, Probe};
 
 use crate::source::Source;
 
-/// What a direction is made of.
+/// The parts of a direction.
 pub trait Parts {
     type Port: Port;
-    /// Where the bytes of packets are.
+    /// The frames of packets.
     type Frames: PacketSink;
     type Source: Source<Self::Frames>;
     /// Observes the queue.
     type Probe: Probe;
 
-    /// Opens the ring of `port` again. `source` is what the same device receives; if nothing is received
-    /// on it, the source of the same direction.
+    /// Reopens the ring of `port`. `source` receives from the same device; if nothing is received
+    /// on it, it is the source of the same direction.
     ///
     /// # Errors
-    /// If it cannot be opened now.
+    /// Returns an error if it cannot be opened now.
     fn reopen(renewal: Renewal, port: &mut Self::Port, source: &mut Self::Source)
     -> io::Result<()>;
 }
 
-/// Which device a ring is opened on again.
+/// The device on which a ring is reopened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
     SameDevice,
@@ -33,14 +33,14 @@ pub enum Renewal {
     AnotherDevice,
 }
 
-/// The queue of a direction.
+/// Settings of the queue of a direction.
 pub struct DirectionConfig {
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
     pub split: LateSegmentation,
-    /// Time between two looks for completions, in ns.
+    /// Coalescing interval of completions, in ns.
     pub cadence_ns: u64,
-    /// The age of a packet in the device that counts as a stall, in ns.
+    /// Stall threshold: the maximum age of a packet in the device, in ns.
     pub stall_ns: u64,
     /// Rate of a shaper in front, if there is one.
     pub rate_bits_per_s: Option<u64>,

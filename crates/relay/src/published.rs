@@ -1,15 +1,15 @@
-//! Lets `taut show` and the like see the queues of this process.
+//! Publishes the queues of this process for `taut show` and similar tools.
 
 use std::sync::{Mutex, PoisonError};
 
-use taut_linux::publish::{About, Publisher, QueueSlot, WeakPublisher};
+use taut_linux::publish::{Publisher, QueueInfo, QueueSlot, WeakPublisher};
 use taut_path::queue::MonitorSnapshot;
 use taut_path::{Limit, Probe, Qdisc, Queue};
 
-/// Nobody looks more often.
+/// Minimum publishing interval: readers sample less often.
 const PERIOD_NS: u64 = 1_000_000;
 
-/// A queue that is published, where that can be; where it cannot, nobody misses it.
+/// A published queue, if publishing is possible. Failures are ignored.
 #[derive(Debug, Default)]
 pub struct Published {
     slot: Option<QueueSlot>,
@@ -17,15 +17,15 @@ pub struct Published {
 }
 
 impl Published {
-    /// Takes a place for a queue.
-    pub fn new(about: &About<'_>) -> Self {
+    /// Takes a slot for a queue.
+    pub fn new(info: &QueueInfo<'_>) -> Self {
         Self {
-            slot: publisher().and_then(|publisher| publisher.add(about).ok()),
+            slot: publisher().and_then(|publisher| publisher.add(info).ok()),
             next_ns: 0,
         }
     }
 
-    /// Lets others see `queue` as it is now, if it is time.
+    /// Publishes the current state of `queue` if the interval has passed.
     pub fn look<D, L: Limit, Q: Qdisc, P: Probe>(
         &mut self,
         now_ns: u64,
@@ -44,7 +44,7 @@ impl Published {
     }
 }
 
-/// The one of this process, which is gone when its last queue is.
+/// Returns the publisher of this process, which is closed with its last queue.
 fn publisher() -> Option<Publisher> {
     static PUBLISHER: Mutex<Option<WeakPublisher>> = Mutex::new(None);
     let mut kept = PUBLISHER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ fn publisher() -> Option<Publisher> {
     Some(publisher)
 }
 
-/// The command with its subcommands: what a person would call it.
+/// Returns the command with its subcommands, as the user would name it.
 fn program() -> String {
     let words = std::env::args()
         .skip(1)

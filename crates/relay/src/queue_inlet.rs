@@ -3,15 +3,15 @@
 use taut_path::queue::NoRoom;
 use taut_path::{AnyLimit, AnyQdisc, Packet, Queue};
 
-use crate::account::{Account, Refusal};
-use crate::ends::Ends;
+use crate::account::{Account, RejectReason};
+use crate::ends::PacketEnds;
 use crate::inlet::Inlet;
 use crate::parts::Parts;
 
-/// Hands packets to the discipline while the link is up.
+/// Passes packets to the discipline while the link is up.
 pub(crate) struct QueueInlet<'a, K: Parts> {
     pub queue: &'a mut Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
-    pub ends: &'a mut Ends<K::Frames>,
+    pub ends: &'a mut PacketEnds<K::Frames>,
     pub is_open: bool,
     pub now_ns: u64,
 }
@@ -31,7 +31,7 @@ impl<K: Parts> Inlet for QueueInlet<'_, K> {
         if self.is_open {
             self.queue.enqueue(packet, self.now_ns, self.ends);
         } else {
-            self.ends.refused(packet, Refusal::LinkDown);
+            self.ends.refused(packet, RejectReason::LinkDown);
         }
     }
 

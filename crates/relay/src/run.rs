@@ -1,4 +1,4 @@
-//! The loop under everything live: serve what is due, sleep until something is ready.
+//! The event loop: serve due work, sleep until a descriptor is ready.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,26 +6,26 @@ use std::os::fd::BorrowedFd;
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
 
-/// The longest sleep, in ns: how late the end of a run may be noticed.
+/// The longest sleep, in ns, and so the maximum delay until the end of a run is noticed.
 pub(crate) const LONGEST_SLEEP_NS: u64 = 20_000_000;
-/// Real-time priority of a thread that moves packets: just above ordinary work, so that the load that
-/// it carries does not delay it.
+/// Real-time priority of a thread that moves packets: just above normal threads, so that load does
+/// not delay it.
 const PRIORITY: u8 = 1;
 
-/// What the loop does after a turn.
+/// The next step of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Begin the next turn without a look at the descriptors.
+    /// Continue without polling the descriptors.
     Now,
-    /// Sleep until a descriptor is ready, and until this time at most, in ns. A time that has passed
-    /// only looks at the descriptors.
+    /// Sleep until a descriptor is ready, and at most until this time, in ns. A time in the past
+    /// only polls the descriptors.
     At(u64),
     /// Return.
     End,
 }
 
 impl Next {
-    /// The earlier of both.
+    /// Returns the earlier of both.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         match (self, other) {
@@ -36,22 +36,22 @@ impl Next {
     }
 }
 
-/// What [`run`] serves.
+/// Work served by [`run`].
 pub trait Work {
     /// Adds the descriptors to wait for.
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>);
 
-    /// Does what is due at `now_ns`. `ready` tells which of the descriptors are ready, by position.
+    /// Does the work due at `now_ns`. `ready` holds the ready descriptors, by position.
     ///
     /// # Errors
-    /// If the work cannot go on.
+    /// Returns an error if the work cannot continue.
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next>;
 }
 
 /// Serves `work` until it ends.
 ///
 /// # Errors
-/// What a turn fails with, or polling.
+/// The error of the work, or of polling.
 pub fn run(work: &mut impl Work) -> io::Result<()> {
     // Without precise timers the sleeps are less exact.
     let _ = sched::precise_timers();
@@ -70,7 +70,8 @@ pub fn run(work: &mut impl Work) -> io::Result<()> {
     }
 }
 
-/// Gives the calling thread real-time priority, if that is allowed: latencies are a little worse without.
+/// Gives the calling thread real-time priority if permitted. Latencies are slightly worse without
+/// it.
 pub fn raise_priority() {
     let _ = sched::realtime_priority(PRIORITY);
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 
-use taut_linux::link::LinkWatch;
+use taut_linux::link::LinkMonitor;
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
@@ -20,7 +20,7 @@ use crate::parts::{DirectionConfig, Parts, Renewal};
 use crate::relay::serve;
 use crate::source::{Content, Feed, FeedSettings, Source};
 
-pub use crate::outcome::{Figures, Outcome, Rate};
+pub use crate::outcome::{Measurements, Outcome, Rate};
 
 const POLICY: Policy = Policy {
     drops_waiting: false,
@@ -29,17 +29,18 @@ const POLICY: Policy = Policy {
     follows_mtu: false,
 };
 
-/// What is sent, and how.
+/// Settings of a transmission.
 pub struct Settings {
     pub content: Content,
     pub feed: FeedSettings,
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
-    /// Time between two looks for completions, in ns.
+    /// Completion poll interval, in ns.
     pub cadence_ns: u64,
-    /// The age of the oldest packet in flight at which the ring is opened again, in ns.
+    /// Stall threshold: the age of the oldest packet in flight at which the ring is reopened, in
+    /// ns.
     pub stall_ns: u64,
-    /// For how long, without end if `None`, and what before that is not measured, in ns.
+    /// Duration, without end if `None`, and the warm-up that is not measured, in ns.
     pub duration_ns: Option<u64>,
     pub warm_up_ns: u64,
 }
@@ -53,7 +54,7 @@ impl<P: Port, F: Frames> Parts for Sending<P, F> {
     type Source = Feed;
     type Probe = (Meter<Since>, SentTimes);
 
-    /// By its name, whichever device has that now.
+    /// By its name, even if another device has that now.
     fn reopen(_renewal: Renewal, port: &mut P, _source: &mut Feed) -> io::Result<()> {
         port.reopen()
     }
@@ -61,12 +62,12 @@ impl<P: Port, F: Frames> Parts for Sending<P, F> {
 
 /// Observes a transmission.
 pub trait Observer<P: Port, F: Frames> {
-    /// Called at the beginning of each turn.
+    /// Called at the beginning of each iteration.
     fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
         let _ = (now_ns, direction);
     }
 
-    /// Something happened to the device.
+    /// Receives an event of the device.
     fn event(&mut self, device: &str, event: Event<'_>) {
         let _ = (device, event);
     }
@@ -75,18 +76,18 @@ pub trait Observer<P: Port, F: Frames> {
 /// Observes nothing.
 impl<P: Port, F: Frames> Observer<P, F> for () {}
 
-/// Sends until everything was sent, the process is asked to end, or the device is gone for good.
+/// Sends until all frames were sent, the process is interrupted, or the device is removed for good.
 ///
 /// # Errors
-/// If the settings do not fit the ring, or the device is not there any more at the beginning.
+/// Returns an error if the settings do not fit the ring, or if the device is absent at the start.
 pub fn transmit<P: Port, F: Frames>(
     (port, frames): (P, F),
-    watch: LinkWatch,
+    monitor: LinkMonitor,
     settings: Settings,
     observer: &mut impl Observer<P, F>,
 ) -> anyhow::Result<Outcome> {
     let now_ns = monotonic_ns();
-    let link = Link::of(watch)?;
+    let link = Link::of(monitor)?;
     let (limit, limit_unit) = (settings.limit.to_string(), settings.limit.unit());
     let measured = Measured::new(now_ns, settings.warm_up_ns, settings.duration_ns);
     let sent = SentTimes::new(frames.frames());
@@ -109,29 +110,29 @@ pub fn transmit<P: Port, F: Frames>(
     let mut sender = Sender { measured, observer };
     let failed = serve(&mut directions, &mut exits, POLICY, &mut sender).err();
     let [direction] = directions;
-    let figures = figures(&direction, &sender.measured);
+    let measurements = measurements(&direction, &sender.measured);
     let (account, port) = (direction.account().clone(), direction.port());
     Ok(Outcome {
         driver: port.driver(),
         mode: port.mode(),
-        truth: port.truth(),
+        completion_status: port.completion_status(),
         limit,
         limit_unit,
         account,
-        figures,
+        measurements,
         failed: failed.map(|error| error.to_string()),
     })
 }
 
-fn figures<P: Port, F: Frames>(
+fn measurements<P: Port, F: Frames>(
     direction: &Direction<Sending<P, F>>,
     measured: &Measured,
-) -> Figures {
+) -> Measurements {
     let latency = direction.latency();
     let completion_ns = |share| latency.map_or(0, |latency| latency.at_share_ns(share));
-    let has_limit = direction.truth().limit_applies() && !direction.rule().is_off();
+    let has_limit = direction.completion_status().limit_applies() && !direction.rule().is_off();
     let (meter, _) = direction.probe();
-    Figures {
+    Measurements {
         limit_p50: has_limit.then(|| meter.limit_p50()),
         in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
         in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
@@ -141,7 +142,7 @@ fn figures<P: Port, F: Frames>(
     }
 }
 
-/// What the device has returned by now.
+/// Returns the packets that the device has returned by now.
 fn mark<K: Parts>(direction: &Direction<K>, at_ns: u64) -> Mark {
     let (packets, bytes) = direction.account().returned();
     Mark {

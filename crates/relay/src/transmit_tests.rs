@@ -1,5 +1,5 @@
-//! The engine over a device that makes mistakes. Needs a link that is up: the loopback of a namespace of
-//! its own.
+//! The engine over a device with injected faults. Needs a link that is up: the loopback of its own
+//! namespace.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -16,21 +16,21 @@ use taut_path::driver::CompletionStatus;
 /// No buffer space, on Linux.
 const ENOBUFS: i32 = 105;
 
-/// What a device does with completions.
+/// An injected fault of the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Mistake {
+enum Fault {
     Nothing,
-    /// Swallows one in so many, until it is opened again.
+    /// Loses every n-th completion until it is reopened.
     Loses(u64),
-    /// Makes up a second one for one in so many.
+    /// Duplicates every n-th completion.
     Doubles(u64),
-    /// Its doorbell fails one time in so many.
+    /// Every n-th doorbell fails.
     Fails(u64),
 }
 
-/// A device whose packets are done at the next reaping.
+/// A device that completes packets at the next reap.
 struct Device {
-    mistake: Mistake,
+    fault: Fault,
     ring: VecDeque<Packet>,
     lost: Vec<Packet>,
     turns: u64,
@@ -40,9 +40,9 @@ struct Device {
 impl Device {
     const SLOTS: u32 = 64;
 
-    fn new(mistake: Mistake) -> Self {
+    fn new(fault: Fault) -> Self {
         Self {
-            mistake,
+            fault,
             ring: VecDeque::new(),
             lost: Vec::new(),
             turns: 0,
@@ -77,11 +77,9 @@ impl TxRing for Device {
     }
 
     fn kick(&mut self, _now_ns: u64) -> Result<(), Self::Error> {
-        let mistake = self.mistake;
-        match mistake {
-            Mistake::Fails(of) if self.is_turn(of) => {
-                Err(std::io::Error::from_raw_os_error(ENOBUFS))
-            }
+        let fault = self.fault;
+        match fault {
+            Fault::Fails(of) if self.is_turn(of) => Err(std::io::Error::from_raw_os_error(ENOBUFS)),
             _ => Ok(()),
         }
     }
@@ -104,10 +102,10 @@ impl taut_path::Completions for Device {
             let Some(packet) = self.ring.pop_front() else {
                 break;
             };
-            let mistake = self.mistake;
-            match mistake {
-                Mistake::Loses(of) if self.is_turn(of) => self.lost.push(packet),
-                Mistake::Doubles(of) if self.is_turn(of) => {
+            let fault = self.fault;
+            match fault {
+                Fault::Loses(of) if self.is_turn(of) => self.lost.push(packet),
+                Fault::Doubles(of) if self.is_turn(of) => {
                     let forged =
                         Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes());
                     freed(packet);
@@ -133,7 +131,7 @@ impl Port for Device {
         "test"
     }
 
-    fn truth(&self) -> CompletionStatus {
+    fn completion_status(&self) -> CompletionStatus {
         CompletionStatus::Valid
     }
 
@@ -148,19 +146,19 @@ impl Port for Device {
     fn reopen(&mut self) -> std::io::Result<()> {
         self.reopened += 1;
         self.ring.extend(self.lost.drain(..));
-        self.mistake = Mistake::Nothing;
+        self.fault = Fault::Nothing;
         Ok(())
     }
 }
 
-/// What became of a thousand packets; `None` where there can be no namespace.
-fn sent(mistake: Mistake) -> Option<Outcome> {
+/// Returns the outcome for a thousand packets; `None` if no namespace can be created.
+fn sent(fault: Fault) -> Option<Outcome> {
     if let Err(missing) = taut_linux::privilege() {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{missing}");
         return None;
     }
     let ns = NetNs::new().expect("namespace");
-    let watch = LinkWatch::open(&ns, "lo").expect("loopback");
+    let monitor = LinkMonitor::open(&ns, "lo").expect("loopback");
     let [from, to] = [1, 2].map(MacAddress::local);
     let settings = Settings {
         content: Content::Generated(Generated::new(100, 1, from, to, 1)),
@@ -176,8 +174,8 @@ fn sent(mistake: Mistake) -> Option<Outcome> {
         warm_up_ns: 0,
     };
     let frames = FramePool::new(512, 256);
-    let ports = (Device::new(mistake), frames.clone());
-    let outcome = transmit(ports, watch, settings, &mut ()).expect("fits");
+    let ports = (Device::new(fault), frames.clone());
+    let outcome = transmit(ports, monitor, settings, &mut ()).expect("fits");
     assert_eq!(outcome.account.received_packets, 1_000);
     if outcome.account.unknown_completions() == 0 {
         assert_eq!(
@@ -191,7 +189,7 @@ fn sent(mistake: Mistake) -> Option<Outcome> {
 
 #[test]
 fn a_good_device_completes_everything() {
-    let Some(outcome) = sent(Mistake::Nothing) else {
+    let Some(outcome) = sent(Fault::Nothing) else {
         return;
     };
     assert_eq!(
@@ -208,8 +206,8 @@ fn a_good_device_completes_everything() {
 }
 
 #[test]
-fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
-    let Some(outcome) = sent(Mistake::Loses(100)) else {
+fn lost_completions_are_uncertain_after_reopening() {
+    let Some(outcome) = sent(Fault::Loses(100)) else {
         return;
     };
     assert!(outcome.account.uncertain_packets() >= 1, "{outcome:?}");
@@ -218,8 +216,8 @@ fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
 }
 
 #[test]
-fn a_packet_that_is_completed_twice_does_not_add_up() {
-    let Some(outcome) = sent(Mistake::Doubles(100)) else {
+fn packet_completed_twice_is_unaccounted() {
+    let Some(outcome) = sent(Fault::Doubles(100)) else {
         return;
     };
     assert_eq!(outcome.account.unknown_completions(), 10, "{outcome:?}");
@@ -227,8 +225,8 @@ fn a_packet_that_is_completed_twice_does_not_add_up() {
 }
 
 #[test]
-fn a_doorbell_that_fails_now_and_then_loses_nothing() {
-    let Some(outcome) = sent(Mistake::Fails(7)) else {
+fn failing_doorbell_loses_nothing() {
+    let Some(outcome) = sent(Fault::Fails(7)) else {
         return;
     };
     assert_eq!(outcome.account.completed_packets(), 1_000, "{outcome:?}");

@@ -1,4 +1,4 @@
-//! smoltcp#949: throughput over socket buffers, over a ring of 16 that drops what comes while it is
+//! smoltcp#949: throughput over socket buffers, over a ring of 16 that drops frames while it is
 //! full. Virtual time: `cargo run --release -p taut-smoltcp --example buffers`.
 
 #[allow(dead_code)] // The tests use the rest.
@@ -9,11 +9,11 @@ use net::{DELAY_US, Nic, RATE_BITS_PER_S, RING_SLOTS};
 
 fn main() {
     println!(
-        "{} Mbit/s, {} ms there and back, a ring of {RING_SLOTS}, 20 s\n",
+        "{} Mbit/s, a round trip of {} ms, a ring of {RING_SLOTS}, 20 s\n",
         RATE_BITS_PER_S / 1_000_000,
         2 * DELAY_US / 1000
     );
-    println!("buffers     as it comes              limited");
+    println!("buffers     no limit                 limited");
     println!("KB          Mbit/s   overruns   ring  Mbit/s   overruns   ring");
     for buffer_bytes in [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
         let plain = net::transfer(Nic::default(), buffer_bytes, 20);

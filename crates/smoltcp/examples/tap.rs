@@ -1,5 +1,5 @@
 //! smoltcp over a TAP against the kernel's TCP, behind a NIC of 20 Mbit/s whose ring of 16 drops
-//! what comes while it is full: as it comes, then limited. Needs root or a user namespace, and
+//! frames while it is full: without a limit, then with one. Needs root or a user namespace, and
 //! /dev/net/tun; 77 without. `cargo run --release -p taut-smoltcp --example tap`.
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const RATE_BITS_PER_S: u64 = 20_000_000;
 const RING_SLOTS: usize = 16;
 const BUFFER_BYTES: usize = 1 << 20;
 const RUN: Duration = Duration::from_secs(3);
-/// What is on its way at the end needs far less.
+/// Far longer than the packets in flight at the end need.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Longer than a run: a reset may be lost in the ring.
 const GIVE_UP: std::time::Duration = std::time::Duration::from_secs(4);
@@ -30,7 +30,7 @@ const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PORT: u16 = 7777;
 const TUN: &str = "/dev/net/tun";
 
-/// Passes frames to the TAP at its own rate.
+/// A NIC that passes frames to the TAP at its own rate.
 struct SlowNic {
     tap: TunTapInterface,
     ring: VecDeque<Vec<u8>>,
@@ -50,7 +50,7 @@ impl SlowNic {
         }
     }
 
-    /// Sends what is due.
+    /// Sends the due frames.
     fn send(&mut self, now: Instant) {
         while self.leaves <= now {
             let Some(frame) = self.ring.pop_front() else {
@@ -64,7 +64,7 @@ impl SlowNic {
         }
     }
 
-    /// How long until the next leaves.
+    /// Returns the time until the next frame leaves.
     fn delay(&self, now: Instant) -> Option<Duration> {
         let left = self.leaves.max(now) - now;
         (!self.ring.is_empty()).then_some(left)
@@ -127,7 +127,7 @@ fn transfer<D: Device>(
         from.set_read_timeout(Some(GIVE_UP))?;
         loop {
             match from.read(&mut space) {
-                Ok(0) | Err(_) => return Ok(bytes), // the sender is gone, in one way or the other
+                Ok(0) | Err(_) => return Ok(bytes), // the sender closed or reset the connection
                 Ok(more) => bytes += more as u64,
             }
         }
@@ -172,7 +172,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("tap: {why}");
         std::process::exit(77);
     }
-    // A user namespace gives all privilege but that of a device file.
+    // A user namespace gives all privileges except access to a device file.
     if let Err(why) = File::options().read(true).write(true).open(TUN) {
         eprintln!("tap: {TUN}: {why}");
         std::process::exit(77);
@@ -186,17 +186,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(tap)
     };
     let (mbit, overruns) = transfer(SlowNic::new(open()?), |nic| nic, |_, _, stack| stack)?;
-    println!("as it comes: {mbit:>5.1} Mbit/s, {overruns} frames lost in the ring");
+    println!("no limit:    {mbit:>5.1} Mbit/s, {overruns} frames lost in the ring");
     let slots = RING_SLOTS as u32;
     let device = Limited::builder(SlowNic::new(open()?))
         .slots(slots)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
         .build(Instant::now())?;
     let delay = |device: &Limited<SlowNic>, now, stack| device.poll_delay(now, stack);
     let (mbit, overruns) = transfer(device, Limited::device_mut, delay)?;
     println!("limited:     {mbit:>5.1} Mbit/s, {overruns} frames lost in the ring");
     if overruns > 0 {
-        return Err("the limit let more go than the ring holds".into());
+        return Err("the limit exceeded the ring".into());
     }
     Ok(())
 }

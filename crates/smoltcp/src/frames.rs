@@ -1,4 +1,4 @@
-//! Where the bytes of packets are.
+//! Buffers of packets.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 use smoltcp::phy::PacketMeta;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-/// Buffers of one stack, on one thread: no lock for each frame. A buffer is allocated when it is
-/// first used, and grows where a stack writes more than its device said.
+/// Buffers of one stack, used on one thread and therefore without locks. A buffer is allocated when
+/// it is first used, and grows if a stack writes more than the device announced.
 pub(crate) struct Frames {
     buffers: Vec<Buffer>,
     free: Vec<Frame>,
-    most_frames: u32,
+    max_frames: u32,
     bytes_each: usize,
 }
 
-/// What a stack wrote, and what it said of it.
+/// A frame as the stack wrote it, with its metadata.
 #[derive(Default)]
 pub(crate) struct Buffer {
     space: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `length` bytes, which it has from then on.
+    /// Returns a buffer of `length` bytes, and stores this length.
     pub(crate) fn room(&mut self, length: usize) -> &mut [u8] {
         if self.space.len() < length {
             self.space.resize(length, 0);
@@ -39,11 +39,11 @@ impl Buffer {
 }
 
 impl Frames {
-    pub(crate) fn new(most_frames: u32, bytes_each: usize) -> Self {
+    pub(crate) fn new(max_frames: u32, bytes_each: usize) -> Self {
         Self {
             buffers: Vec::new(),
             free: Vec::new(),
-            most_frames,
+            max_frames,
             bytes_each,
         }
     }
@@ -54,7 +54,7 @@ impl Frames {
 
     fn add(&mut self) -> Option<Frame> {
         let index = self.buffers.len() as u32;
-        (index < self.most_frames).then(|| {
+        (index < self.max_frames).then(|| {
             self.buffers.push(Buffer {
                 space: vec![0; self.bytes_each],
                 ..Buffer::default()
@@ -63,7 +63,7 @@ impl Frames {
         })
     }
 
-    pub(crate) fn give_back(&mut self, frame: Frame) {
+    pub(crate) fn release(&mut self, frame: Frame) {
         self.free.push(frame);
     }
 
@@ -74,10 +74,10 @@ impl Frames {
 
 impl PacketSink for Frames {
     fn freed(&mut self, packet: Packet) {
-        self.give_back(packet.into_frame());
+        self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, _: DropReason) {
-        self.give_back(packet.into_frame());
+        self.release(packet.into_frame());
     }
 }

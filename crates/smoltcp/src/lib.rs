@@ -1,13 +1,14 @@
 //! A discipline and a byte limit between any [smoltcp](https://docs.rs/smoltcp) stack and any
 //! [`Device`](smoltcp::phy::Device).
 //!
-//! A device with a small ring drops what a stack with large buffers writes at once, or queues it
-//! where nothing can overtake it. [`Limited`] lets the device hold just enough: the rest waits in
-//! the discipline, where flows take turns, and beyond a few packets in the sockets, for a stack
-//! that finds no room gets no token until those have gone. So all sockets have their turn, up to a
-//! number ([`Builder::largest_backlog_packets`]).
+//! A stack with large buffers writes more than a device with a small ring can hold. The device
+//! drops the excess, or queues it where nothing can overtake it. With [`Limited`], the device holds
+//! only what keeps it busy. Further packets wait in the discipline, which serves flows round-robin.
+//! Beyond a few packets, the stack gets no token and keeps its data in its sockets until the
+//! backlog has drained. All sockets are served, up to a number
+//! ([`Builder::largest_backlog_packets`]).
 //!
-//! The device must say how many frames it has sent. What it is asked is a closure, so no driver
+//! The device must count the frames that it has sent. A closure reads this counter, so no driver
 //! changes:
 //!
 //! ```
@@ -47,19 +48,20 @@
 //! ```
 //!
 //! # When to poll
-//! A stack without a token wants to be polled again at once, in vain. Wait for
+//! A stack without a token requests an immediate poll, which would be without success. Wait for
 //! [`poll_delay`](Limited::poll_delay) instead, and call [`complete`](Limited::complete) when the
-//! device has sent something: it says when a poll is worth it, and wakes the waker of the builder.
+//! device has sent something. It returns `true` when a poll is useful, and wakes the waker of the
+//! builder.
 //!
-//! # What to know
-//! - Small queues are one bound for all sockets ([`Builder::backlog_packets`]): a token does not
-//!   say whose packet it is for. smoltcp serves its sockets from the first in each poll, so those
-//!   beyond the largest backlog get nothing while the others always have something to send.
-//! - What a stack says of a packet ([`PacketMeta`](smoltcp::phy::PacketMeta)) reaches the device,
-//!   and the device's capabilities the stack, as they are.
+//! # Limitations
+//! - All sockets share one backlog bound ([`Builder::backlog_packets`]), because a token does not
+//!   identify the socket that uses it. smoltcp serves its sockets from the first in each poll.
+//!   Sockets beyond the largest backlog are starved while the others always have data to send.
+//! - The packet metadata of the stack ([`PacketMeta`](smoltcp::phy::PacketMeta)) is passed to the
+//!   device, and the device's capabilities to the stack, without change.
 //! - Frames of a medium that is neither Ethernet nor IP are best effort, one flow, and not marked.
-//! - An answer to a received frame goes on at the next call of the stack or of
-//!   [`complete`](Limited::complete): [`Interface::poll`](smoltcp::iface::Interface::poll) makes
+//! - A response to a received frame is sent at the next call of the stack or of
+//!   [`complete`](Limited::complete). [`Interface::poll`](smoltcp::iface::Interface::poll) makes
 //!   that call itself.
 //! - Each frame is copied once more, from the discipline into the device.
 

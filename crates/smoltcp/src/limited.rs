@@ -1,4 +1,4 @@
-//! The device that a stack sees.
+//! The device with a limit, as the stack uses it.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,49 +12,49 @@ use taut_path::{Frame, Probe};
 
 use crate::path::{Path, ns_of};
 
-/// How many frames a device has sent since it was made, wrapping at 2^32.
-pub(crate) type Sent<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
+/// Reads the number of frames that a device has sent, wrapping at 2^32.
+pub(crate) type SentCounter<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
 
-/// A device with a discipline and a limit in front. What a stack sends waits in the discipline, and
-/// the device holds just enough.
+/// A device with a discipline and a limit in front. The discipline queues the packets of the stack,
+/// and the device holds only what keeps it busy.
 pub struct Limited<D: Device, P: Probe = ()> {
     pub(crate) device: D,
     pub(crate) path: Path<P>,
-    pub(crate) sent: Option<Sent<D>>,
+    pub(crate) sent: Option<SentCounter<D>>,
     pub(crate) waker: Waker,
 }
 
-/// What happened so far.
+/// Statistics of a limited device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// The discipline, the limit and the doorbell.
+    /// Counters of the discipline, the limit and the doorbell.
     pub sender: SenderCounters,
-    /// Times that a stack asked for a token and there was no room.
-    pub refused_tokens: u64,
-    /// Answers to received frames that found no frame free, and were dropped.
-    pub dropped_answers: u64,
-    /// Times that the device stood still for long with something in it, each counted once.
+    /// Token requests of the stack that found no room.
+    pub blocked_tokens: u64,
+    /// Responses to received frames that were dropped because no frame was free.
+    pub dropped_responses: u64,
+    /// Stalls of the device, each counted once.
     pub stalls: u64,
 }
 
 impl<D: Device, P: Probe> Limited<D, P> {
-    /// Call it when the device has sent something, such as from its interrupt's task: frames go on,
-    /// and `true` says that a stack which had found no room is worth a poll. A poll of the stack
-    /// does the same.
+    /// Reaps completions and sends further frames. Call it when the device has sent something, such
+    /// as from its interrupt task. Returns `true` if a blocked stack has room again and a poll is
+    /// useful. A poll of the stack does the same work.
     pub fn complete(&mut self, timestamp: Instant) -> bool {
-        self.turn(timestamp);
-        if !self.path.is_refused || !self.path.has_room() {
+        self.poll(timestamp);
+        if !self.path.is_blocked || !self.path.has_room() {
             return false;
         }
-        self.path.is_refused = false;
+        self.path.is_blocked = false;
         self.waker.wake_by_ref();
         true
     }
 
-    /// How long to wait for received frames or completions, if the stack alone would wait for
-    /// `stack` ([`Interface::poll_delay`](smoltcp::iface::Interface::poll_delay)). A stack without
-    /// room asks to be polled immediately, although only a completion helps. `None`: until an
-    /// event.
+    /// Returns how long to wait for received frames or completions, if the stack alone would wait
+    /// for `stack` ([`Interface::poll_delay`](smoltcp::iface::Interface::poll_delay)). A blocked
+    /// stack requests an immediate poll, although only a completion helps. `None` means to wait for
+    /// an event.
     pub fn poll_delay(&self, timestamp: Instant, stack: Option<Duration>) -> Option<Duration> {
         let now_ns = ns_of(timestamp);
         let path = &self.path;
@@ -62,68 +62,70 @@ impl<D: Device, P: Probe> Limited<D, P> {
             .into_iter()
             .flatten()
             .min();
-        // Rounded up: what is too early is in vain.
+        // Rounded up, because an early poll has no effect.
         let own = own_ns.map(|at_ns| at_ns.saturating_sub(now_ns).div_ceil(1000));
         let own = own.map(Duration::from_micros);
-        let stack = stack.filter(|_| !path.is_refused);
+        let stack = stack.filter(|_| !path.is_blocked);
         [own, stack].into_iter().flatten().min()
     }
 
-    /// Whether a stack asked for a token and got none, and there was no room since.
-    pub fn is_refused(&self) -> bool {
-        self.path.is_refused
+    /// Returns `true` if a stack requested a token without success and has had no room since.
+    pub fn is_blocked(&self) -> bool {
+        self.path.is_blocked
     }
 
-    /// After the device was reset: what it held will not be sent, and counts no more.
+    /// Resets the queue after a reset of the device. Frames in flight will not be sent and no
+    /// longer count.
     pub fn reset(&mut self, timestamp: Instant) {
         let now_ns = self.path.at(timestamp);
-        self.path.told = self.told().unwrap_or(0);
-        self.path.queue.device_mut().finish(u32::MAX);
+        self.path.sent_count = self.sent_count().unwrap_or(0);
+        self.path.queue.device_mut().complete(u32::MAX);
         self.path.queue.reset(now_ns);
         let _ = self.complete(timestamp);
     }
 
-    /// What happened so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> Stats {
         Stats {
             sender: self.path.queue.sender_counters(),
-            refused_tokens: self.path.refused_tokens,
-            dropped_answers: self.path.dropped_answers,
+            blocked_tokens: self.path.blocked_tokens,
+            dropped_responses: self.path.dropped_responses,
             stalls: self.path.queue.completer_counters().stalls,
         }
     }
 
-    /// The limit, and what is in flight.
+    /// Returns the limit and the bytes in flight.
     pub fn snapshot(&self) -> Snapshot {
         self.path.queue.snapshot()
     }
 
-    /// What waits above the limit.
+    /// Returns the packets that wait above the limit.
     pub fn backlog(&self) -> Backlog {
         self.path.queue.backlog()
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The device. What is sent past the limit counts as a completion of what went through it.
+    /// Returns the device. A frame that is sent past the limit counts as a completion of a limited
+    /// one.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe(&self) -> &P {
         self.path.queue.probe()
     }
 
-    fn turn(&mut self, timestamp: Instant) {
-        let told = self.told();
-        self.path.turn(&mut self.device, told, timestamp);
+    fn poll(&mut self, timestamp: Instant) {
+        let sent_count = self.sent_count();
+        self.path.poll(&mut self.device, sent_count, timestamp);
     }
 
-    fn told(&mut self) -> Option<u32> {
+    fn sent_count(&mut self) -> Option<u32> {
         let sent = self.sent.as_mut()?;
         Some(sent(&mut self.device))
     }
@@ -139,13 +141,14 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
     where
         Self: 'a;
 
-    /// Never refused for lack of room: the answer goes to the discipline.
+    /// Never blocked by the limit: the response goes to the discipline.
     fn receive(&mut self, timestamp: Instant) -> Option<(D::RxToken<'_>, Token<'_, D, P>)> {
-        self.turn(timestamp);
+        self.poll(timestamp);
         let (received, _) = self.device.receive(timestamp)?;
         let frame = self.path.frames.take();
         let path = &mut self.path;
-        // The answer goes on at the next call: the device is busy with what it received.
+        // The response is sent at the next call, because the device is busy with the received
+        // frame.
         Some((
             received,
             Token {
@@ -158,16 +161,16 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
     }
 
     fn transmit(&mut self, timestamp: Instant) -> Option<Token<'_, D, P>> {
-        self.turn(timestamp);
+        self.poll(timestamp);
         let Self { device, path, .. } = self;
         let frame = if path.has_room() {
             path.frames.take()
         } else {
             None
         };
-        path.is_refused = frame.is_none();
+        path.is_blocked = frame.is_none();
         if frame.is_none() {
-            path.refused_tokens += 1;
+            path.blocked_tokens += 1;
             return None;
         }
         let device = Some((device, timestamp));
@@ -180,12 +183,12 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
-        // Its longest burst too: a stack bounds by it what its peers may send to the device.
+        // Includes the longest burst, from which a stack derives how much its peers can send.
         self.device.capabilities()
     }
 }
 
-/// Room for one frame; given back if it is not used.
+/// Room for one frame, which is released if it is not used.
 pub struct Token<'a, D: Device, P: Probe> {
     frame: Option<Frame>,
     meta: PacketMeta,
@@ -199,18 +202,18 @@ impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
         F: FnOnce(&mut [u8]) -> R,
     {
         let Some(frame) = &self.frame else {
-            self.path.dropped_answers += 1;
+            self.path.dropped_responses += 1;
             return write(&mut vec![0; length]);
         };
         let buffer = self.path.frames.buffer_mut(frame);
         buffer.meta = self.meta;
         let written = write(buffer.room(length));
-        // Not before: a closure that panics gives its frame back.
+        // Taken only here: a closure that panics releases its frame.
         if let Some(frame) = self.frame.take() {
             self.path.enqueue(frame);
         }
         if let Some((device, timestamp)) = self.device.take() {
-            self.path.turn(device, None, timestamp);
+            self.path.poll(device, None, timestamp);
         }
         written
     }
@@ -223,7 +226,7 @@ impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
 impl<D: Device, P: Probe> Drop for Token<'_, D, P> {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
-            self.path.frames.give_back(frame);
+            self.path.frames.release(frame);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a frame that the stack wrote to the device.
+//! The path of a frame from the stack to the device.
 
 use smoltcp::phy::{Device, Medium, TxToken};
 use smoltcp::time::Instant;
@@ -9,59 +9,60 @@ use crate::frames::Frames;
 use crate::ring::Ring;
 use crate::round::Round;
 
-/// Everything that is not the device.
+/// Everything except the device.
 pub(crate) struct Path<P> {
     pub(crate) queue: Queue<Ring, AnyLimit, AnyQdisc, P>,
     pub(crate) frames: Frames,
     pub(crate) medium: Medium,
-    /// Whether a stack gets a token.
+    /// Decides if the stack gets a token.
     pub(crate) round: Round,
     pub(crate) now_ns: u64,
-    /// What the device said last.
-    pub(crate) told: u32,
-    /// When something in the discipline is ready that is not yet.
+    /// Last value of the device's counter of sent frames.
+    pub(crate) sent_count: u32,
+    /// When the discipline has its next packet ready.
     pub(crate) ready_ns: Option<u64>,
-    /// A token was refused, and nobody was told of room since.
-    pub(crate) is_refused: bool,
-    pub(crate) refused_tokens: u64,
-    pub(crate) dropped_answers: u64,
+    /// A token was rejected, and the stack was not notified of room since.
+    pub(crate) is_blocked: bool,
+    pub(crate) blocked_tokens: u64,
+    pub(crate) dropped_responses: u64,
 }
 
 impl<P: Probe> Path<P> {
-    /// Time of the queue: never back, and nothing before 0.
+    /// Time of the queue: monotonic and not negative.
     pub(crate) fn at(&mut self, timestamp: Instant) -> u64 {
         self.now_ns = self.now_ns.max(ns_of(timestamp));
         self.now_ns
     }
 
-    /// There is a frame for each token: what the ring holds, what may wait, and the answers were
-    /// added up.
+    /// There is a frame for each token: the ring slots, the largest backlog and the response frames
+    /// were added up.
     pub(crate) fn has_room(&mut self) -> bool {
-        self.round.goes_on(self.queue.backlog().packets)
+        self.round.has_token(self.queue.backlog().packets)
     }
 
-    /// Takes what the device finished, and gives it what the limit lets through.
-    pub(crate) fn turn<D: Device + ?Sized>(
+    /// Reaps the completions of the device and sends the packets that the limit admits.
+    pub(crate) fn poll<D: Device + ?Sized>(
         &mut self,
         device: &mut D,
-        told: Option<u32>,
+        sent_count: Option<u32>,
         timestamp: Instant,
     ) {
         let now_ns = self.at(timestamp);
-        if let Some(told) = told {
-            let news = told.wrapping_sub(core::mem::replace(&mut self.told, told));
-            self.queue.device_mut().finish(news);
+        if let Some(sent_count) = sent_count {
+            let newly_sent =
+                sent_count.wrapping_sub(core::mem::replace(&mut self.sent_count, sent_count));
+            self.queue.device_mut().complete(newly_sent);
         }
         loop {
-            // An error would name packets that the ring made up, which this one cannot.
+            // Cannot fail: this ring never reports unknown completions.
             let _ = self.queue.complete(now_ns, &mut self.frames);
             self.ready_ns = match self.queue.run(now_ns, &mut self.frames) {
                 Stop::NotReady(at_ns) => Some(at_ns),
                 _ => None,
             };
             let has_moved = self.hand_over(device, timestamp);
-            // A device that says nothing is done with what it took.
-            if !has_moved || self.queue.device().is_told {
+            // A device without a counter completes a frame when it accepts it.
+            if !has_moved || self.queue.device().has_sent_counter {
                 return;
             }
         }
@@ -86,7 +87,7 @@ impl<P: Probe> Path<P> {
         has_moved
     }
 
-    /// Hands what a stack wrote into `frame` to the discipline.
+    /// Passes a frame of the stack to the discipline.
     pub(crate) fn enqueue(&mut self, frame: Frame) {
         let bytes = self.frames.buffer_mut(&frame).bytes_mut();
         let class = classify(self.medium, bytes);
@@ -100,7 +101,7 @@ impl<P: Probe> Path<P> {
     }
 }
 
-/// What is before 0 counts as 0.
+/// A negative time counts as 0.
 pub(crate) fn ns_of(timestamp: Instant) -> u64 {
     let us = u64::try_from(timestamp.total_micros()).unwrap_or(0);
     us.saturating_mul(1000)
@@ -110,7 +111,7 @@ fn classify(medium: Medium, bytes: &[u8]) -> FrameClass {
     match medium {
         Medium::Ethernet => classify::classify(bytes),
         Medium::Ip => classify::classify_ip(bytes),
-        // IEEE 802.15.4: no headers that are known here.
+        // IEEE 802.15.4: its headers are not classified.
         #[allow(unreachable_patterns)] // Which other media there are, the features of smoltcp say.
         _ => FrameClass::default(),
     }

@@ -1,4 +1,4 @@
-//! The device as a ring: what it has not taken yet, and what it has not finished.
+//! The device as a ring: frames not yet accepted by it, and frames not yet completed.
 
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
@@ -7,48 +7,48 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub(crate) struct Ring {
     slots: u32,
-    /// Released by the limit; the device had no token for it yet.
+    /// Released by the limit, but the device has had no token for it yet.
     waiting: VecDeque<Packet>,
-    /// The device has the bytes.
-    given: VecDeque<Packet>,
-    /// How many of `given`, the oldest, are finished.
-    finished: usize,
-    /// The device says what it finished.
-    pub(crate) is_told: bool,
+    /// Accepted by the device.
+    submitted: VecDeque<Packet>,
+    /// The number of the oldest frames of `submitted` that are complete.
+    completed: usize,
+    /// The device counts the frames that it has sent.
+    pub(crate) has_sent_counter: bool,
 }
 
 impl Ring {
-    pub(crate) fn new(slots: u32, is_told: bool) -> Self {
+    pub(crate) fn new(slots: u32, has_sent_counter: bool) -> Self {
         Self {
             slots,
             waiting: VecDeque::with_capacity(slots as usize),
-            given: VecDeque::with_capacity(slots as usize),
-            finished: 0,
-            is_told,
+            submitted: VecDeque::with_capacity(slots as usize),
+            completed: 0,
+            has_sent_counter,
         }
     }
 
-    /// The next for the device.
+    /// Returns the next frame for the device.
     pub(crate) fn next(&self) -> Option<&Packet> {
         self.waiting.front()
     }
 
-    /// The device took [`next`](Self::next).
+    /// Records that the device accepted [`next`](Self::next).
     pub(crate) fn taken(&mut self) {
-        self.given.extend(self.waiting.pop_front());
-        if !self.is_told {
-            self.finished = self.given.len();
+        self.submitted.extend(self.waiting.pop_front());
+        if !self.has_sent_counter {
+            self.completed = self.submitted.len();
         }
     }
 
-    /// The device finished so many more. What it never had is not finished by it.
-    pub(crate) fn finish(&mut self, packets: u32) {
-        let finished = self.finished.saturating_add(packets as usize);
-        self.finished = finished.min(self.given.len());
+    /// Completes this many frames, at most those that the device has accepted.
+    pub(crate) fn complete(&mut self, packets: u32) {
+        let completed = self.completed.saturating_add(packets as usize);
+        self.completed = completed.min(self.submitted.len());
     }
 
     fn free(&self) -> u32 {
-        self.slots - (self.waiting.len() + self.given.len()) as u32
+        self.slots - (self.waiting.len() + self.submitted.len()) as u32
     }
 }
 
@@ -87,17 +87,17 @@ impl Completions for Ring {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
         for _ in 0..budget_packets {
-            if self.finished == 0 {
+            if self.completed == 0 {
                 break;
             }
-            self.finished -= 1;
-            self.given.pop_front().into_iter().for_each(&mut *freed);
+            self.completed -= 1;
+            self.submitted.pop_front().into_iter().for_each(&mut *freed);
         }
-        Ok(self.finished > 0)
+        Ok(self.completed > 0)
     }
 
     fn in_ring(&self) -> Option<InRing> {
-        let packets = self.waiting.iter().chain(&self.given);
+        let packets = self.waiting.iter().chain(&self.submitted);
         Some(packets.fold(InRing::default(), |sum, packet| InRing {
             packets: sum.packets + 1,
             bytes: sum.bytes.saturating_add(packet.wire_bytes()),
@@ -105,6 +105,6 @@ impl Completions for Ring {
     }
 
     fn completions_valid(&self) -> bool {
-        self.is_told
+        self.has_sent_counter
     }
 }

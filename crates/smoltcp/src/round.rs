@@ -1,38 +1,40 @@
-//! Who gets tokens. smoltcp serves its sockets from the first in each poll, and a token does not
-//! say whose it is: room given out piece by piece would go to the first sockets again and again.
+//! Admission of tokens in rounds. smoltcp serves its sockets from the first in each poll, and a
+//! token does not identify its socket. If room was granted in small amounts, the first sockets
+//! would get all of it.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Drained: so late that all of the last round have had their turn, and with one left the device is
-/// still fed while the stack writes.
+/// The backlog counts as drained only when all sockets of the last round were served. The packet
+/// that is left keeps the device busy while the stack writes.
 const DRAINED_PACKETS: u64 = 1;
-/// Bits for each flow that may wait: few flows share one, and a round never ends before its first
-/// pass.
+/// Bits for each flow of the backlog: few flows share a bit, and a round never ends before its
+/// first pass.
 const BITS_PER_FLOW: u64 = 8;
 
-/// A round begins when the backlog has drained, and ends when it is full; then nobody gets a token
-/// until it has drained. So each round begins with the first socket and ends beyond the last.
+/// A round starts when the backlog has drained and ends when it is full. Then the stack gets no
+/// token until the backlog has drained, so each round starts with the first socket and ends after
+/// the last.
 pub(crate) struct Round {
-    /// Full, where few sockets send.
-    least_packets: u64,
-    /// Full in any case.
-    most_packets: u64,
+    /// Backlog at which a round ends if few sockets send.
+    min_packets: u64,
+    /// Backlog at which a round always ends.
+    max_packets: u64,
     packets: u64,
-    /// How many of them were the first of their flow.
+    /// Packets that were the first of their flow.
     firsts: u64,
-    /// A bit for each flow of the round.
+    /// One bit for each flow of the round.
     seen: Vec<u64>,
     is_over: bool,
 }
 
 impl Round {
-    pub(crate) fn new(least_packets: u32, most_packets: u32) -> Self {
-        let most_packets = u64::from(most_packets);
-        let words = (most_packets * BITS_PER_FLOW).div_ceil(64);
+    pub(crate) fn new(min_packets: u32, max_packets: u32) -> Self {
+        let max_packets = u64::from(max_packets);
+        let words = (max_packets * BITS_PER_FLOW).div_ceil(64);
         Self {
-            least_packets: least_packets.into(),
-            most_packets,
+            min_packets: min_packets.into(),
+            max_packets,
             packets: 0,
             firsts: 0,
             seen: vec![0; words as usize],
@@ -40,20 +42,20 @@ impl Round {
         }
     }
 
-    /// Whether there is a token, with so many packets in the backlog.
-    pub(crate) fn goes_on(&mut self, waiting_packets: u64) -> bool {
-        if waiting_packets <= DRAINED_PACKETS.min(self.least_packets - 1) {
+    /// Returns `true` if the stack gets a token with this backlog.
+    pub(crate) fn has_token(&mut self, waiting_packets: u64) -> bool {
+        if waiting_packets <= DRAINED_PACKETS.min(self.min_packets - 1) {
             self.begin();
         }
-        // In a first pass over all sockets nearly all are the first of their flow (a few flows
-        // share a bit), in one and a third three quarters are.
+        // In a first pass over all sockets, nearly all packets are the first of their flow (a few
+        // flows share a bit). After one and a third passes, three quarters are.
         let is_first_pass = self.firsts * 4 > self.packets * 3;
-        self.is_over |= waiting_packets >= self.most_packets
-            || waiting_packets >= self.least_packets && !is_first_pass;
+        self.is_over |= waiting_packets >= self.max_packets
+            || waiting_packets >= self.min_packets && !is_first_pass;
         !self.is_over
     }
 
-    /// A packet of `flow` was written.
+    /// Counts a packet of `flow`.
     pub(crate) fn count(&mut self, flow: u32) {
         let bit = u64::from(flow) % (self.seen.len() as u64 * 64);
         let (word, mask) = ((bit / 64) as usize, 1 << (bit % 64));

@@ -94,7 +94,7 @@ fn run(options: &Record) -> Result<ExitCode, ExitCode> {
 }
 
 fn no_limit(options: &Record, inventory: &Inventory) -> String {
-    let why = inventory.devices.first().and_then(|it| it.why_none);
+    let why = inventory.devices.first().and_then(|it| it.no_limit_reason);
     let why = why.map_or("no such queue has one", |why| why.text());
     format!("{} has no byte limit to record: {why}", options.device)
 }

@@ -114,14 +114,14 @@ fn document(inventory: &Inventory) -> Value {
 
 /// Returns the devices without a working limit, with the reason.
 fn without(inventory: &Inventory) -> impl Iterator<Item = (&str, &'static str)> {
-    (inventory.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.why_none?.text())))
+    (inventory.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.no_limit_reason?.text())))
 }
 
 /// Returns the tables for people. Queues of devices without a working limit are included only if
 /// devices were `named`.
 fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
     let devices = inventory.devices.iter();
-    let works = devices.filter(|device| named || device.why_none.is_none());
+    let works = devices.filter(|device| named || device.no_limit_reason.is_none());
     let rows: Vec<&QueueRow> = works.flat_map(|device| &device.rows).collect();
     let mut out = String::new();
     if !rows.is_empty() {

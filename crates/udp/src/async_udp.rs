@@ -1,9 +1,8 @@
 //! Sending and waiting for room as futures of tokio.
 //!
-//! tokio's own write readiness is never used: an entry of the error queue raises `EPOLLERR`, which
-//! is read together with `EPOLLOUT` as "the write side is closed" and is never cleared, and a task
-//! that waits for it spins. A second epoll descriptor that listens for errors only tells of
-//! completions.
+//! tokio's own write readiness is never used. An entry of the error queue raises `EPOLLERR`, which
+//! together with `EPOLLOUT` means "the write side is closed" and is never cleared, so a waiting
+//! task would spin. A second epoll descriptor that reports only errors signals completions.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -24,59 +23,58 @@ use crate::sent::{Sent, Stop};
 use crate::socket::LimitedUdp;
 use crate::sys;
 
-/// How long a task sleeps that waits and has nobody to say until when.
+/// Longest sleep of a waiting task without another deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A [`LimitedUdp`] on tokio. Any number of tasks may send through it; they get room in the order
-/// in which they came.
+/// A [`LimitedUdp`] on tokio. Any number of tasks can send through it; they get room in FIFO order.
 ///
-/// One of the tasks that wait takes the news for all and hands that over when it leaves, so none
-/// has to be spawned for it. Needs a runtime with I/O and time turned on.
+/// One of the waiting tasks reads notifications for all, and passes that on when it leaves, so no
+/// task has to be spawned. Needs a runtime with I/O and time enabled.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: AsyncFd<OwnedFd>,
-    /// Those who wait for room: the first of them takes the news.
-    takers: Mutex<WaitQueue>,
-    /// A second descriptor of the same socket, which only waits to be readable, from the first time
-    /// on that somebody receives here.
+    /// Tasks that wait for room: the first one reads notifications.
+    readers: Mutex<WaitQueue>,
+    /// A second descriptor of the same socket, which waits only for readability. Created by the
+    /// first receive.
     readable: OnceLock<AsyncFd<UdpSocket>>,
 }
 
-/// A place among those who wait, given back also when the future is dropped.
-struct Place<'a> {
+/// A place in the wait queue, released when the future is dropped.
+struct QueuePlace<'a> {
     udp: &'a AsyncUdp,
     ticket: Option<Ticket>,
-    /// Its place among the takers of news.
-    taker: Option<Ticket>,
+    /// Its place among the readers of notifications.
+    reader: Option<Ticket>,
 }
 
-impl Place<'_> {
-    /// Whether this one is to take the news; it is woken when that changes.
-    fn takes_news(&mut self, context: &mut Context<'_>) -> bool {
-        let mut takers = self.udp.takers();
-        match &self.taker {
-            Some(ticket) => takers.set_waker(ticket, context.waker()),
-            // As many as may wait for room: not refused here.
-            None => self.taker = takers.join(context.waker()).ok(),
+impl QueuePlace<'_> {
+    /// Returns `true` if this task must read notifications; it is woken when that changes.
+    fn reads_notifications(&mut self, context: &mut Context<'_>) -> bool {
+        let mut readers = self.udp.readers();
+        match &self.reader {
+            Some(ticket) => readers.set_waker(ticket, context.waker()),
+            // Not bounded here: the number of waiting tasks is bounded elsewhere.
+            None => self.reader = readers.join(context.waker()).ok(),
         }
-        self.taker.as_ref().is_some_and(|it| takers.is_first(it))
+        self.reader.as_ref().is_some_and(|it| readers.is_first(it))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.udp.limited.cancel_wait(ticket);
         }
-        let Some(ticket) = self.taker.take() else {
+        let Some(ticket) = self.reader.take() else {
             return;
         };
-        let mut takers = self.udp.takers();
-        let took_news = takers.is_first(&ticket);
-        takers.leave(ticket);
-        let next = takers.first().filter(|_| took_news).cloned();
-        drop(takers);
+        let mut readers = self.udp.readers();
+        let was_reader = readers.is_first(&ticket);
+        readers.leave(ticket);
+        let next = readers.first().filter(|_| was_reader).cloned();
+        drop(readers);
         if let Some(next) = next {
             next.wake();
         }
@@ -92,7 +90,7 @@ impl AsyncUdp {
         Self::build(LimitedUdp::builder(socket))
     }
 
-    /// The same with settings: [`LimitedUdp::builder`].
+    /// Puts `socket` under a limit with the given settings: [`LimitedUdp::builder`].
     ///
     /// # Errors
     /// Those of [`Builder::build`] and of `epoll`.
@@ -107,36 +105,35 @@ impl AsyncUdp {
         Ok(Self {
             limited,
             errors: sys::epoll::watch(epoll)?,
-            takers: Mutex::new(WaitQueue::new(usize::MAX)),
+            readers: Mutex::new(WaitQueue::new(usize::MAX)),
             readable: OnceLock::new(),
         })
     }
 
-    /// The limited socket: everything that does not wait.
+    /// Returns the limited socket, for all calls that do not wait.
     pub fn limited(&self) -> &LimitedUdp {
         &self.limited
     }
 
-    /// Waits in turn until there is room for one more datagram. Cancel-safe: a future that is
-    /// dropped gives its place up. Where there always is room, it still lets other tasks run now
-    /// and then.
+    /// Waits in FIFO order until there is room for one more datagram. Cancel-safe: a dropped future
+    /// leaves the wait queue. If there is always room, it still yields to other tasks at times.
     ///
     /// # Errors
-    /// If the socket itself cannot be asked, or more tasks wait than [may](Builder::waiters)
-    /// (`QuotaExceeded`).
+    /// Returns an error if the socket cannot be read, or if more tasks wait than
+    /// [`Builder::waiters`] (`QuotaExceeded`).
     ///
     /// # Panics
     /// When it waits in a runtime without time.
     pub async fn room(&self) -> io::Result<()> {
-        let mut place = Place {
+        let mut place = QueuePlace {
             udp: self,
             ticket: None,
-            taker: None,
+            reader: None,
         };
-        // On a path that takes whatever it is given, a sender would never return to the runtime.
+        // On a path without a limit, a sender would never yield to the runtime.
         task::consume_budget().await;
         loop {
-            let mut news = pin!(self.news());
+            let mut completions = pin!(self.news());
             let room = std::future::poll_fn(|context| {
                 match self.limited.poll_room(&mut place.ticket, context) {
                     Poll::Ready(Ok(())) => return Poll::Ready(Ok(true)),
@@ -146,12 +143,12 @@ impl AsyncUdp {
                     }
                     Poll::Pending => {}
                 }
-                // A crowd that is woken by each completion costs more than it sends.
-                if !place.takes_news(context) {
+                // Waking all waiting tasks at each completion costs more than sending.
+                if !place.reads_notifications(context) {
                     return Poll::Pending;
                 }
-                // What completes here may make the room, so look again before sleeping.
-                match news.as_mut().poll(context) {
+                // A completion might have made room, so check again before sleeping.
+                match completions.as_mut().poll(context) {
                     Poll::Ready(Ok(())) => Poll::Ready(Ok(false)),
                     Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
                     Poll::Pending => Poll::Pending,
@@ -163,12 +160,13 @@ impl AsyncUdp {
         }
     }
 
-    /// Sends all of `datagrams` and waits for room where there is none; stops early only at one
-    /// that the kernel refuses ([`Stop::Refused`]). Dropped half-way, some are sent and the rest
-    /// are not: use [`room`](Self::room) and [`LimitedUdp::try_send`] where that matters.
+    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
+    /// datagram that the kernel rejects ([`Stop::Refused`]). If the future is dropped, some
+    /// datagrams are sent and the remaining ones are not. Where that matters, use
+    /// [`room`](Self::room) and [`LimitedUdp::try_send`].
     ///
     /// # Errors
-    /// As for [`room`](Self::room); what was sent before is not told then.
+    /// As for [`room`](Self::room); the number of datagrams already sent is lost then.
     ///
     /// # Panics
     /// As [`room`](Self::room).
@@ -188,17 +186,17 @@ impl AsyncUdp {
         }
     }
 
-    fn takers(&self) -> MutexGuard<'_, WaitQueue> {
-        // Nothing between lock and unlock panics.
-        self.takers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn readers(&self) -> MutexGuard<'_, WaitQueue> {
+        // No code between lock and unlock panics.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes news whenever the kernel has some, or it is time to look, and returns after each time.
-    /// A task that waits for room does this itself; call it in a loop where
-    /// [departures](crate::Observer) must be heard at once although nobody sends.
+    /// Waits for notifications of the kernel or the next deadline, processes them, and returns. A
+    /// task that waits for room does this itself. Call it in a loop if
+    /// [departures](crate::Observer) must be reported at once while no task sends.
     ///
     /// # Errors
-    /// Only if the socket itself cannot be asked.
+    /// Returns an error only if the socket cannot be read.
     ///
     /// # Panics
     /// In a runtime without time.
@@ -209,10 +207,10 @@ impl AsyncUdp {
             None => LONGEST_WAIT,
         };
         if let Ok(ready) = time::timeout(left, self.errors.readable()).await {
-            // First the flag, then what it stands for: what comes in between raises it again.
+            // Clear the flag before checking the condition: an entry in between raises it again.
             ready?.clear_ready();
             self.limited.complete()?;
-            // The inner descriptor tells only once until it is asked.
+            // The inner descriptor reports readiness once until it is checked.
             if sys::epoll::is_ready(self.errors.get_ref().as_fd()) {
                 self.limited.complete_pending()?;
             }
@@ -222,7 +220,7 @@ impl AsyncUdp {
         Ok(())
     }
 
-    /// Receives a datagram. Errors of datagrams that were sent are counted and do not end it.
+    /// Receives a datagram. Errors of sent datagrams are counted and do not end it.
     ///
     /// # Errors
     /// Those of receiving.

@@ -1,13 +1,12 @@
-//! For the cost bench: the same system call without a limit.
+//! For the cost benchmark: the same system call without a limit.
 
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use crate::datagram::{Asks, Datagram};
+use crate::datagram::{Datagram, ReportRequests};
 use crate::sys::message::{self, BATCH, Control, Outgoing};
 
-/// Sends `datagrams`, at most 32, over a connected IPv4 socket, and does not care what becomes of
-/// them.
+/// Sends `datagrams`, at most 32, over a connected IPv4 socket, and ignores errors.
 pub fn send(socket: &UdpSocket, datagrams: &[Datagram<'_>]) {
     let mut controls = [Control::EMPTY; BATCH];
     let nothing = Outgoing {
@@ -18,7 +17,7 @@ pub fn send(socket: &UdpSocket, datagrams: &[Datagram<'_>]) {
     let mut outgoing = [nothing; BATCH];
     let places = outgoing.iter_mut().zip(&mut controls);
     for ((out, control), datagram) in places.zip(datagrams) {
-        let used = datagram.write_control(&Asks::default(), true, control);
+        let used = datagram.write_control(&ReportRequests::default(), true, control);
         out.payload = datagram.payload();
         out.control = &control.0[..used];
     }

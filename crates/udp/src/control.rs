@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 const LENGTH_BYTES: usize = size_of::<usize>();
 const HEADER_BYTES: usize = LENGTH_BYTES + 8;
 
-/// Where the next message begins after one that ends at `length`.
+/// Returns where the next message begins after one that ends at `length`.
 const fn aligned(length: usize) -> usize {
     length.next_multiple_of(LENGTH_BYTES)
 }
 
-/// Writes control messages one after another.
+/// Writes consecutive control messages.
 pub(crate) struct Writer<'a> {
     into: &'a mut [u8],
     used: usize,
@@ -22,7 +22,7 @@ impl<'a> Writer<'a> {
         Self { into, used: 0 }
     }
 
-    /// Adds a message; one that does not fit is left out, which the size of the room excludes.
+    /// Adds a message. One that does not fit is skipped; the size of the buffer excludes that.
     pub(crate) fn push(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
         let length = HEADER_BYTES + data.len();
         let end = self.used + aligned(length);
@@ -38,7 +38,7 @@ impl<'a> Writer<'a> {
         self.used = end;
     }
 
-    /// Bytes used.
+    /// Returns the bytes used.
     pub(crate) fn finish(self) -> usize {
         self.used
     }
@@ -51,7 +51,7 @@ pub(crate) struct Message<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// The control messages in `bytes`, up to the first that does not make sense.
+/// Returns the control messages in `bytes`, up to the first malformed one.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::from_ne_bytes(bytes.get(..LENGTH_BYTES)?.try_into().ok()?);
@@ -72,7 +72,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     i32_at(bytes, at).map(|value| value as u32)
 }
 
-/// A socket address as the kernel reads it.
+/// A socket address in the kernel's layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name {
     bytes: [u8; Name::BYTES],
@@ -111,7 +111,7 @@ impl Name {
     }
 }
 
-/// Reads a socket address of the kernel's.
+/// Parses a socket address of the kernel.
 pub(crate) fn address(bytes: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -129,7 +129,8 @@ pub(crate) fn address(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// Whether what is sent to `address` through a socket of either family is IPv4 on the wire.
+/// Returns `true` if a datagram to `address`, through a socket of either family, is IPv4 on the
+/// wire.
 pub(crate) fn is_ipv4(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => true,
@@ -143,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn addresses_come_back() {
+    fn addresses_round_trip() {
         for text in ["10.1.2.3:4", "[fe80::1%7]:65535", "[::ffff:10.0.0.1]:9"] {
             let there: SocketAddr = text.parse().unwrap();
             assert_eq!(address(Name::new(there).bytes()), Some(there));
@@ -153,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_come_back(list in prop::collection::vec(
+        fn messages_round_trip(list in prop::collection::vec(
             (any::<i32>(), any::<i32>(), prop::collection::vec(any::<u8>(), 0..24)), 0..5))
         {
             let mut room = [0xaa; 256];

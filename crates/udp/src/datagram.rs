@@ -1,4 +1,4 @@
-//! What is sent.
+//! Datagrams to send.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -11,10 +11,10 @@ const ETHERNET_AND_UDP_BYTES: u32 = 14 + 8;
 const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
 
-/// `SCM_TS_OPT_ID` of asm-generic/socket.h: the number that a stamp comes back with (Linux 6.13).
+/// `SCM_TS_OPT_ID` of asm-generic/socket.h: the id that a timestamp returns (Linux 6.13).
 const SCM_TS_OPT_ID: libc::c_int = 81;
 
-/// A datagram to send, or several in one buffer that the kernel or the card cuts (GSO).
+/// A datagram to send, or several in one buffer that the kernel or the card segments (GSO).
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     payload: &'a [u8],
@@ -25,7 +25,7 @@ pub struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// A datagram to the peer that the socket is connected to.
+    /// Creates a datagram to the connected peer.
     pub const fn new(payload: &'a [u8]) -> Self {
         Self {
             payload,
@@ -36,34 +36,35 @@ impl<'a> Datagram<'a> {
         }
     }
 
-    /// The same to `peer`.
+    /// Sets the peer.
     pub const fn to(mut self, peer: SocketAddr) -> Self {
         self.to = Some(peer);
         self
     }
 
-    /// The same from one of the host's addresses: for sockets that are bound to all of them. Of the
-    /// family that it goes out with, or it is refused ([`Stop::Refused`](crate::Stop::Refused) with
-    /// `EAFNOSUPPORT`); an IPv4 address may be mapped.
+    /// Sets the source to one of the host's addresses, for sockets that are bound to all of them.
+    /// It must have the family of the outgoing packet; otherwise the datagram is rejected
+    /// ([`Stop::Refused`](crate::Stop::Refused) with `EAFNOSUPPORT`). An IPv4 address can be
+    /// mapped.
     pub const fn from(mut self, address: IpAddr) -> Self {
         self.from = Some(address);
         self
     }
 
-    /// Cut into datagrams of `segment_bytes` of payload each, and a last one of what is left. At
-    /// most 64 of them, and 65,507 bytes together; 0 does not cut.
+    /// Segments the payload into datagrams of `segment_bytes` each, and a shorter last one. At most
+    /// 64 of them, and 65,507 bytes in all; 0 does not segment.
     pub const fn segmented(mut self, segment_bytes: u16) -> Self {
         self.segment_bytes = NonZeroU16::new(segment_bytes);
         self
     }
 
-    /// With this traffic class (type of service): ECN in the lowest two bits, DSCP in the others.
+    /// Sets the traffic class (type of service): ECN in the lowest two bits, DSCP in the others.
     pub const fn traffic_class(mut self, class: u8) -> Self {
         self.traffic_class = Some(class);
         self
     }
 
-    /// How many datagrams it is on the wire.
+    /// Returns the number of datagrams on the wire.
     pub fn datagrams(&self) -> u32 {
         let payload = self.payload.len();
         let count = match self.segment_bytes {
@@ -73,8 +74,8 @@ impl<'a> Datagram<'a> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Its bytes on the wire, with Ethernet, IP and UDP headers; `ipv4` for a socket that is
-    /// connected to an IPv4 peer.
+    /// Returns its bytes on the wire, with Ethernet, IP and UDP headers; `ipv4` for a socket that
+    /// is connected to an IPv4 peer.
     pub(crate) fn wire_bytes(&self, ipv4: bool) -> u32 {
         let ip_bytes = if self.is_ipv4(ipv4) {
             IPV4_BYTES
@@ -93,13 +94,13 @@ impl<'a> Datagram<'a> {
             .map_or(connected_ipv4, |peer| control::is_ipv4(peer.ip()))
     }
 
-    /// Whether it can have the source address that it asks for.
+    /// Returns `true` if the requested source address has the right family.
     pub(crate) fn has_fitting_source(&self, ipv4: bool) -> bool {
         self.from
             .is_none_or(|from| control::is_ipv4(from) == self.is_ipv4(ipv4))
     }
 
-    /// Where it goes; `None` for the peer that the socket is connected to.
+    /// Returns its destination; `None` for the connected peer.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
         self.to
     }
@@ -112,8 +113,13 @@ impl<'a> Datagram<'a> {
         self.to.map_or(Name::NONE, Name::new)
     }
 
-    /// Writes what the kernel must know beside the payload. Returns the bytes used.
-    pub(crate) fn write_control(&self, asks: &Asks, ipv4: bool, into: &mut Control) -> usize {
+    /// Writes the control messages of the datagram. Returns the bytes used.
+    pub(crate) fn write_control(
+        &self,
+        requests: &ReportRequests,
+        ipv4: bool,
+        into: &mut Control,
+    ) -> usize {
         let mut writer = Writer::new(&mut into.0);
         if let Some(segment) = self.segment_bytes
             && self.datagrams() > 1
@@ -142,10 +148,10 @@ impl<'a> Datagram<'a> {
             }
             None => {}
         }
-        if asks.stamps != 0 {
-            let data = asks.stamps.to_ne_bytes();
+        if requests.stamps != 0 {
+            let data = requests.stamps.to_ne_bytes();
             writer.push(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &data);
-            if let Some(id) = asks.own_id {
+            if let Some(id) = requests.own_id {
                 writer.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &id.to_ne_bytes());
             }
         }
@@ -153,12 +159,12 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// What the kernel is asked to tell about a datagram.
+/// Reports requested from the kernel for a datagram.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asks {
+pub(crate) struct ReportRequests {
     /// `SOF_TIMESTAMPING_TX_*`.
     pub(crate) stamps: u32,
-    /// The number of the stamps, if the kernel takes one.
+    /// The id of the timestamps, if the kernel accepts one.
     pub(crate) own_id: Option<u32>,
 }
 

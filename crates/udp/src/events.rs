@@ -1,4 +1,4 @@
-//! What happens below the socket, for whoever wants to hear of it.
+//! Events below the socket, for observers.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use taut_dql::Stall;
 use crate::account::Departure;
 use crate::quality::CompletionQuality;
 
-/// Something that a sender should know, and that a plain socket tells nobody.
+/// An event that a sender should handle, and that a plain socket does not report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketIssue {
@@ -16,23 +16,23 @@ pub enum SocketIssue {
         /// Its bytes on the wire.
         bytes: u32,
     },
-    /// The kernel takes no more although the limit has room: the send buffer is full (`EAGAIN`;
-    /// told also when it is then doubled and the datagram sent), or of zero-copy sends, the memory
-    /// for their notifications (`net.core.optmem_max`).
+    /// The kernel accepts no more although the limit has room. Either the send buffer is full
+    /// (`EAGAIN`; also reported if it is then doubled and the datagram sent), or, for zero-copy
+    /// sends, the memory for their notifications (`net.core.optmem_max`).
     BufferFull {
-        /// Bytes in flight then.
+        /// Bytes in flight at that time.
         in_flight_bytes: u32,
     },
-    /// `EMSGSIZE`: a datagram is longer than the path, or one that was sent proved to be.
+    /// `EMSGSIZE`: a datagram exceeds the path MTU, at once or after it was sent.
     TooLarge {
-        /// The largest packet that passes, in bytes with its IP header; 0 if that was not told.
+        /// The path MTU in bytes, with the IP header; 0 if it was not reported.
         mtu_bytes: u32,
     },
-    /// A peer's port is closed, or there is no way to it.
+    /// A peer's port is closed, or there is no route to it.
     Unreachable {
         /// `ECONNREFUSED`, `EHOSTUNREACH`, `ENETUNREACH`..
         errno: i32,
-        /// The peer; `None` for the one that the socket is connected to, where it was not told.
+        /// The peer; `None` for the connected one if it was not reported.
         peer: Option<SocketAddr>,
     },
     /// Any other error of the socket.
@@ -40,20 +40,20 @@ pub enum SocketIssue {
         /// The error number.
         errno: i32,
     },
-    /// The kernel gave no zero-copy: the next source from here on, or transmit stamps.
+    /// The kernel rejected zero-copy: the next source is used from now on, or timestamps.
     ZeroCopyRefused,
-    /// Completions that never came, made up for.
+    /// Completions that were lost, and replaced.
     CompletionsLost {
-        /// Of how many objects.
+        /// The number of objects.
         objects: u32,
     },
-    /// The oldest object is older than the threshold. Told again while it lasts.
+    /// The oldest object is older than the threshold. Reported again while that lasts.
     Stalled(Stall),
-    /// What completions are worth changed.
+    /// The quality of completions changed.
     QualityChanged(CompletionQuality),
 }
 
-/// How often each issue was met.
+/// The number of occurrences of each issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct IssueCounters {
@@ -88,13 +88,13 @@ impl IssueCounters {
                 self.completions_lost += u64::from(*objects);
                 return;
             }
-            // Counted by the tracker, each once.
+            // The tracker counts these, each once.
             SocketIssue::Stalled(_) | SocketIssue::QualityChanged(_) => return,
         };
         *counter += 1;
     }
 
-    /// The issue that an error number of the socket means.
+    /// Returns the issue for an error number of the socket.
     pub(crate) fn of_errno(errno: i32, peer: Option<SocketAddr>, mtu_bytes: u32) -> SocketIssue {
         match errno {
             libc::EMSGSIZE => SocketIssue::TooLarge { mtu_bytes },
@@ -112,22 +112,22 @@ impl IssueCounters {
     }
 }
 
-/// Hears of each departure and of each issue.
+/// Receives each departure and each issue.
 ///
-/// Called while the socket is locked: it must not call the socket, and should be quick.
+/// Called while the socket is locked: it must not call the socket, and must return quickly.
 pub trait Observer: Send {
-    /// A datagram is done.
+    /// Receives the departure of a datagram.
     fn departed(&mut self, departure: &Departure) {
         let _ = departure;
     }
 
-    /// Something went wrong, or the verdict changed.
+    /// Receives an issue, such as a change of the quality.
     fn issue(&mut self, issue: &SocketIssue) {
         let _ = issue;
     }
 }
 
-/// A function that hears of departures.
+/// A function that receives departures.
 impl<F: FnMut(&Departure) + Send> Observer for F {
     fn departed(&mut self, departure: &Departure) {
         self(departure);

@@ -1,11 +1,10 @@
-//! A byte limit under a UDP socket: the kernel holds just enough, and says what becomes of each
-//! datagram.
+//! A byte limit for a UDP socket: the kernel holds only what keeps the path busy, and the fate of
+//! each datagram is reported.
 //!
 //! A socket blocks only when its send buffer is full. By then the discipline and the card's ring
-//! below it are full as well, and a datagram that is urgent waits behind all of that.
-//! [`LimitedUdp`] counts what the kernel has not sent yet, from the completions that it reports in
-//! the socket's error queue, and has room only while that is below a limit, which a rule of
-//! [`taut_path`] learns.
+//! below it are full as well, and an urgent datagram waits behind all of that. [`LimitedUdp`]
+//! counts the bytes that the kernel has not sent yet, from the completions in the socket's error
+//! queue. It has room only while they are below a limit, which a rule of [`taut_path`] learns.
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -48,14 +47,13 @@
 //! - **Another runtime**: [`poll_room`](LimitedUdp::poll_room) with a waker, and `complete` as in a
 //!   poll loop.
 //!
-//! Receiving is untouched: [`socket`](LimitedUdp::socket), or
-//! [`recv_from`](LimitedUdp::recv_from), which is not disturbed by errors of what was sent.
+//! Receiving is not affected: use [`socket`](LimitedUdp::socket), or
+//! [`recv_from`](LimitedUdp::recv_from), which skips errors of sent datagrams.
 //!
-//! # What completions are worth
-//! [`Snapshot::completion_quality`] says it, judged from the datagrams that are sent anyway, and
-//! watched: see [`CompletionQuality`]. Where everything completes at once, nothing is limited. The
-//! [`Source`] says where completions come from; only zero-copy sees a queue beyond a container's
-//! own link.
+//! # Quality of completions
+//! [`Snapshot::completion_quality`] is detected from the datagrams that are sent, and can change:
+//! see [`CompletionQuality`]. If everything completes immediately, no limit applies. The [`Source`]
+//! selects where completions come from; only zero-copy sees a queue beyond a container's own link.
 //!
 //! # Failures
 //! An [`Observer`] receives each [`SocketIssue`], and [`Snapshot::issues`] counts them.
@@ -66,33 +64,32 @@
 //! - The datagram is too long (`EMSGSIZE`): [`Stop::Refused`], [`SocketIssue::TooLarge`].
 //! - A peer's port is closed, or a route is missing: [`SocketIssue::Unreachable`], with the peer.
 //! - Completions are lost, because a discipline was flushed, the receive buffer was full, or
-//!   another reader took them from the error queue: they are given up when the socket is empty or
+//!   another reader took them from the error queue: they are abandoned when the socket is empty or
 //!   later ones left long ago (timestamps: 20 and 50 ms; zero-copy: twice the stall threshold and
 //!   0.5 s). [`SocketIssue::CompletionsLost`], [`DepartureKind::Lost`]. The rule does not learn
 //!   from them.
-//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if there
-//!   is no other. [`SocketIssue::QualityChanged`].
-//! - The path stalls: [`SocketIssue::Stalled`]. One datagram is sent each threshold.
+//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if it was
+//!   the last. [`SocketIssue::QualityChanged`].
+//! - The path stalls: [`SocketIssue::Stalled`]. One datagram is sent per threshold.
 //! - Too much is in flight for the kernel's notifications of zero-copy sends
 //!   (`net.core.optmem_max`, for all sends of a socket): [`Stop::BufferFull`],
 //!   [`SocketIssue::BufferFull`].
 //! - The kernel rejects zero-copy, or another holder of the socket turned it off: the next source
-//!   is used from then on, timestamps if there is no other. [`SocketIssue::ZeroCopyRefused`].
+//!   is used from then on, timestamps if it was the last. [`SocketIssue::ZeroCopyRefused`].
 //!
-//! Completions share memory with what is received: a socket that receives and is not read loses
-//! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where
-//! somebody sent zero-copy before, the first datagram goes alone and its notification tells the
-//! number; but nobody else may send zero-copy through a clone at the same time. For the other
-//! sources others may send what they like. The level of [`Source::Polled`] is that of all holders
-//! together.
+//! Completions share memory with received datagrams: a socket that receives without being read
+//! loses timestamps. The kernel numbers zero-copy sends from the creation of the socket. If another
+//! user sent zero-copy before, the first datagram is sent alone, and its notification contains the
+//! id. During that time, no other user can send zero-copy through a clone. The other sources have
+//! no such restriction. The level of [`Source::Polled`] is that of all holders together.
 //!
 //! # Units
 //! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over
 //! IPv4, 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
 //!
 //! # Parts
-//! [`account`] is the whole of the counting as a state machine without a socket, a clock or a
-//! system call, for whoever has a socket layer of their own.
+//! [`account`] is the accounting as a state machine without a socket, a clock or a system call, for
+//! other socket layers.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 

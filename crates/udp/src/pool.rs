@@ -8,7 +8,7 @@ use crate::sys::pages::Pages;
 /// Spans begin on a cache line.
 const ALIGN_BYTES: usize = 64;
 
-/// A place in the pool.
+/// A range of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     start: usize,
@@ -19,9 +19,9 @@ pub(crate) struct Span {
 pub(crate) struct Pool {
     pages: Pages,
     size: usize,
-    /// Oldest first: number of the object, its span with what was left over before it, done.
+    /// Oldest first: id of the object, its span including the unused bytes before it, released.
     spans: VecDeque<(u32, Span, bool)>,
-    /// Where the next span begins.
+    /// Start of the next span.
     head: usize,
     used: usize,
 }
@@ -41,7 +41,8 @@ impl Pool {
     pub(crate) fn put(&mut self, id: u32, payload: &[u8]) -> Option<Span> {
         let length = payload.len().max(1).next_multiple_of(ALIGN_BYTES);
         let to_end = self.size - self.head;
-        // What does not fit before the end begins at the start, and takes the rest with it.
+        // A span that does not fit before the end starts at the beginning, and includes the unused
+        // bytes at the end.
         let (start, taken) = if length <= to_end {
             (self.head, length)
         } else {
@@ -72,19 +73,19 @@ impl Pool {
         &self.pages.bytes()[span.start..span.start + span.length]
     }
 
-    /// The last `count` objects were not taken by the kernel.
+    /// Removes the last `count` objects, which the kernel did not take.
     pub(crate) fn take_back(&mut self, count: usize) {
         for _ in 0..count {
             if let Some((_, span, _)) = self.spans.pop_back() {
                 self.used -= span.length;
-                // The head goes back by the whole of it, wrapped or not.
+                // The head moves back by the whole span, wrapped or not.
                 self.head = (self.head + self.size - span.length) % self.size;
             }
         }
         self.forget_done();
     }
 
-    /// The kernel let go of object `id`.
+    /// Releases the span of object `id`.
     pub(crate) fn release(&mut self, id: u32) {
         if let Some((_, _, done)) = self.spans.iter_mut().find(|(it, ..)| *it == id) {
             *done = true;
@@ -109,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_span_is_not_given_again_before_it_is_released() {
+    fn span_is_not_reused_before_release() {
         let mut pool = Pool::new(4096).expect("pages");
         assert!(pool.put(0, &[1; 2000]).is_some());
         assert!(pool.put(1, &[2; 1000]).is_some());

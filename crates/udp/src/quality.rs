@@ -1,43 +1,43 @@
 //! Whether completions show what left the device.
 
-/// What the completions of a socket show.
+/// The quality of a socket's completions.
 ///
-/// Detected from the datagrams that the caller sends. A datagram that is still in flight when the
-/// call that sent it returns has waited for something; one that is completed by then has not. The
-/// quality can change at any time, because the path can change.
+/// Detected from the datagrams that the caller sends. A datagram that is still in flight when its
+/// send call returns has waited in a queue; one that is completed by then has not. The quality can
+/// change at any time, because the path can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum CompletionQuality {
-    /// Too little was sent yet. The limit applies.
+    /// Too few datagrams were sent yet. The limit applies.
     #[default]
     Unknown,
     /// A datagram completes when it leaves the device's queueing discipline (and if the device
-    /// holds that back, when its ring has room): transmit timestamps.
+    /// pauses that, when its ring has room): transmit timestamps.
     Transmitted,
-    /// A datagram completes when its memory is released, after the device sent it. Drivers usually
-    /// do so, but need not: zero-copy notifications.
+    /// A datagram completes when its memory is released, usually after the device sent it, but that
+    /// depends on the driver: zero-copy notifications.
     BufferFreed,
-    /// As `Transmitted`, but known only when the level of `SIOCOUTQ` is read.
+    /// As `Transmitted`, but read from the level of `SIOCOUTQ`.
     Polled,
-    /// Everything has completed immediately for 0.1 s under load: nothing below holds datagrams
-    /// (loopback, a TAP, a virtual pair without a shaper, a link faster than this sender), or
-    /// nothing that this source can see. **The limit is meaningless and is not applied.**
+    /// Everything has completed immediately for 0.1 s under load: no queue below holds datagrams
+    /// (loopback, a TAP, a virtual pair without a shaper, a link faster than this sender), or none
+    /// that this source can see. **The limit is meaningless and is not applied.**
     Immediate,
 }
 
-/// Observations that decide the quality.
+/// Observations that determine the quality.
 const WINDOW: u32 = 64;
-/// Observations that decide it the first time.
+/// Observations that determine it the first time.
 const RECENT: u32 = 16;
-/// Minimum of the recent observations in which something waited.
+/// Minimum of the recent observations with waiting.
 const WAITS_FOR_VALID: u32 = 4;
-/// Maximum of a window of observations in which something waited, because a thread was interrupted.
+/// Maximum of the observations of a window with waiting, because a thread was interrupted.
 const WAITS_FOR_IMMEDIATE: u32 = 1;
-/// Objects that are sent within [`RUN_NS`] before the next ones count as a load.
+/// This many objects within [`RUN_NS`] before the next ones count as load.
 const RUN_OBJECTS: u32 = 8;
 const RUN_NS: u64 = 1_000_000;
-/// Nothing may have waited, and the limit not have blocked the sender, for this time. A burst
-/// through a token bucket, while the sender is late or a congestion window grows, is over by then.
+/// Minimum time without waiting and without a block by the limit. Longer than a burst through a
+/// token bucket, while the sender is late or a congestion window grows.
 const CALM_NS: u64 = 100_000_000;
 
 /// Detects the quality.
@@ -46,14 +46,14 @@ pub(crate) struct QualityDetector {
     quality: CompletionQuality,
     /// The quality of valid completions.
     if_valid: CompletionQuality,
-    /// A bit for each observation that counted, the latest lowest; 1 if something waited.
+    /// One bit for each counted observation, the latest lowest; 1 for waiting.
     waited: u64,
     observations: u32,
     run_start_ns: u64,
     run_objects: u32,
     loaded: bool,
     now_ns: u64,
-    /// Since when nothing waits.
+    /// Time of the last observation with waiting.
     calm_since_ns: Option<u64>,
 }
 
@@ -76,12 +76,12 @@ impl QualityDetector {
         self.quality
     }
 
-    /// The limit holds the sender back: something waits below.
+    /// Records that the limit blocks the sender, so packets wait below.
     pub(crate) fn blocked(&mut self) {
         self.calm_since_ns = None;
     }
 
-    /// Objects are sent.
+    /// Records sent objects.
     pub(crate) fn sent(&mut self, objects: u32, now_ns: u64) {
         if now_ns.saturating_sub(self.run_start_ns) > RUN_NS {
             self.loaded = self.run_objects >= RUN_OBJECTS;
@@ -93,15 +93,15 @@ impl QualityDetector {
         self.now_ns = now_ns;
     }
 
-    /// Whether what is sent now is a load: it would wait if anything did.
+    /// Returns `true` if the current sends are a load: they would wait if a queue existed.
     pub(crate) fn is_loaded(&self) -> bool {
         self.loaded
     }
 
-    /// An object was still in flight when its call returned, or was not. Returns whether the
+    /// Records whether an object was still in flight when its call returned. Returns `true` if the
     /// quality changed.
     pub(crate) fn observed(&mut self, waited: bool, loaded: bool) -> bool {
-        // That nothing waits on an idle path says nothing.
+        // An immediate completion on an idle path is not significant.
         if !waited && !loaded {
             return false;
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_true_whatever_the_load() {
+    fn queueing_is_valid_at_any_load() {
         let mut detector = detector();
         for look in 1..=4 {
             assert_eq!(detector.quality(), CompletionQuality::Unknown);
@@ -153,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_path_on_which_nothing_waits_is_none_and_the_verdict_turns() {
+    fn loaded_path_without_queueing_is_immediate() {
         let mut detector = detector();
         for look in 1..=64 {
             detector.sent(1, look * 2_000_000);
-            // An interrupted thread saw one wait.
+            // One observation with waiting, because a thread was interrupted.
             assert_eq!(detector.observed(look == 9, true), look == 64);
         }
         assert_eq!(detector.quality(), CompletionQuality::Immediate);
@@ -186,7 +186,7 @@ mod tests {
         assert!(!detector.is_loaded());
     }
 
-    /// Looks at something sent each `every_ns`, until the quality is so.
+    /// Records observations every `every_ns` until the quality is `wanted`.
     fn looks_until(
         detector: &mut QualityDetector,
         every_ns: u64,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_that_passes_at_once_is_no_path_on_which_nothing_waits() {
+    fn immediate_burst_is_not_an_immediate_path() {
         let mut detector = detector();
         for burst in 1..100 {
             for _ in 0..63 {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_time_without_waiting_needs_a_window_of_looks_all_the_same() {
+    fn short_time_without_queueing_needs_a_full_window() {
         let after = looks_until(&mut detector(), 10_000_000, CompletionQuality::Immediate);
         assert_eq!(after, Some(64));
     }

@@ -1,19 +1,19 @@
-//! What a call to send returns.
+//! The result of a send call.
 
-/// What became of a call to send.
+/// The result of a send call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what was not sent is still the caller's"]
 #[non_exhaustive]
 pub struct Sent {
-    /// How many of the datagrams, from the first on, the kernel took.
+    /// Number of datagrams that the kernel accepted, from the first on.
     pub count: usize,
-    /// The number of the first of them, as [`Departure::id`](crate::Departure::id) has it; the
-    /// others follow, but for numbers that the kernel gave to datagrams it dropped.
+    /// The id of the first of them, as in [`Departure::id`](crate::Departure::id). The others
+    /// follow, except for ids that the kernel assigned to dropped datagrams.
     pub first: u32,
-    /// Why the one after them was not taken; `None` if all were.
+    /// Why the next one was not accepted; `None` if all were.
     pub stop: Option<Stop>,
-    /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before the call: set a timer
-    /// to it.
+    /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before the call: set a timer to
+    /// it.
     pub was_idle: bool,
 }
 
@@ -40,15 +40,14 @@ impl Sent {
 /// Why a datagram was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The limit has no room: wait, and send what there is then.
+    /// The limit has no room: wait before sending more.
     NoRoom,
-    /// The kernel takes no more although the limit has room
+    /// The kernel accepts no more although the limit has room
     /// ([`SocketIssue::BufferFull`](crate::SocketIssue::BufferFull)), or the completion of the
-    /// first zero-copy datagram is awaited, which shows how the kernel counts. Handle it as
-    /// `NoRoom`.
+    /// first zero-copy datagram is pending, which contains the kernel's id. Handle it as `NoRoom`.
     BufferFull,
-    /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
-    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the
-    /// caller's to send it again or to leave it out; those after it can be sent.
+    /// The kernel rejected this datagram, with this error number: `ENOBUFS` (dropped below),
+    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of another family). The caller
+    /// can send it again or skip it; those after it can be sent.
     Refused(i32),
 }

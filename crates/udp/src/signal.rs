@@ -1,10 +1,10 @@
-//! What the entries of a socket's error queue say.
+//! Entries of a socket's error queue.
 
 use std::net::SocketAddr;
 
 use crate::control;
 
-/// Origins and kinds of `struct sock_extended_err`, from linux/errqueue.h.
+/// Origins and types of `struct sock_extended_err`, from linux/errqueue.h.
 const ORIGIN_ZERO_COPY: u8 = 5;
 const ZERO_COPY_COPIED: u8 = 1;
 const STAMP_LEFT: u32 = 0;
@@ -13,79 +13,79 @@ const STAMP_ENTERED: u32 = 1;
 /// One entry of a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// A datagram left the queueing discipline, and was handed to the device.
+    /// A datagram left the queueing discipline, and was passed to the device.
     Left {
-        /// Which: the number that it was sent with.
+        /// The id with which it was sent.
         id: u32,
-        /// When, on the wall clock, in ns.
+        /// The time on the wall clock, in ns.
         at_real_ns: u64,
     },
     /// A datagram entered the queueing discipline.
     Entered {
-        /// Which.
+        /// Its id.
         id: u32,
-        /// When, on the wall clock, in ns.
+        /// The time on the wall clock, in ns.
         at_real_ns: u64,
     },
-    /// The buffers of these datagrams were let go of.
+    /// The buffers of these datagrams were released.
     Released {
-        /// The first of them.
+        /// The first id.
         first: u32,
-        /// The last; below the first where the numbers wrapped.
+        /// The last id; below the first if the ids wrapped.
         last: u32,
-        /// The kernel copied at least one of them after all.
+        /// The kernel copied at least one of them.
         copied: bool,
     },
-    /// A datagram was refused on its way, or by the peer.
+    /// A datagram was rejected on its way, or by the peer.
     Refused {
         /// The error number: `ECONNREFUSED`, `EHOSTUNREACH`, `EMSGSIZE`..
         errno: i32,
-        /// Where the datagram was sent to.
+        /// The destination of the datagram.
         peer: Option<SocketAddr>,
-        /// For `EMSGSIZE`: the largest packet that passes, in bytes with its IP header; else 0.
+        /// For `EMSGSIZE`: the path MTU in bytes, with the IP header; else 0.
         mtu_bytes: u32,
     },
 }
 
 impl Signal {
-    /// Reads the control messages of one entry, and the address it came with. `None` if there is
-    /// nothing in them that is meant for us.
+    /// Parses the control messages of one entry, and its address. `None` if it contains no
+    /// supported message.
     pub(crate) fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
         let mut stamp_ns = None;
-        let mut told = None;
+        let mut extended = None;
         for message in control::messages(control_bytes) {
             match (message.level, message.kind) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
                     stamp_ns = time_ns(message.data);
                 }
                 (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                    told = Told::parse(message.data);
+                    extended = ExtendedError::parse(message.data);
                 }
                 _ => {}
             }
         }
-        let told = told?;
-        match told.origin {
+        let extended = extended?;
+        match extended.origin {
             libc::SO_EE_ORIGIN_TIMESTAMPING => {
-                let (id, at_real_ns) = (told.data, stamp_ns?);
-                match told.info {
+                let (id, at_real_ns) = (extended.data, stamp_ns?);
+                match extended.info {
                     STAMP_LEFT => Some(Self::Left { id, at_real_ns }),
                     STAMP_ENTERED => Some(Self::Entered { id, at_real_ns }),
                     _ => None,
                 }
             }
             ORIGIN_ZERO_COPY => Some(Self::Released {
-                first: told.info,
-                last: told.data,
-                copied: told.code & ZERO_COPY_COPIED != 0,
+                first: extended.info,
+                last: extended.data,
+                copied: extended.code & ZERO_COPY_COPIED != 0,
             }),
             libc::SO_EE_ORIGIN_LOCAL | libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
-                let errno = told.errno as i32;
+                let errno = extended.errno as i32;
                 Some(Self::Refused {
                     errno,
                     peer: control::address(name),
                     mtu_bytes: if errno == libc::EMSGSIZE {
-                        told.info
+                        extended.info
                     } else {
                         0
                     },
@@ -97,7 +97,7 @@ impl Signal {
 }
 
 /// `struct sock_extended_err`.
-struct Told {
+struct ExtendedError {
     errno: u32,
     origin: u8,
     code: u8,
@@ -105,7 +105,7 @@ struct Told {
     data: u32,
 }
 
-impl Told {
+impl ExtendedError {
     fn parse(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             errno: control::u32_at(bytes, 0)?,
@@ -117,7 +117,7 @@ impl Told {
     }
 }
 
-/// The first of three `struct timespec`: the software stamp.
+/// The first of three `struct timespec`: the software timestamp.
 fn time_ns(bytes: &[u8]) -> Option<u64> {
     let word = bytes.len() / 6;
     let number = |at: usize| match bytes.get(at * word..(at + 1) * word)? {
@@ -138,12 +138,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry(origin: u8, code: u8, errno: u32, info: u32, data: u32, stamp: bool) -> Vec<u8> {
-        let mut told = [0; 32];
-        told[..4].copy_from_slice(&errno.to_ne_bytes());
-        told[4] = origin;
-        told[6] = code;
-        told[8..12].copy_from_slice(&info.to_ne_bytes());
-        told[12..16].copy_from_slice(&data.to_ne_bytes());
+        let mut extended = [0; 32];
+        extended[..4].copy_from_slice(&errno.to_ne_bytes());
+        extended[4] = origin;
+        extended[6] = code;
+        extended[8..12].copy_from_slice(&info.to_ne_bytes());
+        extended[12..16].copy_from_slice(&data.to_ne_bytes());
         let mut times = [0; 48];
         times[..8].copy_from_slice(&3_i64.to_ne_bytes());
         times[8..16].copy_from_slice(&7_i64.to_ne_bytes());
@@ -152,7 +152,7 @@ mod tests {
         if stamp {
             writer.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &times);
         }
-        writer.push(libc::SOL_IPV6, libc::IPV6_RECVERR, &told);
+        writer.push(libc::SOL_IPV6, libc::IPV6_RECVERR, &extended);
         let used = writer.finish();
         room.truncate(used);
         room
@@ -193,13 +193,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nonsense_is_nothing(bytes in prop::collection::vec(any::<u8>(), 0..200),
+        fn malformed_entry_is_ignored(bytes in prop::collection::vec(any::<u8>(), 0..200),
                                name in prop::collection::vec(any::<u8>(), 0..30)) {
             let _ = Signal::parse(&bytes, &name);
         }
 
         #[test]
-        fn a_cut_entry_is_nothing_or_itself(cut in 0_usize..200) {
+        fn truncated_entry_is_nothing_or_itself(cut in 0_usize..200) {
             let whole = entry(4, 0, 42, 0, 9, true);
             let got = Signal::parse(&whole[..cut.min(whole.len())], &[]);
             prop_assert!(got.is_none() || got == Signal::parse(&whole, &[]));

@@ -4,13 +4,13 @@ use crate::account::{Source, Totals};
 use crate::events::IssueCounters;
 use crate::quality::CompletionQuality;
 
-/// A look at a limited socket; each field true, the set of one moment.
+/// The state of a limited socket, consistent at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// What completions are worth.
+    /// The quality of completions.
     pub completion_quality: CompletionQuality,
-    /// Where they come from.
+    /// The source of completions.
     pub source: Source,
     /// The limit, in its units: bytes on the wire, or packets.
     pub limit: u32,
@@ -18,14 +18,14 @@ pub struct Snapshot {
     pub in_flight: u32,
     /// In flight, in bytes on the wire.
     pub in_flight_bytes: u32,
-    /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
+    /// Units per second that the path moved while it was busy; 0 if unknown.
     pub rate: u64,
     /// Tasks that wait for room.
     pub waiting: usize,
     /// The socket's send buffer, in bytes of the kernel's memory.
     pub send_buffer_bytes: u32,
-    /// What was sent and completed.
+    /// Totals of sent and completed objects.
     pub totals: Totals,
-    /// What went wrong.
+    /// Issues so far.
     pub issues: IssueCounters,
 }

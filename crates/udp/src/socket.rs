@@ -20,15 +20,15 @@ use crate::state::{Room, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 
-/// While something waits and nothing has a time of its own.
+/// Longest wait without another deadline.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
-/// A UDP socket that is held back by what the kernel has not sent yet.
+/// A UDP socket with a limit on the bytes that the kernel has not sent yet.
 ///
-/// Made of a socket of the caller's, connected or not, IPv4 or IPv6. Any number of threads and
-/// tasks may use it at a time; but only one `LimitedUdp` for one socket, or each takes the other's
-/// news. It neither blocks nor unblocks the socket itself: every call here that does not say that
-/// it waits returns at once.
+/// It is built from a socket of the caller, connected or not, IPv4 or IPv6. Any number of threads
+/// and tasks can use it concurrently. A socket must have only one `LimitedUdp`, because two would
+/// take each other's notifications. The blocking mode of the socket is not changed: a call returns
+/// at once unless its documentation says that it waits.
 pub struct LimitedUdp {
     socket: UdpSocket,
     state: Mutex<State>,
@@ -42,23 +42,23 @@ impl LimitedUdp {
         }
     }
 
-    /// The socket: to receive, and for its addresses and options. Sending through it goes past the
-    /// limit.
+    /// Returns the socket, for receiving and for its addresses and options. A send through it
+    /// bypasses the limit.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Nanoseconds of the clock that times here are of (`CLOCK_MONOTONIC`).
+    /// Returns the time of the clock used here (`CLOCK_MONOTONIC`), in ns.
     pub fn now_ns() -> u64 {
         monotonic_ns()
     }
 
     /// Returns the units left below the limit: bytes, or datagrams for a limit in packets. The
-    /// sender can send one more object while the value is at least 0. Where the limit does not
-    /// apply, the value is `i64::MAX`.
+    /// sender can send one more object while the value is at least 0. If the limit does not apply,
+    /// the value is `i64::MAX`.
     ///
     /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
-    /// link runs dry in that state. So call this only with a datagram ready to send;
+    /// link starves in that state. So call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
@@ -74,18 +74,18 @@ impl LimitedUdp {
         room
     }
 
-    /// Sends as many of `datagrams` as there is room for, in as few calls as possible, and says why
-    /// it stopped. Takes the news of earlier ones on the way. Does not wait.
+    /// Sends as many of `datagrams` as there is room for, in as few calls as possible. Returns why
+    /// it stopped. Reads notifications of earlier ones as well. Does not wait.
     ///
     /// # Errors
-    /// Only if the socket itself cannot be asked; what becomes of a datagram is a [`Stop`].
+    /// Returns an error only if the socket cannot be read; the failure of a datagram is a [`Stop`].
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         self.send_now(datagrams, Room::Needed)
     }
 
-    /// As [`try_send`](Self::try_send), whether or not there is room: for what was given room by
-    /// [`poll_room`](Self::poll_room) before, and for the few small datagrams that cannot wait. It
-    /// counts as in flight like the others.
+    /// As [`try_send`](Self::try_send), with or without room: for datagrams that
+    /// [`poll_room`](Self::poll_room) admitted before, and for a few small ones that cannot wait.
+    /// They count as in flight like the others.
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send).
@@ -95,35 +95,36 @@ impl LimitedUdp {
 
     fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
         let mut state = self.lock();
-        // Under the lock: who waits for news looked before this, or looks after it.
+        // Under the lock: a thread that waits for notifications has checked before this, or checks
+        // after it.
         let was_idle = state.next_wakeup().is_none();
         let sent = state.send(&self.socket, datagrams, room);
         wake_next(state);
         sent.map(|sent| Sent { was_idle, ..sent })
     }
 
-    /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
+    /// Returns the units per second that the path moved while it was busy; 0 if unknown.
     pub fn rate(&self) -> u64 {
         self.lock().tracker.rate()
     }
 
-    /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or
-    /// while that is not known because the path was never busy, what it moved; 0 before that.
+    /// Returns a lower bound of the path's rate in units per second: the [`rate`](Self::rate), or
+    /// if that is unknown because the path was never busy, the rate moved so far; 0 before that.
     pub fn min_rate(&self) -> u64 {
         self.lock().tracker.min_rate()
     }
 
-    /// What completions are worth.
+    /// Returns the quality of completions.
     pub fn completion_quality(&self) -> CompletionQuality {
         self.lock().tracker.quality()
     }
 
-    /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one
-    /// that the kernel refuses ([`Stop::Refused`]). A path that stands still does not hang it for
-    /// good: one datagram is let through each stall threshold.
+    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
+    /// datagram that the kernel rejects ([`Stop::Refused`]). A stalled path does not block it
+    /// indefinitely: one datagram is admitted per stall threshold.
     ///
     /// # Errors
-    /// As for [`try_send`](Self::try_send), or what `ppoll` fails with.
+    /// As for [`try_send`](Self::try_send), or the error of `ppoll`.
     pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         let mut all = self.try_send(datagrams)?;
         while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
@@ -135,12 +136,11 @@ impl LimitedUdp {
         Ok(all)
     }
 
-    /// Takes the kernel's news: what completed, and what went wrong. Does not wait. Call it when
-    /// the socket has something in its error queue (`POLLERR`) and at
-    /// [`next_wakeup`](Self::next_wakeup).
+    /// Reads the kernel's notifications: completions and errors. Does not wait. Call it when the
+    /// socket's error queue has entries (`POLLERR`), and at [`next_wakeup`](Self::next_wakeup).
     ///
     /// # Errors
-    /// Only if the socket itself cannot be asked.
+    /// Returns an error only if the socket cannot be read.
     pub fn complete(&self) -> io::Result<Completed> {
         let mut state = self.lock();
         let completed = state.complete(&self.socket);
@@ -148,8 +148,8 @@ impl LimitedUdp {
         completed
     }
 
-    /// As [`complete`](Self::complete), when the socket still has an error after it: one that no
-    /// entry explains stays until it is asked for.
+    /// As [`complete`](Self::complete), if the socket still has an error after it: one without an
+    /// entry stays until it is read.
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();
@@ -161,19 +161,18 @@ impl LimitedUdp {
         completed.map(drop)
     }
 
-    /// When to call [`complete`](Self::complete) although the kernel says nothing, in ns of
-    /// [`now_ns`](Self::now_ns); `None` while nothing is in flight.
+    /// Returns when to call [`complete`](Self::complete) without a notification of the kernel, in
+    /// ns of [`now_ns`](Self::now_ns); `None` while nothing is in flight.
     pub fn next_wakeup(&self) -> Option<u64> {
         self.lock().next_wakeup()
     }
 
-    /// Waits until the kernel has news, until it is time to look, or until `deadline_ns` (of
-    /// [`now_ns`](Self::now_ns)), and takes what there is. Returns after a second at the latest,
-    /// and after a signal. Once the socket was shut down by somebody it returns at once each time:
-    /// leave the loop then.
+    /// Waits until the kernel has notifications, until the next wake-up, or until `deadline_ns` (of
+    /// [`now_ns`](Self::now_ns)), and reads them. Returns after a second at the latest, and after a
+    /// signal. After the socket was shut down it returns at once each time: end the loop then.
     ///
     /// # Errors
-    /// What `ppoll` fails with; as for [`complete`](Self::complete).
+    /// The error of `ppoll`; as for [`complete`](Self::complete).
     pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<Completed> {
         let now_ns = monotonic_ns();
         let (wakeup_ns, writable) = {
@@ -189,7 +188,7 @@ impl LimitedUdp {
             .map_err(|error| failed("ppoll", &error))?;
         let mut state = self.lock();
         let completed = state.complete(&self.socket);
-        // Something woke us that is not in the queue: an error that stays until it is asked for.
+        // The wake-up had no entry in the queue: an error that stays until it is read.
         let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
         if early && monotonic_ns() < until_ns {
             state.take_pending_error(&self.socket);
@@ -198,16 +197,16 @@ impl LimitedUdp {
         completed
     }
 
-    /// Waits in turn for room: `Ready` when it is this one's turn and there is some. `place` keeps
-    /// the place between two calls, and is `None` before the first and after the last. Whoever
-    /// loses interest must [`cancel_wait`](Self::cancel_wait).
+    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room.
+    /// `place` keeps the position between two calls, and is `None` before the first and after the
+    /// last. To stop waiting, call [`cancel_wait`](Self::cancel_wait).
     ///
-    /// It takes the kernel's news once, before it begins to wait: somebody must call
-    /// [`complete`](Self::complete) meanwhile.
+    /// It reads the kernel's notifications once, before it starts to wait. Another task must call
+    /// [`complete`](Self::complete) in the meantime.
     ///
     /// # Errors
-    /// When as many wait as may: [`Builder::waiters`](crate::Builder::waiters). Nobody wakes this
-    /// one then.
+    /// Returns an error if the maximum number of tasks wait
+    /// ([`Builder::waiters`](crate::Builder::waiters)). The caller is not woken then.
     pub fn poll_room(
         &self,
         place: &mut Option<Ticket>,
@@ -221,7 +220,7 @@ impl LimitedUdp {
             None => state.turns.is_empty(),
         };
         if !room && place.is_none() {
-            // An error of the look is one that the next look meets, too.
+            // The next read returns this error, too.
             let _ = state.complete(&self.socket);
             room = state.has_room(now_ns);
         }
@@ -247,18 +246,18 @@ impl LimitedUdp {
         Poll::Pending
     }
 
-    /// Gives a place up.
+    /// Cancels a wait.
     pub fn cancel_wait(&self, place: Ticket) {
         let mut state = self.lock();
         state.turns.leave(place);
         wake_next(state);
     }
 
-    /// Receives a datagram, as `UdpSocket::recv_from`, but an error of an earlier datagram that was
-    /// sent is counted as [`SocketIssue`] and does not end it.
+    /// Receives a datagram, as `UdpSocket::recv_from`. An error of an earlier sent datagram is
+    /// counted as [`SocketIssue`] and skipped.
     ///
     /// # Errors
-    /// Those of receiving: `WouldBlock` where the socket is non-blocking.
+    /// Those of receiving: `WouldBlock` if the socket is non-blocking.
     pub fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         loop {
             let error = match self.socket.recv_from(into) {
@@ -271,8 +270,8 @@ impl LimitedUdp {
         }
     }
 
-    /// Whether what a receiving call failed with is the error of an earlier datagram that was sent,
-    /// which is counted then and says nothing about receiving.
+    /// Returns `true` if the error of a receiving call belongs to an earlier sent datagram. It is
+    /// then counted.
     pub fn is_send_error(&self, error: &io::Error) -> bool {
         let Some(errno) = error.raw_os_error() else {
             return false;
@@ -286,7 +285,7 @@ impl LimitedUdp {
         }
         let mut state = self.lock();
         let before = state.listeners.issues;
-        // An error of the look is one that the next look meets, too.
+        // The next read returns this error, too.
         let looked = state.complete(&self.socket);
         if looked.is_err() || state.listeners.issues == before {
             state.issue(issue);
@@ -295,7 +294,7 @@ impl LimitedUdp {
         true
     }
 
-    /// Everything at this moment.
+    /// Returns the state at this moment.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.lock();
         let tracker = &state.tracker;
@@ -320,12 +319,12 @@ impl LimitedUdp {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change is whole before anything can panic, but for an observer's.
+        // Each change is complete before code can panic, except an observer's.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Wakes whoever is next, after the lock is let go of: a waker may be anybody's code.
+/// Wakes the next task after the lock is released, because a waker can run arbitrary code.
 fn wake_next(state: MutexGuard<'_, State>) {
     let next = state.next_in_turn(monotonic_ns());
     drop(state);

@@ -7,42 +7,42 @@ use std::os::fd::AsFd;
 use crate::error::failed;
 use crate::sys;
 
-/// Memory of what `socket` has sent and the kernel has not freed, in bytes (`SIOCOUTQ`): more than
-/// the datagrams' own, 2,304 for one of 1,400. 0 where nothing below holds datagrams by their
-/// owner: loopback, a TAP, beyond a container's link.
+/// Returns the memory of sent datagrams that the kernel has not freed, in bytes (`SIOCOUTQ`). It
+/// exceeds the datagrams themselves: 2,304 for one of 1,400. It is 0 where no layer below keeps the
+/// owner of packets: loopback, a TAP, beyond a container's link.
 ///
 /// # Errors
-/// If it is no socket.
+/// Returns an error if `socket` is not a socket.
 pub fn send_queue_bytes(socket: impl AsFd) -> io::Result<u32> {
     sys::socket::send_queue_bytes(socket.as_fd()).map_err(|error| failed("SIOCOUTQ", &error))
 }
 
-/// Has stamps reported with numbers that begin at 0. What the caller had asked for itself stays.
+/// Enables timestamps with ids that start at 0. Other timestamp options of the caller stay.
 pub(crate) fn restart_stamp_ids(socket: &UdpSocket) -> io::Result<()> {
     let (fd, level, option) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
     let has = sys::socket::option(fd, level, option).unwrap_or(0);
     let ours = (libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY) as libc::c_int;
-    // The numbers begin anew when the option is turned on, so off first.
+    // The ids restart when the option is turned on, so turn it off first.
     let off = has & !(libc::SOF_TIMESTAMPING_OPT_ID as libc::c_int);
     let set = |flags| sys::socket::set_option(fd, level, option, flags);
     set(off).map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))?;
-    // Receive stamps that another process turned on would come with what is received here, and take
-    // the place of other control messages. Linux 6.12 leaves them out if asked.
+    // Receive timestamps that another process turned on would arrive with received datagrams, and
+    // displace other control messages. Linux 6.12 omits them on request.
     let filter = libc::SOF_TIMESTAMPING_OPT_RX_FILTER as libc::c_int;
     set(has | ours | filter)
         .or_else(|_| set(has | ours))
         .map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))
 }
 
-/// Has errors of datagrams told in the error queue.
+/// Reports errors of sent datagrams in the error queue.
 pub(crate) fn tell_errors(socket: &UdpSocket) -> io::Result<()> {
     let fd = socket.as_fd();
     if socket.local_addr()?.is_ipv6() {
         sys::socket::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
             .map_err(|error| failed("setsockopt IPV6_RECVERR", &error))?;
-        // For mapped addresses; a socket of IPv6 only may refuse it.
+        // For mapped addresses; an IPv6-only socket might reject it.
         let _ = sys::socket::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, 1);
         return Ok(());
     }

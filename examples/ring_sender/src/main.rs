@@ -49,7 +49,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let (device, sent) = (queue.device(), queue.completer_counters().completed_packets);
-    let (driver, mode, truth) = (device.driver(), device.mode(), device.truth().name());
+    let (driver, mode, truth) = (
+        device.driver(),
+        device.mode(),
+        device.completion_status().name(),
+    );
     println!("{sent} frames over {driver} ({mode}); completions are true: {truth}");
     Ok(())
 }

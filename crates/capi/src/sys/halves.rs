@@ -6,45 +6,47 @@ use super::placed::{Opaque, answer, argument, get, get_mut, put};
 use super::snapshot::{Config, Snapshot, config_or_default};
 use super::status::Status;
 
-/// Words of what the halves share, of the sender and of the completer.
+/// Words of the shared state, of the sender and of the completer.
 pub const TAUT_SHARED_WORDS: usize = 80;
 /// See `TAUT_SHARED_WORDS`.
 pub const TAUT_SENDER_WORDS: usize = 8;
 /// See `TAUT_SHARED_WORDS`.
 pub const TAUT_COMPLETER_WORDS: usize = 24;
 
-/// The state that the halves share. It must stay where it is for as long as either half is used,
-/// and each half writes lines of 128 bytes of its own in it.
+/// The state that the halves share. It must stay in place while either half is used, and each half
+/// writes its own lines of 128 bytes in it.
 #[repr(C, align(128))]
 pub struct Shared {
     opaque: [u64; TAUT_SHARED_WORDS],
 }
 
-/// The half of the thread that queues. It may be copied to another place, but only one may be used.
+/// The half of the thread that queues. It can be copied to another place, but only one copy can be
+/// used.
 #[repr(C)]
 pub struct Sender {
     opaque: [u64; TAUT_SENDER_WORDS],
 }
 
-/// The half of the thread that reaps. It may be copied to another place, but only one may be used.
+/// The half of the thread that reaps. It can be copied to another place, but only one copy can be
+/// used.
 #[repr(C)]
 pub struct Completer {
     opaque: [u64; TAUT_COMPLETER_WORDS],
 }
 
-// SAFETY: words.
+// SAFETY: plain words.
 unsafe impl Opaque for Shared {
     type Value = SharedState;
     const MARK: u64 = u64::from_be_bytes(*b"taut sha");
 }
 
-// SAFETY: words.
+// SAFETY: plain words.
 unsafe impl Opaque for Sender {
     type Value = SenderOf<&'static SharedState>;
     const MARK: u64 = u64::from_be_bytes(*b"taut sen");
 }
 
-// SAFETY: words.
+// SAFETY: plain words.
 unsafe impl Opaque for Completer {
     type Value = CompleterOf<&'static SharedState>;
     const MARK: u64 = u64::from_be_bytes(*b"taut com");
@@ -57,7 +59,8 @@ unsafe impl Opaque for Completer {
 /// fence after `taut_completer_completed`, before it reads the room and the flag.
 ///
 /// # Safety
-/// Each points to what its type says; `config` may be null. Nobody uses earlier halves of `shared`.
+/// Each points to the type in its declaration; `config` can be null. Earlier halves of `shared` are
+/// no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_split(
     shared: *mut Shared,
@@ -72,7 +75,7 @@ pub unsafe extern "C" fn taut_split(
     if !sender.is_aligned() || !completer.is_aligned() {
         return Status::Misaligned;
     }
-    // SAFETY: null, or what the caller says it is.
+    // SAFETY: null, or valid as the caller guarantees.
     let config = match unsafe { config_or_default(config) } {
         Ok(config) => config,
         Err(status) => return status,
@@ -80,19 +83,19 @@ pub unsafe extern "C" fn taut_split(
     if let Err(error) = config.validate() {
         return error.into();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let put_there = unsafe { put(shared, SharedState::new()) };
     if put_there != Status::Ok {
         return put_there;
     }
-    // SAFETY: it was put there just now, and stays there as long as a half is used.
+    // SAFETY: it was just placed there, and stays there while a half is used.
     let state: Result<&'static SharedState, Status> = unsafe { get(shared) };
     let halves = state.and_then(|state| Ok(taut_dql::split(state, config, now_ns)?));
     match halves {
         Ok((tx, rx)) => {
-            // SAFETY: both were looked at above.
+            // SAFETY: both were checked above.
             unsafe { put(sender, tx) };
-            // SAFETY: both were looked at above.
+            // SAFETY: both were checked above.
             unsafe { put(completer, rx) }
         }
         Err(status) => status,
@@ -105,7 +108,7 @@ pub unsafe extern "C" fn taut_split(
 /// `sender` points to a `taut_sender`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_sender_queued(sender: *mut Sender, units: u32) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let sender = unsafe { get_mut(sender) };
     sender.and_then(|it| Ok(it.queued(units)?)).into()
 }
@@ -116,18 +119,18 @@ pub unsafe extern "C" fn taut_sender_queued(sender: *mut Sender, units: u32) -> 
 /// `sender` points to a `taut_sender`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_sender_unqueue(sender: *mut Sender, units: u32) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let sender = unsafe { get_mut(sender) };
     sender.and_then(|it| Ok(it.unqueue(units)?)).into()
 }
 
-/// As `taut_dql_room`, from the sending thread. The other may change it at any time.
+/// As `taut_dql_room`, from the sending thread. The other thread can change it at any time.
 ///
 /// # Safety
 /// `sender` points to a `taut_sender`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_sender_room(sender: *const Sender) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get(sender) }.map_or(i32::MIN, |it| it.room())
 }
 
@@ -141,7 +144,7 @@ pub unsafe extern "C" fn taut_completer_completed(
     units: u32,
     now_ns: u64,
 ) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let completer = unsafe { get_mut(completer) };
     completer
         .and_then(|it| Ok(it.completed(units, now_ns)?))
@@ -160,15 +163,15 @@ pub unsafe extern "C" fn taut_completer_observe_in_flight(
     now_ns: u64,
     completed: *mut u32,
 ) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let completer = unsafe { get_mut(completer) };
     let done = completer.and_then(|it| Ok(it.observe_in_flight(units, now_ns)?));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     done.map(|units| unsafe { answer(completed, units) }).into()
 }
 
-/// Sets limit, bounds and hold time explicitly, from the completing thread. Settings that
-/// contradict each other are all rejected.
+/// Sets limit, bounds and hold time explicitly, from the completing thread. Contradictory settings
+/// are all rejected.
 ///
 /// # Safety
 /// `completer` points to a `taut_completer`, `config` to a `taut_config`.
@@ -177,7 +180,7 @@ pub unsafe extern "C" fn taut_completer_set_config(
     completer: *mut Completer,
     config: *const Config,
 ) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(config) = (unsafe { argument(config) }) else {
         return Status::Null;
     };
@@ -188,10 +191,10 @@ pub unsafe extern "C" fn taut_completer_set_config(
     if let Err(error) = config.validate() {
         return error.into();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let completer = unsafe { get_mut(completer) };
     let set = |it: &mut CompleterOf<&'static SharedState>| {
-        // The lower bound first out of the way: each setting is held against the other.
+        // Clear the lower bound first, because each setting is checked against the other.
         it.set_min_limit(0)?;
         it.set_max_limit(config.max_limit)?;
         it.set_min_limit(config.min_limit)?;
@@ -202,13 +205,13 @@ pub unsafe extern "C" fn taut_completer_set_config(
     completer.and_then(set).into()
 }
 
-/// As `taut_dql_room`, from the completing thread, to see whether a stopped sender may go on.
+/// As `taut_dql_room`, from the completing thread, to check whether a stopped sender can continue.
 ///
 /// # Safety
 /// `completer` points to a `taut_completer`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_completer_room(completer: *const Completer) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get(completer) }.map_or(i32::MIN, |it| it.room())
 }
 
@@ -224,9 +227,9 @@ pub unsafe extern "C" fn taut_completer_read(
     if snapshot.is_null() {
         return Status::Null;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let found = unsafe { get(completer) }.map(|it| it.snapshot());
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     found
         .map(|found| unsafe { answer(snapshot, found.into()) })
         .into()
@@ -235,14 +238,14 @@ pub unsafe extern "C" fn taut_completer_read(
 /// As `taut_dql_reset`, while neither thread queues or completes.
 ///
 /// # Safety
-/// Each points to what its type says.
+/// Each points to the type in its declaration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_halves_reset(
     sender: *mut Sender,
     completer: *mut Completer,
     now_ns: u64,
 ) -> Status {
-    // SAFETY: the caller's promise; they are different types, so different memory.
+    // SAFETY: guaranteed by the caller; they are different types, so different memory.
     let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
     halves
         .and_then(|(tx, rx)| Ok(taut_dql::reset(tx, rx, now_ns)?))
@@ -252,7 +255,7 @@ pub unsafe extern "C" fn taut_halves_reset(
 /// As `taut_dql_repair`, while neither thread queues or completes.
 ///
 /// # Safety
-/// Each points to what its type says; `too_much` may be null.
+/// Each points to the type in its declaration; `too_much` can be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_halves_repair(
     sender: *mut Sender,
@@ -261,9 +264,9 @@ pub unsafe extern "C" fn taut_halves_repair(
     now_ns: u64,
     too_much: *mut i64,
 ) -> Status {
-    // SAFETY: the caller's promise; they are different types, so different memory.
+    // SAFETY: guaranteed by the caller; they are different types, so different memory.
     let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
     let done = halves.and_then(|(tx, rx)| Ok(taut_dql::repair(tx, rx, in_flight, now_ns)?));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     done.map(|units| unsafe { answer(too_much, units) }).into()
 }

@@ -1,5 +1,5 @@
-//! Sizes and offsets that the header states as well (`cbindgen.toml`): neither side compiles if it
-//! has another layout.
+//! Sizes and offsets that the header repeats (`cbindgen.toml`): neither side compiles with another
+//! layout.
 
 use core::mem::offset_of;
 

@@ -1,4 +1,4 @@
-//! A rule with its ledger, in memory of the caller's.
+//! A rule with its ledger, in memory of the caller.
 
 use core::ffi::{c_char, c_void};
 
@@ -8,15 +8,15 @@ use super::limit_register::visit;
 use super::placed::{answer, argument};
 use super::snapshot::Config;
 use super::status::Status;
-use super::words::{Told, read};
+use super::words::{ErrorText, read};
 
-/// A rule chosen by its name, with its ledger, for one thread or one lock. It lies in memory of the
-/// caller, who may move it by copying while no call uses it, and has nothing to free.
+/// A rule chosen by its name, with its ledger, for one thread or one lock. It is placed in memory
+/// of the caller, can be moved by copying while no call uses it, and needs no freeing.
 pub struct Limit {
     _opaque: (),
 }
 
-/// Bytes that are enough for any limit, for memory that is there before its name is known.
+/// Bytes that are enough for any limit, for memory that is allocated before its name is known.
 pub const TAUT_LIMIT_BYTES_MOST: usize = 8192;
 
 const MARK: u64 = u64::from_be_bytes(*b"taut lim");
@@ -93,12 +93,12 @@ fn operations_of<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut dyn Oper
     unsafe { &raw mut (*at.cast::<PlacedLimit<L>>()).limit }
 }
 
-/// Does the same with the limit at a pointer, whatever its rule.
+/// Runs code with the limit at a pointer, for any rule.
 macro_rules! with_limit {
     ($at:expr, $limit:ident => $do:expr) => {
         match operations_at($at) {
             Ok(at) => {
-                // SAFETY: `place` wrote it, and no one else uses it: a requirement on the caller.
+                // SAFETY: `place` wrote it, and no other code uses it: a requirement on the caller.
                 let $limit = unsafe { &mut *at };
                 Ok($do)
             }
@@ -146,7 +146,7 @@ pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
     if bytes < size_of::<PlacedLimit<L>>() {
         return Status::TooSmall;
     }
-    // SAFETY: aligned, large enough, and the caller's to give.
+    // SAFETY: aligned, large enough, and owned by the caller.
     unsafe {
         at.write(PlacedLimit {
             mark: MARK,
@@ -179,36 +179,37 @@ impl LimitVisitor for Place {
     type Output = Status;
 
     fn visit<L: taut_path::Limit + 'static>(self, limit: L) -> Status {
-        // SAFETY: `taut_limit_init` alone makes a `Place`, of memory that is its caller's.
+        // SAFETY: only `taut_limit_init` creates a `Place`, from memory of its caller.
         unsafe { place(self.memory, self.bytes, limit, self.now_ns) }
     }
 }
 
-/// Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
-/// "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
+/// Returns the bytes that the limit with this name needs; 0 if there is no such name. Names are
+/// "off", "dql", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
 /// learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
-/// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread may call it.
+/// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
 ///
 /// # Safety
 /// `words` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Ok(words) = (unsafe { read(words) }) else {
         return 0;
     };
     visit(words, Size).unwrap_or(0)
 }
 
-/// Alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread may call it.
+/// Returns the alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread
+/// can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_limit_align() -> usize {
     ALIGN
 }
 
 /// Creates the limit named `words` in `memory`, which is then the `taut_limit`. It allocates
-/// nothing. On failure, `error` receives the reason, with the allowed names, cut to `error_bytes`
-/// with its zero; it may be null.
+/// nothing. On failure, `error` receives the reason with the allowed names, truncated to
+/// `error_bytes` including the zero; it can be null.
 ///
 /// # Safety
 /// `memory` points to `bytes` bytes of the caller; `words` is null or a string; `error` is null or
@@ -222,20 +223,20 @@ pub unsafe extern "C" fn taut_limit_init(
     error: *mut c_char,
     error_bytes: usize,
 ) -> Status {
-    // SAFETY: the caller's promise.
-    let told = unsafe { Told::new(error, error_bytes) };
+    // SAFETY: guaranteed by the caller.
+    let error_text = unsafe { ErrorText::new(error, error_bytes) };
     if memory.is_null() {
-        return told.status(Status::Null);
+        return error_text.status(Status::Null);
     }
     let place = Place {
         memory,
         bytes,
         now_ns,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     match unsafe { read(words) }.map(|words| visit(words, place)) {
-        Ok(Ok(status)) | Err(status) => told.status(status),
-        Ok(Err(why)) => told.why(Status::BadWords, why),
+        Ok(Ok(status)) | Err(status) => error_text.status(status),
+        Ok(Err(why)) => error_text.why(Status::BadWords, why),
     }
 }
 
@@ -249,7 +250,7 @@ pub unsafe extern "C" fn taut_limit_queued(limit: *mut Limit, units: u32, now_ns
     flat(with_limit!(limit, it => it.queued(units, now_ns)))
 }
 
-/// Takes back the object queued last, which the device never saw: a send that failed.
+/// Removes the object queued last, which the device never saw: a send that failed.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -258,8 +259,8 @@ pub unsafe extern "C" fn taut_limit_unqueue(limit: *mut Limit, units: u32) -> St
     flat(with_limit!(limit, it => it.unqueue(units)))
 }
 
-/// Units left below the limit: one more object may be queued while it is at least 0.
-/// -9223372036854775808 for what is no `taut_limit`.
+/// Returns the units left below the limit: one more object can be queued while it is at least 0.
+/// -9223372036854775808 if it is not a `taut_limit`.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -268,8 +269,8 @@ pub unsafe extern "C" fn taut_limit_room(limit: *mut Limit) -> i64 {
     with_limit!(limit, it => it.room()).unwrap_or(i64::MIN)
 }
 
-/// Reports that there is something to send and no room. Without it, rules other than "dql" learn
-/// nothing.
+/// Reports a blocked sender: it has something to send and no room. Without it, rules other than
+/// "dql" learn nothing.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -294,7 +295,8 @@ pub unsafe extern "C" fn taut_limit_completed(
     flat(with_limit!(limit, it => it.completed(units, more, now_ns)))
 }
 
-/// Forgets what is in flight and what was learnt, for when the device was flushed. Settings stay.
+/// Discards the units in flight and the learnt state. Call it after the device was flushed.
+/// Settings stay.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -303,8 +305,8 @@ pub unsafe extern "C" fn taut_limit_reset(limit: *mut Limit, now_ns: u64) -> Sta
     with_limit!(limit, it => it.reset(now_ns)).into()
 }
 
-/// The limit as an operator reads it, in its units: "7p" is 7, and allows 7 packets. 0 also if it
-/// is not a `taut_limit`.
+/// Returns the limit as an operator reads it, in its units: "7p" is 7, and allows 7 packets. 0 also
+/// if it is not a `taut_limit`.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -313,7 +315,7 @@ pub unsafe extern "C" fn taut_limit_value(limit: *mut Limit) -> u32 {
     with_limit!(limit, it => it.rule().config().limit).unwrap_or(0)
 }
 
-/// Units queued and not yet completed; 0 also for what is no `taut_limit`.
+/// Returns the units queued and not yet completed; 0 also if it is not a `taut_limit`.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -322,7 +324,7 @@ pub unsafe extern "C" fn taut_limit_in_flight(limit: *mut Limit) -> u32 {
     with_limit!(limit, it => it.in_flight()).unwrap_or(0)
 }
 
-/// Whether it counts packets, not bytes.
+/// Returns `true` if it counts packets, not bytes.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -331,8 +333,8 @@ pub unsafe extern "C" fn taut_limit_in_packets(limit: *mut Limit) -> bool {
     with_limit!(limit, it => it.rule().unit() == Unit::Packets).unwrap_or(false)
 }
 
-/// Counts completions of a device that reports how much is still outstanding. A level at which
-/// nothing completed has no effect.
+/// Counts completions of a device that reports its outstanding units. A level at which nothing
+/// completed has no effect.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -346,7 +348,7 @@ pub unsafe extern "C" fn taut_limit_observe_in_flight(
     flat(done.map(|done| done.map(drop)))
 }
 
-/// The settings in force; `limit` is the limit of now.
+/// Reads the current settings; `limit` is the current limit.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`, `config` to a `taut_config`.
@@ -356,19 +358,19 @@ pub unsafe extern "C" fn taut_limit_config(limit: *mut Limit, config: *mut Confi
         return Status::Null;
     }
     let found = with_limit!(limit, it => it.rule().config());
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     found
         .map(|found| unsafe { answer(config, found.into()) })
         .into()
 }
 
-/// Changes settings: read them by `taut_limit_config`, change some, and give them back.
+/// Changes settings: read them by `taut_limit_config`, change some, and pass them here.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`, `config` to a `taut_config`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_set_config(limit: *mut Limit, config: *const Config) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(config) = (unsafe { argument(config) }) else {
         return Status::Null;
     };

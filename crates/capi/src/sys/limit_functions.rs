@@ -1,4 +1,4 @@
-//! A limit whose functions and state are the program's.
+//! A limit with functions and state of the program.
 
 use core::ffi::c_void;
 
@@ -7,12 +7,12 @@ use super::own_limit::{Context, LimitFunctions, OwnLimit};
 use super::placed::argument;
 use super::status::Status;
 
-/// Creates a limit of the program's own in `memory`, which is then the `taut_limit`.
-/// `TAUT_LIMIT_BYTES_MOST` bytes are enough. It allocates nothing.
+/// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST`
+/// bytes are enough. It allocates nothing.
 ///
 /// # Safety
 /// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
-/// whose functions may be called with its context from any thread that calls the limit.
+/// whose functions can be called with its context from any thread that calls the limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_init_functions(
     memory: *mut c_void,
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn taut_limit_init_functions(
     if memory.is_null() {
         return Status::Null;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(functions) = (unsafe { argument(functions) }) else {
         return Status::Null;
     };
@@ -34,6 +34,6 @@ pub unsafe extern "C" fn taut_limit_init_functions(
         return Status::Null;
     }
     let rule = OwnLimit::new(callbacks, Context(functions.context));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { place(memory, bytes, rule, now_ns) }
 }

@@ -13,13 +13,13 @@ use taut_path::{AnyLimit, NameError, Registry};
 use super::own_limit::{Callbacks, LimitFunctions, OwnLimit, State};
 use super::placed::argument;
 use super::status::Status;
-use super::words::Told;
+use super::words::ErrorText;
 
-/// The largest state of a registered limit, in bytes: it has to fit into `TAUT_LIMIT_BYTES_MOST`
-/// bytes with its ledger.
+/// Maximum size of the state of a registered limit, in bytes: it must fit into
+/// `TAUT_LIMIT_BYTES_MOST` bytes with its ledger.
 pub const TAUT_LIMIT_STATE_BYTES_MOST: usize = 4096;
 
-/// What `taut_limit_register` added. The names are those of the process, in its registry.
+/// The limits added by `taut_limit_register`. Their names are in the registry of the process.
 static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
 
 struct Registered {
@@ -43,7 +43,7 @@ impl Registered {
         OwnLimit::new(self.callbacks, Inline::new(&self.name))
     }
 
-    /// Passes a new limit, which `words` asks for, to `visitor`.
+    /// Passes a new limit, requested by `words`, to `visitor`.
     fn visit<V: LimitVisitor>(
         &'static self,
         words: &str,
@@ -62,8 +62,8 @@ impl Registered {
 
 const MOST_WORDS: usize = TAUT_LIMIT_STATE_BYTES_MOST / size_of::<u128>();
 
-/// A state inside of its limit, which can be moved and needs no heap. It is aligned for any type of
-/// C; its bytes are the program's.
+/// A state inside its limit, which can be moved and needs no heap. It is aligned for any type of C;
+/// its bytes belong to the program.
 #[derive(Debug, Clone)]
 struct Inline<const WORDS: usize> {
     memory: [MaybeUninit<u128>; WORDS],
@@ -95,7 +95,7 @@ impl<const WORDS: usize> fmt::Display for OwnLimit<Inline<WORDS>> {
 
 impl<const WORDS: usize> NamedLimit for OwnLimit<Inline<WORDS>> {}
 
-/// As [`visit_limit`], also for the limits that C registered.
+/// As [`visit_limit`], including the limits registered from C.
 pub(super) fn visit<V: LimitVisitor>(
     words: &str,
     visitor: V,
@@ -126,7 +126,7 @@ impl LimitVisitor for Boxed {
 }
 
 fn register(new: &'static Registered) -> Result<(), NameError> {
-    // Over both steps, so that a name that is taken can be used.
+    // Held over both steps, so that a name in use can be resolved.
     let mut known = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     let mut registry = Registry::new();
     registry.register_limit(new.info(), |argument| {
@@ -139,26 +139,26 @@ fn register(new: &'static Registered) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Registers a limit of the program's own under `name`. Every function of this header then accepts
-/// the name as it accepts built-in ones: also as "name:2ms", and as "name:packets" unless the limit
-/// counts packets. `help` describes it in one line. Both texts and `functions` are copied.
+/// Registers a custom limit under `name`. Every function of this header then accepts the name as it
+/// accepts built-in ones: also as "name:2ms", and as "name:packets" unless the limit counts
+/// packets. `help` describes it in one line. Both texts and `functions` are copied.
 ///
 /// Each limit that is created from the name has a state of its own, which is passed to each
 /// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MOST`, zeroed, and aligned for
-/// any type. The state might move between two calls. Memory that it points to is not freed. With
-/// 0 bytes, the pointer must not be used.
+/// any type. The state might move between two calls. Memory that it points to is not freed. With 0
+/// bytes, the pointer must not be used.
 ///
 /// Only `completed` is required. If `limit` is null, the limit is 0 after `begin` and `reset`. If
 /// `reset` is null, a reset zeroes the state and calls `begin`.
 ///
-/// Any thread may call it, also while others create limits. A registered limit stays until the
+/// Any thread can call it, also while others create limits. A registered limit stays until the
 /// process ends. Returns `TAUT_STATUS_NULL` if an argument or `completed` is null,
 /// `TAUT_STATUS_BAD_FIELD` if `context` is not, `TAUT_STATUS_STATE_TOO_LARGE`,
 /// `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing was registered.
 ///
 /// # Safety
 /// `name` and `help` are strings; `functions` points to a `taut_limit_functions`, whose functions
-/// may be called with such a state from any thread that uses a limit of this name.
+/// can be called with such a state from any thread that uses a limit of this name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_register(
     name: *const c_char,
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn taut_limit_register(
     functions: *const LimitFunctions,
     state_bytes: usize,
 ) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(functions) = (unsafe { argument(functions) }) else {
         return Status::Null;
     };
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn taut_limit_register(
     if state_bytes > TAUT_LIMIT_STATE_BYTES_MOST {
         return Status::StateTooLarge;
     }
-    // SAFETY: not null, and strings as the caller promises.
+    // SAFETY: not null, and strings as the caller guarantees.
     let (name, help) = unsafe { (CStr::from_ptr(name), CStr::from_ptr(help)) };
     let new = Box::into_raw(Box::new(Registered {
         name: name.to_string_lossy().into_owned(),
@@ -198,16 +198,16 @@ pub unsafe extern "C" fn taut_limit_register(
     status
 }
 
-/// Writes help for every limit to `text`, cut to `text_bytes` with its zero: one line for each, its
-/// name first. Returns the bytes that the whole text needs, with its zero. `text` may be null. Any
-/// thread may call it.
+/// Writes help for every limit to `text`, truncated to `text_bytes` including the zero: one line
+/// for each, its name first. Returns the bytes that the whole text needs, including the zero.
+/// `text` can be null. Any thread can call it.
 ///
 /// # Safety
 /// `text` is null or points to `text_bytes` bytes of the caller.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_help(text: *mut c_char, text_bytes: usize) -> usize {
     let help = limits_help();
-    // SAFETY: the caller's promise.
-    unsafe { Told::new(text, text_bytes) }.write(&help);
+    // SAFETY: guaranteed by the caller.
+    unsafe { ErrorText::new(text, text_bytes) }.write(&help);
     help.len() + 1
 }

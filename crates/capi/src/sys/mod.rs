@@ -1,7 +1,7 @@
-//! All of the interface. Every function here takes pointers of C, so all that is unsafe is here.
+//! The whole interface. Every function here takes pointers of C, so all unsafe code is here.
 //!
-//! For each function: a pointer is null (and rejected), or points to what its type says, and no two
-//! calls for one object run at the same time.
+//! For each function: a pointer is null (and rejected), or points to the type in its declaration,
+//! and no two calls for one object run at the same time.
 
 mod cadence;
 mod dql;

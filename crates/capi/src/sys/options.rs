@@ -1,25 +1,26 @@
-//! How a queue is set up, besides its parts.
+//! Settings of a queue, in addition to its parts.
 
 use taut_path::QueueConfig;
 
-/// How a queue is set up. Start from `taut_queue_options_default`.
+/// Settings of a queue. Start from `taut_queue_options_default`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueOptions {
     /// Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0
     /// for half of it.
     pub restart_slots: u32,
-    /// Most packets for one doorbell, at least 1.
+    /// Maximum packets for one doorbell, at least 1.
     pub burst_packets: u32,
-    /// Maximum of packets reaped in one batch, at least 1. Default: no maximum, because the limit
+    /// Maximum packets reaped in one batch, at least 1. Default: no maximum, because the limit
     /// needs complete batches.
     pub reap_budget_packets: u32,
-    /// 0, and refused if it is not.
+    /// Must be 0.
     pub reserved: u32,
     /// Interval at which completions are reported to the limit, in ns; 0 reports each batch. Frames
     /// are returned immediately in any case.
     pub cadence_ns: u64,
-    /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing.
+    /// Stall threshold: maximum age of the oldest unit in flight, in ns; 0 disables stall
+    /// detection.
     pub stall_threshold_ns: u64,
 }
 
@@ -36,7 +37,7 @@ impl From<QueueOptions> for QueueConfig {
     }
 }
 
-/// What holds where nothing is said. Any thread may call it.
+/// Returns the default settings. Any thread can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_queue_options_default() -> QueueOptions {
     let config = QueueConfig::default();

@@ -1,4 +1,4 @@
-//! A limit of the program's own, as functions.
+//! A custom limit, as functions.
 
 use core::ffi::c_void;
 
@@ -19,41 +19,40 @@ pub struct LimitBatch {
     pub in_flight: u32,
     /// Units of the object that was queued last.
     pub last_object: u32,
-    /// Times that there was something to send and no room, wrapping.
+    /// Times that the sender was blocked: it had something to send and no room. Wraps.
     pub times_blocked: u32,
-    /// The most units that the ring holds, less one object, while it stops the sender before the
+    /// Maximum units that the ring holds, less one object, while it stops the sender before the
     /// limit does; 4294967295 otherwise.
     pub ring_units: u32,
     /// The reap stopped at its budget with completions pending.
     pub more: bool,
 }
 
-/// A limit of the program's own, as functions. Each receives the state of its limit. They must not
-/// call the limit that they belong to, and must return: no exception and no `longjmp` may leave
-/// them.
+/// A custom limit, as functions. Each receives the state of its limit. They must not call the limit
+/// that they belong to, and must return: no exception and no `longjmp` can leave them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct LimitFunctions {
     /// The state for `taut_limit_init_functions`, which must stay valid as long as the limit is
     /// used; null for `taut_limit_register`.
     pub context: *mut c_void,
-    /// Starts a new limit. May be null.
+    /// Starts a new limit. Can be null.
     pub begin: Option<unsafe extern "C" fn(state: *mut c_void, now_ns: u64)>,
     /// Returns the limit in units. It is called after `begin` and after `reset`. One more object
-    /// may be queued while the limit is not exceeded, so that 0 lets single objects through. More
-    /// than 1,879,048,192 counts as that.
+    /// can be queued while the limit is not exceeded, so that 0 admits single objects. The maximum
+    /// is 1,879,048,192, to which larger values are clamped.
     pub limit: Option<unsafe extern "C" fn(state: *mut c_void) -> u32>,
     /// Processes a completion batch. Returns the limit from now on, as `limit` does.
     pub completed:
         Option<unsafe extern "C" fn(state: *mut c_void, batch: *const LimitBatch) -> u32>,
-    /// Forgets all history: nothing is in flight any more.
+    /// Discards all history: nothing is in flight any more.
     pub reset: Option<unsafe extern "C" fn(state: *mut c_void, now_ns: u64)>,
     /// It counts packets, not bytes.
     pub in_packets: bool,
 }
 
 impl LimitFunctions {
-    /// The functions without their context; `None` if `completed` is null.
+    /// Returns the functions without their context; `None` if `completed` is null.
     pub(super) fn callbacks(&self) -> Option<Callbacks> {
         Some(Callbacks {
             begin: self.begin,
@@ -65,7 +64,7 @@ impl LimitFunctions {
     }
 }
 
-/// The functions of a limit. The caller who passed them promised that they may be called with a
+/// The functions of a limit. The caller who passed them guarantees that they can be called with a
 /// state of theirs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Callbacks {
@@ -76,16 +75,16 @@ pub(super) struct Callbacks {
     pub(super) in_packets: bool,
 }
 
-/// The memory that the functions of one limit work on.
+/// The memory used by the functions of one limit.
 pub(super) trait State {
-    /// A pointer to it.
+    /// Returns a pointer to it.
     fn pointer(&mut self) -> *mut c_void;
 
-    /// Makes it as it was when the limit was created, if the limit owns it.
+    /// Restores the initial content, if the limit owns it.
     fn clear(&mut self);
 }
 
-/// The state of `taut_limit_init_functions`: the program's.
+/// The state of `taut_limit_init_functions`, owned by the program.
 pub(super) struct Context(pub(super) *mut c_void);
 
 impl State for Context {
@@ -101,7 +100,7 @@ impl State for Context {
 pub(super) struct OwnLimit<S> {
     callbacks: Callbacks,
     pub(super) state: S,
-    /// What the functions returned last: they are called for a change of the state only.
+    /// Last result of the functions, which are called only for a change of the state.
     limit: u32,
 }
 
@@ -115,7 +114,7 @@ impl<S: State> OwnLimit<S> {
     }
 
     fn read_limit(&mut self) {
-        // SAFETY: a function of the program's with its state.
+        // SAFETY: a function of the program with its state.
         let limit = (self.callbacks.limit).map(|limit| unsafe { limit(self.state.pointer()) });
         self.limit = limit.unwrap_or(0).min(MAX_LIMIT);
     }
@@ -131,7 +130,7 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
 
     fn begin(&mut self, now_ns: u64) {
         if let Some(begin) = self.callbacks.begin {
-            // SAFETY: a function of the program's with its state.
+            // SAFETY: a function of the program with its state.
             unsafe { begin(self.state.pointer(), now_ns) };
         }
         self.read_limit();
@@ -152,7 +151,7 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
             ring_units: batch.ring_units,
             more: batch.more_pending,
         };
-        // SAFETY: a function of the program's with its state.
+        // SAFETY: a function of the program with its state.
         let limit = unsafe { (self.callbacks.completed)(self.state.pointer(), &raw const batch) };
         self.limit = limit.min(MAX_LIMIT);
         self.limit
@@ -168,7 +167,7 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
 
     fn reset(&mut self, now_ns: u64) {
         match self.callbacks.reset {
-            // SAFETY: a function of the program's with its state.
+            // SAFETY: a function of the program with its state.
             Some(reset) => unsafe { reset(self.state.pointer(), now_ns) },
             None => {
                 self.state.clear();

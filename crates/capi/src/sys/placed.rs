@@ -1,16 +1,16 @@
-//! What stands in memory of the caller's.
+//! Values in memory of the caller.
 
 use super::status::Status;
 
-/// A type of C whose memory holds a value of ours.
+/// A type of C whose memory holds a Rust value.
 ///
 /// # Safety
 /// The type is plain words: any bytes are a value of it.
 pub(super) unsafe trait Opaque: Sized {
     type Value;
-    /// Tells an initialised one from any other memory.
+    /// Distinguishes an initialised one from any other memory.
     const MARK: u64;
-    /// Fails to build where the value does not fit.
+    /// Fails to build if the value does not fit.
     const FITS: () = assert!(
         size_of::<Placed<Self::Value>>() <= size_of::<Self>()
             && align_of::<Placed<Self::Value>>() <= align_of::<Self>()
@@ -23,16 +23,16 @@ pub(super) struct Placed<T> {
     value: T,
 }
 
-/// Puts `value` where `at` points to.
+/// Writes `value` to `at`.
 ///
 /// # Safety
-/// `at` is null, or memory of the size of `O` that nobody else uses.
+/// `at` is null, or memory of the size of `O` without another user.
 pub(super) unsafe fn put<O: Opaque>(at: *mut O, value: O::Value) -> Status {
     const { O::FITS };
     if let Err(status) = check(at) {
         return status;
     }
-    // SAFETY: not null, aligned, large enough as `FITS` says, and the caller's to give.
+    // SAFETY: not null, aligned, large enough as checked by `FITS`, and owned by the caller.
     unsafe {
         at.cast::<Placed<O::Value>>().write(Placed {
             mark: O::MARK,
@@ -42,29 +42,29 @@ pub(super) unsafe fn put<O: Opaque>(at: *mut O, value: O::Value) -> Status {
     Status::Ok
 }
 
-/// The value where `at` points to.
+/// Returns the value at `at`.
 ///
 /// # Safety
-/// `at` is null, or memory of the size of `O` that nobody writes while the borrow lasts.
+/// `at` is null, or memory of the size of `O` that is not written during the borrow.
 pub(super) unsafe fn get<'a, O: Opaque>(at: *const O) -> Result<&'a O::Value, Status> {
     check(at)?;
     let placed = at.cast::<Placed<O::Value>>();
-    // SAFETY: not null and aligned; its first word is a number whatever it holds.
+    // SAFETY: not null and aligned; its first word is a number with any content.
     if unsafe { (&raw const (*placed).mark).read() } != O::MARK {
         return Err(Status::NotInitialised);
     }
-    // SAFETY: `put` wrote a value there, for only it writes the mark.
+    // SAFETY: `put` wrote a value there, because only it writes the mark.
     Ok(unsafe { &(*placed).value })
 }
 
 /// As [`get`], to change it.
 ///
 /// # Safety
-/// `at` is null, or memory of the size of `O` that nobody else uses while the borrow lasts.
+/// `at` is null, or memory of the size of `O` without another user during the borrow.
 pub(super) unsafe fn get_mut<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Value, Status> {
-    // SAFETY: the caller's promise is the stronger one.
+    // SAFETY: the caller guarantees more than required.
     unsafe { get(at.cast_const()) }?;
-    // SAFETY: as `get` found out, and nobody else uses it.
+    // SAFETY: as checked by `get`, and it has no other user.
     Ok(unsafe { &mut (*at.cast::<Placed<O::Value>>()).value })
 }
 
@@ -78,22 +78,22 @@ fn check<T>(at: *const T) -> Result<(), Status> {
     }
 }
 
-/// An argument that C points to; `None` where it is null. C may have laid it anywhere.
+/// Reads an argument that C points to; `None` if it is null. It can have any alignment.
 ///
 /// # Safety
 /// `at` is null or points to a `T`.
 pub(super) unsafe fn argument<T: Copy>(at: *const T) -> Option<T> {
-    // SAFETY: not null, and a `T` as the caller promises, aligned or not.
+    // SAFETY: not null, and a `T` as the caller guarantees, aligned or not.
     (!at.is_null()).then(|| unsafe { at.read_unaligned() })
 }
 
-/// Writes an answer, where one is wanted.
+/// Writes a result, if it was requested.
 ///
 /// # Safety
 /// `to` is null or points to a `T`.
 pub(super) unsafe fn answer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: required of the caller; C aligns what it declares, and other memory is checked.
+        // SAFETY: required of the caller; C aligns its declarations, and other memory is checked.
         unsafe { to.write_unaligned(value) };
     }
 }

@@ -1,4 +1,4 @@
-//! The queue behind a pointer of the caller's.
+//! The queue behind a pointer of C.
 
 use taut_path::{AnyLimit, AnyQdisc, QueueConfig};
 
@@ -6,15 +6,15 @@ use super::options::QueueOptions;
 use super::ring::{Driver, Ends, Ring, Sink};
 use super::status::Status;
 
-/// What a call works on.
+/// The state that a call uses.
 pub(super) struct Queue {
     pub(super) queue: taut_path::Queue<Driver>,
     pub(super) ends: Ends,
-    /// The driver's number of its last failure.
+    /// The last error number of the driver.
     pub(super) failure: i32,
 }
 
-/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
+/// A transmit queue on one thread, or under one lock. Created by `taut_queue_new`, and freed by
 /// `taut_queue_free`.
 pub struct Handle {
     // Separate from the queue, so that a call from a callback gets an error instead of a second
@@ -33,7 +33,7 @@ impl Handle {
 }
 
 /// More frames than any ring and discipline can hold, in 400 MB.
-const MOST_FRAMES: u32 = 1 << 24;
+const MAX_FRAMES: u32 = 1 << 24;
 
 /// Builds a queue from the arguments of `taut_queue_new`.
 pub(super) fn make(
@@ -51,8 +51,8 @@ pub(super) fn make(
         .map_err(|_| "limit is null or no UTF-8")?
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
-    if !(1..=MOST_FRAMES).contains(&frames) {
-        return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
+    if !(1..=MAX_FRAMES).contains(&frames) {
+        return Err(format!("{frames} frames: 1 to {MAX_FRAMES} are allowed"));
     }
     let is_zero =
         ring.is_none_or(|it| it.reserved == 0) && options.is_none_or(|it| it.reserved == 0);
@@ -77,10 +77,10 @@ pub(super) fn make(
     })
 }
 
-/// The queue for one call, and marks it as in one.
+/// Marks the queue as busy for one call, and runs `work` with it.
 ///
 /// # Safety
-/// `handle` is null or was made by `taut_queue_new` and not freed.
+/// `handle` is null or was created by `taut_queue_new` and not freed.
 pub(super) unsafe fn enter<T>(
     handle: *mut Handle,
     work: impl FnOnce(&mut Queue) -> T,
@@ -95,7 +95,7 @@ pub(super) unsafe fn enter<T>(
     if unsafe { is_busy.replace(true) } {
         return Err(Status::Busy);
     }
-    // SAFETY: nobody else is in it, as the flag says, and the caller has one thread or one lock.
+    // SAFETY: no other call is in it, as the flag shows, and the caller has one thread or one lock.
     let done = work(unsafe { &mut (*handle).queue });
     // SAFETY: as above.
     unsafe { is_busy.write(false) };

@@ -1,65 +1,66 @@
-//! What calls of a queue return.
+//! Results of the calls of a queue.
 
 /// Why a run stopped.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// Nothing waits.
+    /// No packet waits.
     Idle = 0,
-    /// The limit has no room: run again when `taut_queue_complete` says so.
+    /// The limit has no room: run again when `taut_queue_complete` reports it.
     Limit = 1,
-    /// The ring is full: run again when `taut_queue_complete` says so.
+    /// The ring is full: run again when `taut_queue_complete` reports it.
     RingFull = 2,
     /// The first packet is ready at a later time: run again then.
     NotReady = 3,
-    /// The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
+    /// The doorbell failed; run again after a moment. `taut_queue_failure` returns the driver's
+    /// error number.
     Failed = 4,
-    /// There is no queue, or it was called from a callback of its own.
+    /// There is no queue, or it was called from one of its callbacks.
     Invalid = 5,
 }
 
-/// What a round of completions did.
+/// The result of a completion batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Completed {
-    /// Packets that the device is done with, and their bytes.
+    /// Packets completed, and their bytes.
     pub packets: u32,
     /// See `packets`.
     pub bytes: u32,
-    /// Packets of before a reset: given back, but not counted.
+    /// Stale packets, sent before a reset: returned, but not counted.
     pub late_packets: u32,
     /// The queue was stopped and is not any more: run it.
     pub run: bool,
-    /// The driver handed back as many as a round may have, and may have more: complete again.
+    /// The driver returned the maximum of a batch, and might have more: complete again.
     pub more: bool,
-    /// Something is in flight for longer than the threshold: repair the ring, then call
+    /// A packet is in flight for longer than the threshold: repair the ring, then call
     /// `taut_queue_reset`.
     pub stalled: bool,
-    /// For how long, in ns.
+    /// Age of the oldest packet, in ns.
     pub stalled_ns: u64,
 }
 
-/// What a queue holds and did.
+/// State and counters of a queue.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueueFigures {
-    /// How much may be in flight, in the limit's units.
+    /// The limit, in its units.
     pub limit: u32,
-    /// Given to the ring and not completed, in the limit's units.
+    /// Submitted to the ring and not completed, in the limit's units.
     pub in_flight: u32,
-    /// Waits in the discipline.
+    /// Backlog of the discipline in packets.
     pub waiting_packets: u64,
     /// Its bytes.
     pub waiting_bytes: u64,
-    /// Given to the ring.
+    /// Packets submitted to the ring.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// The device is done with.
+    /// Packets completed.
     pub completed_packets: u64,
-    /// Dropped, for any reason.
+    /// Packets dropped, for any reason.
     pub dropped_packets: u64,
-    /// Marked by the discipline.
+    /// Packets marked by the discipline.
     pub marked_packets: u64,
     /// Times that the limit stopped the queue.
     pub limit_stops: u64,
@@ -67,6 +68,6 @@ pub struct QueueFigures {
     pub ring_stops: u64,
     /// Stalls.
     pub stalls: u64,
-    /// Completions do not mean that packets left the device: there is no limit then.
+    /// Completions are early, before packets left the device: no limit applies then.
     pub completions_are_false: bool,
 }

@@ -1,11 +1,11 @@
-//! A ring whose driver is callbacks of C, and where its frames end.
+//! A ring whose driver is callbacks of C, and the sink of its frames.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt;
 
 use taut_path::{Completions, DropReason, Ecn, Frame, PacketSink, TxRing};
 
-/// A packet, as it is handed in and as the driver gets it.
+/// A packet, as passed to the queue and to the driver.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
@@ -18,23 +18,23 @@ pub struct Packet {
     pub flow: u32,
     /// Priority 0 to 15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is
+    /// The two ECN bits of the IP header: 0 for none, 1 or 2 if it can be marked, 3 if it is
     /// marked. The driver writes a 3 into the header.
     pub ecn: u8,
-    /// 0, and refused if it is not.
+    /// Must be 0.
     pub reserved: u16,
 }
 
 /// The driver: the operations of a ring. All callbacks run within calls of the queue, must not call
-/// it, and must return: no exception and no `longjmp` may leave them.
+/// it, and must return: no exception and no `longjmp` can leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Ring {
-    /// Given to each callback.
+    /// Passed to each callback.
     pub context: *mut c_void,
     /// Slots of the ring, at least 1.
     pub capacity_slots: u32,
-    /// 0, and refused if it is not.
+    /// Must be 0.
     pub reserved: u32,
     /// Slots that can be filled now.
     pub slots_free: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
@@ -43,12 +43,12 @@ pub struct Ring {
     pub submit: Option<
         unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, now_ns: u64) -> bool,
     >,
-    /// Rings the doorbell: the device may send what was submitted. Returns 0, or an error number of
-    /// the driver; what was submitted then stays in the ring, and the next run rings again.
+    /// Rings the doorbell: the device can send the submitted packets. Returns 0, or an error number
+    /// of the driver; submitted packets then stay in the ring, and the next run rings again.
     pub kick: Option<unsafe extern "C" fn(context: *mut c_void, now_ns: u64) -> i32>,
-    /// Writes the numbers of up to `budget` completed frames to `frames`, oldest first, and returns
-    /// how many, or an error number of the driver below 0. More than `budget` is a failure too:
-    /// none of them is completed.
+    /// Writes the numbers of up to `budget` completed frames to `frames`, oldest first. Returns how
+    /// many, or an error number of the driver below 0. More than `budget` is a failure too: none of
+    /// them is completed.
     pub reap: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -57,7 +57,7 @@ pub struct Ring {
             now_ns: u64,
         ) -> i32,
     >,
-    /// Whether a completion means that the packet left the device; may be null, then it does.
+    /// Returns whether a completion means that the packet left the device; null means that it does.
     pub completions_are_true: Option<unsafe extern "C" fn(context: *mut c_void) -> bool>,
 }
 
@@ -65,18 +65,18 @@ pub struct Ring {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Sink {
-    /// Given to the callback.
+    /// Passed to the callback.
     pub context: *mut c_void,
-    /// The frame is the caller's again, and `end` says why: `taut_end_text` has the words. For
-    /// `TAUT_END_STRAY` it is only a report: the driver handed back what it was not given.
+    /// Returns the frame to the caller, with the reason in `end`, whose text is `taut_end_text`.
+    /// `TAUT_END_STRAY` is only a report: the driver returned a frame that it was not given.
     pub ended: Option<unsafe extern "C" fn(context: *mut c_void, frame: u32, end: u32)>,
 }
 
-/// The device is done with it. 1 to 6 are reasons to drop it.
+/// The device completed it. 1 to 6 are drop reasons.
 pub const TAUT_END_DONE: u32 = 0;
-/// The driver handed back what it was not given.
+/// The driver returned a frame that it was not given.
 pub const TAUT_END_STRAY: u32 = 7;
-/// How many ends there are; a later version may have more.
+/// The number of ends; a later version can have more.
 pub const TAUT_ENDS: u32 = 8;
 const ENDS: [&CStr; TAUT_ENDS as usize] = [
     c"done",
@@ -89,7 +89,7 @@ const ENDS: [&CStr; TAUT_ENDS as usize] = [
     c"stray",
 ];
 
-/// The name of an end; never null, and never to be freed. Any thread may call it.
+/// Returns the name of an end; never null, and never to be freed. Any thread can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_end_text(end: u32) -> *const c_char {
     let text = ENDS.get(end as usize).copied();
@@ -101,12 +101,12 @@ const _: () =
 
 fn end_of(reason: DropReason) -> u32 {
     let at = DropReason::ALL.iter().position(|it| *it == reason);
-    // Those of a later version have no number here yet.
+    // Reasons of a later version have no number here yet.
     at.map_or(TAUT_ENDS, |at| at as u32 + 1)
 }
 
 impl Packet {
-    /// Whether each field is what its comment allows.
+    /// Returns `true` if each field has an allowed value.
     pub(super) fn is_allowed(&self) -> bool {
         self.priority <= 15 && self.ecn <= 3 && self.reserved == 0
     }
@@ -139,7 +139,7 @@ impl Packet {
     }
 }
 
-/// A callback failed, with the driver's number.
+/// A failed callback, with the driver's error number.
 #[derive(Debug)]
 pub(super) struct Failed(pub(super) i32);
 
@@ -160,7 +160,7 @@ struct Calls {
     completions_are_true: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
 }
 
-/// The driver, and the packets that are in it.
+/// The driver, and the packets that it holds.
 pub(super) struct Driver {
     calls: Calls,
     capacity_slots: u32,
@@ -212,13 +212,13 @@ impl TxRing for Driver {
     }
 
     fn submit(&mut self, packet: taut_path::Packet, now_ns: u64) -> Result<(), taut_path::Packet> {
-        let told = Packet::of(&packet);
+        let raw = Packet::of(&packet);
         // SAFETY: as for `free`; the packet outlives the call.
-        if !unsafe { (self.calls.submit)(self.calls.context, &raw const told, now_ns) } {
+        if !unsafe { (self.calls.submit)(self.calls.context, &raw const raw, now_ns) } {
             return Err(packet);
         }
-        // The queue was asked whether there is such a frame.
-        match self.held.get_mut(told.frame as usize) {
+        // The queue checked that the frame exists.
+        match self.held.get_mut(raw.frame as usize) {
             Some(held) => {
                 *held = Some(packet);
                 Ok(())
@@ -249,23 +249,24 @@ impl Completions for Driver {
         budget_packets: u32,
         freed: &mut dyn FnMut(taut_path::Packet),
     ) -> Result<bool, Failed> {
-        // No driver has more than there are frames: one that goes on for ever is stopped.
+        // No driver holds more than all frames: the loop ends even if the driver always returns
+        // some.
         let mut left = budget_packets.min(self.held.len() as u32);
         while left > 0 {
             let asked = left.min(REAP_FRAMES as u32);
             let frames = self.reaped.as_mut_ptr();
-            // SAFETY: as for `free`; there is room for as many as are asked for.
+            // SAFETY: as for `free`; there is room for the requested number.
             let count = unsafe { (self.calls.reap)(self.calls.context, frames, asked, now_ns) };
             let Ok(count) = u32::try_from(count) else {
                 return Err(Failed(count));
             };
-            // There was no room for more than was asked for: nobody knows what was written.
+            // The driver wrote beyond the requested number, so the content is undefined.
             if count > asked {
                 return Err(Failed(count as i32));
             }
             for &frame in &self.reaped[..count as usize] {
                 let held = self.held.get_mut(frame as usize).and_then(Option::take);
-                // One that was not sent is refused by the queue.
+                // The queue reports a frame that was not sent as unknown.
                 freed(held.unwrap_or_else(|| taut_path::Packet::new(Frame::new(frame), 0)));
             }
             if count < asked {
@@ -285,7 +286,7 @@ impl Completions for Driver {
     }
 }
 
-/// Gives frames back to C.
+/// Returns frames to C.
 pub(super) struct Ends {
     context: *mut c_void,
     ended: unsafe extern "C" fn(*mut c_void, u32, u32),
@@ -304,7 +305,8 @@ impl Ends {
         })
     }
 
-    /// Whether the frame can be taken in; it is in use then. `None` if there is no such frame.
+    /// Returns `true` if the frame can be accepted, and marks it as in use. `None` if there is no
+    /// such frame.
     pub(super) fn take(&mut self, frame: u32) -> Option<bool> {
         let in_use = self.in_use.get_mut(frame as usize)?;
         Some(!std::mem::replace(in_use, true))
@@ -319,7 +321,7 @@ impl Ends {
         {
             *in_use = false;
         }
-        // SAFETY: as the caller of `taut_queue_new` said, for as long as the queue is.
+        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
         unsafe { (self.ended)(self.context, frame, end) };
     }
 }

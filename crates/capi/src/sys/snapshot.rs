@@ -1,4 +1,4 @@
-//! Settings and figures as C sees them.
+//! Settings and values in the form of C.
 
 use taut_dql::MAX_LIMIT;
 
@@ -9,15 +9,15 @@ use super::status::Status;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// The limit to begin with, in units.
+    /// The initial limit, in units.
     pub limit: u32,
-    /// The least that the limit may become, in units.
+    /// Minimum limit, in units.
     pub limit_min: u32,
-    /// The most that the limit may become, in units: at most 1,879,048,192.
+    /// Maximum limit, in units: at most 1,879,048,192.
     pub limit_max: u32,
-    /// 0, and refused if it is not.
+    /// Must be 0.
     pub reserved: u32,
-    /// How long slack is observed before the limit is cut, in ns.
+    /// How long slack is observed before the limit is decreased, in ns.
     pub hold_time_ns: u64,
 }
 
@@ -37,12 +37,12 @@ impl TryFrom<Config> for taut_dql::Config {
     }
 }
 
-/// The settings that C points to, or the defaults where that is null.
+/// Returns the settings that C points to, or the defaults if that is null.
 ///
 /// # Safety
 /// `config` is null or points to one.
 pub(super) unsafe fn config_or_default(config: *const Config) -> Result<taut_dql::Config, Status> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     match unsafe { argument(config) } {
         Some(config) => config.try_into(),
         None => Ok(taut_dql::Config::default()),
@@ -61,32 +61,32 @@ impl From<taut_dql::Config> for Config {
     }
 }
 
-/// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with
-/// a hold time of a second. Any thread may call it.
+/// Returns the defaults of Linux's byte queue limits: a limit from 0 to the maximum, with a hold
+/// time of a second. Any thread can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_config_default() -> Config {
     taut_dql::Config::default().into()
 }
 
-/// Everything of an estimator at one moment, in units; totals wrap at 2^32.
+/// The state of an estimator at one moment, in units; totals wrap at 2^32.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Snapshot {
     /// The limit.
     pub limit: u32,
-    /// The total up to which may be queued.
+    /// The total up to which units can be queued.
     pub adj_limit: u32,
     /// Total queued since the last reset.
     pub num_queued: u32,
     /// Total completed since the last reset.
     pub num_completed: u32,
-    /// Left below the limit; one more object may be queued while it is at least 0.
+    /// Units left below the limit; one more object can be queued while it is at least 0.
     pub room: i32,
     /// Queued and not yet completed.
     pub in_flight: u32,
     /// The smallest slack of this window; 4294967295 for none.
     pub lowest_slack: u32,
-    /// What exceeded the limit at the last completion.
+    /// Units beyond the limit at the last completion.
     pub prev_over_limit: u32,
     /// `num_queued` at the last completion.
     pub prev_num_queued: u32,
@@ -94,15 +94,15 @@ pub struct Snapshot {
     pub prev_last_object: u32,
     /// The object that was queued last.
     pub last_object: u32,
-    /// The least that the limit may become.
+    /// Minimum limit.
     pub limit_min: u32,
-    /// The most that the limit may become.
+    /// Maximum limit.
     pub limit_max: u32,
     /// Resets so far, wrapping.
     pub epoch: u32,
     /// When the window of slack began, in ns.
     pub window_start_ns: u64,
-    /// How long slack is observed before the limit is cut, in ns.
+    /// How long slack is observed before the limit is decreased, in ns.
     pub hold_time_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The stall watch beside a limit.
+//! The stall detector of a limit.
 
 use taut_dql::stall::FifoStallDetector;
 
@@ -8,28 +8,28 @@ use super::status::Status;
 /// Words of a `taut_stall_watch`.
 pub const TAUT_STALL_WATCH_WORDS: usize = 64;
 
-/// Detects a device whose oldest unit in flight is older than a threshold: it stopped, or it
-/// reports less than it was given. An age is never too low, and too high by at most an eighth of
-/// the threshold and one completion interval. The caller chooses where it lies, may move it by
-/// copying while no call uses it, and has nothing to free.
+/// Detects a device whose oldest unit in flight is older than a threshold: it stalled, or it lost
+/// completions. An age is never too low, and too high by at most an eighth of the threshold and one
+/// completion interval. It is placed in memory of the caller, can be moved by copying while no call
+/// uses it, and needs no freeing.
 #[repr(C)]
 pub struct StallWatch {
     opaque: [u64; TAUT_STALL_WATCH_WORDS],
 }
 
-// SAFETY: words.
+// SAFETY: plain words.
 unsafe impl Opaque for StallWatch {
     type Value = FifoStallDetector;
     const MARK: u64 = u64::from_be_bytes(*b"taut sta");
 }
 
-/// The counts of a stall watch.
+/// The counts of a stall detector.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stalls {
     /// Stalls.
     pub count: u64,
-    /// The greatest age above the threshold that was found, in ns.
+    /// The maximum age above the threshold, in ns.
     pub longest_ns: u64,
     /// When a stall was last found, in ns.
     pub last_at_ns: u64,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn taut_stall_watch_completed(
     num_completed: u32,
     now_ns: u64,
 ) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let it = unsafe { get_mut(watch) };
     it.map(|it| it.completed(num_queued, num_completed, now_ns))
         .into()
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn taut_stall_watch_completed(
 
 /// Checks whether the oldest unit in flight is older than the threshold now: `age_ns` receives its
 /// age, or 0 if it is not. `burst_start_ns` is when something was last queued while nothing was in
-/// flight. Call it from time to time, also while nothing completes.
+/// flight. Call it periodically, also while nothing completes.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`, `age_ns` to a number.
@@ -84,11 +84,11 @@ pub unsafe extern "C" fn taut_stall_watch_check(
     if age_ns.is_null() {
         return Status::Null;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let it = unsafe { get_mut(watch) };
     let stall = it.map(|it| it.check(num_queued, num_completed, burst_start_ns, now_ns));
     let age = stall.map(|stall| stall.map_or(0, |stall| stall.age_ns));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     age.map(|found_ns| unsafe { answer(age_ns, found_ns) })
         .into()
 }
@@ -105,23 +105,24 @@ pub unsafe extern "C" fn taut_stall_watch_read(
     if stalls.is_null() {
         return Status::Null;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let found = unsafe { get(watch) }.map(|it| Stalls {
         count: it.count(),
         longest_ns: it.longest_ns(),
         last_at_ns: it.last_stall_ns(),
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     found.map(|found| unsafe { answer(stalls, found) }).into()
 }
 
-/// Forgets what is in flight and the current stall, for when the limit is reset; the counts stay.
+/// Discards the units in flight and the current stall, for when the limit is reset; the counts
+/// stay.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_stall_watch_reset(watch: *mut StallWatch) -> Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let it = unsafe { get_mut(watch) };
     it.map(FifoStallDetector::reset).into()
 }

@@ -1,11 +1,11 @@
-//! What a call answers.
+//! The result of a call.
 
 use core::ffi::{CStr, c_char};
 
 use taut_dql::Error;
 
-/// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` returns if the
-/// library is the same. While the major version is 0, another minor version is another interface.
+/// The version of this header: `taut_version_number` returns `TAUT_VERSION_NUMBER` if the library
+/// has the same version. While the major version is 0, another minor version is another interface.
 pub const TAUT_VERSION_MAJOR: u32 = 0;
 /// See `TAUT_VERSION_MAJOR`.
 pub const TAUT_VERSION_MINOR: u32 = 1;
@@ -24,13 +24,13 @@ const _: () = assert!(
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It was done.
+    /// Success.
     Ok = 0,
-    /// A pointer is null that must not be.
+    /// A required pointer is null.
     Null = -1,
     /// The object was not initialised, or its memory was overwritten.
     NotInitialised = -2,
-    /// The memory is not aligned as it must be.
+    /// The memory is not aligned as required.
     Misaligned = -3,
     /// The memory is too small.
     TooSmall = -4,
@@ -40,19 +40,19 @@ pub enum Status {
     TooMuchInFlight = -6,
     /// More was completed than is in flight.
     OverCompletion = -7,
-    /// Only the object queued last can be taken back, and only once.
+    /// Only the object queued last can be removed, and only once.
     NotQueuedLast = -8,
-    /// It was completed before it was taken back.
+    /// It was completed before it was removed.
     AlreadyCompleted = -9,
     /// A limit of more than 1,879,048,192 units.
     LimitTooLarge = -10,
     /// The lower bound is above the upper one.
     MinAboveMax = -11,
-    /// Not used: `taut_split` begins anew in any memory. Nobody may use earlier halves of it.
+    /// Not used: `taut_split` initialises any memory. Earlier halves of it must not be used.
     AlreadySplit = -12,
     /// The halves are of different queues.
     NotTheSameQueue = -13,
-    /// Words that name no discipline, limit or setting; the text says what is allowed.
+    /// Unknown discipline, limit or setting; the text lists the allowed ones.
     BadWords = -14,
     /// The number of a frame is not below the number of frames.
     FrameOutOfRange = -15,
@@ -60,13 +60,13 @@ pub enum Status {
     FrameInUse = -16,
     /// The driver's callback failed.
     DriverFailed = -17,
-    /// The driver handed back frames that it was not given.
+    /// The driver returned frames that it was not given.
     Stray = -18,
-    /// The object is in a call already: a callback may not call back.
+    /// The object is in a call already: a callback must not call back.
     Busy = -19,
     /// Any other error.
     Other = -20,
-    /// A field is not what its comment allows, such as one that must be 0.
+    /// A field has a value that its comment does not allow, such as one that must be 0.
     BadField = -21,
     /// Another limit has this name.
     NameTaken = -22,
@@ -116,20 +116,21 @@ const TEXTS: [&CStr; 25] = [
     c"the lower bound is above the upper bound",
     c"already split",
     c"the halves are of different queues",
-    c"unknown words",
+    c"unknown discipline, limit or setting",
     c"frame number out of range",
     c"frame is in the queue already",
     c"the driver's callback failed",
-    c"the driver handed back frames that it was not given",
+    c"the driver returned frames that it was not given",
     c"called from a callback of the same object",
     c"other error",
-    c"a field is not what its comment allows",
+    c"a field has a value that is not allowed",
     c"another limit has this name",
     c"a name is a letter, followed by letters, digits, - and _",
     c"state too large: at most 4096 bytes",
 ];
 
-/// What a status means, in English; never null, and never to be freed. Any thread may call it.
+/// Returns the meaning of a status, in English; never null, and never to be freed. Any thread can
+/// call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
     let text = usize::try_from(-i64::from(status)).ok();
@@ -137,21 +138,21 @@ pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
     text.unwrap_or(c"no status of taut").as_ptr()
 }
 
-/// The version of the library, such as "0.1.0"; never to be freed. Any thread may call it.
+/// Returns the version of the library, such as "0.1.0"; never to be freed. Any thread can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
 }
 
-/// The version of the library as `TAUT_VERSION_NUMBER` writes it. Any thread may call it.
+/// Returns the version of the library in the form of `TAUT_VERSION_NUMBER`. Any thread can call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_version_number() -> u32 {
     TAUT_VERSION_NUMBER
 }
 
 impl Status {
-    /// What [`taut_status_text`] says of it.
+    /// Returns the text of [`taut_status_text`].
     #[cfg(feature = "queue")]
     pub(super) fn text(self) -> &'static CStr {
         TEXTS[(self as i32).unsigned_abs() as usize]

@@ -1,11 +1,11 @@
-//! Text between C and us.
+//! Text between C and Rust.
 
 use core::ffi::{CStr, c_char};
 use std::fmt::Display;
 
 use super::status::Status;
 
-/// The text of C.
+/// Reads a text of C.
 ///
 /// # Safety
 /// `text` is null or a string that ends with a zero and outlives the borrow.
@@ -13,33 +13,33 @@ pub(super) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Status> {
     if text.is_null() {
         return Err(Status::Null);
     }
-    // SAFETY: not null, and a string as the caller promises.
+    // SAFETY: not null, and a string as the caller guarantees.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| Status::BadWords)
 }
 
-/// Where an error is told in words: as much of it as fits, always with a zero at the end.
-pub(super) struct Told {
+/// A buffer for an error message: as much of it as fits, always with a terminating zero.
+pub(super) struct ErrorText {
     to: *mut c_char,
     bytes: usize,
 }
 
-impl Told {
+impl ErrorText {
     /// # Safety
-    /// `to` is null, or `bytes` bytes from there on are the caller's to give.
+    /// `to` is null, or points to `bytes` bytes owned by the caller.
     pub(super) unsafe fn new(to: *mut c_char, bytes: usize) -> Self {
-        let told = Self { to, bytes };
-        told.write("");
-        told
+        let error_text = Self { to, bytes };
+        error_text.write("");
+        error_text
     }
 
-    /// Says why, and gives the status.
+    /// Writes the reason, and returns the status.
     pub(super) fn why(&self, status: Status, why: impl Display) -> Status {
         self.write(&why.to_string());
         status
     }
 
-    /// Says what a status means, where nothing more is known.
+    /// Writes the text of a status without further details, and returns the status.
     pub(super) fn status(&self, status: Status) -> Status {
         if status != Status::Ok {
             self.write(&status.text().to_string_lossy());

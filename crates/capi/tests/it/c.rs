@@ -1,4 +1,4 @@
-//! Programs in C against the header and the libraries, with a strict compiler.
+//! C programs compiled against the header and the libraries, with strict compiler flags.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The static library that cargo made with this test.
+/// Returns the static library that cargo built with this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this program");
     let directory = test.parent().expect("directory");
@@ -25,7 +25,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles a program of `tests/c` or `examples`, and gives where it is.
+/// Compiles a program of `tests/c` or `examples`, and returns its path.
 fn build(source: &str) -> PathBuf {
     let name = Path::new(source).file_stem().expect("name");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -38,7 +38,7 @@ fn build(source: &str) -> PathBuf {
     program
 }
 
-/// The file of a vector's expected rows, which is decompressed first if it is large.
+/// Returns the file with a vector's expected rows, decompressed if it is large.
 fn expected_rows(operations: &Path) -> PathBuf {
     let expected = operations.with_extension("expected");
     if expected.exists() {
@@ -89,7 +89,7 @@ fn each_frame_of_a_queue_ends_once() {
 }
 
 #[test]
-fn a_cadence_joins_rounds_and_a_stall_is_found() {
+fn coalescer_merges_batches_and_stall_is_detected() {
     run(&mut Command::new(build("tests/c/beside.c")));
 }
 
@@ -126,7 +126,7 @@ fn the_udp_sender_sends_over_loopback() {
 }
 
 #[test]
-fn the_packet_ring_sends_what_it_was_given() {
+fn packet_ring_sends_submitted_frames() {
     let program = build("examples/packet_ring.c");
     let output = Command::new(&program).output().expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -139,9 +139,9 @@ fn the_packet_ring_sends_what_it_was_given() {
     assert!(text.starts_with("done 5000\nlimit "), "{text}");
 }
 
-/// Each program of the README, as it stands there.
+/// Each program of the README, unchanged.
 #[test]
-fn what_the_readme_shows_compiles_and_runs() {
+fn readme_example_compiles_and_runs() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
     let programs: Vec<_> = readme.split("```c\n").skip(1).collect();
     assert!(!programs.is_empty());

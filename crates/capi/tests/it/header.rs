@@ -1,4 +1,4 @@
-//! The header is what the source says.
+//! The header matches the source.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn generated(root: &Path) -> String {
     without_safety(&String::from_utf8(text).expect("UTF-8"))
 }
 
-/// Without what Rust wants to be said of each function, and C programmers know.
+/// Removes the safety sections, which are conventions in C.
 fn without_safety(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines().peekable();
@@ -52,9 +52,9 @@ fn without_safety(text: &str) -> String {
     kept
 }
 
-/// `TAUT_WRITE_HEADER=1 cargo test -p taut-dql-capi header` writes it anew.
+/// `TAUT_WRITE_HEADER=1 cargo test -p taut-dql-capi header` generates it again.
 #[test]
-fn the_header_is_made_from_the_source() {
+fn header_matches_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = root.join("include/taut.h");
     let made = generated(root);
@@ -64,6 +64,6 @@ fn the_header_is_made_from_the_source() {
     let kept = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == made,
-        "include/taut.h is not what the source says: write it anew"
+        "include/taut.h does not match the source: generate it again"
     );
 }

@@ -1,4 +1,4 @@
-//! What a C program does wrong is told, and changes nothing.
+//! Misuse by a C program is reported, and changes nothing.
 
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -9,7 +9,7 @@ const OK: Status = Status::Ok;
 
 fn made() -> Dql {
     let mut dql = MaybeUninit::<Dql>::zeroed();
-    // SAFETY: memory for one; zeros are words.
+    // SAFETY: memory for one; zeros are plain words.
     unsafe {
         assert_eq!(taut_dql_init(dql.as_mut_ptr(), null(), 0), OK);
         dql.assume_init()
@@ -18,17 +18,17 @@ fn made() -> Dql {
 
 fn read(dql: &Dql) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    // SAFETY: both are there.
+    // SAFETY: both exist.
     assert_eq!(unsafe { taut_dql_read(dql, &raw mut snapshot) }, OK);
     snapshot
 }
 
 #[test]
-fn null_and_foreign_memory_are_told() {
+fn null_and_foreign_memory_are_reported() {
     let mut zeros = MaybeUninit::<Dql>::zeroed();
     let (nothing, foreign) = (null_mut::<Dql>(), zeros.as_mut_ptr());
     let odd = foreign.cast::<u8>().wrapping_add(1).cast::<Dql>();
-    // SAFETY: null, words that are no estimator, and a place in them that is not aligned.
+    // SAFETY: null, words that are not an estimator, and an unaligned address within them.
     unsafe {
         for (dql, status) in [
             (nothing, Status::Null),
@@ -54,10 +54,10 @@ fn made_box() -> Box<Dql> {
 }
 
 #[test]
-fn what_cannot_be_counted_changes_nothing() {
+fn unavailable_counters_are_ignored() {
     let mut dql = made();
     let at = &raw mut dql;
-    // SAFETY: it is one.
+    // SAFETY: it is an estimator.
     unsafe {
         assert_eq!(taut_dql_queued(at, 1000), OK);
         assert_eq!(taut_dql_queued(at, u32::MAX), Status::ObjectTooLarge);
@@ -75,13 +75,13 @@ fn what_cannot_be_counted_changes_nothing() {
 }
 
 #[test]
-fn an_estimator_may_be_moved_by_copying() {
+fn estimator_can_be_moved_by_copying() {
     let mut dql = made();
-    // SAFETY: it is one.
+    // SAFETY: it is an estimator.
     unsafe { assert_eq!(taut_dql_queued(&raw mut dql, 1000), OK) };
     let mut moved = dql;
     let mut done = 0;
-    // SAFETY: the copy is one.
+    // SAFETY: the copy is an estimator.
     unsafe {
         assert_eq!(
             taut_dql_observe_in_flight(&raw mut moved, 400, 1, &raw mut done),
@@ -94,7 +94,7 @@ fn an_estimator_may_be_moved_by_copying() {
 #[test]
 fn every_status_and_end_has_a_text() {
     let text = |at: *const std::ffi::c_char| {
-        // SAFETY: the library's own strings.
+        // SAFETY: a string of the library.
         unsafe { std::ffi::CStr::from_ptr(at) }
             .to_str()
             .expect("UTF-8")
@@ -140,7 +140,7 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
     for words in [c"dql", c"taut:99%", c"40k", c"32p", c"taut:2ms", c"ten:2ms"] {
         let used = allocation_counter::measure(|| {
             let limit = at.cast::<Limit>();
-            // SAFETY: aligned memory of that size, and what was made in it.
+            // SAFETY: aligned memory of that size, and the limit created in it.
             unsafe {
                 assert!(taut_limit_size(words.as_ptr()) <= bytes);
                 let made = taut_limit_init(at, bytes, words.as_ptr(), 0, null_mut(), 0);
@@ -162,7 +162,7 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_made_says_why() {
+fn invalid_limit_has_a_reason() {
     let mut memory = [0_u128; 1024];
     let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
     let odd = at.wrapping_byte_add(8);
@@ -171,10 +171,10 @@ fn a_limit_that_cannot_be_made_says_why() {
         (odd, 16_000, c"dql", Status::Misaligned, "aligned"),
         (at, 24, c"dql", Status::TooSmall, "small"),
         (at, 16_384, c"dql:2", Status::BadWords, "dql:2ms"),
-        (at, 16_384, c"\xff", Status::BadWords, "words"),
+        (at, 16_384, c"\xff", Status::BadWords, "unknown discipline"),
     ] {
         let mut error = [1_u8; 300];
-        // SAFETY: the memory is as long as is said, or not used; the words are strings.
+        // SAFETY: the memory has the given length, or is not used; the texts are strings.
         let made = unsafe {
             let error = error.as_mut_ptr().cast();
             taut_limit_init(to, bytes, words.as_ptr(), 0, error, 300)
@@ -192,7 +192,7 @@ fn a_clock_that_jumps_ends_no_program() {
     let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
     for words in [c"dql:2ms", c"taut:99.5%:2ms", c"taut"] {
         let limit = at.cast::<Limit>();
-        // SAFETY: aligned memory of that size, and what was made in it.
+        // SAFETY: aligned memory of that size, and the limit created in it.
         unsafe {
             assert_eq!(
                 taut_limit_init(at, 16_384, words.as_ptr(), 0, null_mut(), 0),
@@ -208,11 +208,11 @@ fn a_clock_that_jumps_ends_no_program() {
 }
 
 #[test]
-fn a_field_that_must_be_zero_is_looked_at() {
+fn reserved_field_must_be_zero() {
     let mut config = Config::from(taut_dql::Config::default());
     config.reserved = 7;
     let mut dql = made();
-    // SAFETY: both are there.
+    // SAFETY: both exist.
     unsafe {
         assert_eq!(
             taut_dql_init(&raw mut dql, &raw const config, 0),

@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::anyhow;
-use taut_linux::link::{Condition, LinkWatch, MacAddress};
+use taut_linux::link::{LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
 use taut_path::driver::CompletionStatus;
@@ -38,7 +38,7 @@ pub struct RingRun {
     pub completion_p99_ns: u64,
     /// In its own units; nothing where there is none.
     pub limit_p50: Option<(u64, bool)>,
-    pub truth: CompletionStatus,
+    pub completion_status: CompletionStatus,
     pub mode: &'static str,
     pub unaccounted_packets: u64,
 }
@@ -47,7 +47,7 @@ impl RingCase {
     /// Makes the link, and measures; `None` if it was interrupted.
     pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<RingRun>> {
         let made = self.link.make()?;
-        let mut watch = LinkWatch::open(&made.ns, &made.device)?;
+        let mut watch = LinkMonitor::open(&made.ns, &made.device)?;
         wait_until_up(&mut watch)?;
         let (ns, device) = (&made.ns, made.device.as_str());
         let waits = !made.is_polled() && self.link != Link::Plain;
@@ -72,7 +72,7 @@ impl RingCase {
         &self,
         options: &RingSweep,
         (ns, device): (&NetNs, &str),
-        watch: LinkWatch,
+        watch: LinkMonitor,
     ) -> anyhow::Result<RingRun> {
         let from = link::describe(ns, device)?.mac;
         let from = from.unwrap_or(MacAddress::local(1));
@@ -101,9 +101,9 @@ impl RingCase {
     }
 }
 
-fn wait_until_up(watch: &mut LinkWatch) -> anyhow::Result<()> {
+fn wait_until_up(watch: &mut LinkMonitor) -> anyhow::Result<()> {
     let end_ns = monotonic_ns() + UP_NS;
-    while watch.look()?.condition != Condition::Running {
+    while watch.poll()?.state != LinkState::Running {
         if monotonic_ns() >= end_ns || interrupt::noted().is_some() {
             return Err(anyhow!("{} is down, or has no carrier", watch.device()));
         }
@@ -118,7 +118,7 @@ fn wait_until_up(watch: &mut LinkWatch) -> anyhow::Result<()> {
 /// The loop of `taut send`.
 struct Limited<'a> {
     options: &'a RingSweep,
-    watch: LinkWatch,
+    watch: LinkMonitor,
     generated: Generated,
     limit: &'a AnyLimit,
 }
@@ -150,14 +150,14 @@ impl WithPort for Limited<'_> {
             return Err(anyhow!("{failed}"));
         }
         Ok(RingRun {
-            packets_per_s: outcome.figures.rate.packets_per_s,
-            in_flight_p50_bytes: outcome.figures.in_flight_p50_bytes,
-            in_flight_p90_bytes: outcome.figures.in_flight_p90_bytes,
-            completion_p50_ns: outcome.figures.completion_p50_ns,
-            completion_p99_ns: outcome.figures.completion_p99_ns,
-            limit_p50: (outcome.figures.limit_p50)
+            packets_per_s: outcome.measurements.rate.packets_per_s,
+            in_flight_p50_bytes: outcome.measurements.in_flight_p50_bytes,
+            in_flight_p90_bytes: outcome.measurements.in_flight_p90_bytes,
+            completion_p50_ns: outcome.measurements.completion_p50_ns,
+            completion_p99_ns: outcome.measurements.completion_p99_ns,
+            limit_p50: (outcome.measurements.limit_p50)
                 .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
-            truth: outcome.truth,
+            completion_status: outcome.completion_status,
             mode: outcome.mode,
             unaccounted_packets: outcome.account.unaccounted_packets(),
         })
@@ -206,7 +206,7 @@ impl WithPort for Bare<'_> {
         let time_ns = now_ns.saturating_sub(since_ns).max(1);
         Ok(RingRun {
             packets_per_s: (completed - before) as f64 * 1e9 / time_ns as f64,
-            truth: port.truth(),
+            completion_status: port.completion_status(),
             mode: port.mode(),
             ..RingRun::default()
         })

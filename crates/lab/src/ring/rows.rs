@@ -66,7 +66,7 @@ impl RingRow {
                 p50: one_decimal(median(|ran| ran.completion_p50_ns as f64) / 1e3),
                 p99: one_decimal(median(|ran| ran.completion_p99_ns as f64) / 1e3),
             },
-            completions: last.truth.name(),
+            completions: last.completion_status.name(),
             limit_p50: (last.limit_p50)
                 .map(|_| median(|ran| ran.limit_p50.unwrap_or_default().0 as f64) as u64),
             in_packets: last.limit_p50.is_some_and(|(_, in_packets)| in_packets),

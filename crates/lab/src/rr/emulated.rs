@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use taut_linux::{Tap, Written};
+use taut_linux::{Tap, WriteOutcome};
 use taut_sim::nic::{EmulatedNic, NicEvent};
 
 use taut_path::{AnyLimit, AnyQdisc, Queue};
@@ -33,7 +33,7 @@ pub struct EmulatedDirection {
 
 /// What the NIC did, without a borrow of it.
 enum Did {
-    Delivered(io::Result<Written>),
+    Delivered(io::Result<WriteOutcome>),
     Interrupt,
 }
 
@@ -56,8 +56,8 @@ impl EmulatedDirection {
         while let Some((at_ns, did)) = self.advance_one(now_ns) {
             match did {
                 Did::Delivered(written) => match written? {
-                    Written::Taken => {}
-                    Written::Refused(_) => self.refused_packets += 1,
+                    WriteOutcome::Accepted => {}
+                    WriteOutcome::Rejected(_) => self.refused_packets += 1,
                 },
                 Did::Interrupt => self.complete(at_ns)?,
             }

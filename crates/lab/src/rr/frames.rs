@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 
-use taut_linux::segment::Cut;
-use taut_linux::{FrameSource, Tap, TapRefusal, VirtioNetHeader, Written};
+use taut_linux::segment::Segmenter;
+use taut_linux::{FrameSource, Tap, TapWriteError, VirtioNetHeader, WriteOutcome};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
 use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
@@ -45,7 +45,7 @@ impl Frames {
         used.or_else(|| self.pool.take())
     }
 
-    fn give_back(&self, frame: Frame) {
+    fn release(&self, frame: Frame) {
         self.used.borrow_mut().push(frame);
     }
 
@@ -62,7 +62,7 @@ impl Frames {
     /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a
     /// super-packet copies its header, and a checksum of TCP that is still open does not cover
     /// these bits.
-    pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
+    pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<WriteOutcome> {
         if let Some(piece) = packet.chunk() {
             return self.write_piece(packet, piece, tap);
         }
@@ -77,15 +77,15 @@ impl Frames {
 
     /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame
     /// stays as it is.
-    fn write_piece(&self, packet: &Packet, piece: Chunk, tap: &Tap) -> io::Result<Written> {
+    fn write_piece(&self, packet: &Packet, piece: Chunk, tap: &Tap) -> io::Result<WriteOutcome> {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
             let mut headers = [0; HEADERS_BYTES];
-            let parts = Cut::within(header, frame).ok().and_then(|cut| {
+            let parts = Segmenter::within(header, frame).ok().and_then(|cut| {
                 cut.piece(frame, piece.first_segment, packet.segments(), &mut headers)
             });
             let Some(parts) = parts else {
-                return Ok(Written::Refused(TapRefusal::Malformed));
+                return Ok(WriteOutcome::Rejected(TapWriteError::Malformed));
             };
             let headers = &mut headers[..parts.header_bytes];
             if packet.ecn() == Ecn::Marked {
@@ -116,7 +116,7 @@ impl Frames {
         match read.map_err(io::Error::other).and_then(|read| read) {
             Ok(Some(packet)) => Ok(Arrival::Packet(packet(frame))),
             nothing_or_error => {
-                self.give_back(frame);
+                self.release(frame);
                 nothing_or_error.map(|_| Arrival::Nothing)
             }
         }
@@ -137,7 +137,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
     let class = classify(bytes);
     let wire_bytes = bytes.len() as u32;
     // What is in a tunnel goes whole, as one long frame: nothing may cut it.
-    let segmentation = Cut::of(header, bytes)
+    let segmentation = Segmenter::of(header, bytes)
         .ok()
         .and_then(|cut| cut.segmentation())
         .filter(|cut| usize::from(cut.header_bytes) <= HEADERS_BYTES);
@@ -154,11 +154,11 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
 
 impl PacketSink for Frames {
     fn freed(&mut self, packet: Packet) {
-        self.give_back(packet.into_frame());
+        self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.give_back(packet.into_frame());
+        self.release(packet.into_frame());
     }
 }
 

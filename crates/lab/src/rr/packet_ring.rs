@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{Port, Tap, Written};
+use taut_linux::{Port, Tap, WriteOutcome};
 use taut_relay::parts::{Parts, Renewal};
 use taut_relay::{Direction, Next};
 
@@ -97,8 +97,8 @@ impl Route for ReceiveDirection {
                 return Ok(false);
             };
             match self.to.write(&self.buffer[..bytes])? {
-                Written::Taken => {}
-                Written::Refused(_) => self.refused_packets += 1,
+                WriteOutcome::Accepted => {}
+                WriteOutcome::Rejected(_) => self.refused_packets += 1,
             }
         }
         Ok(true)

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use taut_linux::af_packet::AfPacket;
-use taut_linux::publish::About;
+use taut_linux::publish::QueueInfo;
 use taut_linux::{NetNs, Tap, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Recording;
@@ -98,7 +98,7 @@ impl Wiring<'_> {
 
     /// Where others see a queue to `device`.
     fn published(&self, device: &str) -> Published {
-        Published::new(&About {
+        Published::new(&QueueInfo {
             device,
             queue: 0,
             limit: &self.limit.to_string(),

@@ -12,27 +12,27 @@ use super::doorbell::By;
 use super::target::{OpenedRing, RingTarget, SharedRing};
 use crate::handover::Giver;
 
-/// The kernel has the slot while one of these is set.
+/// The kernel owns the slot while one of these bits is set.
 const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
 
-/// The completion half. May be on another thread than the [sending half](super::AfPacketTx).
+/// The completing half. Can run on another thread than the [sending half](super::AfPacketTx).
 ///
-/// Packets come back in the order in which they were submitted. A discipline that sends them in
-/// another order holds back those behind the oldest.
+/// Packets are returned in the order in which they were submitted. If a discipline sends them in
+/// another order, packets behind the oldest are returned later.
 #[derive(Debug)]
 pub struct AfPacketCompletions {
     shared: Arc<SharedRing>,
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
-    /// The ring is done with: a new one could not be opened yet.
-    is_given_up: bool,
-    /// What was in a ring that was given up, oldest first: handed back before all others.
-    given_up: VecDeque<Packet>,
+    /// The ring was closed, and a new one could not be opened yet.
+    is_closed: bool,
+    /// Packets of a closed ring, oldest first. They are returned before all others.
+    abandoned: VecDeque<Packet>,
     place: RingTarget,
     giver: Giver<OpenedRing>,
-    /// A new ring was asked for, and is made as soon as the other half has let go.
-    is_asked: bool,
+    /// A new ring was requested. It is opened when the sending half has released the old one.
+    is_requested: bool,
     reopened: u64,
 }
 
@@ -46,86 +46,89 @@ impl AfPacketCompletions {
             shared,
             next: 0,
             malformed_packets: 0,
-            is_given_up: false,
-            given_up: VecDeque::new(),
+            is_closed: false,
+            abandoned: VecDeque::new(),
             place,
             giver,
-            is_asked: false,
+            is_requested: false,
             reopened: 0,
         }
     }
 
-    /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
+    /// Requests a new ring, in a queue whose halves are on two threads.
+    ///
+    /// First request a reset of the queue
     /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half,
-    /// so that it releases the old one. A later [`reap`](Completions::reap) opens the new one and
-    /// returns what was in flight as [stale](taut_path::Completed::stale_packets). If opening
+    /// so that it releases the old ring. A later [`reap`](Completions::reap) opens the new one and
+    /// returns the packets in flight as [stale](taut_path::Completed::stale_packets). If opening
     /// fails, `reap` returns that error: request again after a moment. Request once for a stall,
     /// which every batch reports until the reset has begun. The caller must wake a sending half
     /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
     ///
-    /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
-    pub fn ask_reopen(&mut self) {
-        self.giver.ask();
-        self.is_asked = true;
+    /// Packets that the kernel took from the old ring might still be sent.
+    pub fn request_reopen(&mut self) {
+        self.giver.request_release();
+        self.is_requested = true;
     }
 
-    /// Makes the ring anew if that was asked for and the other half has let go.
+    /// Reopens the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
-        if !self.is_asked || !self.giver.has_left() {
+        if !self.is_requested || !self.giver.has_released() {
             return Ok(());
         }
-        // Whatever comes of it: it must be asked for again.
-        self.is_asked = false;
-        self.give_up();
-        let opened = self.place.open(self.shared.doorbell.truth_judge())?;
+        // Cleared even if opening fails: the caller must request again.
+        self.is_requested = false;
+        self.close();
+        let opened = self.place.open(self.shared.doorbell.detector())?;
         self.shared = Arc::clone(&opened.shared);
         self.next = 0;
-        self.is_given_up = false;
+        self.is_closed = false;
         self.reopened += 1;
         self.giver.give(opened);
         Ok(())
     }
 
-    /// Gives up the ring. The next reaps return its packets, and those that were not done never
-    /// count as complete.
-    fn give_up(&mut self) {
-        self.is_given_up = true;
+    /// Closes the ring. The next reaps return its packets; those not complete never count as
+    /// completed.
+    fn close(&mut self) {
+        self.is_closed = true;
         while self.next < self.shared.state.submitted() {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
                     packet.mark_stale();
                 }
-                self.given_up.push_back(packet);
+                self.abandoned.push_back(packet);
             }
         }
     }
 
-    pub(super) fn truth(&self) -> CompletionStatus {
-        self.shared.doorbell.truth()
+    pub(super) fn completion_status(&self) -> CompletionStatus {
+        self.shared.doorbell.completion_status()
     }
 
-    /// Times that the ring was opened again.
+    /// Returns how often the ring was reopened.
     pub fn reopened(&self) -> u64 {
         self.reopened
     }
 
-    /// Packets that the kernel marked as malformed. They came back as completed.
+    /// Returns the number of packets that the kernel marked as malformed. They were returned as
+    /// completed.
     pub fn malformed_packets(&self) -> u64 {
         self.malformed_packets
     }
 
-    /// Packets that the device is not done with.
+    /// Returns the number of packets that the device has not completed.
     pub fn packets_in_ring(&self) -> u32 {
         self.shared.state.packets_in_ring()
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         self.shared.doorbell.device()
     }
 
-    /// Whether the device is done with the next packet.
+    /// Returns `true` if the next packet is complete.
     fn next_is_done(&self) -> bool {
         self.next < self.shared.state.submitted()
             && self
@@ -154,19 +157,19 @@ impl Completions for AfPacketCompletions {
     type Error = io::Error;
 
     fn slots_free(&self) -> u32 {
-        if self.is_given_up {
+        if self.is_closed {
             return 0;
         }
         self.shared.state.slots_free()
     }
 
-    /// The bytes are those that the queue counted. Exact while nobody submits.
+    /// The bytes are those that the queue counted. Exact while no packet is submitted.
     fn in_ring(&self) -> Option<InRing> {
         Some(self.shared.state.in_ring())
     }
 
-    /// Also rings again for packets that the kernel did not take before, and makes a new ring where
-    /// one was [asked for](Self::ask_reopen).
+    /// Also rings the doorbell again for packets that the kernel did not take before, and opens a
+    /// new ring if one was [requested](Self::request_reopen).
     ///
     /// # Errors
     /// Those of the doorbell of the [sending half](super::AfPacketTx), or of opening, after packets
@@ -179,7 +182,7 @@ impl Completions for AfPacketCompletions {
     ) -> io::Result<bool> {
         let renewed = self.renew();
         for _ in 0..budget_packets {
-            if let Some(packet) = self.given_up.pop_front() {
+            if let Some(packet) = self.abandoned.pop_front() {
                 freed(packet);
                 continue;
             }
@@ -191,16 +194,16 @@ impl Completions for AfPacketCompletions {
             }
         }
         renewed?;
-        if self.shared.doorbell.left_something() && !self.is_given_up {
+        if self.shared.doorbell.has_remaining() && !self.is_closed {
             self.shared
                 .doorbell
                 .ring(&self.shared.state, By::Completer)?;
         }
-        Ok(!self.given_up.is_empty() || self.next_is_done())
+        Ok(!self.abandoned.is_empty() || self.next_is_done())
     }
 
     fn completions_valid(&self) -> bool {
-        !self.shared.doorbell.is_doubted()
+        !self.shared.doorbell.is_early()
     }
 }
 

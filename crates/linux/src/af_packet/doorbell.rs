@@ -1,4 +1,4 @@
-//! Ringing the kernel, and finding out what it took.
+//! The doorbell, and the packets that the kernel took at it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,28 +13,29 @@ use super::state::RingState;
 use crate::error::failed;
 use crate::sys::packet_ring::SlotReader;
 
-/// What did not go the plain way. All count since the ring was opened.
+/// Exceptions while sending, counted since the ring was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TxCounters {
-    /// Bytes of frames that the kernel skipped (its device's MTU was lowered). They come back as
-    /// completed. Not counted at a doorbell that found the discipline or the send buffer full.
+    /// Bytes of frames that the kernel skipped because its device's MTU was lowered. They are
+    /// returned as completed. Not counted at a doorbell that found the discipline or the send
+    /// buffer full.
     pub skipped_bytes: u64,
-    /// Doorbells after which the discipline had refused a frame, which stayed in the ring.
-    pub discipline_full: u64,
-    /// Doorbells that did nothing because the socket's send buffer was full.
+    /// Doorbells at which the discipline rejected a frame, which stayed in the ring.
+    pub qdisc_full: u64,
+    /// Doorbells without effect because the socket's send buffer was full.
     pub send_buffer_full: u64,
 }
 
-/// Doorbells in a row at which the discipline refuses a frame while nothing of ours is in it,
-/// before that is an error. One can happen when our last frame leaves at just that moment.
-const REFUSALS_LIMIT: u32 = 3;
+/// Consecutive doorbells at which the discipline rejects a frame although it holds none of ours,
+/// before that is an error. A single one can happen if the last frame leaves at that moment.
+const MAX_REJECTIONS: u32 = 3;
 
-/// Who rings.
+/// The half that rings the doorbell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The sending half: nobody submits meanwhile.
+    /// The sending half: no packet is submitted at the same time.
     Sender,
-    /// The completion half, for what was left: the sender may be submitting.
+    /// The completing half, for the remaining packets: the sender might be submitting.
     Completer,
 }
 
@@ -43,31 +44,31 @@ pub(super) struct Doorbell {
     fd: OwnedFd,
     device: String,
     reader: SlotReader,
-    /// Held while ringing, for both halves may.
-    taken: Mutex<Taken>,
-    /// Completions are false, as far as is known.
-    doubted: AtomicBool,
-    /// Whether the last ring left something that the kernel did not take.
-    left: AtomicBool,
+    /// Locked while ringing, because both halves can ring.
+    taken: Mutex<Progress>,
+    /// The last status was "early completions".
+    early: AtomicBool,
+    /// The last doorbell left packets that the kernel did not take.
+    remaining: AtomicBool,
     skipped_bytes: AtomicU64,
-    discipline_full: AtomicU64,
+    qdisc_full: AtomicU64,
     send_buffer_full: AtomicU64,
 }
 
-/// How far the kernel got.
+/// The progress of the kernel in the ring.
 #[derive(Debug, Default)]
-struct Taken {
-    /// Packets that it took, and so the number of the first that it may not have taken.
+struct Progress {
+    /// Packets taken by the kernel, and so the number of the first that might not be taken.
     packets: u64,
-    /// Bytes that it took less those that it said it sent. A frame that it skipped makes the
-    /// difference. One that the sender just filled may count on one side first.
+    /// Bytes taken, less the bytes that the kernel reported as sent. The difference is the frames
+    /// that it skipped. A frame that the sender has just filled might count on one side first.
     unsent_bytes: i64,
-    /// The kernel did not say what it sent, so that nothing can be compared.
+    /// The kernel did not report the bytes sent, so there is nothing to compare.
     blind: bool,
-    /// Rings in a row at which nothing of ours was in the discipline and it refused.
-    refusals: u32,
-    /// Finds out what a completion means, from what the kernel still has when a ring returns.
-    judge: EarlyCompletionDetector,
+    /// Consecutive doorbells at which the discipline held none of our frames and rejected one.
+    rejections: u32,
+    /// Detects early completions, from the frames that the kernel holds when a doorbell returns.
+    detector: EarlyCompletionDetector,
 }
 
 impl Doorbell {
@@ -75,22 +76,22 @@ impl Doorbell {
         fd: OwnedFd,
         device: &str,
         reader: SlotReader,
-        judge: EarlyCompletionDetector,
+        detector: EarlyCompletionDetector,
     ) -> Self {
-        let doubted = AtomicBool::new(!judge.status().limit_applies());
-        let taken = Taken {
-            judge,
-            ..Taken::default()
+        let early = AtomicBool::new(!detector.status().limit_applies());
+        let taken = Progress {
+            detector,
+            ..Progress::default()
         };
         Self {
             fd,
             device: device.to_owned(),
             reader,
             taken: Mutex::new(taken),
-            doubted,
-            left: AtomicBool::new(false),
+            early,
+            remaining: AtomicBool::new(false),
             skipped_bytes: AtomicU64::new(0),
-            discipline_full: AtomicU64::new(0),
+            qdisc_full: AtomicU64::new(0),
             send_buffer_full: AtomicU64::new(0),
         }
     }
@@ -103,71 +104,70 @@ impl Doorbell {
         &self.device
     }
 
-    /// Whether something was left that another ring may move.
-    pub(super) fn left_something(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
+    /// Returns `true` if packets are left that another doorbell can move.
+    pub(super) fn has_remaining(&self) -> bool {
+        self.remaining.load(Ordering::Relaxed)
     }
 
     pub(super) fn counters(&self) -> TxCounters {
         TxCounters {
             skipped_bytes: self.skipped_bytes.load(Ordering::Relaxed),
-            discipline_full: self.discipline_full.load(Ordering::Relaxed),
+            qdisc_full: self.qdisc_full.load(Ordering::Relaxed),
             send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),
         }
     }
 
-    /// Asks the kernel to send what is in the ring. What it does not take now stays there.
+    /// Rings the kernel's doorbell. Packets that the kernel does not take now stay in the ring.
     ///
-    /// A full send buffer or discipline is no error while frames of ours are on their way: when
-    /// they are gone there is room, and the completion half rings again.
+    /// A full send buffer or discipline is not an error while frames of ours are in flight. When
+    /// they have left there is room, and the completing half rings again.
     pub(super) fn ring(&self, state: &RingState, by: By) -> io::Result<()> {
         let mut taken = self.lock();
         let sent = send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-        self.look(&mut taken, state);
-        self.left
+        self.update(&mut taken, state);
+        self.remaining
             .store(taken.packets < state.submitted(), Ordering::Relaxed);
         self.count_skipped(&mut taken, sent.as_ref().ok().copied(), by);
         match sent {
             Ok(_) => {
-                taken.refusals = 0;
+                taken.rejections = 0;
                 Ok(())
             }
-            Err(error) => self.judge(&mut taken, state, error),
+            Err(error) => self.classify_error(&mut taken, state, error),
         }
     }
 
-    /// Never left half-changed, so what a panic left is good.
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    /// The state is consistent at each point, so a poisoned lock is usable.
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What completions mean, as far as is known.
-    pub(super) fn truth(&self) -> CompletionStatus {
-        self.lock().judge.status()
+    /// Returns the current status of completions.
+    pub(super) fn completion_status(&self) -> CompletionStatus {
+        self.lock().detector.status()
     }
 
-    /// Whether they mean something, without a lock.
-    pub(super) fn is_doubted(&self) -> bool {
-        self.doubted.load(Ordering::Relaxed)
+    /// Returns `true` if completions are early, without a lock.
+    pub(super) fn is_early(&self) -> bool {
+        self.early.load(Ordering::Relaxed)
     }
 
-    /// What was found out so far, for a ring that follows on the same device.
-    pub(super) fn truth_judge(&self) -> EarlyCompletionDetector {
-        self.lock().judge.clone()
+    /// Returns the detector, for a new ring on the same device.
+    pub(super) fn detector(&self) -> EarlyCompletionDetector {
+        self.lock().detector.clone()
     }
 
-    /// Finds up to which packet the kernel took them, and whether it still has the last of them.
-    fn look(&self, taken: &mut Taken, state: &RingState) {
+    /// Updates the progress of the kernel, and whether it still holds the last packet.
+    fn update(&self, taken: &mut Progress, state: &RingState) {
         let before = taken.packets;
         self.count_taken(taken, state);
         let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
-        let held = u32::from(newly > 0 && self.on_their_way(taken, state));
-        let truth = taken.judge.after_doorbell(newly, held);
-        self.doubted
-            .store(!truth.limit_applies(), Ordering::Relaxed);
+        let held = u32::from(newly > 0 && self.holds_last_frame(taken, state));
+        let status = taken.detector.after_doorbell(newly, held);
+        self.early.store(!status.limit_applies(), Ordering::Relaxed);
     }
 
-    fn count_taken(&self, taken: &mut Taken, state: &RingState) {
+    fn count_taken(&self, taken: &mut Progress, state: &RingState) {
         for number in taken.packets..state.submitted() {
             let slot = state.slot(number);
             if self.reader.status(slot) == libc::TP_STATUS_SEND_REQUEST {
@@ -178,8 +178,8 @@ impl Doorbell {
         }
     }
 
-    /// A frame that was skipped is available like one that is gone, but not in the kernel's sum.
-    fn count_skipped(&self, taken: &mut Taken, sent_bytes: Option<usize>, by: By) {
+    /// A skipped frame is available like one that was sent, but is missing in the kernel's sum.
+    fn count_skipped(&self, taken: &mut Progress, sent_bytes: Option<usize>, by: By) {
         match sent_bytes {
             Some(bytes) => taken.unsent_bytes -= bytes as i64,
             None => taken.blind = true,
@@ -194,26 +194,31 @@ impl Doorbell {
         }
     }
 
-    /// Tells back-pressure from failure.
-    fn judge(&self, taken: &mut Taken, state: &RingState, error: Errno) -> io::Result<()> {
-        let alone = !self.on_their_way(taken, state);
-        taken.refusals = if alone { taken.refusals + 1 } else { 0 };
+    /// Distinguishes backpressure from failure.
+    fn classify_error(
+        &self,
+        taken: &mut Progress,
+        state: &RingState,
+        error: Errno,
+    ) -> io::Result<()> {
+        let alone = !self.holds_last_frame(taken, state);
+        taken.rejections = if alone { taken.rejections + 1 } else { 0 };
         match error {
             Errno::INTR => Ok(()),
             Errno::AGAIN => {
                 self.send_buffer_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Errno::NOBUFS if taken.refusals < REFUSALS_LIMIT => {
-                self.discipline_full.fetch_add(1, Ordering::Relaxed);
+            Errno::NOBUFS if taken.rejections < MAX_REJECTIONS => {
+                self.qdisc_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             _ => Err(failed("sendto", &self.device, error)),
         }
     }
 
-    /// Whether the kernel still has a frame of ours: the one it took last.
-    fn on_their_way(&self, taken: &Taken, state: &RingState) -> bool {
+    /// Returns `true` if the kernel still holds the frame that it took last.
+    fn holds_last_frame(&self, taken: &Progress, state: &RingState) -> bool {
         let last = taken.packets.checked_sub(1);
         last.is_some_and(|number| {
             self.reader.status(state.slot(number)) & libc::TP_STATUS_SENDING != 0

@@ -1,18 +1,20 @@
-//! A kernel device driven over a packet ring, and a plain receiver for the way back.
+//! Drives a kernel device over a packet ring, and receives its frames on a packet socket.
 //!
-//! What the ring does, found by trying on Linux 6.18:
+//! Behaviour of the ring, measured on Linux 6.18:
 //! - A slot is available again when its frame has left the device's queueing discipline: behind a
-//!   token bucket at 100 Mbit/s one each 120.1 us. A frame that a discipline throws away after it
-//!   took it (the device goes down, a discipline drops from its head) shows the same.
-//! - A discipline that refuses a frame (its own limit, `ENOBUFS`) leaves it in the ring, and the
-//!   next doorbell offers it again: nothing is lost. So does a full send buffer (`EAGAIN`) and a
-//!   device that is down (`ENETDOWN`). Since a sender may have nothing more to send, the
-//!   completion half rings again for what was left.
-//! - A frame that the device cannot carry stops the ring for good, unless `PACKET_LOSS` is set.
-//!   It is set here: a frame that is too long since the MTU was lowered is skipped, and counted in
-//!   [`TxCounters`]. Others are given back before they are in the ring.
-//! - `POLLOUT` says that the *send buffer* is less than half full, and nothing about slots: while
-//!   the byte limit is lower than that it is always on. Wake by a timer, once a cadence.
+//!   token bucket at 100 Mbit/s, one every 120.1 us. A slot also becomes available if the
+//!   discipline drops the frame later, because the device goes down or because the discipline drops
+//!   from its head.
+//! - A frame that the discipline rejects at its limit (`ENOBUFS`) stays in the ring, and the next
+//!   doorbell offers it again. The same is true of a full send buffer (`EAGAIN`) and of a device
+//!   that is down (`ENETDOWN`). The sender might have nothing more to send, so the completing half
+//!   rings again for the remaining frames.
+//! - A frame that the device cannot carry stops the ring for good unless `PACKET_LOSS` is set, as
+//!   it is here. A frame that became too long because the MTU was lowered is skipped and counted in
+//!   [`TxCounters`]. Other such frames are rejected before they are in the ring.
+//! - `POLLOUT` reports that the *send buffer* is less than half full, and nothing about slots. It
+//!   is always set while the byte limit is lower than that. Use a timer with the coalescing
+//!   interval.
 
 mod completions;
 mod doorbell;
@@ -41,11 +43,11 @@ pub use ring::{AfPacket, PacketConfig};
 pub use sender::PacketSender;
 pub use tx::AfPacketTx;
 
-/// The Ethernet header, the least that is a frame.
+/// The Ethernet header: the minimum length of a frame.
 const ETHERNET_HEADER_BYTES: u32 = 14;
 
-/// A packet socket in `ns`, meant for `device`, with `flags` of its type. Until it is bound it is
-/// of protocol 0, so that nothing of other devices comes in.
+/// Opens a packet socket in `ns` for `device`, with `flags` of its type. Its protocol is 0 until it
+/// is bound, so that it receives no frames of other devices.
 fn open_socket(ns: &NetNs, device: &str, flags: SocketFlags) -> io::Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
     ns.run(|| socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None))?

@@ -23,8 +23,8 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         "ring"
     }
 
-    fn truth(&self) -> CompletionStatus {
-        self.1.truth()
+    fn completion_status(&self) -> CompletionStatus {
+        self.1.completion_status()
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -35,14 +35,14 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         self.0.frame_limit_bytes()
     }
 
-    /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
+    /// Packets that the kernel took from the old ring might still be sent.
     fn reopen(&mut self) -> io::Result<()> {
         let (tx, completions) = self;
-        completions.ask_reopen();
-        // The sending half lets go.
+        completions.request_reopen();
+        // The sending half releases the old ring.
         tx.slots_free();
         completions.renew()?;
-        // And takes the new one.
+        // The sending half takes the new ring.
         tx.slots_free();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Having a device take in what is for others.
+//! Promiscuous mode.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,16 +10,18 @@ use crate::link;
 use crate::netns::NetNs;
 use crate::sys;
 
-/// A device takes in every frame for as long as this lives, also what is for other hosts. Nothing
-/// is received here: it is for who receives otherwise, by [AF_XDP](crate::af_xdp::AfXdpReceiver). A
-/// [`PacketReceiver`](super::PacketReceiver) has [its own way](super::PacketReceiver::hear_all).
+/// Keeps a device in promiscuous mode until this is dropped: it receives all frames, including
+/// those for other hosts. This socket receives nothing; the frames are received by another one,
+/// such as [`AfXdpReceiver`](crate::af_xdp::AfXdpReceiver). A
+/// [`PacketReceiver`](super::PacketReceiver) has [a method](super::PacketReceiver::set_promiscuous)
+/// for it.
 #[derive(Debug)]
 pub struct Promiscuous {
     _fd: OwnedFd,
 }
 
 impl Promiscuous {
-    /// Begins.
+    /// Sets promiscuous mode.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.

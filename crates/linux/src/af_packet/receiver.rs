@@ -1,4 +1,4 @@
-//! Receiving what comes in on a device.
+//! Receiving the frames of a device.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,14 +16,14 @@ use crate::vnet_header::VirtioNetHeader;
 const FRAME_LIMIT_BYTES: usize = 14 + 4 + 65_535;
 /// A VLAN tag.
 const TAG_BYTES: usize = 4;
-/// What may wait to be received: about 1,800 frames of 1514 bytes, 21 ms at 1 Gbit/s.
+/// Backlog of received frames: about 1,800 of 1514 bytes, 21 ms at 1 Gbit/s.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 4 << 20;
 
-/// Receives a copy of every frame that comes in on a device, not of those that go out.
+/// Receives a copy of every frame that arrives on a device, but not of transmitted ones.
 ///
-/// Each comes behind a [`VirtioNetHeader`], as from a TAP, since a sender on the same machine
-/// leaves checksums open and super-packets uncut. What is received can be written to a
-/// [`Tap`](crate::Tap) as it is: a VLAN tag that the kernel took off is in its place again.
+/// Each frame follows a [`VirtioNetHeader`], as from a TAP, because a sender on the same machine
+/// leaves partial checksums and GSO packets. A frame can be written to a [`Tap`](crate::Tap)
+/// without change: a VLAN tag that the kernel removed is reinserted.
 #[derive(Debug)]
 pub struct PacketReceiver {
     fd: OwnedFd,
@@ -32,10 +32,10 @@ pub struct PacketReceiver {
 }
 
 impl PacketReceiver {
-    /// Bytes that the longest frame takes with its header.
+    /// Length of the longest frame with its header, in bytes.
     pub const READ_LIMIT_BYTES: usize = VirtioNetHeader::BYTES + FRAME_LIMIT_BYTES;
 
-    /// Starts to receive.
+    /// Starts receiving.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
@@ -54,7 +54,7 @@ impl PacketReceiver {
         let set = |option| {
             sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, RECEIVE_BUFFER_BYTES)
         };
-        // The first goes beyond `net.core.rmem_max`, but not from within a user namespace.
+        // `SO_RCVBUFFORCE` can exceed `net.core.rmem_max`, but not in a user namespace.
         set(libc::SO_RCVBUFFORCE)
             .or_else(|_| set(libc::SO_RCVBUF))
             .map_err(named("SO_RCVBUF"))?;
@@ -66,29 +66,29 @@ impl PacketReceiver {
         })
     }
 
-    /// Receives what is for others as well, for as long as the receiver lives: the device takes in
-    /// every frame (promiscuous mode).
+    /// Sets the device to promiscuous mode while the receiver exists: it also receives frames for
+    /// other hosts.
     ///
     /// # Errors
-    /// What `PACKET_ADD_MEMBERSHIP` fails with.
-    pub fn hear_all(&self) -> io::Result<()> {
+    /// The error of `PACKET_ADD_MEMBERSHIP`.
+    pub fn set_promiscuous(&self) -> io::Result<()> {
         sys::packet::add_promiscuous(self.fd.as_fd(), self.index)
             .map_err(|cause| failed("PACKET_ADD_MEMBERSHIP", &self.device, cause))
     }
 
-    /// The kernel's number of the device that it listens to. Another device of the same name, made
-    /// later, has another.
+    /// Returns the index of the device. If the device is recreated under the same name, its index
+    /// differs.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Receives one frame behind its virtio-net header, and answers how many bytes they take;
-    /// `None` if none is waiting.
+    /// Receives one frame behind its virtio-net header. Returns their length in bytes, or `None` if
+    /// no frame is waiting.
     ///
     /// # Errors
     /// `InvalidInput` if `into` is shorter than [`READ_LIMIT_BYTES`](Self::READ_LIMIT_BYTES);
-    /// `InvalidData` for a frame that is longer than that, which is lost; else what `recvmsg`
-    /// fails with, once `NetworkDown` when the device goes down.
+    /// `InvalidData` for a longer frame, which is lost; otherwise the error of `recvmsg`, including
+    /// one `NetworkDown` when the device goes down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let needs = Self::READ_LIMIT_BYTES;
         if into.len() < needs {
@@ -106,7 +106,7 @@ impl PacketReceiver {
             };
             let restored = match tag {
                 _ if bytes > into.len() => None,
-                Some(tag) => put_back(tag, into, bytes),
+                Some(tag) => insert_tag(tag, into, bytes),
                 None => Some(bytes),
             };
             return match restored {
@@ -116,12 +116,12 @@ impl PacketReceiver {
         }
     }
 
-    /// Frames that were dropped because nobody read, since this was last asked.
+    /// Returns the number of frames dropped since the last call because the backlog was full.
     ///
     /// # Errors
-    /// What `getsockopt` fails with.
+    /// The error of `getsockopt`.
     pub fn take_dropped(&self) -> io::Result<u32> {
-        // `struct tpacket_stats`: received and dropped, set to 0 by reading.
+        // `struct tpacket_stats`: received and dropped. Reading resets both to 0.
         let [_, dropped] =
             sys::socket::option::<2>(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS)
                 .map_err(|cause| failed("PACKET_STATISTICS", &self.device, cause))?;
@@ -135,9 +135,9 @@ impl AsFd for PacketReceiver {
     }
 }
 
-/// Puts a VLAN tag behind the addresses of the frame, which with its header has the first `bytes`
-/// of `buffer`, and answers how many they have then; `None` if there is no room.
-fn put_back(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
+/// Inserts a VLAN tag after the addresses of the frame, which with its header has the first `bytes`
+/// of `buffer`. Returns the new length, or `None` if there is no room.
+fn insert_tag(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
     let at = VirtioNetHeader::BYTES + 2 * size_of::<MacAddress>();
     if !(at..=buffer.len().saturating_sub(TAG_BYTES)).contains(&bytes) {
         return None;
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_stands_behind_the_addresses_and_moves_what_is_open() {
+    fn tag_is_inserted_and_moves_the_partial_checksum() {
         let open = VirtioNetHeader {
             flags: 1,
             checksum_start: 34,
@@ -169,13 +169,13 @@ mod tests {
             protocol: 0x88a8,
             control: 0xe123,
         };
-        assert_eq!(put_back(tag, &mut buffer, 50), Some(54));
+        assert_eq!(insert_tag(tag, &mut buffer, 50), Some(54));
         let (header, tagged) = VirtioNetHeader::split(&buffer[..54]).expect("header");
         assert_eq!((header.checksum_start, header.checksum_offset), (38, 6));
         assert_eq!(tagged[..12], frame[..12]);
         assert_eq!(tagged[12..16], [0x88, 0xa8, 0xe1, 0x23]);
         assert_eq!(tagged[16..], frame[12..]);
-        assert_eq!(put_back(tag, &mut buffer, 52), None, "no room");
-        assert_eq!(put_back(tag, &mut buffer, 21), None, "no addresses");
+        assert_eq!(insert_tag(tag, &mut buffer, 52), None, "no room");
+        assert_eq!(insert_tag(tag, &mut buffer, 21), None, "no addresses");
     }
 }

@@ -18,13 +18,13 @@ use crate::vlan;
 #[derive(Debug)]
 pub struct AfPacket;
 
-/// How a ring is made that brings its own frames.
+/// Settings of a ring with its own frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketConfig {
-    /// Packets that the ring holds, 1 to 65,536. Default 1,024.
+    /// Maximum number of packets in the ring, 1 to 65,536. Default 1,024.
     pub slots: u32,
-    /// Frames in all, for what is in the ring, what waits for it, and what was handed back and not
-    /// filled again. Default 4,096.
+    /// Number of frames: those in the ring, those that wait for it, and those returned but not yet
+    /// refilled. Default 4,096.
     pub frames: u32,
 }
 
@@ -38,12 +38,12 @@ impl Default for PacketConfig {
 }
 
 impl AfPacket {
-    /// Opens a ring on `device`, and makes frames for it: each as long as the device's MTU now, its
+    /// Opens a ring on `device` and allocates its frames. Each holds the device's current MTU, its
     /// Ethernet header and a VLAN tag.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW;
-    /// `InvalidInput` for a number of slots out of range, or a ring of 4 GiB and more;
+    /// `InvalidInput` for a number of slots out of range, or a ring of 4 GiB or more;
     /// `OutOfMemory`.
     pub fn open(
         ns: &NetNs,
@@ -60,7 +60,7 @@ impl AfPacket {
 
     /// Opens a ring of `ring_slots` packets (1..=65536) on `device`, whose frames are in `source`.
     ///
-    /// The frames may be as long as the device's MTU now, and its Ethernet header.
+    /// The maximum length of a frame is the device's current MTU and its Ethernet header.
     ///
     /// # Errors
     /// As for [`open`](Self::open).

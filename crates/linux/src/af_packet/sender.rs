@@ -1,4 +1,4 @@
-//! Sending single frames, as a host's own stack would.
+//! Sending single frames, as the host's own stack does.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,9 +11,9 @@ use crate::netns::NetNs;
 use crate::sys;
 
 /// Sends frames one by one, each behind a [`VirtioNetHeader`](crate::VirtioNetHeader): the
-/// counterpart of a [`PacketReceiver`](super::PacketReceiver). The kernel finishes what the header
-/// says is open, and cuts what is a super-packet, before the device that cannot. For tests and
-/// tools; a [ring](super::AfPacket) is what carries a load.
+/// counterpart of a [`PacketReceiver`](super::PacketReceiver). The kernel completes partial
+/// checksums and segments GSO packets if the device cannot. Intended for tests and tools; use a
+/// [ring](super::AfPacket) for load.
 #[derive(Debug)]
 pub struct PacketSender {
     fd: OwnedFd,
@@ -21,7 +21,7 @@ pub struct PacketSender {
 }
 
 impl PacketSender {
-    /// Opens it on `device`.
+    /// Opens a socket on `device`.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
@@ -38,11 +38,11 @@ impl PacketSender {
         })
     }
 
-    /// Sends one frame with its virtio-net header; waits where the send buffer is full.
+    /// Sends one frame with its virtio-net header. Blocks while the send buffer is full.
     ///
     /// # Errors
-    /// What `send` fails with: `InvalidInput` for a header that does not fit the frame,
-    /// `EMSGSIZE` for a frame that the device cannot carry, `NetworkDown`.
+    /// The error of `send`: `InvalidInput` for a header that does not fit the frame, `EMSGSIZE` for
+    /// a frame that the device cannot carry, `NetworkDown`.
     pub fn send(&self, header_and_frame: &[u8]) -> io::Result<()> {
         send(&self.fd, header_and_frame, SendFlags::NOSIGNAL)
             .map(drop)

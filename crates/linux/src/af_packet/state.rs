@@ -7,26 +7,27 @@ use taut_path::{InRing, Packet};
 
 use crate::sys::packet_ring::SlotReader;
 
-/// What the two halves share. Packets are numbered from 0 as they are submitted; number `n` is in
-/// slot `n` modulo the ring.
+/// State shared by the two halves. Packets are numbered from 0 as they are submitted; number `n` is
+/// in slot `n` modulo the ring.
 #[derive(Debug)]
 pub(super) struct RingState {
     pub(super) reader: SlotReader,
-    /// The packet of each slot that is not free. A slot is one half's at a time, so that no lock
-    /// is ever waited for.
+    /// The packet of each slot that is not free. A slot belongs to one half at a time, so no lock
+    /// is ever contended.
     slots: Box<[Mutex<Option<Packet>>]>,
-    /// Packets in the ring at most: the kernel's slots are a power of two, and may be more.
+    /// Maximum number of packets in the ring. The kernel's slots are a power of two, and can be
+    /// more.
     capacity: u32,
     /// Packets submitted, and their bytes, wrapping; written by the sending half.
     submitted: AtomicU64,
     submitted_bytes: AtomicU32,
-    /// Packets reaped, and their bytes, wrapping; written by the completion half.
+    /// Packets reaped, and their bytes, wrapping; written by the completing half.
     reaped: AtomicU64,
     reaped_bytes: AtomicU32,
 }
 
 impl RingState {
-    /// A ring of `slots` slots of the kernel's, of which `capacity` are used.
+    /// Creates the state of a ring with `slots` slots in the kernel, of which `capacity` are used.
     pub(super) fn new(reader: SlotReader, slots: usize, capacity: u32) -> Self {
         Self {
             reader,
@@ -49,7 +50,8 @@ impl RingState {
         (self.submitted() - reaped) as u32
     }
 
-    /// What was submitted and not reaped. Exact for the completion half while nobody submits.
+    /// Returns the packets submitted and not reaped. Exact for the completing half while no packet
+    /// is submitted.
     pub(super) fn in_ring(&self) -> InRing {
         let packets = self.packets_in_ring();
         let submitted = self.submitted_bytes.load(Ordering::Relaxed);
@@ -60,13 +62,13 @@ impl RingState {
         }
     }
 
-    /// Packets submitted. The slots of all of them are filled.
+    /// Returns the number of packets submitted. All their slots are filled.
     pub(super) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Acquire)
     }
 
-    /// Puts down the packet of the next number and makes it known to the other half. Its slot
-    /// must be filled already.
+    /// Stores the packet of the next number and publishes it to the other half. Its slot must be
+    /// filled already.
     pub(super) fn put(&self, number: u64, packet: Packet) {
         add(&self.submitted_bytes, packet.wire_bytes());
         let slot = &self.slots[self.slot(number) as usize];
@@ -74,7 +76,7 @@ impl RingState {
         self.submitted.store(number + 1, Ordering::Release);
     }
 
-    /// Picks up the packet of `number`; its slot is free once [`free`](Self::free) was called.
+    /// Takes the packet of `number`; its slot is free after [`free`](Self::free) was called.
     pub(super) fn pick_up(&self, number: u64) -> Option<Packet> {
         let slot = &self.slots[self.slot(number) as usize];
         let packet = slot
@@ -90,7 +92,7 @@ impl RingState {
         self.reaped.store(reaped, Ordering::Release);
     }
 
-    /// The slot of a packet.
+    /// Returns the slot of a packet.
     pub(super) fn slot(&self, number: u64) -> u32 {
         (number % self.slots.len() as u64) as u32
     }

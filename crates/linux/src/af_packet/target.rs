@@ -24,7 +24,7 @@ const SLOTS_LIMIT: u32 = 1 << 16;
 /// (measured: 790 for 1514 bytes).
 const CHARGE_OVERHEAD_BYTES: usize = 1024;
 
-/// Where a ring is opened, again and again.
+/// Settings to open a ring repeatedly.
 #[derive(Debug)]
 pub(super) struct RingTarget {
     ns: NetNs,
@@ -39,7 +39,7 @@ pub(super) struct SharedRing {
     pub(super) state: RingState,
 }
 
-/// What an opening gave.
+/// The result of opening a ring.
 #[derive(Debug)]
 pub(super) struct OpenedRing {
     pub(super) shared: Arc<SharedRing>,
@@ -57,8 +57,8 @@ impl RingTarget {
         }
     }
 
-    /// Opens a ring on the device that has the name now; `judge` goes on from what it knows.
-    pub(super) fn open(&self, judge: EarlyCompletionDetector) -> io::Result<OpenedRing> {
+    /// Opens a ring on the device that now has this name; `detector` keeps its state.
+    pub(super) fn open(&self, detector: EarlyCompletionDetector) -> io::Result<OpenedRing> {
         let device = self.device.as_str();
         let at = link::read_link(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
@@ -78,7 +78,7 @@ impl RingTarget {
             sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
         let shared = Arc::new(SharedRing {
-            doorbell: Doorbell::new(fd, device, reader.clone(), judge),
+            doorbell: Doorbell::new(fd, device, reader.clone(), detector),
             state: RingState::new(reader, geometry.slots, self.slots),
         });
         Ok(OpenedRing {
@@ -110,18 +110,18 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
     })
 }
 
-/// Makes the send buffer as large as a full ring is charged, as far as allowed, and says whether
-/// it is.
+/// Enlarges the send buffer to the charge of a full ring, if permitted. Returns `true` if it is
+/// large enough.
 ///
-/// The default (212,992 bytes) takes 93 frames of 1514 bytes. With one that is too small nothing is
-/// lost, but what lies beyond it waits in the ring, where the device does not see it.
+/// The default (212,992 bytes) takes 93 frames of 1514 bytes. If the buffer is too small no frame
+/// is lost, but the excess waits in the ring, where the device does not see it.
 fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
     let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
-    let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, asked);
-    // The first goes beyond `net.core.wmem_max`, but not from within a user namespace.
+    let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, requested);
+    // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`, but not in a user namespace.
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
-    // The kernel doubles what is asked for and shows the double.
+    // The kernel doubles the requested size, and returns the double.
     let [has] = sys::socket::option::<1>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF)?;
     Ok(has as usize >= needed)
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rings_are_whole_blocks_of_powers_of_two() {
+    fn ring_sizes_are_powers_of_two() {
         let page = page_size();
         let ring = geometry(1000, 1514).expect("fits");
         assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));

@@ -12,12 +12,12 @@ use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::{By, TxCounters};
 use super::target::OpenedRing;
 use crate::frame_source::FrameSource;
-use crate::handover::{Asked, Taker};
+use crate::handover::{Action, Taker};
 use crate::vlan;
 
-/// The sending half: copies each packet's bytes into its slot, or a segment of them, and writes
-/// there the mark of one that was [marked](Ecn::Marked). May be on another thread than the
-/// [completion half](super::AfPacketCompletions).
+/// The sending half. Copies each packet or segment into its slot, and there sets CE on a packet
+/// that was [marked](Ecn::Marked). Can run on another thread than the [completing
+/// half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
     device: String,
@@ -26,7 +26,7 @@ pub struct AfPacketTx<F = FramePool> {
     source: F,
 }
 
-/// The ring, and where the next one comes from.
+/// The ring, and the source of the next one.
 #[derive(Debug)]
 struct RenewableRing {
     /// `None` while the ring is being renewed.
@@ -35,16 +35,16 @@ struct RenewableRing {
 }
 
 impl RenewableRing {
-    /// Does what the other half asked for, if anything.
+    /// Executes a request of the other half, if there is one.
     #[inline]
-    fn heed(&mut self) -> Option<&mut OpenedRing> {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => {
+    fn handle_request(&mut self) -> Option<&mut OpenedRing> {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => {
                 self.ring = None;
-                self.next.left();
+                self.next.set_released();
             }
-            Asked::Take => self.ring = self.next.take(),
+            Action::Take => self.ring = self.next.take(),
         }
         self.ring.as_mut()
     }
@@ -70,30 +70,34 @@ impl<F: FrameSource> AfPacketTx<F> {
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, ask: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
-        self.ends.borrow_mut().heed().map(|ring| ask(ring))
+    fn of_ring<R>(&self, read: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
+        self.ends
+            .borrow_mut()
+            .handle_request()
+            .map(|ring| read(ring))
     }
 
-    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while
-    /// the ring is being renewed.
+    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
+    /// VLAN tag. 0 while the ring is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
         self.of_ring(|ring| ring.frame_limit_bytes).unwrap_or(0)
     }
 
-    /// Whether the kernel takes a full ring at once. If not (in a user namespace, or opened
-    /// [again](crate::Port::reopen) without CAP_NET_ADMIN, with a small `net.core.wmem_max`),
-    /// nothing is lost, but the device sees less than is in the ring.
+    /// Returns `true` if the kernel takes a full ring at once. Otherwise no frame is lost, but the
+    /// device sees fewer frames than the ring holds. This happens with a small `net.core.wmem_max`
+    /// in a user namespace, or if the ring was [reopened](crate::Port::reopen) without
+    /// CAP_NET_ADMIN.
     pub fn send_buffer_suffices(&self) -> bool {
         self.of_ring(|ring| ring.send_buffer_suffices) == Some(true)
     }
 
-    /// What did not go the plain way.
+    /// Returns the counters of exceptions.
     pub fn counters(&self) -> TxCounters {
         self.of_ring(|ring| ring.shared.doorbell.counters())
             .unwrap_or_default()
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.device
     }
@@ -113,7 +117,8 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
             .unwrap_or(0)
     }
 
-    /// A segment is finished in its slot. With a source that cuts none, a super-packet is refused.
+    /// A segment is completed in its slot. If the source does not segment, a GSO packet is
+    /// rejected.
     fn chunk_support(&self) -> ChunkSupport {
         if self.source.cuts() {
             ChunkSupport::SingleSegment
@@ -123,9 +128,9 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     }
 
     /// # Errors
-    /// Gives back a packet whose frame is shorter than an Ethernet header, or longer than the
-    /// device could carry when the ring was opened (a VLAN tag does not count); and one for which
-    /// there is no free slot.
+    /// Returns a packet whose frame is shorter than an Ethernet header, or longer than the device
+    /// could carry when the ring was opened (a VLAN tag does not count), or for which there is no
+    /// free slot.
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let Some(ring) = &mut self.ends.get_mut().ring else {
             return Err(packet);
@@ -138,7 +143,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
                 Some(_) => source.write_segment(&packet, bytes)?,
             };
             let frame = bytes.get_mut(..length)?;
-            // In the slot, which is ours alone: the frame in the pool stays as it is.
+            // Set in the slot only: the frame in the pool stays unchanged.
             if packet.ecn() == Ecn::Marked {
                 mark_congestion(frame);
             }
@@ -158,13 +163,13 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// A full discipline or send buffer is not an error: see [`TxCounters`].
     ///
     /// # Errors
-    /// What `sendto` on the device fails with, for instance `NetworkDown`; `ENOBUFS` if the
-    /// discipline goes on refusing a frame though nothing of ours is in it, as a token bucket does
-    /// with one that is longer than it is deep.
+    /// The error of `sendto` on the device, for instance `NetworkDown`; `ENOBUFS` if the discipline
+    /// keeps rejecting a frame although it holds none of ours, as a token bucket does with a frame
+    /// longer than its burst.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        match self.ends.get_mut().heed() {
+        match self.ends.get_mut().handle_request() {
             Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
-            // Nothing was submitted to none.
+            // Without a ring, no packet was submitted.
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Binding a queue: which modes are tried, and for how long a queue that is still busy.
+//! Binding a queue: which modes are tried, and how long to retry a busy queue.
 
 use std::io;
 use std::time::Duration;
@@ -6,21 +6,20 @@ use std::time::Duration;
 use super::config::XdpMode;
 use crate::error::errno;
 
-/// How often a busy queue is tried again. Measured: it is free 6 to 16 ms after its socket was
-/// closed.
+/// Retry interval of a busy queue. Measured: it is free 6 to 16 ms after its socket was closed.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
-/// How often at most: 400 ms in all, far beyond that, and still well within a second.
+/// Maximum retries: 400 ms in all, far longer than measured and well below a second.
 const BUSY_TRIES: u32 = 200;
 
-/// What was tried.
+/// One bind attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     ZeroCopy,
     Copy,
 }
 
-/// Tries what `mode` allows until something works. Each try is given a socket and a umem of its own
-/// by `open`, for one that failed to bind may stay busy (tcpreplay#1081).
+/// Tries the modes that `mode` allows until one works. `open` creates a socket and a umem for each
+/// attempt, because a socket that failed to bind can stay busy (tcpreplay#1081).
 pub(super) fn bind<T>(
     mode: XdpMode,
     mut open: impl FnMut(Attempt) -> io::Result<T>,
@@ -39,7 +38,7 @@ pub(super) fn bind<T>(
         XdpMode::ZeroCopy => patiently(Attempt::ZeroCopy),
         XdpMode::Copy => patiently(Attempt::Copy),
         XdpMode::Auto => patiently(Attempt::ZeroCopy).or_else(|error| match errno(&error) {
-            // What drivers answer that do not have it, or not for this queue or frame size.
+            // Errors of drivers without this mode, or without it for this queue or frame size.
             Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EBUSY) => patiently(Attempt::Copy),
             _ => Err(error),
         }),
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Binds with answers made up, and says what was tried.
+    /// Binds with simulated results, and returns the attempts.
     fn tried(
         mode: XdpMode,
         answer: impl Fn(usize, Attempt) -> Result<(), i32>,
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_zero_copy_is_tried_anew_with_copy() {
+    fn missing_zero_copy_falls_back_to_copy() {
         let no_zero_copy = |_, attempt| match attempt {
             Attempt::ZeroCopy => Err(libc::EOPNOTSUPP),
             Attempt::Copy => Ok(()),
@@ -82,10 +81,7 @@ mod tests {
             (vec![Attempt::ZeroCopy, Attempt::Copy], 0)
         );
         let (result, attempts, _) = tried(XdpMode::ZeroCopy, no_zero_copy);
-        assert_eq!(
-            errno(&result.expect_err("asked for")),
-            Some(libc::EOPNOTSUPP)
-        );
+        assert_eq!(errno(&result.expect_err("fails")), Some(libc::EOPNOTSUPP));
         assert_eq!(attempts.len(), 1);
         let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Ok(()));
         result.expect("zero-copy works");
@@ -93,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_queue_is_tried_again_and_not_for_ever() {
+    fn busy_queue_is_retried_for_a_bounded_time() {
         let soon = |number, _| if number < 5 { Err(libc::EBUSY) } else { Ok(()) };
         let (result, attempts, pauses) = tried(XdpMode::Copy, soon);
         result.expect("free by then");
@@ -104,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_mode_would_mend_is_told_at_once() {
+    fn unrecoverable_error_is_returned_at_once() {
         let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Err(libc::EPERM));
         assert_eq!(errno(&result.expect_err("not allowed")), Some(libc::EPERM));
         assert_eq!(attempts.len(), 1);

@@ -1,4 +1,4 @@
-//! The completion half, which also makes the socket anew.
+//! The completing half, which also reopens the socket.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,52 +18,52 @@ use crate::frames::Frames;
 /// Both ends of a new socket.
 pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
-/// Makes sockets, and knows who else has their rings.
+/// Opens sockets, and tracks the other users of their rings.
 pub trait Opener<K: Kernel>: Send {
-    /// Whether the socket is bound to the device of now, and not to one that is gone.
+    /// Returns `true` if the socket is bound to the current device and not to a removed one.
     fn is_current(&self) -> bool;
 
-    /// The present socket is to be gone: lets go of it, or asks whoever has a part of it.
-    fn ask(&mut self);
+    /// Requests that all other users release the current socket.
+    fn request_release(&mut self);
 
-    /// Whether they have.
-    fn has_left(&mut self) -> bool;
+    /// Returns `true` if they have released it.
+    fn has_released(&mut self) -> bool;
 
-    /// Makes a socket with its rings. What fails names the call and the device.
+    /// Opens a socket with its rings. An error names the call and the device.
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
 
-/// What becomes of the frames of packets that are given up.
+/// What happens to the frames of abandoned packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
     FramesAreOurs,
     KernelHasFrames,
 }
 
-/// How a ring is begun anew.
+/// How a ring is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
     NewSocket,
     SameSocket,
 }
 
-/// The completion half of an AF_XDP socket. May be on another thread than the
-/// [sending half](super::AfXdpTx).
+/// The completing half of an AF_XDP socket. Can run on another thread than the [sending
+/// half](super::AfXdpTx).
 pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
     in_flight: InFlightCompleter,
     capacity_slots: u32,
     is_zero_copy: bool,
-    /// `None` after the socket was given up, until there is a new one.
+    /// `None` between closing the socket and opening the next one.
     end: Option<CompletionEnd<K>>,
     giver: TxGiver<K>,
     opener: Box<dyn Opener<K>>,
-    /// What was asked for, and is done as soon as the other half has let go.
+    /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
-    /// Packets that were given up, or finished just before, and not handed back yet.
-    given_up: VecDeque<Packet>,
-    /// For each frame whether the kernel still has it though its packet was given up.
+    /// Packets that were abandoned, or completed just before, and not returned yet.
+    abandoned: VecDeque<Packet>,
+    /// For each frame: the kernel still owns it although its packet was abandoned.
     lost: Box<[bool]>,
 }
 
@@ -88,26 +88,26 @@ impl<K: Kernel> AfXdpCompletions<K> {
             giver,
             opener,
             renewal: None,
-            given_up: VecDeque::new(),
+            abandoned: VecDeque::new(),
         }
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.common.device
     }
 
-    /// What did not go the plain way.
+    /// Returns the counters of exceptions.
     pub fn counters(&self) -> XdpCounters {
         self.common.counters.read()
     }
 
-    /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> CompletionStatus {
-        self.common.truth()
+    /// Returns the current status of completions.
+    pub fn completion_status(&self) -> CompletionStatus {
+        self.common.completion_status()
     }
 
-    /// How frames get to the device: `copy` or `zero-copy`.
+    /// Returns how frames reach the device: `copy` or `zero-copy`.
     pub fn mode(&self) -> &'static str {
         if self.is_zero_copy {
             "zero-copy"
@@ -116,23 +116,25 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
     }
 
-    /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
+    /// Requests a new ring, in a queue whose halves are on two threads.
+    ///
+    /// First request a reset of the queue
     /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half,
-    /// so that it releases the old one. A later [`reap`](Completions::reap) opens the new one and
-    /// returns what was in flight as [stale](taut_path::Completed::stale_packets). If opening
+    /// so that it releases the old ring. A later [`reap`](Completions::reap) opens the new one and
+    /// returns the packets in flight as [stale](taut_path::Completed::stale_packets). If opening
     /// fails, `reap` returns that error: request again after a moment. Request once for a stall,
     /// which every batch reports until the reset has begun. The caller must wake a sending half
     /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
     ///
     /// The socket stays open while the kernel holds copies of its packets, because the queue cannot
     /// be bound before. Their frames are used again when the kernel releases them.
-    pub fn ask_reopen(&mut self) {
-        self.giver.ask();
+    pub fn request_reopen(&mut self) {
+        self.giver.request_release();
         if self.must_keep_socket() {
             self.renewal = Some(Renewal::SameSocket);
         } else {
             self.renewal = Some(Renewal::NewSocket);
-            self.opener.ask();
+            self.opener.request_release();
         }
     }
 
@@ -141,31 +143,31 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.end.as_ref().is_some_and(holds) && self.opener.is_current()
     }
 
-    /// Makes the ring anew if that was asked for and the other half has let go.
+    /// Restarts the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         let Some(renewal) = self.renewal else {
             return Ok(());
         };
-        if !self.giver.has_left() {
+        if !self.giver.has_released() {
             return Ok(());
         }
         match renewal {
-            Renewal::SameSocket => self.begin_again(),
-            Renewal::NewSocket if !self.opener.has_left() => return Ok(()),
+            Renewal::SameSocket => self.restart(),
+            Renewal::NewSocket if !self.opener.has_released() => return Ok(()),
             Renewal::NewSocket => {
-                // Whatever comes of it: it must be asked for again.
+                // Cleared even if this fails: the caller must request again.
                 self.renewal = None;
-                self.give_up();
+                self.close();
                 let ends = self.opener.open()?;
-                self.begin(ends);
+                self.continue_with(ends);
             }
         }
         self.renewal = None;
         Ok(())
     }
 
-    /// Goes on with the old socket: what the kernel has of it is given up.
-    fn begin_again(&mut self) {
+    /// Continues with the old socket. Packets that the kernel still holds are abandoned.
+    fn restart(&mut self) {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
         };
@@ -182,11 +184,11 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     #[cfg(all(test, not(loom)))]
     pub(super) fn close_for_good(&mut self) {
-        self.give_up();
+        self.close();
     }
 
-    /// Goes on with a new socket.
-    pub(super) fn begin(&mut self, (tx, completion): SocketEnds<K>) {
+    /// Continues with a new socket.
+    pub(super) fn continue_with(&mut self, (tx, completion): SocketEnds<K>) {
         let reopened = &self.common.counters.reopened;
         reopened.fetch_add(1, Ordering::Relaxed);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();
@@ -194,21 +196,21 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.giver.give(tx);
     }
 
-    /// Takes everything out of the socket and lets go of it.
-    fn give_up(&mut self) {
+    /// Takes all packets out of the socket and closes it.
+    fn close(&mut self) {
         self.take_all(Loss::FramesAreOurs);
-        // The last end of it: with this the kernel takes the socket down.
+        // The last reference: the kernel now closes the socket.
         self.end = None;
         for (index, lost) in (0..).zip(&mut self.lost) {
             if std::mem::take(lost) {
-                self.frames.find(index);
+                self.frames.recover(index);
             }
         }
     }
 
-    /// Has everything in flight handed back, first what is complete; the rest is given up.
+    /// Returns all packets in flight: first those complete, then the abandoned ones.
     fn take_all(&mut self, loss: Loss) {
-        let mut found = std::mem::take(&mut self.given_up);
+        let mut found = std::mem::take(&mut self.abandoned);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
@@ -218,33 +220,33 @@ impl<K: Kernel> AfXdpCompletions<K> {
             let index = packet.frame().index();
             match loss {
                 Loss::FramesAreOurs => {
-                    umem.give_back(index);
+                    umem.reclaim(index);
                 }
-                Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
+                Loss::KernelHasFrames => lost[index as usize] = umem.abandon(index),
             }
             packet.mark_stale();
             found.push_back(packet);
         });
-        let given_up = (found.len() - seen) as u64;
+        let abandoned = (found.len() - seen) as u64;
         let counter = &self.common.counters.lost_packets;
-        counter.fetch_add(given_up, Ordering::Relaxed);
-        self.given_up = found;
+        counter.fetch_add(abandoned, Ordering::Relaxed);
+        self.abandoned = found;
     }
 
-    /// The next packet that the kernel is done with.
+    /// Returns the next completed packet.
     #[inline]
     fn next_completed(&mut self) -> Option<Packet> {
         let end = self.end.as_mut()?;
         while let Some(address) = end.completion.pop() {
             let index = self.frames.index_of(address);
             if let Some(packet) = self.in_flight.take(index) {
-                self.frames.umem().give_back(index);
+                self.frames.umem().reclaim(index);
                 return Some(packet);
             }
             let counters = &self.common.counters;
             let lost = self.lost.get_mut(index as usize);
-            let counter = if lost.is_some_and(std::mem::take) && self.frames.find(index) {
-                &counters.found_frames
+            let counter = if lost.is_some_and(std::mem::take) && self.frames.recover(index) {
+                &counters.recovered_frames
             } else {
                 &counters.unknown_completions
             };
@@ -264,7 +266,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
     }
 
     /// Also rings the doorbell again for packets that the kernel did not accept, and opens a new
-    /// socket if one was [requested](Self::ask_reopen).
+    /// socket if one was [requested](Self::request_reopen).
     ///
     /// # Errors
     /// Those of the doorbell of the [sending half](super::AfXdpTx), or of opening, after packets
@@ -278,18 +280,18 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         let renewed = self.renew();
         let mut left = budget_packets;
         while left > 0 {
-            // What is given up goes first: it is older.
-            let Some(packet) = self.given_up.pop_front().or_else(|| self.next_completed()) else {
+            // Abandoned packets first, because they are older.
+            let Some(packet) = self.abandoned.pop_front().or_else(|| self.next_completed()) else {
                 break;
             };
             freed(packet);
             left -= 1;
         }
         let Some(end) = &mut self.end else {
-            return renewed.map(|()| !self.given_up.is_empty());
+            return renewed.map(|()| !self.abandoned.is_empty());
         };
         end.completion.release();
-        let more = end.completion.waiting() > 0 || !self.given_up.is_empty();
+        let more = end.completion.waiting() > 0 || !self.abandoned.is_empty();
         renewed?;
         if end.line.needs_doorbell() {
             end.line.ring(&self.common)?;
@@ -302,12 +304,12 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
     }
 
     fn completions_valid(&self) -> bool {
-        self.common.truth().limit_applies()
+        self.common.completion_status().limit_applies()
     }
 }
 
 impl<K: Kernel + AsFd> AfXdpCompletions<K> {
-    /// The socket; `None` after it was given up, until there is a new one.
+    /// Returns the socket; `None` between closing it and opening the next one.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.line.kernel.as_fd())
     }
@@ -318,7 +320,7 @@ impl<K: Kernel> std::fmt::Debug for AfXdpCompletions<K> {
         f.debug_struct("AfXdpCompletions")
             .field("device", &self.common.device)
             .field("in_flight", &self.in_flight)
-            .field("given_up", &self.given_up.len())
+            .field("abandoned", &self.abandoned.len())
             .finish_non_exhaustive()
     }
 }

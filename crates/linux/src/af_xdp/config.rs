@@ -1,69 +1,71 @@
-//! What an AF_XDP socket is opened with.
+//! Settings of an AF_XDP socket.
 
 use std::io;
 
 use crate::error::invalid;
 
-/// Slots where nothing else is said and the device says nothing: those of an e1000.
+/// Default number of slots if the device does not report one: that of an e1000.
 const DEFAULT_SLOTS: u32 = 1024;
-/// The most slots of a ring: more than any hardware ring has.
+/// Maximum number of slots: more than any hardware ring has.
 const SLOTS_LIMIT: u32 = 1 << 16;
 
 /// How frames get from the umem to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum XdpMode {
-    /// Zero-copy where the driver has it, else copy.
+    /// Zero-copy if the driver supports it, else copy.
     #[default]
     Auto,
-    /// The device reads the umem itself. **Never run on hardware**: no device here has it; the
-    /// rings were tested against a mock of one.
+    /// The device reads the umem directly. **Never run on hardware**: no device was available. The
+    /// rings were tested against a mock.
     ZeroCopy,
-    /// The kernel copies each frame; every driver has it.
+    /// The kernel copies each frame. Every driver supports this.
     Copy,
 }
 
-/// How packets are caught for us.
+/// Where received packets are redirected to the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirect {
-    /// In the driver where it can, else in the stack.
+    /// In the driver if it supports that, else in the stack.
     Auto,
-    /// In the driver, before the kernel makes anything of the frame.
+    /// In the driver, before the kernel allocates an skb.
     Native,
-    /// In the stack: every driver has it.
+    /// In the stack: every driver supports this.
     Generic,
 }
 
-/// What an AF_XDP socket is opened with.
+/// Settings of an AF_XDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XdpConfig {
     /// The device's queue, counted from 0.
     pub queue: u32,
-    /// Packets in the ring at most, 1..=65536; `0` for 1024. The kernel's rings are the next power
-    /// of two, so what a card reports (511, or 0 for a bond) can be said as it is.
+    /// Maximum number of packets in the ring, 1..=65536; `0` for 1024. The kernel's rings are the
+    /// next power of two, so the number that a card reports can be used directly (511, or 0 for a
+    /// bond).
     pub slots: u32,
-    /// Frames in all, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for what waits,
-    /// what is in the ring, and what the FILL ring takes.
+    /// Number of frames, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for packets
+    /// that wait, for the ring, and for the FILL ring.
     pub frames: u32,
-    /// Bytes of each frame, 2048 or 4096. What is received has 256 bytes less, and what is sent
-    /// with [`metadata`](Self::metadata) 64.
+    /// Size of a frame in bytes, 2048 or 4096. A received packet has 256 bytes less, and a sent
+    /// packet with [`metadata`](Self::metadata) 64 bytes less.
     pub frame_bytes: u32,
-    /// Frames that go into the FILL ring at bind though nothing is received: some drivers refuse to
-    /// start, or leak, without (agave#6836, #7284). They stay there, and are no completions.
-    /// Whoever [receives](super::AfXdp::open_both) receives into so many.
+    /// Frames put into the FILL ring at bind even if nothing is received: without them, some
+    /// drivers fail to start or leak memory (agave#6836, #7284). They stay there, and are not
+    /// completions. A socket that [receives](super::AfXdp::open_both) uses this many frames for
+    /// receiving.
     pub fill_frames: u32,
     /// Copy or zero-copy.
     pub mode: XdpMode,
-    /// Frames that one system call may move in copy mode, up to the slots. The kernel's own default
-    /// is 32 and needs Linux 6.18 to be changed: where that is missing, more calls are made.
+    /// Maximum number of frames moved by one system call in copy mode, at most the slots. The
+    /// kernel's default is 32, and can be changed since Linux 6.18. Older kernels need more calls.
     pub budget_packets: u32,
-    /// Room before each frame for what the kernel is to do with it, such as
-    /// [finishing a checksum](super::UmemFrames::finish_checksum). Needs Linux 6.8.
+    /// Reserves room before each frame for requests to the kernel, such as [completing a
+    /// checksum](super::UmemFrames::complete_checksum). Needs Linux 6.8.
     pub metadata: bool,
 }
 
 impl Default for XdpConfig {
-    /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 for the FILL ring, zero-copy or
-    /// else copy, the whole ring in one call, no metadata.
+    /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 are for the FILL ring, zero-copy
+    /// or else copy, the whole ring in one call, no metadata.
     fn default() -> Self {
         Self {
             queue: 0,
@@ -81,11 +83,11 @@ impl Default for XdpConfig {
 /// `struct xsk_tx_metadata`, which has 24 bytes.
 pub(super) const METADATA_BYTES: u32 = 24;
 
-/// Where packets of ours start in their frames when there is metadata before them: at a cache line.
+/// Offset of our packets in their frames if metadata precedes them: a cache line.
 pub(super) const START_ALIGNMENT_BYTES: u32 = 64;
 
 impl XdpConfig {
-    /// Packets in the ring at most.
+    /// Returns the maximum number of packets in the ring.
     pub(super) fn capacity_slots(&self) -> u32 {
         match self.slots {
             0 => DEFAULT_SLOTS,
@@ -93,7 +95,7 @@ impl XdpConfig {
         }
     }
 
-    /// Slots of the kernel's rings.
+    /// Returns the slots of the kernel's rings.
     pub(super) fn ring_slots(&self) -> u32 {
         self.capacity_slots().next_power_of_two()
     }
@@ -102,8 +104,8 @@ impl XdpConfig {
         if self.metadata { METADATA_BYTES } else { 0 }
     }
 
-    /// Slots of the FILL ring, which is also the size of the RX ring; the kernel wants one at
-    /// least.
+    /// Returns the slots of the FILL ring, which is also the size of the RX ring. The kernel
+    /// requires at least one.
     pub(super) fn fill_slots(&self) -> u32 {
         self.fill_frames.max(1).next_power_of_two()
     }
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_card_reports_becomes_a_power_of_two() {
+    fn slots_are_rounded_to_a_power_of_two() {
         for (reported, capacity, ring) in [(511, 511, 512), (512, 512, 512), (0, 1024, 1024)] {
             let config = with_slots(reported);
             config.validate().expect("allowed");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_for_the_fill_ring_leave_some_to_send() {
+    fn fill_ring_leaves_frames_for_sending() {
         let config = XdpConfig {
             frames: 64,
             ..XdpConfig::default()

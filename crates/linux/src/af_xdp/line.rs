@@ -1,5 +1,4 @@
-//! One bound socket as both halves of the driver see it: its rings, its doorbell, and what it
-//! counts.
+//! A bound socket as shared by both halves of the driver: rings, doorbell and counters.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,7 +12,7 @@ use crate::handover::{Giver, Taker};
 use crate::shared_ring::{Consumer, Memory, Producer, Word, pending};
 use crate::sys::xdp_ring::Descriptor;
 
-/// The kernel's side of a socket; a test plays another.
+/// The kernel's side of a socket. Tests replace it.
 pub trait Kernel: Debug {
     type Tx: Memory<Entry = Descriptor> + Debug;
     type Completion: Memory<Entry = u64> + Debug;
@@ -21,11 +20,12 @@ pub trait Kernel: Debug {
     /// The doorbell.
     fn wake(&self) -> io::Result<()>;
 
-    /// Whether the device reads the frames itself. It then says when the doorbell must be rung.
+    /// Returns `true` if the device reads the frames directly. It then sets a flag when the
+    /// doorbell must be rung.
     fn is_zero_copy(&self) -> bool;
 }
 
-/// A socket and its rings, as both halves see them.
+/// A socket and its rings, shared by both halves.
 #[derive(Debug)]
 pub struct Line<K: Kernel> {
     pub(crate) kernel: K,
@@ -35,23 +35,23 @@ pub struct Line<K: Kernel> {
     completion: Arc<K::Completion>,
 }
 
-/// What the sending half has of a socket.
+/// The sending half's part of a socket.
 #[derive(Debug)]
 pub struct TxEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
     pub(crate) tx: Producer<Arc<K::Tx>>,
-    /// How far the kernel was after the last doorbell.
+    /// Position of the kernel after the last doorbell.
     pub(crate) taken: u32,
 }
 
-/// What the completion half has of a socket.
+/// The completing half's part of a socket.
 #[derive(Debug)]
 pub struct CompletionEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
     pub(crate) completion: Consumer<Arc<K::Completion>>,
 }
 
-/// Both ends of a socket that was just bound.
+/// Returns both ends of a newly bound socket.
 pub(crate) fn ends<K: Kernel>(
     kernel: K,
     frame_limit_bytes: u32,
@@ -74,7 +74,7 @@ pub(crate) fn ends<K: Kernel>(
 }
 
 impl<K: Kernel> Line<K> {
-    /// The sending end once more, for a half that let go of it.
+    /// Returns the sending end again, for a half that has released it.
     pub(crate) fn tx_end(self: &Arc<Self>) -> TxEnd<K> {
         TxEnd {
             line: self.clone(),
@@ -83,12 +83,12 @@ impl<K: Kernel> Line<K> {
         }
     }
 
-    /// Slots of the ring that the kernel has emptied.
+    /// Returns the slots of the ring that the kernel has emptied.
     pub(crate) fn room(&self) -> u32 {
         self.tx.slots().saturating_sub(pending(&self.tx))
     }
 
-    /// Whether the kernel has not taken all of what was published, and waits for the doorbell.
+    /// Returns `true` if the kernel has not taken all published frames, and needs a doorbell.
     #[inline]
     pub(crate) fn needs_doorbell(&self) -> bool {
         pending(&self.tx) > 0
@@ -96,25 +96,25 @@ impl<K: Kernel> Line<K> {
                 || self.tx.flags().load_relaxed() & libc::XDP_RING_NEED_WAKEUP != 0)
     }
 
-    /// How far the kernel took what was published.
+    /// Returns the position up to which the kernel took frames.
     #[inline]
     pub(crate) fn taken(&self) -> u32 {
         self.tx.consumer().load_acquire()
     }
 
-    /// Frames that the kernel took and has not completed.
+    /// Returns the frames that the kernel took and has not completed.
     #[inline]
     pub(crate) fn held(&self) -> u32 {
-        // Completed first: it never overtakes what was taken.
+        // Completions first: their position never overtakes that of taken frames.
         let completed = self.completion.producer().load_acquire();
         let held = self.taken().wrapping_sub(completed) as i32;
-        // A kernel that refuses a descriptor may complete it without taking it.
+        // A kernel that rejects a descriptor might complete it without taking it.
         held.max(0) as u32
     }
 
-    /// Asks the kernel to send, until it took everything or takes no more now.
+    /// Rings the doorbell until the kernel took all frames or takes no more now.
     ///
-    /// What it does not take is no error: the completion half rings again.
+    /// Remaining frames are not an error: the completing half rings again.
     pub(crate) fn ring(&self, common: &Common) -> io::Result<()> {
         while self.needs_doorbell() {
             let before = self.taken();
@@ -138,12 +138,12 @@ impl<K: Kernel> Line<K> {
     }
 }
 
-/// What both halves share for as long as the driver lives.
+/// State that both halves share while the driver exists.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) device: String,
     pub(crate) counters: Counters,
-    truth: AtomicU8,
+    completion_status: AtomicU8,
 }
 
 impl Common {
@@ -151,12 +151,12 @@ impl Common {
         Self {
             device: device.to_owned(),
             counters: Counters::default(),
-            truth: AtomicU8::new(0),
+            completion_status: AtomicU8::new(0),
         }
     }
 
-    pub(crate) fn truth(&self) -> CompletionStatus {
-        match self.truth.load(Ordering::Relaxed) {
+    pub(crate) fn completion_status(&self) -> CompletionStatus {
+        match self.completion_status.load(Ordering::Relaxed) {
             1 => CompletionStatus::Valid,
             2 => CompletionStatus::Early,
             _ => CompletionStatus::Unknown,
@@ -164,15 +164,16 @@ impl Common {
     }
 
     #[inline]
-    pub(crate) fn set_truth(&self, truth: CompletionStatus) {
-        let code = match truth {
+    pub(crate) fn set_completion_status(&self, completion_status: CompletionStatus) {
+        let code = match completion_status {
             CompletionStatus::Unknown => 0,
             CompletionStatus::Valid => 1,
             CompletionStatus::Early => 2,
         };
-        // Looked at first: it rarely changes, and a store would take the other half's line away.
-        if self.truth.load(Ordering::Relaxed) != code {
-            self.truth.store(code, Ordering::Relaxed);
+        // Read first: the value rarely changes, and a store would take the cache line from the
+        // other half.
+        if self.completion_status.load(Ordering::Relaxed) != code {
+            self.completion_status.store(code, Ordering::Relaxed);
         }
     }
 }
@@ -184,28 +185,28 @@ pub(crate) struct Counters {
     no_buffers: AtomicU64,
     pub(crate) unknown_completions: AtomicU64,
     pub(crate) lost_packets: AtomicU64,
-    pub(crate) found_frames: AtomicU64,
+    pub(crate) recovered_frames: AtomicU64,
     pub(crate) reopened: AtomicU64,
 }
 
-/// What did not go the plain way since the driver was opened.
+/// Exceptions counted since the driver was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct XdpCounters {
-    /// Doorbells at which the kernel took nothing for lack of room (`EAGAIN`): the send buffer or
-    /// the completion ring was full.
+    /// Doorbells at which the kernel took nothing (`EAGAIN`): the send buffer or the completion
+    /// ring was full.
     pub send_buffer_full: u64,
     /// Doorbells at which the device was busy (`EBUSY`).
     pub busy: u64,
     /// Doorbells at which the kernel had no memory (`ENOBUFS`).
     pub no_buffers: u64,
-    /// Completions of frames that were not in the device: the driver completed them twice, or made
-    /// them up.
+    /// Completions of frames that were not in the device (driver bug): completed twice, or never
+    /// sent.
     pub unknown_completions: u64,
-    /// Packets that were in a ring when it was given up, and of which no completion was seen then.
+    /// Packets that were in a ring when it was closed, without a completion.
     pub lost_packets: u64,
-    /// Of their frames those that the kernel let go of later, on the same socket.
-    pub found_frames: u64,
-    /// Times that the ring was begun anew, with a new socket or on the old one.
+    /// Of their frames, those that the kernel released later, on the same socket.
+    pub recovered_frames: u64,
+    /// Restarts of the ring, with a new socket or on the old one.
     pub reopened: u64,
 }
 
@@ -226,13 +227,13 @@ impl Counters {
             no_buffers: self.no_buffers.load(Ordering::Relaxed),
             unknown_completions: self.unknown_completions.load(Ordering::Relaxed),
             lost_packets: self.lost_packets.load(Ordering::Relaxed),
-            found_frames: self.found_frames.load(Ordering::Relaxed),
+            recovered_frames: self.recovered_frames.load(Ordering::Relaxed),
             reopened: self.reopened.load(Ordering::Relaxed),
         }
     }
 }
 
-/// How the completion half gives the sending half a new end.
+/// Passes a new end from the completing half to the sending half.
 pub(crate) type TxGiver<K> = Giver<TxEnd<K>>;
-/// How the sending half gets it.
+/// Receives it in the sending half.
 pub(crate) type TxTaker<K> = Taker<TxEnd<K>>;

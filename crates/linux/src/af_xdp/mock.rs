@@ -1,4 +1,4 @@
-//! The other side of a socket, played by a test.
+//! A mock of the kernel's side of a socket.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct MockRing<E> {
 }
 
 impl<E: Copy + Default> MockRing<E> {
-    /// A ring whose positions stand at `at`.
+    /// Creates a ring with its positions at `at`.
     pub(super) fn new(slots: u32, at: u32) -> Self {
         Self {
             producer: AtomicU32::new(at),
@@ -63,7 +63,7 @@ impl<E: Copy> Memory for MockRing<E> {
     }
 }
 
-/// What a socket is to a test. A clone is the same socket.
+/// A mock socket. A clone refers to the same socket.
 #[derive(Debug, Clone)]
 pub(super) struct MockSocket(Arc<State>);
 
@@ -72,7 +72,7 @@ struct State {
     tx: Arc<MockRing<Descriptor>>,
     completion: Arc<MockRing<u64>>,
     is_zero_copy: AtomicBool,
-    /// Frames that each doorbell moves, and what it says then.
+    /// Frames that each doorbell moves, and its error code.
     moves: AtomicU32,
     says: Mutex<Option<i32>>,
     doorbells: AtomicU32,
@@ -80,7 +80,7 @@ struct State {
 }
 
 impl MockSocket {
-    /// A socket whose doorbell moves everything, with positions near `at`.
+    /// Creates a socket whose doorbell moves all frames, with positions near `at`.
     pub(super) fn new(slots: u32, at: u32) -> Self {
         Self(Arc::new(State {
             tx: Arc::new(MockRing::new(slots, at)),
@@ -98,13 +98,13 @@ impl MockSocket {
         self
     }
 
-    /// Each doorbell moves so many frames at most, and then says `code`, or nothing.
+    /// Lets each doorbell move at most this many frames, and then return `code` if there is one.
     pub(super) fn doorbell(&self, moves: u32, code: Option<i32>) {
         self.0.moves.store(moves, Ordering::Relaxed);
         *self.0.says.lock().expect("whole") = code;
     }
 
-    /// Whether this is the socket that a driver has now.
+    /// Returns `true` if `by` uses this socket now.
     pub(super) fn is_used(&self, by: &AfXdpCompletions<Self>) -> bool {
         by.kernel()
             .is_some_and(|kernel| Arc::ptr_eq(&kernel.0, &self.0))
@@ -114,7 +114,7 @@ impl MockSocket {
         self.0.doorbells.load(Ordering::Relaxed)
     }
 
-    /// Whether the driver sleeps until the doorbell is rung.
+    /// Sets whether the driver sleeps until the doorbell is rung.
     pub(super) fn sleeps(&self, sleeps: bool) {
         let flags = if sleeps {
             libc::XDP_RING_NEED_WAKEUP
@@ -124,7 +124,7 @@ impl MockSocket {
         self.0.tx.flags.store(flags, Ordering::Relaxed);
     }
 
-    /// The device takes up to `frames` of what was published.
+    /// Takes up to `frames` published frames into the device.
     pub(super) fn take(&self, frames: u32) {
         let State { tx, in_device, .. } = &*self.0;
         let consumer = tx.consumer.load(Ordering::Relaxed);
@@ -136,12 +136,12 @@ impl MockSocket {
         tx.consumer.store(consumer, Ordering::Release);
     }
 
-    /// What the device took and has not finished.
+    /// Returns the frames that the device took and has not completed.
     pub(super) fn in_device(&self) -> Vec<Descriptor> {
         self.0.in_device.lock().expect("whole").clone()
     }
 
-    /// The device finishes the frame at `position` of those that it took; `false` if there is none.
+    /// Completes the frame at `position` of those taken; `false` if there is none.
     pub(super) fn finish(&self, position: usize) -> bool {
         let mut in_device = self.0.in_device.lock().expect("whole");
         if position >= in_device.len() {
@@ -153,7 +153,7 @@ impl MockSocket {
         true
     }
 
-    /// The device says that it is done with an address, whether it had it or not.
+    /// Completes an address, whether the device had it or not.
     pub(super) fn complete(&self, address: u64) {
         let ring = &self.0.completion;
         let at = ring.producer.load(Ordering::Relaxed);
@@ -189,8 +189,8 @@ impl Kernel for MockSocket {
     }
 }
 
-/// Makes the sockets that a test has prepared, one after the other; then there is no device. And
-/// whether the device is still the one that the first was bound to.
+/// Opens the sockets that a test has prepared, in order; after the last one, the device is absent.
+/// The flag is `true` while the device is the one that the first was bound to.
 #[derive(Debug)]
 pub(super) struct MockOpener(pub(super) Vec<MockSocket>, pub(super) bool);
 
@@ -199,9 +199,9 @@ impl Opener<MockSocket> for MockOpener {
         self.1
     }
 
-    fn ask(&mut self) {}
+    fn request_release(&mut self) {}
 
-    fn has_left(&mut self) -> bool {
+    fn has_released(&mut self) -> bool {
         true
     }
 

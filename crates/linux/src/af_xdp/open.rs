@@ -1,4 +1,4 @@
-//! Opening a driver, and both halves of it as one.
+//! Opening a driver, and both of its halves as one port.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -31,17 +31,17 @@ pub struct AfXdp;
 pub type Halves = (AfXdpTx, AfXdpCompletions);
 
 impl AfXdp {
-    /// Opens a queue of `device` for sending, and makes frames to send.
+    /// Opens a queue of `device` for sending, and allocates its frames.
     ///
-    /// A frame may be as long as the device's MTU now and its Ethernet header, and as the frames of
-    /// the umem.
+    /// The maximum length of a frame is the device's current MTU and its Ethernet header, and a
+    /// frame of the umem.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW;
     /// `InvalidInput` for a setting out of range, or a queue that the device does not have;
-    /// `ResourceBusy` if another program has the queue, or the kernel a packet of the socket that
-    /// had it last; `ENOBUFS` where the frames are more memory than may be locked (8 MB for most
-    /// users, so 2,048 frames at most).
+    /// `ResourceBusy` if another program uses the queue, or the kernel still holds a packet of its
+    /// last socket; `ENOBUFS` if the frames exceed the limit of locked memory (8 MB for most users,
+    /// 2,048 frames).
     pub fn open(
         ns: &NetNs,
         device: &str,
@@ -56,7 +56,7 @@ impl AfXdp {
     /// Opens several queues of `device` for sending, with frames that all of them can send.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); `InvalidInput` for no queue at all.
+    /// As for [`open`](Self::open); `InvalidInput` without a queue.
     pub fn open_queues(
         ns: &NetNs,
         device: &str,
@@ -76,20 +76,20 @@ impl AfXdp {
         Ok((halves.collect::<io::Result<_>>()?, first.frames))
     }
 
-    /// Opens a queue of `device` for sending and receiving: what arrives on it comes to the
-    /// receiver and no more to the kernel. The device is as it was before when both halves and the
-    /// receiver are gone, however the process ends.
+    /// Opens a queue of `device` for sending and receiving. Packets that arrive on it are
+    /// redirected to the receiver and no longer reach the kernel's stack. The redirection ends when
+    /// both halves and the receiver are dropped, however the process ends.
     ///
-    /// To be [opened again](Port::reopen), the receiver has to be called once more, so that it lets
-    /// go of the old socket, and then [reaped](taut_path::Completions::reap);
-    /// [`reopen_both`](Self::reopen_both) does all of that where both are on one thread. It works
-    /// with CAP_NET_RAW alone, for the program and its map are held; only before Linux 5.19 putting
-    /// a socket into the map takes CAP_BPF too, where `kernel.unprivileged_bpf_disabled` is set.
+    /// To be [reopened](Port::reopen), call the receiver once more, so that it releases the old
+    /// socket, and then [reap](taut_path::Completions::reap). If both are on one thread,
+    /// [`reopen_both`](Self::reopen_both) does all of that. Reopening needs only CAP_NET_RAW,
+    /// because the program and its map stay open. Before Linux 5.19, putting a socket into the map
+    /// also needs CAP_BPF where `kernel.unprivileged_bpf_disabled` is set.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` where
-    /// the driver takes no native program and nothing else may be; `ResourceBusy` if there is
-    /// another program on the device.
+    /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` if the
+    /// driver has no native mode and [`Redirect::Native`] was requested; `ResourceBusy` if the
+    /// device has another program.
     pub fn open_both(
         ns: &NetNs,
         device: &str,
@@ -113,25 +113,25 @@ impl AfXdp {
         Ok((tx, completions, receiver, frames))
     }
 
-    /// As [`Port::reopen`], where a `receiver` has a part of the socket. What it has not taken is
-    /// lost, if the socket is a new one.
+    /// As [`Port::reopen`], with a `receiver` of the same socket. If the socket is a new one,
+    /// packets not yet received are lost.
     ///
     /// # Errors
     /// As for [`Port::reopen`].
     pub fn reopen_both(halves: &mut Halves, receiver: &mut AfXdpReceiver) -> io::Result<()> {
-        halves.1.ask_reopen();
-        // Both let go.
+        halves.1.request_reopen();
+        // Both release the old socket.
         halves.0.slots_free();
-        receiver.heed();
+        receiver.handle_request();
         halves.1.renew()?;
-        // And take their parts of the new one.
+        // Both take their parts of the new one.
         halves.0.slots_free();
-        receiver.heed();
+        receiver.handle_request();
         Ok(())
     }
 }
 
-/// Where sockets will be, with frames for them.
+/// Returns where to open sockets, with frames for them.
 fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<SocketTarget> {
     config.validate()?;
     let own_start = (config.metadata_bytes()).next_multiple_of(config::START_ALIGNMENT_BYTES);
@@ -149,7 +149,7 @@ fn sender(place: SocketTarget, group: &Group) -> io::Result<Halves> {
     Ok((tx, completions))
 }
 
-/// Both halves of a new socket, and what a receiver of it needs.
+/// Returns both halves of a new socket, and the end for its receiver.
 fn driver(
     place: SocketTarget,
     role: Role,
@@ -193,8 +193,8 @@ impl Port for Halves {
         self.1.mode()
     }
 
-    fn truth(&self) -> CompletionStatus {
-        self.0.truth()
+    fn completion_status(&self) -> CompletionStatus {
+        self.0.completion_status()
     }
 
     fn frame_limit_bytes(&self) -> u32 {
@@ -206,11 +206,11 @@ impl Port for Halves {
     }
 
     fn reopen(&mut self) -> io::Result<()> {
-        self.1.ask_reopen();
-        // The sending half lets go.
+        self.1.request_reopen();
+        // The sending half releases the old ring.
         self.0.slots_free();
         self.1.renew()?;
-        // And takes the new one, if it is there.
+        // The sending half takes the new one if there is one.
         self.0.slots_free();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Making sockets again and again, in the same place and for the same use.
+//! Opens sockets repeatedly, for the same queue and the same use.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +14,7 @@ use crate::frames::Frames;
 use crate::handover::Giver;
 use crate::link;
 
-/// The sockets of one umem. A new one registers the umem only if there is no other on its device.
+/// The sockets of one umem. A new one registers the umem only if its device has no other.
 #[derive(Clone, Default)]
 pub(super) struct Group(Arc<Mutex<Vec<Bound>>>);
 
@@ -35,9 +35,9 @@ impl Group {
     }
 }
 
-/// What a socket is for.
+/// The use of a socket.
 pub(super) enum Role {
-    /// Sending. The frames in the FILL ring are the kernel's for as long as the driver lives.
+    /// Sending. The kernel owns the frames in the FILL ring while the driver exists.
     Send {
         fill_frames: Vec<u32>,
         rings: Option<ReceiveRings>,
@@ -50,7 +50,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Sending, with so many frames in the FILL ring.
+    /// Sending, with this many frames in the FILL ring.
     pub(super) fn send(frames: &UmemFrames, fill_frames: u32) -> Self {
         let taken = (0..fill_frames).map_while(|_| frames.take());
         let fill_frames: Vec<u32> = taken.map(|frame| frame.index()).collect();
@@ -68,7 +68,7 @@ pub(super) struct SocketOpener {
     place: SocketTarget,
     role: Role,
     group: Group,
-    /// The index of the device that it is bound to.
+    /// The index of the device to which it is bound.
     index: u32,
 }
 
@@ -82,7 +82,7 @@ impl SocketOpener {
         }
     }
 
-    /// A new socket, and what a receiver needs of it.
+    /// Opens a new socket, and returns the end for its receiver.
     pub(super) fn open_one(&mut self) -> io::Result<(SocketEnds<XdpSocket>, Option<ReceiveEnd>)> {
         let SocketTarget {
             ns, device, config, ..
@@ -124,17 +124,17 @@ impl Opener<XdpSocket> for SocketOpener {
         index.is_ok_and(|index| index == self.index)
     }
 
-    fn ask(&mut self) {
+    fn request_release(&mut self) {
         match &mut self.role {
             Role::Send { rings, .. } => *rings = None,
-            Role::Receive { giver, .. } => giver.ask(),
+            Role::Receive { giver, .. } => giver.request_release(),
         }
     }
 
-    fn has_left(&mut self) -> bool {
+    fn has_released(&mut self) -> bool {
         match &mut self.role {
             Role::Send { .. } => true,
-            Role::Receive { giver, .. } => giver.has_left(),
+            Role::Receive { giver, .. } => giver.has_released(),
         }
     }
 

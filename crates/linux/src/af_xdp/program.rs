@@ -1,4 +1,4 @@
-//! The program on a device that hands its packets to our sockets.
+//! The XDP program on a device that redirects its packets to our sockets.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,11 +8,11 @@ use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys::bpf;
 
-/// The most queues of a device.
+/// Maximum number of queues of a device.
 const QUEUES: u32 = 1024;
 
-/// A program, its map of sockets, and the device that it is on. All three are held by descriptors:
-/// the device is as it was when they are closed, however the process ends.
+/// A program, its map of sockets, and its device. All three are held by descriptors, so the kernel
+/// detaches the program when they are closed, however the process ends.
 #[derive(Debug)]
 pub(super) struct Program {
     map: OwnedFd,
@@ -21,10 +21,10 @@ pub(super) struct Program {
     attached: Option<Attached>,
 }
 
-/// Where a program is.
+/// The device to which a program is attached.
 #[derive(Debug)]
 struct Attached {
-    /// The device's index, for a device that was made anew has another.
+    /// The device's index: a recreated device has another.
     index: u32,
     redirect: Redirect,
     _link: OwnedFd,
@@ -43,7 +43,7 @@ impl Program {
         })
     }
 
-    /// Hands the packets of a queue to `socket` from now on, and says how they are caught.
+    /// Redirects the packets of a queue to `socket`, and returns where they are redirected.
     pub(super) fn serve(
         &mut self,
         (ns, device, index): (&NetNs, &str, u32),
@@ -65,7 +65,8 @@ impl Program {
             Redirect::Native => native()?,
             Redirect::Generic => generic()?,
             Redirect::Auto => native().or_else(|error| match errno(&error) {
-                // What drivers answer that take no program, or not with such an MTU or such queues.
+                // Errors of drivers without support for programs, or not with this MTU or these
+                // queues.
                 Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::ENOSPC) => generic(),
                 _ => Err(error),
             })?,

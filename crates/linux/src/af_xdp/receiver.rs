@@ -1,4 +1,4 @@
-//! Receiving: frames that the device fills, taken as packets.
+//! Receiving: frames that the device fills, as packets.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,35 +15,35 @@ use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
-use crate::handover::{Asked, Taker};
+use crate::handover::{Action, Taker};
 use crate::shared_ring::{Memory, Word};
 
-/// What the receiver has of a socket.
+/// The receiver's part of a socket.
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
     pub(super) line: Arc<Line<XdpSocket>>,
     pub(super) redirect: Redirect,
 }
 
-/// What the kernel could not give us, as it counts.
+/// Packets lost by the kernel, as it counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiveCounters {
-    /// Packets lost because nobody took those before them, no frame was free, or they are longer
-    /// than what a frame takes: 256 bytes less than it has.
+    /// Packets lost because the RX ring was full, no frame was free, or the packet was longer than
+    /// a frame less 256 bytes.
     pub lost_packets: u64,
-    /// Of them, for want of frames in the FILL ring.
-    pub without_frame: u64,
+    /// Of these, packets lost because the FILL ring was empty.
+    pub no_frame_packets: u64,
 }
 
-/// Takes packets from a device's queue, in frames of the umem: such a packet can be sent as it is
-/// by a socket of the same umem. May be on a thread of its own.
+/// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
+/// send such a packet without a copy. Can run on its own thread.
 pub struct AfXdpReceiver {
     common: Arc<Common>,
     frames: UmemFrames,
     /// `None` while the socket is being renewed.
     end: Option<ReceiveEnd>,
     next: Taker<ReceiveEnd>,
-    /// For each frame whether it is in the FILL or RX ring.
+    /// For each frame: it is in the FILL or RX ring.
     in_rings: Box<[bool]>,
     frames_in_rings: u32,
     frames_wanted: u32,
@@ -69,18 +69,17 @@ impl AfXdpReceiver {
         receiver
     }
 
-    /// Takes up to `budget_packets` packets that have arrived, and hands each to `take`: whoever
-    /// gets it sends it, or gives its frame back. Returns how many. 0 while the socket is being
-    /// renewed.
+    /// Receives up to `budget_packets` packets, and passes each to `take`, which must send it or
+    /// release its frame. Returns the number of packets. 0 while the socket is being renewed.
     ///
     /// # Errors
-    /// What waking the driver fails with, after the packets were handed out.
+    /// The error of waking the driver, after the packets were passed on.
     pub fn receive(
         &mut self,
         budget_packets: u32,
         take: &mut dyn FnMut(Packet),
     ) -> io::Result<u32> {
-        self.heed();
+        self.handle_request();
         let mut taken = 0;
         while taken < budget_packets {
             let Some(packet) = self.next_packet() else {
@@ -97,17 +96,17 @@ impl AfXdpReceiver {
         Ok(taken)
     }
 
-    /// Does what the completion half asked for when it renews the socket.
-    pub(super) fn heed(&mut self) {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => {
+    /// Executes a request of the completing half while it renews the socket.
+    pub(super) fn handle_request(&mut self) {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => {
                 self.end = None;
-                self.next.left();
+                self.next.set_released();
             }
-            Asked::Take => {
+            Action::Take => {
                 self.end = self.next.take();
-                // What the old socket had is this one's now.
+                // Frames of the old socket belong to this one now.
                 for index in 0..self.in_rings.len() as u32 {
                     if self.in_rings[index as usize] {
                         self.push(index);
@@ -122,9 +121,9 @@ impl AfXdpReceiver {
         loop {
             let descriptor = end.rings.rx.pop()?;
             let index = self.frames.index_of(descriptor.address);
-            // Whatever a driver says, only a frame that it has is taken from it.
+            // A frame is accepted from a driver only if it had been given to it.
             let is_in_rings = self.in_rings.get_mut(index as usize);
-            if is_in_rings.is_some_and(std::mem::take) && self.frames.umem().give_back(index) {
+            if is_in_rings.is_some_and(std::mem::take) && self.frames.umem().reclaim(index) {
                 self.frames_in_rings -= 1;
                 self.frames.starts_at(index, descriptor.address);
                 return Some(Packet::new(Frame::new(index), descriptor.length_bytes));
@@ -132,7 +131,7 @@ impl AfXdpReceiver {
         }
     }
 
-    /// Gives the driver frames, as many as are wanted and free.
+    /// Passes free frames to the driver, as many as it needs.
     fn refill(&mut self) {
         if self.end.is_none() || self.frames_in_rings >= self.frames_wanted {
             return;
@@ -154,13 +153,13 @@ impl AfXdpReceiver {
 
     fn push(&mut self, index: u32) {
         if let Some(end) = &mut self.end {
-            // There is room: the ring has a slot for each frame that is wanted.
+            // Cannot fail: the ring has a slot for each of these frames.
             end.rings.fill.push(self.frames.whole_frame(index));
             end.rings.fill.publish();
         }
     }
 
-    /// Tells a driver that sleeps for want of frames that there are some.
+    /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
         let Some(end) = &self.end else { return Ok(()) };
         let flags = end.rings.fill.memory().flags().load_relaxed();
@@ -177,40 +176,40 @@ impl AfXdpReceiver {
         }
     }
 
-    /// How packets are caught for us: [`Redirect::Native`] or [`Redirect::Generic`]. `None` while
-    /// the socket is being renewed.
+    /// Returns where packets are redirected: [`Redirect::Native`] or [`Redirect::Generic`]. `None`
+    /// while the socket is being renewed.
     pub fn redirect(&self) -> Option<Redirect> {
         self.end.as_ref().map(|end| end.redirect)
     }
 
-    /// What was lost, since the socket was opened last.
+    /// Returns the lost packets since the socket was last opened.
     ///
     /// # Errors
-    /// What `getsockopt` fails with; `NotConnected` while the socket is being renewed.
+    /// The error of `getsockopt`; `NotConnected` while the socket is being renewed.
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
         let counted = xdp_statistics(fd)
             .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
-            without_frame: counted.rx_fill_ring_empty_descs.unwrap_or(0),
+            no_frame_packets: counted.rx_fill_ring_empty_descs.unwrap_or(0),
         })
     }
 
-    /// What to poll; `None` while the socket is being renewed.
+    /// Returns the descriptor to poll; `None` while the socket is being renewed.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.line.kernel.as_fd())
     }
 }
 
-/// Gives the frames in the rings back.
+/// Releases the frames in the rings.
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
-        // First the socket, then its frames.
+        // The socket must be closed before its frames are released.
         self.end = None;
         for index in 0..self.in_rings.len() as u32 {
-            if self.in_rings[index as usize] && self.frames.umem().give_back(index) {
-                let _ = self.frames.give_back(Frame::new(index));
+            if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
+                let _ = self.frames.release(Frame::new(index));
             }
         }
     }

@@ -29,11 +29,11 @@ use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
 use crate::sys::xdp_ring::{AddressSlot, DescriptorSlot, MappedRing};
 
-/// What the kernel charges the send buffer for a frame beyond its bytes, with room to spare. The
-/// default buffer stops at about 93 frames of 1514 bytes.
+/// Bytes that the kernel charges to the send buffer for a frame beyond its length, with a margin.
+/// The default buffer holds about 93 frames of 1514 bytes.
 const CHARGE_OVERHEAD_BYTES: u32 = 1024;
 
-/// Frames that one send may move (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.18; unknown to libc).
+/// Maximum number of frames that one send moves (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.18; not in libc).
 const MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
 /// A bound socket.
@@ -63,7 +63,7 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// The rings that bring frames in.
+/// The rings for receiving.
 #[derive(Debug)]
 pub(super) struct ReceiveRings {
     pub(super) fill: Producer<MappedRing<AddressSlot>>,
@@ -77,14 +77,14 @@ type MappedRings = (
     ReceiveRings,
 );
 
-/// A socket that was just bound.
+/// A newly bound socket.
 pub(super) struct OpenedSocket {
     pub(super) tx: TxEnd<XdpSocket>,
     pub(super) completion: CompletionEnd<XdpSocket>,
     pub(super) receive: ReceiveRings,
 }
 
-/// Where a socket belongs, to open it again and again.
+/// Settings to open a socket repeatedly.
 #[derive(Clone)]
 pub(super) struct SocketTarget {
     pub(super) ns: NetNs,
@@ -94,14 +94,14 @@ pub(super) struct SocketTarget {
 }
 
 impl SocketTarget {
-    /// Opens a socket and binds it to the device `index`, with what the configuration allows.
-    /// `shared` is a bound socket of the same umem, if there is one.
+    /// Opens a socket and binds it to the device `index`, with the modes that the configuration
+    /// allows. `shared` is a bound socket of the same umem, if there is one.
     pub(super) fn open(
         &self,
         index: u32,
         shared: Option<BorrowedFd<'_>>,
     ) -> io::Result<OpenedSocket> {
-        // Where it may not be raised, the default may suffice all the same.
+        // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let mtu_bytes = link::read_link(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
@@ -151,9 +151,8 @@ impl SocketTarget {
         })
     }
 
-    /// The frames, and how many bytes before each the kernel reads as instructions for it. The
-    /// kernel holds the pages itself from then on; the states of the umem separate its writes from
-    /// ours.
+    /// The frames, and the size of the metadata before each that the kernel reads. The kernel keeps
+    /// the pages until the socket is closed; the states of the umem separate its writes from ours.
     fn umem_registration(&self) -> XdpUmemReg {
         let umem = self.frames.umem();
         let metadata_bytes = self.config.metadata_bytes();
@@ -232,7 +231,7 @@ impl SocketTarget {
         }
     }
 
-    /// What a refused umem may be too large for.
+    /// Describes the memory of a rejected umem.
     fn memory(&self) -> String {
         let kilobytes = self.frames.umem().bytes() >> 10;
         format!(
@@ -246,20 +245,20 @@ impl SocketTarget {
         format!("queue {} of the device, counted from 0", self.config.queue)
     }
 
-    /// Makes the socket take a full ring at once, as far as the kernel allows.
+    /// Raises the socket's limits so that it takes a full ring at once, if the kernel permits.
     fn widen(&self, fd: BorrowedFd<'_>) {
         let config = &self.config;
-        // Unknown before Linux 6.18: the doorbell is rung more often then.
+        // Not supported before Linux 6.18: the doorbell is rung more often then.
         let budget = config.budget_packets.clamp(1, config.ring_slots());
         let _ =
             sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
         let needed = config
             .ring_slots()
             .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);
-        let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, asked);
-        // The first goes beyond `net.core.wmem_max`. With one that is too small nothing is lost,
-        // but what lies beyond it waits in the ring.
+        let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, requested);
+        // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`. If the buffer is too small no frame is
+        // lost, but the excess waits in the ring.
         let _ = set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF));
     }
 }

@@ -1,4 +1,4 @@
-//! The driver beside a kernel that the test plays.
+//! The driver with a mock kernel.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ const FRAMES: u32 = 32;
 type Tx = AfXdpTx<MockSocket>;
 type Done = AfXdpCompletions<MockSocket>;
 
-/// A driver over the first of `sockets`; a renewal takes the next, for the device is another.
+/// Creates a driver over the first of `sockets`; a renewal takes the next one, as for a recreated
+/// device.
 fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
     driver_of(MockOpener(sockets.to_vec(), false))
 }
@@ -55,11 +56,11 @@ fn packet(frames: &UmemFrames) -> Packet {
     frames.packet(&[7; 60]).expect("a frame is free")
 }
 
-/// Reaps everything, gives the frames back, and says how many there were.
+/// Reaps everything, releases the frames, and returns their number.
 fn reap(done: &mut Done, frames: &UmemFrames) -> u32 {
     let mut packets = 0;
     let mut freed = |packet: Packet| {
-        frames.give_back(packet.into_frame()).expect("was taken");
+        frames.release(packet.into_frame()).expect("was taken");
         packets += 1;
     };
     while done.reap(0, 3, &mut freed).expect("reaps") {}
@@ -73,7 +74,7 @@ fn submit(tx: &mut Tx, frames: &UmemFrames, packets: u32) {
 }
 
 #[test]
-fn what_the_kernel_took_and_finished_comes_back() {
+fn frames_completed_by_the_kernel_return() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     submit(&mut tx, &frames, 8);
@@ -110,7 +111,7 @@ fn positions_wrap() {
 }
 
 #[test]
-fn what_one_call_does_not_move_the_next_one_does() {
+fn remaining_frames_move_at_the_next_call() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(3, Some(libc::EAGAIN));
     let (mut tx, done, frames) = driver(from_ref(&socket));
@@ -121,7 +122,7 @@ fn what_one_call_does_not_move_the_next_one_does() {
 }
 
 #[test]
-fn what_is_not_taken_is_no_error_and_the_completer_rings_again() {
+fn completer_rings_again_for_untaken_frames() {
     let codes = [
         (libc::EAGAIN, [1, 0, 0]),
         (libc::EBUSY, [0, 1, 0]),
@@ -141,14 +142,14 @@ fn what_is_not_taken_is_no_error_and_the_completer_rings_again() {
         ];
         assert_eq!(found, counted);
         socket.doorbell(u32::MAX, None);
-        // The ring is full, and nobody has anything more to send.
+        // The ring is full, and the sender has no more packets.
         assert_eq!(reap(&mut done, &frames), 0);
         assert_eq!(socket.in_device().len(), 8, "rung again");
     }
 }
 
 #[test]
-fn a_doorbell_that_fails_says_which_call_on_what() {
+fn doorbell_error_names_call_and_device() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(0, Some(libc::ENETDOWN));
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
@@ -166,7 +167,7 @@ fn a_doorbell_that_fails_says_which_call_on_what() {
 }
 
 #[test]
-fn zero_copy_is_rung_only_when_it_sleeps() {
+fn zero_copy_doorbell_only_when_sleeping() {
     let socket = MockSocket::new(SLOTS, 0).zero_copy();
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     assert_eq!(done.mode(), "zero-copy");
@@ -174,7 +175,7 @@ fn zero_copy_is_rung_only_when_it_sleeps() {
     tx.kick(0).expect("is awake");
     assert_eq!((socket.doorbells(), socket.in_device().len()), (0, 0));
     socket.take(2);
-    // It falls asleep with two left; the completion half finds that.
+    // The device falls asleep with two left; the completing half detects that.
     socket.sleeps(true);
     assert_eq!(reap(&mut done, &frames), 0);
     assert_eq!((socket.doorbells(), socket.in_device().len()), (1, 4));
@@ -183,7 +184,7 @@ fn zero_copy_is_rung_only_when_it_sleeps() {
 }
 
 #[test]
-fn a_completion_twice_or_of_a_frame_that_was_not_sent_is_counted() {
+fn unknown_and_duplicated_completions_are_counted() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     submit(&mut tx, &frames, 1);
@@ -198,13 +199,13 @@ fn a_completion_twice_or_of_a_frame_that_was_not_sent_is_counted() {
 }
 
 #[test]
-fn a_packet_that_no_device_takes_is_given_back() {
+fn invalid_packet_is_returned() {
     let (mut tx, done, frames) = driver(&[MockSocket::new(SLOTS, 0)]);
     let short = frames.packet(&[0; 13]).expect("free");
     let long = frames.packet(&[0; 1515]).expect("free");
     for packet in [short, long] {
         let packet = tx.submit(packet, 0).expect_err("no frame of this device");
-        frames.give_back(packet.into_frame()).expect("is ours");
+        frames.release(packet.into_frame()).expect("is ours");
     }
     // A second handle of a frame that the kernel has.
     let sent = packet(&frames);
@@ -215,7 +216,7 @@ fn a_packet_that_no_device_takes_is_given_back() {
 }
 
 #[test]
-fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
+fn new_socket_recovers_frames_of_lost_completions() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 77));
     let (tx, done, mut frames) = driver(&[first.clone(), second.clone()]);
     let mut queue = Queue::builder(tx, done)
@@ -228,7 +229,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
     assert!(matches!(queue.run(0, &mut frames), Stop::RingFull));
     first.finish(0);
     let old = first.in_device()[0].address;
-    // Nothing more comes for longer than the threshold of a second.
+    // No completion for longer than the threshold of a second.
     let later_ns = Duration::from_millis(2_500).as_nanos() as u64;
     let completed = queue.complete(0, &mut frames).expect("one is complete");
     assert_eq!(completed.counts.packets, 1);
@@ -238,7 +239,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
 
     queue.reset(later_ns);
     let (tx, done) = queue.device_mut();
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0, "lets go");
     done.renew().expect("prepared");
     let completed = queue.complete(later_ns, &mut frames).expect("hands back");
@@ -247,7 +248,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
     let counters = queue.device().1.counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
 
-    // The old socket says that it is done after all, and nobody listens; the new one sends.
+    // The old socket completes its frame, but is closed; the new one sends.
     first.complete(old);
     queue.enqueue(packet(&frames), later_ns, &mut frames);
     let _ = queue.run(later_ns, &mut frames);
@@ -259,10 +260,10 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
 }
 
 #[test]
-fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
+fn socket_and_frames_stay_while_kernel_has_copies() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver_of(MockOpener(vec![socket.clone()], true));
-    // Four are taken, two are in the ring, two were never shown.
+    // Four are taken, two are in the ring, two were never published.
     submit(&mut tx, &frames, 6);
     socket.doorbell(4, Some(libc::EAGAIN));
     tx.kick(0).expect("takes some");
@@ -270,7 +271,7 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
     assert_eq!(socket.in_device().len(), 6, "four and then two");
     submit(&mut tx, &frames, 2);
     socket.finish(0);
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     done.renew().expect("nothing to open");
     assert_eq!(reap(&mut done, &frames), 8, "all are handed back");
@@ -278,19 +279,19 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
     // One frame is complete; the kernel has the others.
     assert_eq!(frames.free_frames(), FRAMES - 7);
-    // The two that were not shown are in the ring now, and take their slots.
+    // The two that were not published are in the ring now, and use their slots.
     assert_eq!((tx.slots_free(), done.slots_free()), (SLOTS - 2, SLOTS - 2));
     socket.doorbell(u32::MAX, None);
     submit(&mut tx, &frames, 2);
     tx.kick(0).expect("rings");
     assert_eq!(socket.in_device().len(), 9);
-    // Late, and nobody takes them for what is in flight now.
+    // These are stale and do not complete the current frames.
     while socket.finish(0) {
         reap(&mut done, &frames);
     }
     let counters = done.counters();
     assert_eq!(
-        (counters.found_frames, counters.unknown_completions),
+        (counters.recovered_frames, counters.unknown_completions),
         (7, 0)
     );
     assert_eq!(frames.free_frames(), FRAMES);
@@ -298,18 +299,18 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
 }
 
 #[test]
-fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
+fn ring_can_restart_before_the_sender_took_it() {
     for keeps_socket in [false, true] {
         let sockets: Vec<_> = (0..4).map(|_| MockSocket::new(SLOTS, 0)).collect();
         let (mut tx, mut done, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
         submit(&mut tx, &frames, 3);
         tx.kick(0).expect("rings");
-        done.ask_reopen();
+        done.request_reopen();
         assert_eq!(tx.slots_free(), 0);
         for _ in 0..2 {
             done.renew().expect("opens");
             // The sender sleeps.
-            done.ask_reopen();
+            done.request_reopen();
         }
         done.renew().expect("opens");
         assert_eq!(done.counters().reopened, 3);
@@ -324,7 +325,7 @@ fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
 }
 
 #[test]
-fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
+fn abandoned_packet_never_counts_as_complete() {
     let sockets = [MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0)];
     let (tx, done, mut frames) = driver(&sockets);
     let mut queue = Queue::builder(tx, done)
@@ -336,9 +337,9 @@ fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
     }
     let _ = queue.run(0, &mut frames);
     sockets[0].finish(0);
-    // First the ring, then the queue: the wrong way round.
+    // First the ring, then the queue: the wrong order.
     let (tx, done) = queue.device_mut();
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     let completed = queue.complete(1, &mut frames).expect("hands back");
     assert_eq!((completed.counts.packets, completed.stale_packets), (1, 5));
@@ -347,7 +348,7 @@ fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
 }
 
 #[test]
-fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
+fn checksum_outside_its_packet_is_rejected_when_sent() {
     let frames = UmemFrames::new(FRAMES, 2048, 64).expect("allocates");
     let (tx, done) = driver_with(MockOpener(vec![MockSocket::new(SLOTS, 0)], false), &frames);
     let mut tx = tx;
@@ -359,13 +360,13 @@ fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
     ] {
         let packet = frames.packet(&[0; 60]).expect("free");
         frames
-            .finish_checksum(packet.frame(), start, offset)
+            .complete_checksum(packet.frame(), start, offset)
             .expect("has room");
         match tx.submit(packet, 0) {
             Ok(()) => assert!(fits, "{start} and {offset}"),
             Err(packet) => {
                 assert!(!fits, "{start} and {offset}");
-                frames.give_back(packet.into_frame()).expect("is ours");
+                frames.release(packet.into_frame()).expect("is ours");
             }
         }
     }
@@ -373,20 +374,20 @@ fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
 }
 
 #[test]
-fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
+fn queues_on_one_umem_count_lost_frames_separately() {
     let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
     let [first, second, third] = [0; 3].map(|at| MockSocket::new(SLOTS, at));
     let (mut tx, mut done) = driver_with(MockOpener(vec![first.clone()], true), &frames);
     let (_other_tx, mut other) = driver_with(MockOpener(vec![second, third], false), &frames);
     submit(&mut tx, &frames, 5);
     tx.kick(0).expect("rings");
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     done.renew().expect("keeps its socket");
     assert_eq!(reap(&mut done, &frames), 5);
     assert_eq!(frames.free_frames(), FRAMES - 5);
-    // The other gets a new socket, and knows nothing of these.
-    other.ask_reopen();
+    // The other queue gets a new socket, without these frames.
+    other.request_reopen();
     _other_tx.slots_free();
     other.renew().expect("prepared");
     assert_eq!(
@@ -396,13 +397,13 @@ fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
     while first.finish(0) {}
     assert_eq!(reap(&mut done, &frames), 0);
     assert_eq!(
-        (done.counters().found_frames, frames.free_frames()),
+        (done.counters().recovered_frames, frames.free_frames()),
         (5, FRAMES)
     );
 }
 
 #[test]
-fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
+fn completion_of_an_untaken_frame_holds_nothing() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver_of(MockOpener(vec![first.clone(), second], true));
     submit(&mut tx, &frames, 1);
@@ -413,7 +414,7 @@ fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
     }
     first.doorbell(0, Some(libc::EAGAIN));
     reap(&mut done, &frames);
-    done.ask_reopen();
+    done.request_reopen();
     tx.slots_free();
     done.renew().expect("a new socket");
     assert!(
@@ -424,11 +425,11 @@ fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
 }
 
 #[test]
-fn a_device_that_is_gone_may_come_back() {
+fn removed_device_can_be_recreated() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver(&[first]);
     submit(&mut tx, &frames, 2);
-    done.ask_reopen();
+    done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     assert!(done.renew().is_err(), "there is no device");
     assert_eq!(reap(&mut done, &frames), 2);
@@ -437,9 +438,9 @@ fn a_device_that_is_gone_may_come_back() {
         (tx.slots_free(), tx.is_open(), frames.free_frames()),
         (0, false, FRAMES)
     );
-    // Asked again when there is one.
+    // Request again when there is one.
     let mut later = MockOpener(vec![second.clone()], false);
-    done.begin(later.open().expect("prepared"));
+    done.continue_with(later.open().expect("prepared"));
     assert_eq!(tx.slots_free(), SLOTS);
     submit(&mut tx, &frames, 1);
     tx.kick(0).expect("rings");
@@ -447,7 +448,7 @@ fn a_device_that_is_gone_may_come_back() {
 }
 
 #[test]
-fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
+fn socket_is_renewed_with_a_sender_thread() {
     const RENEWALS: usize = 200;
     let sockets: Vec<_> = (0..=RENEWALS).map(|_| MockSocket::new(SLOTS, 0)).collect();
     let (mut tx, mut done, frames) = driver(&sockets);
@@ -465,7 +466,7 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
             }
         });
         for renewed in 1..=RENEWALS {
-            done.ask_reopen();
+            done.request_reopen();
             while done.counters().reopened < renewed as u64 {
                 sockets[renewed - 1].finish(0);
                 reap(&mut done, &frames);
@@ -473,8 +474,8 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    // What the last socket has is lost with it.
-    done.ask_reopen();
+    // Frames of the last socket are lost with it.
+    done.request_reopen();
     tx.slots_free();
     assert!(done.renew().is_err());
     reap(&mut done, &frames);
@@ -483,7 +484,7 @@ fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
 }
 
 #[test]
-fn a_device_that_finishes_at_once_is_found_out() {
+fn early_completions_are_detected() {
     let socket = MockSocket::new(SLOTS, 0);
     let (mut tx, mut done, frames) = driver(from_ref(&socket));
     for _ in 0..200 {
@@ -492,8 +493,8 @@ fn a_device_that_finishes_at_once_is_found_out() {
         while socket.finish(0) {}
         assert_eq!(reap(&mut done, &frames), 8);
     }
-    // The mock finishes after the doorbell: it held something each time.
-    assert_eq!(tx.truth(), CompletionStatus::Valid);
+    // The mock completes after the doorbell, so frames were in flight each time.
+    assert_eq!(tx.completion_status(), CompletionStatus::Valid);
     assert!(done.completions_valid());
 }
 
@@ -521,7 +522,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the kernel does, no frame is lost and none is used twice.
+    /// With any behaviour of the kernel, no frame is lost and none is used twice.
     #[test]
     fn frames_are_conserved(
         steps in prop::collection::vec(step(), 1..300),
@@ -548,14 +549,14 @@ proptest! {
                 Step::Kick => tx.kick(0).expect("back-pressure at most"),
                 Step::Take(frames) => socket.take(frames),
                 Step::Finish(position) => drop(socket.finish(position)),
-                // Only as many as a ring can hold: a kernel keeps to that.
+                // Only as many as a ring can hold, as with a real kernel.
                 Step::Again(address) => {
                     socket.complete(address);
                     back += reap(&mut done, &frames);
                 }
                 Step::Reap => back += reap(&mut done, &frames),
                 Step::Renew => {
-                    done.ask_reopen();
+                    done.request_reopen();
                     prop_assert_eq!(tx.slots_free(), 0);
                     done.renew().expect("prepared");
                     back += reap(&mut done, &frames);
@@ -563,10 +564,10 @@ proptest! {
                     epoch += usize::from(!socket.is_used(&done));
                 }
             }
-            // What was given up, the kernel may still have.
+            // The kernel might still own abandoned frames.
             let free = frames.free_frames() + (submitted - back);
             let lost = match keeps_socket {
-                true => (done.counters().lost_packets - done.counters().found_frames) as u32,
+                true => (done.counters().lost_packets - done.counters().recovered_frames) as u32,
                 false => 0,
             };
             let least = FRAMES.saturating_sub(lost);

@@ -14,12 +14,12 @@ use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-use crate::handover::Asked;
+use crate::handover::Action;
 use crate::sys::xdp_ring::Descriptor;
 use crate::vlan;
 
-/// The sending half of an AF_XDP socket: the packets' frames are the umem's, and nothing is copied
-/// here. May be on another thread than the [completion half](super::AfXdpCompletions).
+/// The sending half of an AF_XDP socket. Frames are those of the umem and are not copied here. Can
+/// run on another thread than the [completing half](super::AfXdpCompletions).
 #[derive(Debug)]
 pub struct AfXdpTx<K: Kernel = XdpSocket> {
     common: Arc<Common>,
@@ -30,7 +30,7 @@ pub struct AfXdpTx<K: Kernel = XdpSocket> {
     judge: EarlyCompletionDetector,
 }
 
-/// The end of the socket's ring, and where the next one comes from.
+/// The end of the socket's ring, and the source of the next one.
 #[derive(Debug)]
 struct RenewableEnd<K: Kernel> {
     /// `None` while the socket is being renewed.
@@ -39,23 +39,23 @@ struct RenewableEnd<K: Kernel> {
 }
 
 impl<K: Kernel> RenewableEnd<K> {
-    /// Does what the other half asked for, if anything.
+    /// Executes a request of the other half, if there is one.
     #[inline]
-    fn heed(&mut self) {
-        match self.next.asked() {
-            Asked::Nothing => {}
-            Asked::Leave => self.leave(),
-            Asked::Take => self.end = self.next.take(),
+    fn handle_request(&mut self) {
+        match self.next.action() {
+            Action::Continue => {}
+            Action::Release => self.leave(),
+            Action::Take => self.end = self.next.take(),
         }
     }
 
     #[cold]
     fn leave(&mut self) {
         if let Some(mut end) = self.end.take() {
-            // What was submitted is the kernel's, if the ring stays.
+            // If the ring stays, the kernel owns the submitted packets.
             end.tx.publish();
         }
-        self.next.left();
+        self.next.set_released();
     }
 }
 
@@ -84,34 +84,34 @@ impl<K: Kernel> AfXdpTx<K> {
         self.common.clone()
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.common.device
     }
 
-    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while
-    /// the socket is being renewed.
+    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
+    /// VLAN tag. 0 while the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         let end = ends.end.as_ref();
         end.map_or(0, |end| end.line.frame_limit_bytes)
     }
 
-    /// What did not go the plain way.
+    /// Returns the counters of exceptions.
     pub fn counters(&self) -> XdpCounters {
         self.common.counters.read()
     }
 
-    /// What completions mean, as far as the packets so far have shown.
-    pub fn truth(&self) -> CompletionStatus {
-        self.common.truth()
+    /// Returns the current status of completions.
+    pub fn completion_status(&self) -> CompletionStatus {
+        self.common.completion_status()
     }
 
-    /// Whether the socket is there: not while it is being renewed.
+    /// Returns `true` if the socket is open, and `false` while it is being renewed.
     pub fn is_open(&self) -> bool {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         ends.end.is_some()
     }
 
@@ -149,19 +149,19 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     #[inline]
     fn slots_free(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
-        ends.heed();
+        ends.handle_request();
         let Some(end) = &mut ends.end else {
             return 0;
         };
         let held = self.in_flight.keys() - self.in_flight.free();
-        // What was given up may still be in the ring.
+        // Abandoned packets might still be in the ring.
         end.tx.room(self.capacity_slots.saturating_sub(held))
     }
 
     /// # Errors
-    /// Gives back a packet that is shorter than an Ethernet header, or longer than the device could
-    /// carry when its socket was opened (a VLAN tag does not count), or whose frame is not taken
-    /// from this umem, or whose checksum is to be put outside of it.
+    /// Returns a packet that is shorter than an Ethernet header, or longer than the device could
+    /// carry when its socket was opened (a VLAN tag does not count). Also returns a packet whose
+    /// frame is not taken from this umem, or whose checksum would be outside of it.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let Some(end) = &mut self.ends.get_mut().end else {
@@ -197,9 +197,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         if !self.frames.umem().to_device(index) {
             return Err(packet);
         }
-        // First here, then to the kernel, which may be done with it at once.
+        // Recorded before the kernel sees the packet, because the kernel might complete it at once.
         if let Err(packet) = self.in_flight.put(index, packet) {
-            self.frames.umem().give_back(index);
+            self.frames.umem().reclaim(index);
             return Err(packet);
         }
         if let Some(end) = &mut self.ends.get_mut().end {
@@ -208,24 +208,24 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         Ok(())
     }
 
-    /// What the kernel does not take now stays in the ring: see [`XdpCounters`].
+    /// Packets that the kernel does not take now stay in the ring: see [`XdpCounters`].
     ///
     /// # Errors
-    /// What `sendto` on the device fails with, for instance `NetworkDown`, or `ENXIO` when it is
-    /// gone.
+    /// The error of `sendto` on the device, for instance `NetworkDown`, or `ENXIO` if it was
+    /// removed.
     #[inline]
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
         let ends = self.ends.get_mut();
-        ends.heed();
+        ends.handle_request();
         let Some(end) = &mut ends.end else {
             return Ok(());
         };
         end.tx.publish();
-        let rung = end.line.ring(&self.common);
+        let result = end.line.ring(&self.common);
         let taken = end.line.taken();
         let burst = taken.wrapping_sub(std::mem::replace(&mut end.taken, taken));
-        let truth = self.judge.after_doorbell(burst, end.line.held());
-        self.common.set_truth(truth);
-        rung
+        let status = self.judge.after_doorbell(burst, end.line.held());
+        self.common.set_completion_status(status);
+        result
     }
 }

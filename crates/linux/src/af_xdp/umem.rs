@@ -13,16 +13,16 @@ use crate::error::invalid;
 use crate::frames::Frames;
 use crate::sys::umem::{Freed, Umem};
 
-/// The most frames: with 4 KB each, 4 GiB.
+/// Maximum number of frames: 4 GiB with 4 KB each.
 const FRAMES_LIMIT: u32 = 1 << 20;
 
-/// In a frame's start: the kernel is to look at the metadata before the packet.
+/// Flag in a frame's start: the kernel must read the metadata before the packet.
 const HAS_METADATA: u32 = 1 << 31;
 
-/// Frames of one umem, for any thread. A clone is the same frames.
+/// Frames of one umem, usable from any thread. A clone refers to the same frames.
 ///
-/// A frame waits behind those that were free before it, so that one whose completion was lost is
-/// used again as late as can be. The frame of a stray packet is not given back, as with
+/// Free frames are used in FIFO order, so a frame whose completion was lost is reused as late as
+/// possible. The frame of an unknown completion is not released, as with
 /// [`FramePool`](taut_path::pool::FramePool).
 #[derive(Debug, Clone)]
 pub struct UmemFrames(Arc<UmemState>);
@@ -31,17 +31,17 @@ pub struct UmemFrames(Arc<UmemState>);
 struct UmemState {
     umem: Umem,
     free: ConcurrentQueue<u32>,
-    /// Where in its frame a packet starts, in bytes, and [`HAS_METADATA`].
+    /// Offset of the packet in each frame, in bytes, and [`HAS_METADATA`].
     starts: Box<[AtomicU32]>,
-    /// Where a packet starts that we make.
+    /// Offset of a packet that was not received.
     own_start: u32,
-    stray_packets: AtomicU64,
-    refused_frames: AtomicU64,
+    unknown_completions: AtomicU64,
+    rejected_frames: AtomicU64,
 }
 
 impl UmemFrames {
-    /// Frames of 2,048 or 4,096 bytes; a packet that we make starts `own_start` bytes into its
-    /// frame.
+    /// Allocates frames of 2,048 or 4,096 bytes. A packet that was not received starts `own_start`
+    /// bytes into its frame.
     pub(super) fn new(frames: u32, frame_bytes: u32, own_start: u32) -> io::Result<Self> {
         if !(1..=FRAMES_LIMIT).contains(&frames) {
             return Err(invalid(format!("{frames} frames: 1 to {FRAMES_LIMIT}")));
@@ -54,7 +54,7 @@ impl UmemFrames {
         let umem = Umem::new(frames, frame_bytes)?;
         let free = ConcurrentQueue::bounded(frames as usize);
         for index in 0..frames {
-            // There is room for all.
+            // Cannot fail: there is room for all frames.
             let _ = free.push(index);
         }
         Ok(Self(Arc::new(UmemState {
@@ -62,8 +62,8 @@ impl UmemFrames {
             free,
             starts: (0..frames).map(|_| AtomicU32::new(own_start)).collect(),
             own_start,
-            stray_packets: AtomicU64::new(0),
-            refused_frames: AtomicU64::new(0),
+            unknown_completions: AtomicU64::new(0),
+            rejected_frames: AtomicU64::new(0),
         })))
     }
 
@@ -71,7 +71,7 @@ impl UmemFrames {
         &self.0.umem
     }
 
-    /// Where the packet in the frame starts in the umem, in bytes, and the options of its
+    /// Returns where the packet in the frame starts in the umem, in bytes, and the options of its
     /// descriptor.
     #[inline]
     pub(super) fn place(&self, index: u32) -> (u64, u32) {
@@ -85,8 +85,7 @@ impl UmemFrames {
         (address, options)
     }
 
-    /// Whether what the kernel is asked to do with the packet in `frame` lies in its
-    /// `length_bytes`.
+    /// Returns `true` if the checksum request of `frame` lies within its `length_bytes`.
     pub(super) fn metadata_fits(&self, frame: &Frame, length_bytes: u32) -> bool {
         let start = (self.start(frame.index()) & !HAS_METADATA) as usize;
         self.with_all(frame, |bytes| {
@@ -103,29 +102,29 @@ impl UmemFrames {
         start.map_or(0, |start| start.load(Ordering::Relaxed))
     }
 
-    /// Has the kernel finish the checksum of the packet in `frame`, as a virtio-net header asks for
-    /// it: the sum of everything from `start_bytes` on is put `offset_bytes` after that. In copy
-    /// mode the kernel computes it, else the device.
+    /// Requests that the kernel completes the partial checksum of the packet in `frame`, as
+    /// described by a virtio-net header: the sum from `start_bytes` on is written `offset_bytes`
+    /// after that. In copy mode the kernel computes it, otherwise the device.
     ///
     /// # Errors
-    /// [`ChecksumRefused::NoMetadata`] where the driver was not opened with
-    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not
-    /// out. A checksum that would lie outside of the packet is found when it is sent: such a packet
-    /// is refused.
-    pub fn finish_checksum(
+    /// [`ChecksumRefused::NoMetadata`] if the driver was not opened with
+    /// [`metadata`](super::XdpConfig::metadata); [`ChecksumRefused::Frame`] if the frame is not
+    /// taken. A checksum outside of the packet is detected when it is sent, and the packet is
+    /// rejected.
+    pub fn complete_checksum(
         &self,
         frame: &Frame,
         start_bytes: u16,
         offset_bytes: u16,
     ) -> Result<(), ChecksumRefused> {
         let start = self.start(frame.index()) & !HAS_METADATA;
-        // What was received has room before it, too, but nobody would look there.
+        // A received packet has room before it, but the kernel does not read metadata there.
         let is_opened_with = self.0.own_start > 0;
         let metadata_at = (start as usize)
             .checked_sub(METADATA_BYTES as usize)
             .filter(|_| is_opened_with)
             .ok_or(ChecksumRefused::NoMetadata)?;
-        // `struct xsk_tx_metadata`: flags, then where the sum starts and where it goes.
+        // `struct xsk_tx_metadata`: flags, then the start of the sum and its destination.
         self.with_all(frame, |bytes| {
             let metadata = &mut bytes[metadata_at..start as usize];
             metadata.fill(0);
@@ -138,7 +137,8 @@ impl UmemFrames {
         Ok(())
     }
 
-    /// The frame that holds an address of the umem; beyond it, one that there is not.
+    /// Returns the frame that holds an address of the umem; an index out of range for an address
+    /// beyond it.
     #[inline]
     pub(super) fn index_of(&self, address: u64) -> u32 {
         let index = address / u64::from(self.frame_bytes_all());
@@ -149,12 +149,12 @@ impl UmemFrames {
         self.0.umem.frame_bytes()
     }
 
-    /// Where the frame itself starts in the umem, in bytes.
+    /// Returns where the frame itself starts in the umem, in bytes.
     pub(super) fn whole_frame(&self, index: u32) -> u64 {
         u64::from(index) * u64::from(self.frame_bytes_all())
     }
 
-    /// A packet in the frame starts at `address`: what was received into it.
+    /// Stores the `address` at which a received packet starts in its frame.
     pub(super) fn starts_at(&self, index: u32, address: u64) {
         let offset = address - u64::from(index) * u64::from(self.frame_bytes_all());
         if let Some(start) = self.0.starts.get(index as usize) {
@@ -162,7 +162,7 @@ impl UmemFrames {
         }
     }
 
-    /// Runs `work` on the whole frame, also what is before the packet.
+    /// Runs `work` on the whole frame, including the room before the packet.
     pub(super) fn with_all<R>(
         &self,
         frame: &Frame,
@@ -170,10 +170,10 @@ impl UmemFrames {
     ) -> Result<R, PoolError> {
         let index = frame.index();
         let lent = self.0.umem.with(index, work);
-        lent.ok_or_else(|| self.refusal(index))
+        lent.ok_or_else(|| self.pool_error(index))
     }
 
-    fn refusal(&self, index: u32) -> PoolError {
+    fn pool_error(&self, index: u32) -> PoolError {
         let frames = self.0.umem.frames();
         if index >= frames {
             PoolError::NoSuchFrame { index, frames }
@@ -186,41 +186,43 @@ impl UmemFrames {
 
     #[inline]
     fn push_free(&self, index: u32) {
-        // There is room: each frame is in it at most once.
+        // Cannot fail: each frame is in the queue at most once.
         let _ = self.0.free.push(index);
     }
 
-    /// The kernel is done with a frame whose packet was given up; `false` if there was no such.
-    pub(super) fn find(&self, index: u32) -> bool {
-        let found = self.0.umem.find(index);
+    /// Takes back a frame that the kernel released after its packet was abandoned; `false` if it
+    /// was not abandoned.
+    pub(super) fn recover(&self, index: u32) -> bool {
+        let found = self.0.umem.recover(index);
         if found == Some(Freed::Now) {
             self.push_free(index);
         }
         found.is_some()
     }
 
-    /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
-    pub fn stray_packets(&self) -> u64 {
-        self.0.stray_packets.load(Ordering::Relaxed)
+    /// Returns the number of packets that a driver returned and no queue ever sent (driver bug).
+    /// Their frames are not released.
+    pub fn unknown_completions(&self) -> u64 {
+        self.0.unknown_completions.load(Ordering::Relaxed)
     }
 
-    /// Frames that were given back and are not out: twice, or of another pool.
-    pub fn refused_frames(&self) -> u64 {
-        self.0.refused_frames.load(Ordering::Relaxed)
+    /// Returns the number of frames that were released but not taken: twice, or of another pool.
+    pub fn rejected_frames(&self) -> u64 {
+        self.0.rejected_frames.load(Ordering::Relaxed)
     }
 
-    fn put_back(&self, packet: Packet) {
-        let _ = Frames::give_back(self, packet.into_frame());
+    fn release_packet(&self, packet: Packet) {
+        let _ = Frames::release(self, packet.into_frame());
     }
 }
 
-/// Why a checksum is not left to the kernel.
+/// Why the kernel cannot complete a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumRefused {
-    /// There is no room before the packet to ask for it: the driver was not opened with metadata,
-    /// or the packet was received.
+    /// No room before the packet: the driver was opened without metadata, or the packet was
+    /// received.
     NoMetadata,
-    /// The frame is not out, or somebody works on it.
+    /// The frame is not taken, or it is in use.
     Frame(PoolError),
 }
 
@@ -247,20 +249,20 @@ impl Frames for UmemFrames {
     }
 
     #[inline]
-    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+    fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let index = frame.index();
         match self.0.umem.free(index) {
             Freed::Now => self.push_free(index),
             Freed::Later => {}
             Freed::NotTaken => {
-                self.0.refused_frames.fetch_add(1, Ordering::Relaxed);
-                return Err(self.refusal(index));
+                self.0.rejected_frames.fetch_add(1, Ordering::Relaxed);
+                return Err(self.pool_error(index));
             }
         }
         Ok(())
     }
 
-    /// The space from the start of its packet: what was received may start some way into its frame.
+    /// Lends the space from the start of the packet; a received packet can start at any offset.
     #[inline]
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
         let start = self.start(frame.index()) & !HAS_METADATA;
@@ -278,7 +280,7 @@ impl Frames for UmemFrames {
         self.0.umem.frames()
     }
 
-    /// What a packet of our own may have.
+    /// The space for a packet that was not received.
     fn frame_bytes(&self) -> u32 {
         self.0.umem.frame_bytes() - self.0.own_start
     }
@@ -287,15 +289,15 @@ impl Frames for UmemFrames {
 impl PacketSink for UmemFrames {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        self.put_back(packet);
+        self.release_packet(packet);
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.put_back(packet);
+        self.release_packet(packet);
     }
 
     fn unknown_completion(&mut self, packet: Packet) {
-        self.0.stray_packets.fetch_add(1, Ordering::Relaxed);
+        self.0.unknown_completions.fetch_add(1, Ordering::Relaxed);
         drop(packet);
     }
 }

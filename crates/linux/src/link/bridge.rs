@@ -8,11 +8,11 @@ use super::message::Message;
 use super::request::{link, link_fixed};
 use crate::netns::NetNs;
 
-/// Makes a bridge without ports. It is down.
+/// Creates a bridge without ports. It is down.
 ///
 /// # Errors
-/// `AlreadyExists` if the name is taken; `PermissionDenied` without CAP_NET_ADMIN; `Unsupported` if
-/// the kernel has no bridge.
+/// `AlreadyExists` if the name is in use; `PermissionDenied` without CAP_NET_ADMIN; `Unsupported`
+/// if the kernel has no bridge.
 pub fn add_bridge(ns: &NetNs, name: &str) -> io::Result<()> {
     check_name(name)?;
     let flags = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
@@ -27,7 +27,7 @@ pub fn add_bridge(ns: &NetNs, name: &str) -> io::Result<()> {
 /// Makes `device` a port of `bridge`.
 ///
 /// # Errors
-/// `NotFound` if one of them is not there; `PermissionDenied` without CAP_NET_ADMIN.
+/// `NotFound` if one of them does not exist; `PermissionDenied` without CAP_NET_ADMIN.
 pub fn add_to_bridge(ns: &NetNs, bridge: &str, device: &str) -> io::Result<()> {
     check_name(device)?;
     let master = index(ns, bridge)?;

@@ -9,31 +9,31 @@ use super::{MacAddress, check_name, statistics::read_link};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
-/// Every change asks for an acknowledgement, so that its error comes back here.
+/// Every change requests an acknowledgement, so that its error is returned.
 pub(super) const CHANGE: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-/// Makes the thing, or replaces what is there.
+/// Creates the object, or replaces an existing one.
 pub(super) const SET: libc::c_int = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
 
-/// Sends a change of `device` and names both in an error.
+/// Sends a change of `device`. An error names both.
 pub(super) fn change(
     ns: &NetNs,
     call: &'static str,
     device: &str,
     request: Message,
 ) -> io::Result<()> {
-    ns.ask(call, device, request, |_, _| {})
+    ns.request(call, device, request, |_, _| {})
 }
 
-/// Takes the device up.
+/// Sets the device up.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_ADMIN. The same goes
-/// for all changes of a link.
+/// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_ADMIN. The same is
+/// true of all changes of a link.
 pub fn set_up(ns: &NetNs, device: &str) -> io::Result<()> {
     set_flags(ns, device, libc::IFF_UP)
 }
 
-/// Takes the device down: what waits in its discipline is dropped.
+/// Sets the device down. Packets queued in its discipline are dropped.
 ///
 /// # Errors
 /// As for [`set_up`].
@@ -52,20 +52,20 @@ fn set_flags(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<()> {
     change(ns, "RTM_NEWLINK", device, request)
 }
 
-/// Takes the device away; a veth with its other end.
+/// Deletes the device; a veth with its other end.
 ///
 /// # Errors
-/// As for [`set_up`]; `Unsupported` for a device that cannot be taken away.
+/// As for [`set_up`]; `Unsupported` for a device that cannot be deleted.
 pub fn delete(ns: &NetNs, device: &str) -> io::Result<()> {
     check_name(device)?;
     let request = link(libc::RTM_DELLINK, CHANGE, device);
     change(ns, "RTM_DELLINK", device, request)
 }
 
-/// Sets the largest packet in bytes, without the Ethernet header.
+/// Sets the MTU in bytes, without the Ethernet header.
 ///
 /// # Errors
-/// As for [`set_up`]; `InvalidInput` if the device cannot carry that.
+/// As for [`set_up`]; `InvalidInput` if the device does not support it.
 pub fn set_mtu(ns: &NetNs, device: &str, mtu_bytes: u32) -> io::Result<()> {
     set_attribute(ns, device, libc::IFLA_MTU, &mtu_bytes.to_ne_bytes())
 }
@@ -73,12 +73,12 @@ pub fn set_mtu(ns: &NetNs, device: &str, mtu_bytes: u32) -> io::Result<()> {
 /// Sets the hardware address.
 ///
 /// # Errors
-/// As for [`set_up`]; some devices must be down for it.
+/// As for [`set_up`]; some devices must be down.
 pub fn set_mac(ns: &NetNs, device: &str, mac: MacAddress) -> io::Result<()> {
     set_attribute(ns, device, libc::IFLA_ADDRESS, &mac.0)
 }
 
-/// Sets the packets that the device's default discipline, or a TAP's own queue, may hold.
+/// Sets the queue length of the device's default discipline, or of a TAP, in packets.
 ///
 /// # Errors
 /// As for [`set_up`].
@@ -92,8 +92,8 @@ fn set_attribute(ns: &NetNs, device: &str, kind: u16, value: &[u8]) -> io::Resul
     change(ns, "RTM_NEWLINK", device, request)
 }
 
-/// Gives the device an IPv4 address in a network of `prefix_bits` (0..=32); no error if it has
-/// it already.
+/// Adds an IPv4 address with a prefix of `prefix_bits` (0..=32) to the device. No error if it
+/// exists already.
 ///
 /// # Errors
 /// As for [`set_up`]; `InvalidInput` if `prefix_bits` is out of range.
@@ -112,8 +112,7 @@ pub fn add_address(ns: &NetNs, device: &str, address: Ipv4Addr, prefix_bits: u8)
     change(ns, "RTM_NEWADDR", device, request)
 }
 
-/// Says for good which hardware address `address` has behind the device, so that no request for
-/// it is lost behind a full queue.
+/// Adds a permanent neighbour entry for `address`, so that no ARP request is lost in a full queue.
 ///
 /// # Errors
 /// As for [`set_up`].
@@ -131,7 +130,7 @@ pub fn add_neighbour(
     change(ns, "RTM_NEWNEIGH", device, request)
 }
 
-/// The kernel's number of the device.
+/// Returns the index of the device.
 ///
 /// # Errors
 /// `NotFound` if there is no such device.

@@ -1,4 +1,4 @@
-//! What a device is.
+//! Properties of a device.
 
 use std::io;
 
@@ -8,39 +8,39 @@ use crate::netns::NetNs;
 
 const UP_WITH_CARRIER: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
 
-/// What a device is.
+/// Properties of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// The kernel's number of it; another device of the same name, made later, has another.
+    /// Its index. A device that is recreated under the same name has another one.
     pub index: u32,
-    /// The longest packet in bytes, without the Ethernet header.
+    /// The MTU in bytes, without the Ethernet header.
     pub mtu_bytes: u32,
-    /// What kind of link it is, as `ARPHRD_*` numbers it.
+    /// The link type (`ARPHRD_*`).
     pub kind: u16,
-    /// Its hardware address, where that has six bytes.
+    /// Its hardware address, if that has six bytes.
     pub mac: Option<MacAddress>,
-    /// Whether it is up and has a carrier: what is sent can leave.
+    /// It is up and has a carrier, so packets can be sent.
     pub is_up: bool,
-    /// Whether it takes in frames that are for others: somebody asked for that.
+    /// It is in promiscuous mode, and receives frames for other hosts.
     pub is_promiscuous: bool,
     /// The device that it is a port of (a bridge, a bond).
     pub master: Option<u32>,
-    /// The number of the other end of a pair, or of the device that it stands on, if that is in the
-    /// same namespace.
+    /// The index of the other end of a pair, or of its lower device, if that is in the same
+    /// namespace.
     pub other_end: Option<u32>,
 }
 
 impl Description {
-    /// Whether it carries Ethernet frames. Loopback does not say so.
+    /// Returns `true` if it carries Ethernet frames. Loopback reports `false`.
     pub fn is_ethernet(&self) -> bool {
         self.kind == libc::ARPHRD_ETHER
     }
 }
 
-/// Asks the kernel what a device is.
+/// Reads the properties of a device from the kernel.
 ///
 /// # Errors
-/// `NotFound` (or `ENODEV`) if there is no such device; `InvalidInput` for a name that cannot be.
+/// `NotFound` (or `ENODEV`) if there is no such device; `InvalidInput` for an invalid name.
 pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
     let link = read_link(ns, device)?;
     Ok(Description {

@@ -1,4 +1,4 @@
-//! Devices on top of another one, each with an address of its own.
+//! Macvlan devices: on top of another device, each with its own address.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use super::message::Message;
 use super::request::link_fixed;
 use crate::netns::NetNs;
 
-/// `IFLA_MACVLAN_MODE` and its value for devices that may talk to each other.
+/// `IFLA_MACVLAN_MODE`, and its value for devices that can reach each other.
 const MODE: u16 = 1;
 const MODE_BRIDGE: u32 = 4;
 
-/// Makes a macvlan `name` on top of `lower`: what is sent on it goes through the discipline of
-/// `lower`. It is down.
+/// Creates a macvlan `name` on top of `lower`: its packets pass through the discipline of `lower`.
+/// It is down.
 ///
 /// # Errors
-/// `NotFound` if `lower` is not there; `AlreadyExists` if the name is taken; `PermissionDenied`
+/// `NotFound` if `lower` does not exist; `AlreadyExists` if the name is in use; `PermissionDenied`
 /// without CAP_NET_ADMIN; `Unsupported` if the kernel has no macvlan.
 pub fn add_macvlan(ns: &NetNs, name: &str, lower: &str) -> io::Result<()> {
     check_name(name)?;

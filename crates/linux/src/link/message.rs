@@ -1,4 +1,4 @@
-//! Netlink messages: building requests and taking answers apart.
+//! Netlink messages: building requests and parsing responses.
 //!
 //! All numbers are in the host's byte order unless a caller passes bytes.
 
@@ -8,7 +8,7 @@ const ALIGN_BYTES: usize = 4;
 pub(crate) const HEADER_BYTES: usize = 16;
 /// `struct rtattr`: length, type.
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
-/// Says in an attribute's type that attributes are inside.
+/// Flag in an attribute's type: it contains attributes.
 const NESTED: u16 = 1 << 15;
 
 const fn aligned(bytes: usize) -> usize {
@@ -55,13 +55,13 @@ impl Message {
         message
     }
 
-    /// Appends bytes that are no attribute: the fixed part inside a nested one.
+    /// Appends bytes that are not an attribute: the fixed part inside a nested one.
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// The finished message.
+    /// Returns the complete message.
     pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         self.pad();
         let length = self.0.len() as u32;
@@ -75,17 +75,17 @@ impl Message {
     }
 }
 
-/// One message of an answer.
+/// One message of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) kind: u16,
     pub(crate) flags: u16,
     pub(crate) sequence: u32,
     pub(crate) payload: &'a [u8],
 }
 
-/// The messages of one datagram; ends at the first that does not fit in it.
-pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+/// Returns the messages of one datagram; ends at the first that does not fit in it.
+pub(crate) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Response<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(datagram, 0)? as usize;
         let message = datagram.get(..length)?;
@@ -93,7 +93,7 @@ pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
         let (kind, flags) = (u16_at(message, 4)?, u16_at(message, 6)?);
         let sequence = u32_at(message, 8)?;
         datagram = datagram.get(aligned(length)..).unwrap_or(&[]);
-        Some(Answer {
+        Some(Response {
             kind,
             flags,
             sequence,
@@ -102,7 +102,7 @@ pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     })
 }
 
-/// The attributes in `bytes` as (type, payload); ends at the first that does not fit.
+/// Returns the attributes in `bytes` as (type, payload); ends at the first that does not fit.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -134,16 +134,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_built_is_what_is_read() {
+    fn built_message_parses() {
         let bytes = Message::new(16, 5, &[7; 16])
             .text(3, "lo")
             .nested(18, |inside| inside.attribute(1, b"veth").raw(&[9; 3]))
             .attribute(4, &1500u32.to_ne_bytes())
             .finish(42);
-        let mut all = answers(&bytes);
-        let answer = all.next().expect("one message");
-        assert_eq!((answer.kind, answer.flags, answer.sequence), (16, 5, 42));
-        let read: Vec<_> = attributes(&answer.payload[16..]).collect();
+        let mut all = messages(&bytes);
+        let response = all.next().expect("one message");
+        assert_eq!(
+            (response.kind, response.flags, response.sequence),
+            (16, 5, 42)
+        );
+        let read: Vec<_> = attributes(&response.payload[16..]).collect();
         assert_eq!(read[0], (3, b"lo\0".as_slice()));
         assert_eq!(read[1].0, 18);
         assert_eq!(attributes(read[1].1).next(), Some((1, b"veth".as_slice())));
@@ -158,7 +161,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..256),
         ) {
             // Each step consumes at least a header, or the iterator ends.
-            prop_assert!(answers(&bytes).count() <= bytes.len() / HEADER_BYTES);
+            prop_assert!(messages(&bytes).count() <= bytes.len() / HEADER_BYTES);
             prop_assert!(attributes(&bytes).count() <= bytes.len() / ATTRIBUTE_HEADER_BYTES);
         }
     }

@@ -1,19 +1,19 @@
-//! Setting up network devices over route netlink: no `ip` or `tc` is needed.
+//! Configuring network devices over route netlink, without `ip` or `tc`.
 
 mod bridge;
 mod change;
-mod condition;
 mod describe;
 mod macvlan;
 pub(crate) mod message;
+pub mod monitor;
 mod offload;
 mod polling;
 mod qdisc;
 mod request;
 pub(crate) mod route_socket;
+mod state;
 mod statistics;
 mod veth;
-pub mod watch;
 
 use std::fmt;
 use std::io;
@@ -26,21 +26,21 @@ pub use change::{
     add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
     set_up,
 };
-pub use condition::{Condition, LinkLook};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
+pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
+pub use state::{LinkState, LinkStatus};
 pub use statistics::{LinkStatistics, statistics};
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
-pub use watch::{LinkWatch, Tally};
 
 pub(crate) use offload::control_socket;
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;
 
-/// Bytes of a device's name, without the zero that ends it (`IFNAMSIZ` - 1).
+/// Maximum length of a device's name, without the terminating zero (`IFNAMSIZ` - 1).
 const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;
 
 /// A hardware address.
@@ -48,7 +48,7 @@ const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// The `number`-th locally administered unicast address: `02:00` and the number.
+    /// Returns the `number`-th locally administered unicast address: `02:00` and the number.
     pub const fn local(number: u32) -> Self {
         let [a, b, c, d] = number.to_be_bytes();
         Self([0x02, 0, a, b, c, d])
@@ -91,7 +91,7 @@ impl fmt::Display for ParseMacError {
 
 impl std::error::Error for ParseMacError {}
 
-/// Refuses what the kernel would refuse or, worse, take for a pattern (`%d`).
+/// Rejects names that the kernel would reject or, worse, use as a pattern (`%d`).
 pub(crate) fn check_name(name: &str) -> io::Result<()> {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
     let length_fits = (1..=NAME_LIMIT_BYTES).contains(&name.len());

@@ -1,5 +1,4 @@
-//! Receive offloads: what puts several frames into one, or takes something off them, before anybody
-//! sees them.
+//! Receive offloads, which merge frames or remove their VLAN tags before a socket receives them.
 
 use std::fmt;
 use std::io;
@@ -11,14 +10,14 @@ use super::check_name;
 use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys;
-use crate::sys::ethtool::{Block, Question};
+use crate::sys::ethtool::{Block, Query};
 
-/// Their names, as `ethtool -k` has them in its long form: by the kernel, by the card, and by the
-/// card so that it can be undone.
+/// Their names in the long form of `ethtool -k`: in the kernel, in the card, and in the card in a
+/// reversible way.
 const JOINING: [&str; 3] = ["rx-gro", "rx-lro", "rx-gro-hw"];
 
-/// Those that take a VLAN tag out of the frame, of customers and of providers: where it is put
-/// instead, a packet socket finds it and an AF_XDP socket does not.
+/// Removal of VLAN tags, of customers and of providers. The tag is then in metadata, which a packet
+/// socket reads and an AF_XDP socket does not.
 const TAKING_TAGS: [&str; 2] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"];
 
 /// Some of a device's receive offloads.
@@ -28,12 +27,12 @@ pub struct ReceiveOffloads {
 }
 
 impl ReceiveOffloads {
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// These and those of `others`, each once.
+    /// Returns these and those of `others`, each once.
     pub fn with(mut self, others: &Self) -> Self {
         for name in &others.names {
             if !self.names.contains(name) {
@@ -44,7 +43,7 @@ impl ReceiveOffloads {
     }
 }
 
-/// The names that `ethtool -K` takes, with a comma between.
+/// The names as in `ethtool -K`, separated by commas.
 impl fmt::Display for ReceiveOffloads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names.join(", "))
@@ -59,10 +58,10 @@ pub struct OffloadControl {
 }
 
 impl OffloadControl {
-    /// For the devices of `ns`, and for what puts several frames into one.
+    /// Controls the merging offloads of the devices of `ns`.
     ///
     /// # Errors
-    /// What `socket` fails with.
+    /// The error of `socket`.
     pub fn new(ns: &NetNs) -> io::Result<Self> {
         Ok(Self {
             fd: control_socket(ns)?,
@@ -70,13 +69,13 @@ impl OffloadControl {
         })
     }
 
-    /// Also for what takes VLAN tags off, for whoever receives by [AF_XDP](crate::af_xdp).
+    /// Also controls the removal of VLAN tags, for receiving with [AF_XDP](crate::af_xdp).
     pub fn with_tags(mut self) -> Self {
         self.names.extend(TAKING_TAGS);
         self
     }
 
-    /// Those receive offloads of the device that are on.
+    /// Returns the active receive offloads of the device.
     ///
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.
@@ -91,8 +90,8 @@ impl OffloadControl {
         Ok(ReceiveOffloads { names })
     }
 
-    /// Turns off all receive offloads of the device that are on and can be turned off, and answers
-    /// which these were.
+    /// Turns off all active receive offloads of the device that can be turned off, and returns
+    /// them.
     ///
     /// # Errors
     /// `PermissionDenied` without CAP_NET_ADMIN; as for [`active`](Self::active).
@@ -143,24 +142,23 @@ impl OffloadControl {
     }
 }
 
-/// Packets can arrive on so many queues of the device, at least 1. A driver that does not say has
-/// one.
+/// Returns the number of receive queues of the device, at least 1. Without a report from the
+/// driver, it is 1.
 ///
 /// # Errors
 /// `NotFound` (or `ENODEV`) if there is no such device.
 pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     check_name(device)?;
     let fd = control_socket(ns)?;
-    match sys::ethtool::ask::<8>(fd.as_fd(), device, Question::Channels) {
-        // What can be had at most in four, then what there is: only to receive, only to send, for
-        // other things, and for both.
+    match sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels) {
+        // Four maximums, then the current numbers: receive only, send only, other, and combined.
         Ok([.., receive, _, _, both]) => Ok(receive.saturating_add(both).max(1)),
         Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),
         Err(error) => Err(failed("ETHTOOL_GCHANNELS", device, error)),
     }
 }
 
-/// A socket for the ioctls of the namespace's devices.
+/// Opens a socket for the ioctls of the namespace's devices.
 pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
     ns.run(|| {
         let flags = SocketFlags::CLOEXEC;
@@ -169,7 +167,7 @@ pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
     .map_err(|cause| failed("socket", "AF_INET", cause))
 }
 
-/// The block of a feature, and its bit in it.
+/// Returns the block of a feature, and its bit in it.
 fn bit_of(names: &[String], name: &str) -> Option<(usize, u32)> {
     let at = names.iter().position(|known| known == name)?;
     Some((at / 32, 1 << (at % 32)))

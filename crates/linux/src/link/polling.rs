@@ -1,4 +1,4 @@
-//! Who polls a device.
+//! Threaded polling of a device (NAPI).
 
 use std::fs;
 use std::io;
@@ -11,13 +11,12 @@ use crate::error::naming;
 use crate::netns::NetNs;
 use crate::sys;
 
-/// Whether the device is polled by a thread of its own, or in passing by whoever has something for
-/// it. Its driver must poll: of a veth, the end that has an XDP program.
+/// Sets whether a thread of its own polls the device, instead of the softirq. The driver must use
+/// NAPI: of a veth, the end with an XDP program.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `PermissionDenied` without CAP_SYS_ADMIN, which the view
-/// of its settings (a sysfs of its own, gone with the call) takes; `Unsupported` if the driver does
-/// not poll.
+/// `NotFound` if there is no such device; `PermissionDenied` without CAP_SYS_ADMIN, which is needed
+/// to mount a sysfs for this call; `Unsupported` if the driver does not poll.
 pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
     check_name(device)?;
     ns.run(|| {
@@ -27,7 +26,7 @@ pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Res
     })?
 }
 
-/// Mounts the sysfs of the calling thread's network namespace over `/sys`, for this thread alone: a
+/// Mounts the sysfs of the calling thread's network namespace over `/sys`, for this thread only. A
 /// sysfs shows the devices of the namespace in which it was mounted.
 fn mount_own_sysfs() -> rustix::io::Result<()> {
     sys::namespace::unshare(UnshareFlags::NEWNS | UnshareFlags::FS)?;

@@ -12,7 +12,7 @@ use crate::netns::NetNs;
 const TBF_PARAMETERS: u16 = 1;
 const TBF_RATE_64: u16 = 4;
 const TBF_BURST: u16 = 6;
-/// `TC_LINKLAYER_ETHERNET`: the kernel computes times itself and needs no table from us.
+/// `TC_LINKLAYER_ETHERNET`: the kernel computes times without a table.
 const LINK_LAYER_ETHERNET: u8 = 1;
 
 /// A discipline for the root of a device.
@@ -20,23 +20,23 @@ const LINK_LAYER_ETHERNET: u8 = 1;
 pub enum RootQdisc {
     /// Token bucket: shapes to a rate.
     Tbf {
-        /// Bits a second, at least 8. Counts the frame with its Ethernet header, and no more.
+        /// Bits a second, at least 8. Counts the frame with its Ethernet header only.
         rate_bits_per_s: u64,
-        /// The bucket: must hold the largest frame, or that is dropped.
+        /// The bucket. A frame larger than this is dropped.
         burst_bytes: u32,
-        /// What may wait, in bytes; more is dropped.
+        /// Maximum backlog in bytes.
         limit_bytes: u32,
     },
     /// First in, first out.
     Pfifo {
-        /// What may wait, in packets; more is dropped.
+        /// Maximum backlog in packets.
         limit_packets: u32,
     },
-    /// No queue: straight to the device.
+    /// No queue: packets are passed to the device directly.
     NoQueue,
 }
 
-/// Puts `qdisc` at the root of the device, in place of what is there.
+/// Replaces the root discipline of the device by `qdisc`.
 ///
 /// # Errors
 /// `NotFound` if there is no such device or the kernel lacks the discipline; `InvalidInput` for a
@@ -77,12 +77,12 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
     change(ns, "RTM_NEWQDISC", device, request)
 }
 
-/// Has what waits in the [token bucket](RootQdisc::Tbf) at the root of the device wait in a
-/// `pfifo_fast`, in place of a queue of so many bytes: as many packets in each of its bands as the
-/// device's [queue](super::set_tx_queue_packets) holds.
+/// Replaces the byte queue inside the [token bucket](RootQdisc::Tbf) at the root of the device by a
+/// `pfifo_fast`. Each of its bands holds as many packets as the device's
+/// [queue](super::set_tx_queue_packets).
 ///
 /// # Errors
-/// `NotFound` if there is no such device, or no token bucket of ours at its root;
+/// `NotFound` if there is no such device, or no token bucket set by this crate at its root;
 /// `PermissionDenied` without CAP_NET_ADMIN.
 pub fn set_pfifo_fast_in_tbf(ns: &NetNs, device: &str) -> io::Result<()> {
     let fixed = bucket_child_fixed(index(ns, device)?);
@@ -93,7 +93,7 @@ pub fn set_pfifo_fast_in_tbf(ns: &NetNs, device: &str) -> io::Result<()> {
 
 /// `struct tc_tbf_qopt`: rate, peak rate (none), limit, and two fields that `TBF_BURST` replaces.
 fn tbf_parameters(rate_bytes_per_s: u64, limit_bytes: u32) -> [u8; 36] {
-    // What does not fit here is in `TBF_RATE_64`; the kernel wants the largest value then.
+    // A larger rate is in `TBF_RATE_64`; the kernel then expects the maximum here.
     let rate = u32::try_from(rate_bytes_per_s).unwrap_or(u32::MAX);
     let mut parameters = [0; 36];
     parameters[1] = LINK_LAYER_ETHERNET;

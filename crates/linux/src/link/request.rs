@@ -28,7 +28,7 @@ pub(super) fn neighbour_fixed(index: u32, state: u16) -> [u8; 12] {
     [libc::AF_INET as u8, 0, 0, 0, a, b, c, d, e, f, 0, 0]
 }
 
-/// The number of a token bucket that is at a root, so that its child can be named: `1:`.
+/// The handle of a root token bucket, to which its child refers: `1:`.
 const TOKEN_BUCKET: u32 = 0x1_0000;
 
 /// `struct tcmsg` of a device's root discipline, which is a token bucket or another.

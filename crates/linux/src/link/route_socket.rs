@@ -1,4 +1,4 @@
-//! Asking the kernel over a route netlink socket, one question at a time.
+//! Requests over a route netlink socket, one at a time.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,14 +8,14 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-use super::message::{Answer, HEADER_BYTES, Message, answers, attributes, u32_at};
+use super::message::{HEADER_BYTES, Message, Response, attributes, messages, u32_at};
 use crate::error::naming;
 use crate::sys;
 
-/// Larger than any answer about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
-const ANSWER_BYTES: usize = 32 * 1024;
-/// The attribute of an error with the kernel's sentence (`NLMSGERR_ATTR_MSG`).
-const ERROR_SENTENCE: u16 = 1;
+/// Larger than any response about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
+const RESPONSE_BYTES: usize = 32 * 1024;
+/// The attribute of an error with the kernel's message (`NLMSGERR_ATTR_MSG`).
+const ERROR_MESSAGE: u16 = 1;
 
 /// A route netlink socket in one network namespace.
 #[derive(Debug)]
@@ -25,13 +25,13 @@ pub(crate) struct RouteSocket {
 }
 
 impl RouteSocket {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
         Self::open_for(None)
     }
 
-    /// The same for another `protocol` of netlink with the same message format; `None` is the route
-    /// protocol, whose number is 0.
+    /// Opens a socket for another `protocol` of netlink with the same message format; `None` is the
+    /// route protocol, whose number is 0.
     pub(crate) fn open_for(protocol: Option<Protocol>) -> io::Result<Self> {
         let fd = socket_with(
             AddressFamily::NETLINK,
@@ -40,7 +40,7 @@ impl RouteSocket {
             protocol,
         )
         .map_err(naming("socket", "AF_NETLINK"))?;
-        // Errors come with the kernel's own sentence, and without a copy of the request.
+        // Errors include the kernel's message, without a copy of the request.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             sys::socket::set_option(fd.as_fd(), libc::SOL_NETLINK, option, 1)
                 .map_err(naming("socket", "AF_NETLINK"))?;
@@ -48,9 +48,9 @@ impl RouteSocket {
         Ok(Self { fd, sequence: 0 })
     }
 
-    /// Sends `request`, which asks for an acknowledgement or for a list, and waits for its end.
-    /// `take` sees what else the kernel answers, as (type, payload).
-    pub(crate) fn ask(
+    /// Sends `request`, which must request an acknowledgement or a list, and waits for its end.
+    /// `take` receives the other messages of the response, as (type, payload).
+    pub(crate) fn request(
         &mut self,
         request: Message,
         mut take: impl FnMut(u16, &[u8]),
@@ -58,46 +58,49 @@ impl RouteSocket {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request.finish(self.sequence);
         send(&self.fd, &request, SendFlags::NOSIGNAL)?;
-        let mut buffer = vec![0; ANSWER_BYTES];
+        let mut buffer = vec![0; RESPONSE_BYTES];
         loop {
             let (length, _) = match recv(&self.fd, &mut buffer[..], RecvFlags::empty()) {
                 Err(Errno::INTR) => continue,
                 received => received?,
             };
-            // An answer to a question that was given up earlier is not ours.
-            let ours = answers(&buffer[..length]).filter(|a| a.sequence == self.sequence);
-            for answer in ours {
-                match i32::from(answer.kind) {
-                    // The end of a list carries a number as an acknowledgement does.
-                    libc::NLMSG_ERROR | libc::NLMSG_DONE => return acknowledgement(&answer),
+            // Skip the response to an earlier request that was abandoned.
+            let ours = messages(&buffer[..length]).filter(|a| a.sequence == self.sequence);
+            for response in ours {
+                match i32::from(response.kind) {
+                    // The end of a list carries an error number, as an acknowledgement does.
+                    libc::NLMSG_ERROR | libc::NLMSG_DONE => return acknowledgement(&response),
                     _ => {}
                 }
-                take(answer.kind, answer.payload);
+                take(response.kind, response.payload);
             }
         }
     }
 }
 
 /// An acknowledgement is an error message with the number 0.
-fn acknowledgement(answer: &Answer<'_>) -> io::Result<()> {
-    let number = u32_at(answer.payload, 0).ok_or(io::ErrorKind::InvalidData)? as i32;
+fn acknowledgement(response: &Response<'_>) -> io::Result<()> {
+    let number = u32_at(response.payload, 0).ok_or(io::ErrorKind::InvalidData)? as i32;
     if number == 0 {
         return Ok(());
     }
     let cause = io::Error::from_raw_os_error(number.saturating_neg());
-    match sentence(answer) {
-        Some(sentence) => Err(io::Error::new(cause.kind(), format!("{sentence}: {cause}"))),
+    match error_message(response) {
+        Some(error_message) => Err(io::Error::new(
+            cause.kind(),
+            format!("{error_message}: {cause}"),
+        )),
         None => Err(cause),
     }
 }
 
-/// The kernel's own words, which follow the number and the header of the request.
-fn sentence(answer: &Answer<'_>) -> Option<String> {
-    if i32::from(answer.flags) & libc::NLM_F_ACK_TLVS == 0 {
+/// The kernel's message, which follows the error number and the header of the request.
+fn error_message(response: &Response<'_>) -> Option<String> {
+    if i32::from(response.flags) & libc::NLM_F_ACK_TLVS == 0 {
         return None;
     }
-    let after = answer.payload.get(4 + HEADER_BYTES..)?;
-    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_SENTENCE)?;
+    let after = response.payload.get(4 + HEADER_BYTES..)?;
+    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_MESSAGE)?;
     Some(
         String::from_utf8_lossy(text)
             .trim_end_matches('\0')

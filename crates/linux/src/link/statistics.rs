@@ -11,7 +11,7 @@ use crate::netns::NetNs;
 /// `struct ifinfomsg`, which the attributes follow.
 const FIXED_BYTES: usize = 16;
 
-/// What the kernel counted on a link since it was made.
+/// Counters of a link since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
     /// Packets received.
@@ -22,13 +22,13 @@ pub struct LinkStatistics {
     pub rx_bytes: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets received and found bad.
+    /// Received packets with errors.
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
     /// Packets received and dropped.
     pub rx_dropped: u64,
-    /// Packets dropped before they were sent, by the device; a discipline counts its own.
+    /// Packets dropped by the device before they were sent; disciplines have their own counters.
     pub tx_dropped: u64,
 }
 
@@ -49,17 +49,17 @@ impl LinkStatistics {
     }
 }
 
-/// Reads the counters of a device. Over netlink: `/sys` may show another namespace.
+/// Reads the counters of a device over netlink, because `/sys` can show another namespace.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `InvalidData` if the answer has no counters.
+/// `NotFound` if there is no such device; `InvalidData` if the response has no counters.
 pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
     read_link(ns, device)?
         .statistics
-        .ok_or_else(|| no_answer(device))
+        .ok_or_else(|| no_response(device))
 }
 
-/// What the kernel says about a link.
+/// Attributes of a link.
 pub(crate) struct Link {
     pub(crate) index: u32,
     pub(crate) mtu_bytes: u32,
@@ -68,25 +68,25 @@ pub(crate) struct Link {
     pub(crate) mac: Option<MacAddress>,
     /// `IFF_*`.
     pub(crate) flags: u32,
-    /// Sockets and others that want every frame.
+    /// Number of sockets and other users of promiscuous mode.
     pub(crate) promiscuity: u32,
     /// The device that this one is a port of.
     pub(crate) master: Option<u32>,
-    /// The other end in this namespace, or what it stands on.
+    /// The other end in this namespace, or its lower device.
     pub(crate) other_end: Option<u32>,
-    /// The longest super-packet that the stack makes for it.
+    /// Maximum length of a GSO packet that the stack builds for it.
     pub(crate) longest_object_bytes: Option<u32>,
     statistics: Option<LinkStatistics>,
 }
 
-/// Asks the kernel about a link.
+/// Reads the attributes of a link.
 pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
     let mut found = None;
     read_link_message(ns, device, |payload| found = parse_link(payload))?;
-    found.ok_or_else(|| no_answer(device))
+    found.ok_or_else(|| no_response(device))
 }
 
-/// Asks the kernel about a link; `take` reads the answer.
+/// Requests the attributes of a link, and passes the response to `take`.
 pub(super) fn read_link_message(
     ns: &NetNs,
     device: &str,
@@ -95,7 +95,7 @@ pub(super) fn read_link_message(
     check_name(device)?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let request = link(libc::RTM_GETLINK, flags, device);
-    ns.ask("RTM_GETLINK", device, request, |kind, payload| {
+    ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {
             take(payload);
         }
@@ -135,8 +135,8 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     })
 }
 
-fn no_answer(device: &str) -> io::Error {
+fn no_response(device: &str) -> io::Error {
     invalid(format!(
-        "RTM_GETLINK {device}: the kernel's answer is incomplete"
+        "RTM_GETLINK {device}: the kernel's response is incomplete"
     ))
 }

@@ -10,20 +10,20 @@ use super::request::{link, link_fixed};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
-/// The one attribute of a veth (`VETH_INFO_PEER`): the other end, a request of its own.
+/// The only attribute of a veth (`VETH_INFO_PEER`): the other end, as a nested request.
 const VETH_PEER: u16 = 1;
 
-/// Makes a pair of virtual Ethernet devices with one queue each: `name` in `ns` and `peer_name` in
-/// `peer_ns` (which may be the same). Both are down and have random hardware addresses.
+/// Creates a pair of virtual Ethernet devices with one queue each: `name` in `ns` and `peer_name`
+/// in `peer_ns` (which can be the same). Both are down and have random hardware addresses.
 ///
 /// # Errors
-/// `AlreadyExists` if a name is taken; `PermissionDenied` without CAP_NET_ADMIN in both.
+/// `AlreadyExists` if a name is in use; `PermissionDenied` without CAP_NET_ADMIN in both.
 pub fn add_veth_pair(ns: &NetNs, name: &str, peer_ns: &NetNs, peer_name: &str) -> io::Result<()> {
     add_veth_pair_with_queues(ns, name, peer_ns, peer_name, 1)
 }
 
-/// As [`add_veth_pair`], with `queues` in each direction on both ends, at least 1. Where there are
-/// several, which one a packet takes depends on the processor that its sender runs on.
+/// As [`add_veth_pair`], with `queues` in each direction on both ends, at least 1. With several
+/// queues, the CPU of the sender selects the queue of a packet.
 ///
 /// # Errors
 /// As for [`add_veth_pair`]; `InvalidInput` for no queue, or more than the kernel allows (4096).
@@ -60,8 +60,8 @@ pub fn add_veth_pair_with_queues(
     change(ns, "RTM_NEWLINK", name, request)
 }
 
-/// So many queues in each direction: left to the kernel there is one for each processor, and what
-/// is measured depends on where a sender runs.
+/// Adds the number of queues in each direction. By default the kernel creates one for each CPU, and
+/// measurements then depend on the CPU of the sender.
 fn with_queues(request: Message, queues: u32) -> Message {
     let queues = queues.to_ne_bytes();
     request

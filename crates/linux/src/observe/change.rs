@@ -8,28 +8,29 @@ use taut_path::tunables::{Setting, Tunable};
 use super::number;
 use super::sysfs::{Sysfs, explained};
 
-/// What `knob` of a queue holds, in its own unit: bytes, ms or stalls.
+/// Reads a tunable of a queue, in its own unit: bytes, ms or stalls.
 ///
 /// # Errors
-/// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` for what is no
-/// number.
-pub fn read_knob(sysfs: &Sysfs, device: &str, queue: u32, knob: Tunable) -> io::Result<u64> {
-    let path = sysfs.limits_of(device, queue)?.join(knob.name());
+/// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` if its content
+/// is not a number.
+pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, tunable: Tunable) -> io::Result<u64> {
+    let path = sysfs.limits_of(device, queue)?.join(tunable.name());
     let file = File::open(&path).map_err(|cause| explained("open", &path, cause))?;
     number::of_file(&file).map_err(|cause| explained("read", &path, cause))
 }
 
-/// Changes a knob of a queue. The kernel may round a time to what its clock can do.
+/// Writes a tunable of a queue. The kernel might round a time to the resolution of its clock.
 ///
 /// # Errors
-/// As [`read_knob`]; `PermissionDenied` without CAP_NET_ADMIN; what the kernel refuses.
-pub fn write_knob(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
+/// As [`read_tunable`]; `PermissionDenied` without CAP_NET_ADMIN; the error of the kernel if it
+/// rejects the value.
+pub fn write_tunable(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
     let path = sysfs
         .limits_of(device, queue)?
         .join(setting.tunable().name());
     let file = OpenOptions::new().write(true).truncate(true).open(&path);
     let mut file = file.map_err(|cause| explained("open", &path, cause))?;
-    // In one write: the kernel takes each for a whole number.
+    // In one write, because the kernel parses each write as a whole number.
     file.write_all(format!("{}\n", setting.value()).as_bytes())
         .map_err(|cause| explained("write", &path, cause))
 }

@@ -6,33 +6,31 @@ use std::path::Path;
 
 use super::number;
 
-/// Entries that are read of a directory, devices or queues: far more than any machine has.
+/// Maximum number of directory entries read, devices or queues: far more than any machine has.
 pub(super) const ENTRIES: usize = 16_384;
 
-/// A device as sysfs shows it at one moment; each figure is true, the set is not atomic.
+/// A device in sysfs at one moment. Each value is consistent, the set is not atomic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// The driver of the hardware; `None` for a device without any.
+    /// The driver of the hardware; `None` for a device without hardware.
     pub driver: Option<String>,
-    /// Whether there is no hardware below: veth, TAP, bridge, loopback.
+    /// The device has no hardware: veth, TAP, bridge, loopback.
     pub is_virtual: bool,
-    /// Whether it is up, by its flags.
+    /// The device is up, by its flags.
     pub is_up: bool,
-    /// Speed of the link in bit/s; `None` while there is no link, or where the driver does not
-    /// know.
+    /// Speed of the link in bit/s; `None` without a link, or if the driver does not report it.
     pub speed_bits_per_s: Option<u64>,
-    /// The largest packet, without the Ethernet header.
+    /// The MTU in bytes, without the Ethernet header.
     pub mtu_bytes: Option<u64>,
-    /// Packets sent since the device was made.
+    /// Packets sent since the device was created.
     pub tx_packets: Option<u64>,
-    /// Bytes sent since the device was made.
+    /// Bytes sent since the device was created.
     pub tx_bytes: Option<u64>,
     /// Its transmit queues, by number.
     pub queues: Vec<Queue>,
-    /// What should be there and could not be read, and why, a sentence each; at most one for a
-    /// file's name.
+    /// Files that could not be read, with the reason; at most one entry per file name.
     pub problems: Vec<String>,
 }
 
@@ -43,57 +41,58 @@ pub struct Queue {
     pub number: u32,
     /// Its byte limit, if it has one.
     pub limits: Option<ByteLimits>,
-    /// Times that the watchdog found the queue stuck.
+    /// Transmit timeouts detected by the watchdog.
     pub tx_timeouts: Option<u64>,
 }
 
 /// The files of `byte_queue_limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ByteLimits {
-    /// How much may be in flight, in bytes.
+    /// The limit in bytes.
     pub limit: Option<u64>,
     /// Queued and not yet reported complete, in bytes.
     pub in_flight: Option<u64>,
-    /// The least that the kernel's rule may set, in bytes.
+    /// Minimum limit, in bytes.
     pub limit_min: Option<u64>,
-    /// The most that the kernel's rule may set, in bytes.
+    /// Maximum limit, in bytes.
     pub limit_max: Option<u64>,
-    /// How long slack is observed before the limit is cut, in ms.
+    /// How long slack is observed before the limit is decreased, in ms.
     pub hold_time_ms: Option<u64>,
-    /// The age from which a queue counts as stalled, in ms; 0: not watched. Since Linux 6.9.
+    /// Stall threshold in ms; 0: off. Since Linux 6.9.
     pub stall_threshold_ms: Option<u64>,
     /// Stalls so far. Since Linux 6.9.
     pub stalls: Option<u64>,
-    /// The longest of them, in ms. Since Linux 6.9.
+    /// Longest stall, in ms. Since Linux 6.9.
     pub longest_stall_ms: Option<u64>,
 }
 
-/// Why a device has no byte limit that works.
+/// Why a device has no effective byte limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyNone {
-    /// There is no transmit queue at all.
+pub enum NoLimitReason {
+    /// The device has no transmit queue.
     NoQueue,
-    /// The kernel shows no limit, and the device is a program or another device: it hands packets
-    /// on at once.
+    /// The kernel has no limit for it, because it is a virtual device that passes packets on
+    /// immediately.
     Virtual,
-    /// The kernel shows no limit for hardware: it was built without, or the driver does its own
-    /// locking and keeps the kernel's queue out.
+    /// The kernel has no limit for the hardware: it was built without BQL, or the driver does its
+    /// own locking and bypasses the kernel's queue.
     Hardware,
-    /// There is a limit, packets were sent, and it never moved: the driver does not report.
+    /// There is a limit and packets were sent, but the limit never changed: the driver does not
+    /// report completions.
     NeverReports,
-    /// There is a limit, and it never had anything to do.
+    /// There is a limit, but no packet was sent yet.
     Idle,
 }
 
-impl WhyNone {
-    /// A sentence without its subject.
+impl NoLimitReason {
+    /// Returns the reason, as a predicate.
     pub const fn text(self) -> &'static str {
         match self {
             Self::NoQueue => "has no transmit queue",
             Self::Virtual => "virtual device: no ring below it, so no byte limit",
             Self::Hardware => {
-                "no byte limit: kernel built without (CONFIG_BQL), or a driver that keeps the \
-                 kernel's queue out"
+                "no byte limit: kernel built without (CONFIG_BQL), or a driver that \
+                 bypasses the kernel's queue"
             }
             Self::NeverReports => {
                 "driver never reports: the limit stayed 0 while packets were sent"
@@ -104,20 +103,22 @@ impl WhyNone {
 }
 
 impl Device {
-    /// Why no queue of it has a limit that works; `None` if one has.
-    pub fn why_none(&self) -> Option<WhyNone> {
+    /// Returns why none of its queues has an effective limit; `None` if one has.
+    pub fn no_limit_reason(&self) -> Option<NoLimitReason> {
         if self.queues.is_empty() {
-            return Some(WhyNone::NoQueue);
+            return Some(NoLimitReason::NoQueue);
         }
         let mut limits = self.queues.iter().filter_map(|queue| queue.limits.as_ref());
         match limits.clone().next() {
-            None if self.is_virtual => Some(WhyNone::Virtual),
-            None => Some(WhyNone::Hardware),
-            // Where the limit cannot be read, nothing can be said of it.
+            None if self.is_virtual => Some(NoLimitReason::Virtual),
+            None => Some(NoLimitReason::Hardware),
+            // An unreadable limit allows no conclusion.
             Some(_) if limits.any(|it| it.limit != Some(0) || it.in_flight != Some(0)) => None,
-            Some(_) if self.tx_packets.is_none_or(|packets| packets == 0) => Some(WhyNone::Idle),
-            // One packet is enough for the kernel's rule to leave 0.
-            Some(_) => Some(WhyNone::NeverReports),
+            Some(_) if self.tx_packets.is_none_or(|packets| packets == 0) => {
+                Some(NoLimitReason::Idle)
+            }
+            // A single packet is enough for the kernel's rule to leave 0.
+            Some(_) => Some(NoLimitReason::NeverReports),
         }
     }
 }
@@ -139,7 +140,7 @@ pub(super) fn read(directory: &Path, name: &str) -> io::Result<Device> {
         queues: queues(directory, &mut problems),
         problems: Vec::new(),
     };
-    // It may have gone while it was read.
+    // The device might have been removed while it was read.
     fs::metadata(directory)?;
     device.problems = problems.0;
     Ok(device)
@@ -155,7 +156,7 @@ fn is_up(flags: &str) -> bool {
     u32::from_str_radix(digits, 16).is_ok_and(|flags| flags & libc::IFF_UP as u32 != 0)
 }
 
-/// Some drivers say all ones for "unknown".
+/// Some drivers report all ones for "unknown".
 fn speed_bits_per_s(mbit_per_s: u64) -> Option<u64> {
     let known = mbit_per_s > 0 && mbit_per_s < u64::from(u32::MAX);
     known.then(|| mbit_per_s * 1_000_000)
@@ -222,7 +223,7 @@ struct Problems(Vec<String>);
 impl Problems {
     fn note(&mut self, file: &str, error: &io::Error) {
         let problem = format!("cannot read {file}: {error}");
-        // Every queue would say the same.
+        // Every queue would add the same entry.
         if !self.0.contains(&problem) {
             self.0.push(problem);
         }
@@ -251,21 +252,21 @@ mod tests {
     }
 
     #[test]
-    fn why_a_device_has_no_limit_that_works() {
+    fn reasons_for_no_effective_limit() {
         for (device, why) in [
-            (Device::default(), Some(WhyNone::NoQueue)),
-            (device(true, None, 9), Some(WhyNone::Virtual)),
-            (device(false, None, 9), Some(WhyNone::Hardware)),
-            (device(false, Some(0), 0), Some(WhyNone::Idle)),
-            (device(false, Some(0), 1), Some(WhyNone::NeverReports)),
+            (Device::default(), Some(NoLimitReason::NoQueue)),
+            (device(true, None, 9), Some(NoLimitReason::Virtual)),
+            (device(false, None, 9), Some(NoLimitReason::Hardware)),
+            (device(false, Some(0), 0), Some(NoLimitReason::Idle)),
+            (device(false, Some(0), 1), Some(NoLimitReason::NeverReports)),
             (device(false, Some(66), 1), None),
         ] {
-            assert_eq!(device.why_none(), why, "{device:?}");
+            assert_eq!(device.no_limit_reason(), why, "{device:?}");
         }
     }
 
     #[test]
-    fn speeds_that_are_none() {
+    fn unknown_speeds_are_none() {
         assert_eq!(speed_bits_per_s(1000), Some(1_000_000_000));
         assert_eq!(speed_bits_per_s(0), None);
         assert_eq!(speed_bits_per_s(u64::from(u32::MAX)), None);

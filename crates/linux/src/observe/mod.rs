@@ -1,11 +1,11 @@
-//! Looking at the kernel's own transmit queues and their byte limits.
+//! Reading the kernel's transmit queues and their byte limits.
 //!
-//! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] reads one queue again and
-//! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for
-//! what sysfs leaves out. Only [`write_knob`] changes anything.
+//! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] samples one queue
+//! repeatedly, in about a microsecond each time. [`qdiscs`] and [`offload`] read attributes that
+//! sysfs lacks, over netlink and ethtool. Only [`write_tunable`] changes anything.
 //!
-//! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish
-//! while it is read. What cannot be had is `None`, and [`Device::problems`] says why.
+//! A file can be missing (an older kernel), forbidden or malformed, and a device can be removed
+//! while it is read. Such a value is `None`, and [`Device::problems`] has the reason.
 
 mod change;
 mod device;
@@ -16,13 +16,13 @@ mod sampler;
 mod sockets;
 mod sysfs;
 
-pub use change::{read_knob, write_knob};
-pub use device::{ByteLimits, Device, Queue, WhyNone};
+pub use change::{read_tunable, write_tunable};
+pub use device::{ByteLimits, Device, NoLimitReason, Queue};
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};
 pub use sampler::{QueueSampler, Sample};
 pub use sockets::{Protocol, Socket, addresses, sockets};
 pub use sysfs::Sysfs;
 
-/// What `limit_max` holds when nobody set it, in bytes.
+/// Value of `limit_max` if it was never set, in bytes.
 pub const LIMIT_MAX_UNSET: u64 = 1_879_048_192;

@@ -5,29 +5,29 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// More than any file of one line has; what follows is not looked at.
+/// More than any file of one line has; the remainder is ignored.
 const FILE_BYTES: usize = 256;
 
-/// The text of a file of one line, without white space at its ends.
+/// Returns the text of a file of one line, without surrounding white space.
 pub(super) fn text(path: &Path) -> io::Result<String> {
     let mut buffer = [0; FILE_BYTES];
     let bytes = File::open(path)?.read_at(&mut buffer, 0)?;
     Ok(String::from_utf8_lossy(&buffer[..bytes]).trim().to_owned())
 }
 
-/// The number in a file that is open. Asks the kernel anew each time.
+/// Reads the number in an open file. Each call reads it again.
 pub(super) fn of_file(file: &File) -> io::Result<u64> {
     let mut buffer = [0; FILE_BYTES];
     let bytes = file.read_at(&mut buffer, 0)?;
     parse(&buffer[..bytes]).ok_or_else(|| garbage(&buffer[..bytes]))
 }
 
-/// The number in the file at `path`.
+/// Reads the number in the file at `path`.
 pub(super) fn of_path(path: &Path) -> io::Result<u64> {
     of_file(&File::open(path)?)
 }
 
-/// Digits, and white space around them.
+/// Parses digits with optional surrounding white space.
 pub(super) fn parse(bytes: &[u8]) -> Option<u64> {
     let digits = bytes.trim_ascii();
     if digits.is_empty() {
@@ -47,7 +47,7 @@ fn garbage(bytes: &[u8]) -> io::Error {
         .collect();
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("{shown:?} is no number"),
+        format!("{shown:?}: expected a number"),
     )
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn numbers_and_what_is_none() {
+    fn numbers_and_malformed_text() {
         assert_eq!(parse(b"2020\n"), Some(2020));
         assert_eq!(parse(b" 0 "), Some(0));
         assert_eq!(parse(b"18446744073709551615"), Some(u64::MAX));
@@ -78,7 +78,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let text = String::from_utf8_lossy(&bytes);
-            // Not `trim`, which takes other white space away as well.
+            // Not `trim`, which also removes other white space.
             let text = text.trim_matches(|it: char| it.is_ascii_whitespace());
             let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             prop_assert_eq!(parse(&bytes), text.parse().ok().filter(|_| plain));

@@ -1,36 +1,36 @@
-//! What a device's driver says of itself, as ethtool(8) shows it.
+//! Driver settings, as in ethtool(8).
 
 use std::io;
 use std::os::fd::AsFd;
 
 use crate::link::{self, check_name};
 use crate::netns::NetNs;
-use crate::sys::ethtool::{self, Question};
+use crate::sys::ethtool::{self, Query};
 
-/// Where the current number of transmit descriptors is in the answer about rings.
+/// Position of the current number of transmit descriptors in the response about rings.
 const TX_PENDING: usize = 7;
 
-/// How large one object can be, and how many slots the ring has.
+/// Maximum size of one object, and number of slots of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Whether the device cuts super-packets itself (TSO); `None` if it does not say.
+    /// The device segments GSO packets (TSO); `None` if it does not report that.
     pub segmentation: Option<bool>,
-    /// The longest super-packet that the stack makes for it, in bytes.
+    /// Maximum length of a GSO packet that the stack builds for it, in bytes.
     pub longest_object_bytes: Option<u64>,
-    /// Descriptors of each transmit ring; `None` if it does not say.
+    /// Descriptors of each transmit ring; `None` if the driver does not report them.
     pub tx_ring_slots: Option<u32>,
 }
 
-/// Asks the driver of `device`. No privilege is needed; what a driver does not know is `None`.
+/// Queries the driver of `device`. No privilege is needed; unsupported values are `None`.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; what making a socket fails with.
+/// `NotFound` if there is no such device; the error of opening a socket.
 pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
     let fd = link::control_socket(ns)?;
     let link = link::read_link(ns, device)?;
-    let tso = ethtool::ask::<1>(fd.as_fd(), device, Question::Tso);
-    let ring = ethtool::ask::<8>(fd.as_fd(), device, Question::Ring);
+    let tso = ethtool::query::<1>(fd.as_fd(), device, Query::Tso);
+    let ring = ethtool::query::<8>(fd.as_fd(), device, Query::Ring);
     Ok(Offload {
         segmentation: tso.ok().map(|[on]| on != 0),
         longest_object_bytes: link.longest_object_bytes.map(u64::from),

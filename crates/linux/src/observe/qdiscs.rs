@@ -1,4 +1,4 @@
-//! The disciplines of a device, and what waits in them, over route netlink.
+//! The disciplines of a device and their backlogs, over route netlink.
 
 use std::io;
 
@@ -19,30 +19,30 @@ pub struct Qdisc {
     pub kind: String,
     /// Its own handle: major number in the upper 16 bits.
     pub handle: u32,
-    /// The class that it hangs below; [`Qdisc::ROOT`] at the top.
+    /// The parent class; [`Qdisc::ROOT`] at the root.
     pub parent: u32,
-    /// Whether it is a class of a discipline, not a discipline.
+    /// It is a class of a discipline, not a discipline.
     pub is_class: bool,
-    /// What waits in it and below it, in bytes.
+    /// Its backlog including that of its children, in bytes.
     pub backlog_bytes: u64,
-    /// The same in packets.
+    /// Its backlog in packets.
     pub backlog_packets: u64,
-    /// Bytes that left it.
+    /// Bytes dequeued.
     pub sent_bytes: u64,
     /// Packets dropped.
     pub drops: u64,
-    /// Packets that the device did not take at once.
+    /// Packets requeued because the device did not accept them.
     pub requeues: u64,
-    /// Times that it had packets and was not allowed to send them: a shaper's.
+    /// Times that a shaper had packets but was not allowed to send them.
     pub overlimits: u64,
 }
 
 impl Qdisc {
-    /// The parent of the discipline at the top.
+    /// The parent of the root discipline.
     pub const ROOT: u32 = u32::MAX;
 
-    /// The discipline that feeds the transmit queue `queue` among those of its device: the child of
-    /// `mq` (or of `mqprio`) for it, or the one at the top.
+    /// Returns the discipline that feeds the transmit queue `queue` of its device: the child of
+    /// `mq` (or of `mqprio`) for it, or the root.
     pub fn feeding(all: &[Self], queue: u32) -> Option<&Self> {
         let mut disciplines = all.iter().filter(|it| !it.is_class);
         let root = disciplines.clone().find(|it| it.parent == Self::ROOT)?;
@@ -53,7 +53,8 @@ impl Qdisc {
         disciplines.find(|it| it.parent == class)
     }
 
-    /// Reads a message of type `RTM_NEWQDISC` or `RTM_NEWTCLASS` if it is about the device `index`.
+    /// Parses a message of type `RTM_NEWQDISC` or `RTM_NEWTCLASS` if it is about the device
+    /// `index`.
     fn parse(payload: &[u8], index: u32, is_class: bool) -> Option<Self> {
         if u32_at(payload, 4)? != index {
             return None;
@@ -96,14 +97,14 @@ impl Qdisc {
     }
 }
 
-/// The disciplines of a device, and the classes of those that have any, in the kernel's order.
+/// Returns the disciplines of a device, and their classes, in the kernel's order.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; what netlink fails with. No privilege is needed.
+/// `NotFound` if there is no such device; the error of netlink. No privilege is needed.
 pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
     let index = link::index(ns, device)?;
     let mut found = Vec::new();
-    for (call, question, answer) in [
+    for (call, question, response) in [
         ("RTM_GETQDISC", libc::RTM_GETQDISC, libc::RTM_NEWQDISC),
         ("RTM_GETTCLASS", libc::RTM_GETTCLASS, libc::RTM_NEWTCLASS),
     ] {
@@ -111,9 +112,9 @@ pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
         fixed[4..8].copy_from_slice(&index.to_ne_bytes());
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
         let request = Message::new(question, flags, &fixed);
-        ns.ask(call, device, request, |kind, payload| {
-            if kind == answer {
-                let is_class = answer == libc::RTM_NEWTCLASS;
+        ns.request(call, device, request, |kind, payload| {
+            if kind == response {
+                let is_class = response == libc::RTM_NEWTCLASS;
                 found.extend(Qdisc::parse(payload, index, is_class));
             }
         })?;
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_fed_by_its_own_child_of_mq_or_by_the_root() {
+    fn queue_is_fed_by_mq_child_or_root() {
         let one = [qdisc("fq", 0x8001_0000, Qdisc::ROOT)];
         assert_eq!(
             Qdisc::feeding(&one, 3).map(|it| it.kind.as_str()),
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_read_from_where_they_are() {
+    fn values_are_read_from_their_offsets() {
         let mut fixed = [0; FIXED_BYTES];
         fixed[4] = 7;
         fixed[12..16].copy_from_slice(&Qdisc::ROOT.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! One queue, read again and again.
+//! Sampling one queue.
 
 use std::fs::File;
 use std::io;
@@ -6,17 +6,16 @@ use std::io;
 use super::number;
 use super::sysfs::{Sysfs, explained};
 
-/// A queue at one moment, in bytes. The two are read one after the other.
+/// A queue at one moment, in bytes. The two values are read one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// How much may be in flight.
+    /// The limit.
     pub limit: u64,
     /// Queued and not yet reported complete.
     pub in_flight: u64,
 }
 
-/// Keeps the two files of a queue open that change all the time. A device that is renamed stays the
-/// same one.
+/// Holds the two frequently changing files of a queue open. It keeps its device if that is renamed.
 #[derive(Debug)]
 pub struct QueueSampler {
     limit: File,
@@ -25,7 +24,7 @@ pub struct QueueSampler {
 
 impl QueueSampler {
     /// # Errors
-    /// `NotFound` if there is no such device, queue or byte limit; what opening fails with.
+    /// `NotFound` if there is no such device, queue or byte limit; the error of opening.
     pub fn open(sysfs: &Sysfs, device: &str, queue: u32) -> io::Result<Self> {
         let directory = sysfs.limits_of(device, queue)?;
         let open = |name: &str| {
@@ -38,12 +37,13 @@ impl QueueSampler {
         })
     }
 
-    /// Reads both: about a microsecond.
+    /// Reads both values, in about a microsecond.
     ///
     /// # Errors
-    /// `InvalidData` for what is no number; the kernel's own (`ENODEV`) once the device is gone.
+    /// `InvalidData` if a file does not contain a number; the kernel's error (`ENODEV`) after the
+    /// device was removed.
     pub fn sample(&self) -> io::Result<Sample> {
-        // First what changes fast.
+        // Read the faster changing value first.
         let in_flight = number::of_file(&self.in_flight)?;
         let limit = number::of_file(&self.limit)?;
         Ok(Sample { limit, in_flight })

@@ -1,4 +1,4 @@
-//! What TCP and UDP sockets have not got rid of, over socket diagnostics.
+//! Unsent and unacknowledged data of TCP and UDP sockets, over socket diagnostics.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,12 +14,12 @@ const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 /// `struct inet_diag_req_v2` and `struct inet_diag_msg`; the latter's attributes follow it.
 const REQUEST_BYTES: usize = 56;
-const ANSWER_BYTES: usize = 72;
-/// Every state but listening and those that hold no data: ESTABLISHED to CLOSING.
+const RESPONSE_BYTES: usize = 72;
+/// All states except listening and those without data: ESTABLISHED to CLOSING.
 const STATES_WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// An unconnected UDP socket is CLOSE.
 const STATE_CLOSE: u32 = 1 << 7;
-/// Where figures are in `struct tcp_info`.
+/// Offsets in `struct tcp_info`.
 const INFO_RTT_US: usize = 68;
 const INFO_NOT_SENT: usize = 144;
 const INFO_MIN_RTT_US: usize = 148;
@@ -27,7 +27,7 @@ const INFO_DELIVERY_RATE: usize = 160;
 /// Words of `INET_DIAG_SKMEMINFO`.
 const MEMORY_BELOW: usize = 2;
 
-/// What a socket is.
+/// The protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP.
@@ -36,7 +36,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// A socket that may have something to send.
+/// A socket that can have data to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Socket {
     /// TCP or UDP.
@@ -45,28 +45,28 @@ pub struct Socket {
     pub local: (IpAddr, u16),
     /// The other end.
     pub remote: (IpAddr, u16),
-    /// The number of its file, as `/proc/PID/fd` shows it.
+    /// Its inode, as in `/proc/PID/fd`.
     pub inode: u32,
-    /// The user who has it.
+    /// The user who owns it.
     pub user: u32,
-    /// Bytes written that are not acknowledged (TCP); memory of what was written and is on the host
-    /// (UDP).
+    /// Bytes written and not acknowledged (TCP), or the memory of written packets that are still on
+    /// the host (UDP).
     pub queued_bytes: u64,
     /// Of those, bytes that were not sent yet; TCP only.
     pub unsent_bytes: Option<u64>,
-    /// Memory of packets that are below the socket: in a discipline or a ring.
+    /// Memory of packets below the socket: in a discipline or a ring.
     pub below_bytes: Option<u64>,
-    /// The smoothed round trip, and the least that was seen, in us; TCP only.
-    pub round_trip_us: Option<u64>,
-    /// The least of the round trips.
-    pub least_round_trip_us: Option<u64>,
-    /// What the connection delivered lately, in bytes/s; TCP only.
+    /// The smoothed round-trip time in us; TCP only.
+    pub rtt_us: Option<u64>,
+    /// The minimum round-trip time in us; TCP only.
+    pub min_rtt_us: Option<u64>,
+    /// The recent delivery rate, in bytes/s; TCP only.
     pub delivery_bytes_per_s: Option<u64>,
 }
 
 impl Socket {
     fn parse(payload: &[u8], protocol: Protocol) -> Option<Self> {
-        let fixed = payload.get(..ANSWER_BYTES)?;
+        let fixed = payload.get(..RESPONSE_BYTES)?;
         let family = i32::from(fixed[0]);
         let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let mut found = Self {
@@ -78,21 +78,21 @@ impl Socket {
             inode: u32_at(fixed, 68)?,
             unsent_bytes: None,
             below_bytes: None,
-            round_trip_us: None,
-            least_round_trip_us: None,
+            rtt_us: None,
+            min_rtt_us: None,
             delivery_bytes_per_s: None,
         };
-        for (kind, value) in attributes(payload.get(ANSWER_BYTES..)?) {
+        for (kind, value) in attributes(payload.get(RESPONSE_BYTES..)?) {
             match kind {
                 INET_DIAG_SKMEMINFO => {
                     found.below_bytes = u32_at(value, MEMORY_BELOW * 4).map(u64::from);
                 }
-                // A shorter one is an older kernel's.
+                // Older kernels have a shorter structure.
                 INET_DIAG_INFO => {
                     found.unsent_bytes = u32_at(value, INFO_NOT_SENT).map(u64::from);
-                    found.round_trip_us = u32_at(value, INFO_RTT_US).map(u64::from);
+                    found.rtt_us = u32_at(value, INFO_RTT_US).map(u64::from);
                     let least = u32_at(value, INFO_MIN_RTT_US).map(u64::from);
-                    found.least_round_trip_us = least.filter(|&us| us < u32::MAX.into());
+                    found.min_rtt_us = least.filter(|&us| us < u32::MAX.into());
                     found.delivery_bytes_per_s = u64_at(value, INFO_DELIVERY_RATE);
                 }
                 _ => {}
@@ -111,18 +111,18 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
         libc::AF_INET6 => {
             let sixteen: [u8; 16] = bytes.get(..16)?.try_into().ok()?;
             let address = Ipv6Addr::from(sixteen);
-            // A socket of both families that speaks the older one.
+            // An IPv6 socket that uses IPv4.
             Some(address.to_ipv4_mapped().map_or(address.into(), IpAddr::V4))
         }
         _ => None,
     }
 }
 
-/// The TCP and UDP sockets of a namespace that have a connection, or are bound. No privilege is
-/// needed; of other users' sockets the kernel tells the same.
+/// Returns the connected or bound TCP and UDP sockets of a namespace. No privilege is needed, even
+/// for sockets of other users.
 ///
 /// # Errors
-/// What netlink fails with; `NotFound` where the kernel has no socket diagnostics.
+/// The error of netlink; `NotFound` if the kernel has no socket diagnostics.
 pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
     let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
     let mut diag = ns
@@ -145,25 +145,25 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
             fixed[4..8].copy_from_slice(&states.to_ne_bytes());
             let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
             let request = Message::new(SOCK_DIAG_BY_FAMILY, flags, &fixed);
-            let asked = diag.ask(request, |kind, payload| {
+            let result = diag.request(request, |kind, payload| {
                 if kind == SOCK_DIAG_BY_FAMILY {
                     found.extend(Socket::parse(payload, protocol));
                 }
             });
-            match asked {
-                // A kernel without this family, or without diagnostics of this protocol.
+            match result {
+                // The kernel lacks this family, or diagnostics for this protocol.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                asked => asked.map_err(named)?,
+                result => result.map_err(named)?,
             }
         }
     }
     Ok(found)
 }
 
-/// The addresses of a device.
+/// Returns the addresses of a device.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; what netlink fails with.
+/// `NotFound` if there is no such device; the error of netlink.
 pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     /// `struct ifaddrmsg`, which the attributes follow.
     const FIXED_BYTES: usize = 8;
@@ -171,13 +171,13 @@ pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     let mut found = Vec::new();
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     let request = Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]);
-    ns.ask("RTM_GETADDR", device, request, |kind, payload| {
+    ns.request("RTM_GETADDR", device, request, |kind, payload| {
         if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
             return;
         }
         let family = payload.first().copied().unwrap_or(0).into();
         let all = attributes(payload.get(FIXED_BYTES..).unwrap_or(&[]));
-        // Of a point-to-point link the first is the other end's, the second our own.
+        // On a point-to-point link, the first is the address of the other end, the second its own.
         let own = all.filter(|&(kind, _)| {
             kind == libc::IFA_LOCAL || (kind == libc::IFA_ADDRESS && family == libc::AF_INET6)
         });
@@ -196,13 +196,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_of_this_process_is_seen_with_what_it_has_not_got_rid_of() {
+    fn own_socket_is_listed_with_unsent_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let address = listener.local_addr().expect("address");
         let mut sender = TcpStream::connect(address).expect("connects");
         let (_silent, _) = listener.accept().expect("accepts");
         sender.set_nonblocking(true).expect("nonblocking");
-        // Nobody reads: what the receiver does not take stays here.
+        // The receiver does not read, so data beyond its window stays here.
         let mut written = 0;
         while let Ok(bytes) = sender.write(&[0; 65_536]) {
             written += bytes as u64;

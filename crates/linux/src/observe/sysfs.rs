@@ -1,4 +1,4 @@
-//! Where devices are found.
+//! The directory of devices.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,21 +12,21 @@ use crate::error::failed;
 use crate::link::check_name;
 use crate::netns::NetNs;
 
-/// A tree as the kernel shows it under `/sys`.
+/// A tree with the layout of `/sys`.
 #[derive(Debug, Clone)]
 pub struct Sysfs {
     root: PathBuf,
-    /// Keeps a mount that has no path.
+    /// Holds a mount that has no path.
     _mount: Option<Arc<OwnedFd>>,
 }
 
 impl Sysfs {
-    /// The one at `/sys`: as a rule the devices of the namespace that the process was started in.
+    /// The tree at `/sys`: usually the devices of the namespace in which the process was started.
     pub fn of_process() -> Self {
         Self::at("/sys")
     }
 
-    /// The one below `root`, which stands for `/sys`: a copy, or one made for a test.
+    /// The tree at `root` instead of `/sys`: a copy, or one built by a test.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -34,10 +34,11 @@ impl Sysfs {
         }
     }
 
-    /// The devices of `namespace`. Mounted for this value alone, and gone with it.
+    /// Mounts a sysfs with the devices of `namespace`, which is unmounted with this value.
     ///
     /// # Errors
-    /// `PermissionDenied` without CAP_SYS_ADMIN; what fsopen(2) (Linux 5.2) and its kin fail with.
+    /// `PermissionDenied` without CAP_SYS_ADMIN; the error of fsopen(2) (Linux 5.2) and related
+    /// calls.
     pub fn of_netns(namespace: &NetNs) -> io::Result<Self> {
         let mount = namespace
             .run(detached_sysfs)?
@@ -48,18 +49,18 @@ impl Sysfs {
         })
     }
 
-    /// The names of all devices, sorted, numbers in them as numbers. A name that is no UTF-8 is
-    /// left out: nothing could ask for it.
+    /// Returns the names of all devices, in natural order. A name that is not UTF-8 is omitted,
+    /// because it could not be selected.
     ///
     /// # Errors
-    /// What reading the directory `class/net` fails with.
+    /// The error of reading the directory `class/net`.
     pub fn devices(&self) -> io::Result<Vec<String>> {
         let path = self.root.join("class/net");
         let entries = std::fs::read_dir(&path).map_err(|e| explained("read", &path, e))?;
         let mut names: Vec<String> = entries
             .take(ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            // Such as `bonding_masters`, a file, which is no device.
+            // Skips files such as `bonding_masters`, which are not devices.
             .filter(|name| check_name(name).is_ok() && path.join(name).is_dir())
             .collect();
         names.sort_by_cached_key(|name| natural(name));
@@ -69,13 +70,13 @@ impl Sysfs {
     /// Reads a device and its queues.
     ///
     /// # Errors
-    /// `NotFound` if there is no such device, also if it vanished meanwhile; `InvalidInput` if no
-    /// device can have that name.
+    /// `NotFound` if there is no such device, even if it was removed during the call;
+    /// `InvalidInput` for an invalid name.
     pub fn device(&self, name: &str) -> io::Result<Device> {
         device::read(&self.directory_of(name)?, name)
     }
 
-    /// The directory of a device.
+    /// Returns the directory of a device.
     pub(super) fn directory_of(&self, device: &str) -> io::Result<PathBuf> {
         check_name(device)?;
         let path = self.root.join("class/net").join(device);
@@ -87,14 +88,14 @@ impl Sysfs {
         }
     }
 
-    /// The directory of a queue's byte limit.
+    /// Returns the directory of a queue's byte limit.
     pub(super) fn limits_of(&self, device: &str, queue: u32) -> io::Result<PathBuf> {
         let queue = format!("queues/tx-{queue}/byte_queue_limits");
         Ok(self.directory_of(device)?.join(queue))
     }
 }
 
-/// Mounts a sysfs at no path: it is reached through the descriptor only.
+/// Mounts a sysfs without a path: it is reachable through the descriptor only.
 fn detached_sysfs() -> rustix::io::Result<OwnedFd> {
     let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
@@ -108,12 +109,12 @@ fn no_device(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"))
 }
 
-/// The error with what was done to which file.
+/// Adds the call and the file to an error.
 pub(super) fn explained(call: &'static str, path: &Path, cause: io::Error) -> io::Error {
     failed(call, &path.to_string_lossy(), cause)
 }
 
-/// `eth10` after `eth9`.
+/// Sort key that orders `eth10` after `eth9`.
 fn natural(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_as_people_do() {
+    fn names_are_in_natural_order() {
         let mut names = ["eth10", "lo", "eth9", "eth10.2", "br-a", "eth10.10"];
         names.sort_by_cached_key(|name| natural(name));
         assert_eq!(

@@ -1,12 +1,12 @@
-//! How a file is laid out: words of 64 bits in the host's byte order. A head, then slots.
+//! Layout of the file: words of 64 bits in the host's byte order. A head, then slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_path::queue::MonitorSnapshot;
 
-use super::about::About;
+use super::queue_info::QueueInfo;
 
-/// The first word: who sees it in the wrong byte order sees another one.
+/// The first word. It differs in the wrong byte order.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
 /// Changes with the layout.
 pub(super) const VERSION: u64 = 2;
@@ -14,7 +14,7 @@ pub(super) const VERSION: u64 = 2;
 pub(super) const HEAD_WORDS: usize = 64;
 const PROGRAM: usize = 8;
 pub(super) const SLOTS: usize = 64;
-/// A sequence number, then what [`write_about`] and [`write_figures`] put there.
+/// A sequence number, then the words of [`write_info`] and [`write_metrics`].
 pub(super) const SLOT_WORDS: usize = 64;
 pub(super) const FILE_WORDS: usize = HEAD_WORDS + SLOTS * SLOT_WORDS;
 
@@ -27,23 +27,23 @@ const LIMIT: usize = 4;
 const LIMIT_WORDS: usize = 4;
 const DEVICE: usize = 8;
 const NAME_WORDS: usize = 8;
-const FIGURES: usize = 16;
+const METRICS: usize = 16;
 
-/// What a slot is used for.
+/// The unit of a slot's limit.
 const KIND_BYTES: u64 = 1;
 const KIND_PACKETS: u64 = 2;
 
-macro_rules! figures {
+macro_rules! metrics {
     ($($(#[$doc:meta])* $name:ident = $of:expr;)*) => {
         /// The metrics of a queue, in the order in which they are published. Values of the limit
         /// are in its units.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        pub struct Figures {
+        pub struct QueueMetrics {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Figures {
-            /// Those of a queue of this project.
+        impl QueueMetrics {
+            /// Returns the metrics of a `taut-path` queue.
             pub fn of(snapshot: &MonitorSnapshot) -> Self {
                 $(let $name: fn(&MonitorSnapshot) -> u64 = $of;)*
                 Self { $($name: $name(snapshot),)* }
@@ -60,22 +60,22 @@ macro_rules! figures {
     };
 }
 
-figures! {
-    /// How much may be in flight.
+metrics! {
+    /// The limit.
     limit = |it| it.queue.limit.into();
     /// Queued and not yet reported complete.
     in_flight = |it| it.queue.in_flight.into();
-    /// The least that the rule may set.
+    /// Minimum limit.
     limit_min = |it| it.queue.min_limit.into();
-    /// The most that the rule may set.
+    /// Maximum limit.
     limit_max = |it| it.queue.max_limit.into();
-    /// How long slack is observed before the limit is cut, in ns.
+    /// How long slack is observed before the limit is decreased, in ns.
     hold_time_ns = |it| it.queue.hold_time_ns;
-    /// 1 if completions do not mean that packets left the device: there is no limit then.
-    completions_are_false = |it| it.queue.early_completions.into();
+    /// 1 if completions are early: the queue then applies no limit.
+    early_completions = |it| it.queue.early_completions.into();
     /// Packets offered to the discipline.
     enqueued_packets = |it| it.sender.enqueued_packets;
-    /// Packets given to the device.
+    /// Packets submitted to the device.
     sent_packets = |it| it.sender.sent_packets;
     /// Their bytes.
     sent_bytes = |it| it.sender.sent_bytes;
@@ -93,19 +93,19 @@ figures! {
     completed_packets = |it| it.completer.completed_packets;
     /// Their bytes.
     completed_bytes = |it| it.completer.completed_bytes;
-    /// Packets of before a reset.
-    late_packets = |it| it.completer.stale_packets;
-    /// Packets that the driver handed back and that were never sent.
-    stray_packets = |it| it.completer.unknown_completions;
-    /// Rounds in which something was completed.
-    rounds = |it| it.completer.batches;
-    /// Rounds after which the device had nothing left while the limit held the sender back.
+    /// Packets sent before a reset.
+    stale_packets = |it| it.completer.stale_packets;
+    /// Packets that the driver returned and this queue never sent (driver bug).
+    unknown_completions = |it| it.completer.unknown_completions;
+    /// Completion batches with at least one packet.
+    completion_batches = |it| it.completer.batches;
+    /// Completion batches after which the device was empty while the limit blocked the sender.
     starved = |it| it.completer.starved;
     /// Resets so far.
     resets = |it| it.completer.resets;
     /// Stalls so far.
     stalls = |it| it.completer.stalls;
-    /// The longest of them, in ns.
+    /// Longest stall, in ns.
     longest_stall_ns = |it| it.completer.longest_stall_ns;
 }
 
@@ -117,17 +117,17 @@ pub(super) fn write_head(words: &[AtomicU64], program: &str) {
     put(words, 0, MAGIC);
 }
 
-pub(super) fn write_about(words: &[AtomicU64], about: &About<'_>) {
-    put(words, QUEUE, about.queue.into());
-    put(words, RATE, about.rate_bits_per_s.unwrap_or(0));
-    put_text(words, LIMIT, LIMIT_WORDS, about.limit);
-    put_text(words, DEVICE, NAME_WORDS, about.device);
-    // Nothing was published yet.
+pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
+    put(words, QUEUE, info.queue.into());
+    put(words, RATE, info.rate_bits_per_s.unwrap_or(0));
+    put_text(words, LIMIT, LIMIT_WORDS, info.limit);
+    put_text(words, DEVICE, NAME_WORDS, info.device);
+    // No metrics were published yet.
     put(words, UPDATED, 0);
     put(
         words,
         KIND,
-        if about.in_packets {
+        if info.in_packets {
             KIND_PACKETS
         } else {
             KIND_BYTES
@@ -135,10 +135,10 @@ pub(super) fn write_about(words: &[AtomicU64], about: &About<'_>) {
     );
 }
 
-pub(super) fn write_figures(words: &[AtomicU64], now_ns: u64, figures: &Figures) {
+pub(super) fn write_metrics(words: &[AtomicU64], now_ns: u64, metrics: &QueueMetrics) {
     put(words, UPDATED, now_ns);
-    for (at, value) in figures.words().into_iter().enumerate() {
-        put(words, FIGURES + at, value);
+    for (at, value) in metrics.words().into_iter().enumerate() {
+        put(words, METRICS + at, value);
     }
 }
 
@@ -150,7 +150,7 @@ fn put(words: &[AtomicU64], at: usize, value: u64) {
     words[at].store(value, Ordering::Relaxed);
 }
 
-/// As much of `text` as fits with a zero behind it, in whole characters.
+/// Writes as much of `text` as fits with a terminating zero, in whole characters.
 fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     let mut end = text.len().min(number * 8 - 1);
     while !text.is_char_boundary(end) {
@@ -165,14 +165,14 @@ fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     }
 }
 
-/// What the head says.
+/// Contents of the head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) process: u32,
     pub(super) program: String,
 }
 
-/// `Err` with the version if it is another one; `Ok(None)` if it is no file of ours.
+/// Returns `Err` with an unsupported version, or `Ok(None)` for a file of another format.
 pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
     match words.get(..HEAD_WORDS) {
         Some(words) if words[0] == MAGIC && words[1] == VERSION => Ok(Some(Head {
@@ -184,7 +184,7 @@ pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
     }
 }
 
-/// What a slot says, without its sequence number.
+/// Contents of a slot, without its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Slot {
     pub(super) device: String,
@@ -193,10 +193,10 @@ pub(super) struct Slot {
     pub(super) in_packets: bool,
     pub(super) rate_bits_per_s: Option<u64>,
     pub(super) updated_ns: u64,
-    pub(super) figures: Figures,
+    pub(super) metrics: QueueMetrics,
 }
 
-/// `None` if the slot is free, or nothing was published yet.
+/// Returns `None` if the slot is free, or has no metrics yet.
 pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
     let words = words.get(..SLOT_WORDS - 1)?;
     let used = matches!(words[KIND], KIND_BYTES | KIND_PACKETS) && words[UPDATED] != 0;
@@ -210,11 +210,12 @@ pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
         in_packets: words[KIND] == KIND_PACKETS,
         rate_bits_per_s: Some(words[RATE]).filter(|&rate| rate > 0),
         updated_ns: words[UPDATED],
-        figures: Figures::from_words(&mut words[FIGURES..].iter().copied())?,
+        metrics: QueueMetrics::from_words(&mut words[METRICS..].iter().copied())?,
     })
 }
 
-/// Text up to its zero. What could harm a terminal is a question mark.
+/// Reads text up to its zero. Control characters, which could harm a terminal, become question
+/// marks.
 fn text(words: &[u64], at: usize, number: usize) -> String {
     let words = words[at..at + number].iter();
     let bytes = words.flat_map(|word| word.to_ne_bytes());
@@ -223,8 +224,8 @@ fn text(words: &[u64], at: usize, number: usize) -> String {
 }
 
 const _: () = assert!(
-    FIGURES + size_of::<Figures>() / 8 < SLOT_WORDS,
-    "a slot holds all figures"
+    METRICS + size_of::<QueueMetrics>() / 8 < SLOT_WORDS,
+    "a slot holds all metrics"
 );
 
 #[cfg(test)]
@@ -242,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_before_it_was() {
+    fn published_slot_is_read() {
         let words = empty(SLOT_WORDS - 1);
-        let about = About {
+        let info = QueueInfo {
             device: "eth0",
             queue: 3,
             limit: "taut:99.5%",
@@ -252,24 +253,24 @@ mod tests {
             rate_bits_per_s: Some(1_000_000_000),
         };
         assert_eq!(read_slot(&loaded(&words)), None);
-        write_about(&words, &about);
+        write_info(&words, &info);
         assert_eq!(read_slot(&loaded(&words)), None);
-        let figures = Figures {
+        let metrics = QueueMetrics {
             limit: 7,
             longest_stall_ns: 9,
-            ..Figures::default()
+            ..QueueMetrics::default()
         };
-        write_figures(&words, 5, &figures);
+        write_metrics(&words, 5, &metrics);
         let slot = read_slot(&loaded(&words)).expect("published");
         assert_eq!((slot.device.as_str(), slot.queue), ("eth0", 3));
         assert_eq!((slot.limit.as_str(), slot.in_packets), ("taut:99.5%", true));
-        assert_eq!((slot.figures, slot.updated_ns), (figures, 5));
+        assert_eq!((slot.metrics, slot.updated_ns), (metrics, 5));
         clear(&words);
         assert_eq!(read_slot(&loaded(&words)), None);
     }
 
     #[test]
-    fn long_names_are_cut_at_a_character_and_controls_are_shown_harmless() {
+    fn long_names_are_truncated_and_controls_replaced() {
         let words = empty(HEAD_WORDS);
         write_head(&words, &"\u{e4}".repeat(40));
         let head = read_head(&loaded(&words)).expect("version").expect("ours");

@@ -1,23 +1,24 @@
 //! Publishes the queues of this program: one call for each queue, then `taut show` lists it.
 //!
 //! ```no_run
-//! use taut_linux::publish::{About, Publisher};
+//! use taut_linux::publish::{QueueInfo, Publisher};
 //! # fn watch() -> taut_path::queue::Monitor { unimplemented!() }
 //! let publisher = Publisher::open("my-sender")?;
-//! let about = About { device: "eth0", queue: 0, limit: "dql", ..About::default() };
-//! let mut queue = publisher.add(&about)?;
+//! let info = QueueInfo { device: "eth0", queue: 0, limit: "dql", ..QueueInfo::default() };
+//! let mut queue = publisher.add(&info)?;
 //! queue.publish(&watch().snapshot()); // from time to time, or after each batch
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! A publisher has one file of shared memory in [`directories`], which only its user can read. Each
-//! queue has a slot there, written under a sequence lock: writing costs some 50 ns and never waits,
-//! and who reads never sees half of it. The publisher holds the file's lock (`flock`); a file that
-//! no process holds is ignored, and the next reader or publisher removes it: files that `kill -9`
-//! leaves behind do no harm and do not accumulate.
+//! queue has a slot there, written under a sequence lock. A write takes about 50 ns and never
+//! blocks, and readers never see a partial one.
+//!
+//! The publisher holds the file's lock (`flock`). A file without a lock holder is ignored, and the
+//! next reader or publisher removes it. So files that `kill -9` leaves behind do not accumulate.
 
-mod about;
 mod layout;
+mod queue_info;
 mod reader;
 
 use std::env;
@@ -39,15 +40,15 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use about::About;
-pub use layout::Figures;
+pub use layout::QueueMetrics;
+pub use queue_info::QueueInfo;
 pub use reader::{Published, PublishedQueue, read};
 
-/// Queues that one publisher can have.
-pub const QUEUES: usize = SLOTS;
+/// Maximum number of queues of one publisher.
+pub const MAX_QUEUES: usize = SLOTS;
 
-/// Where files are published, the first that can be had by this process first: `$TAUT_RUNTIME_DIR`
-/// if that is set; else, for root, `/run/taut`; else `taut` in `$XDG_RUNTIME_DIR`.
+/// Returns the directories for published files, in order of preference: `$TAUT_RUNTIME_DIR` if it
+/// is set; else, for root, `/run/taut`; else `taut` in `$XDG_RUNTIME_DIR`.
 pub fn directories() -> Vec<PathBuf> {
     let set = |name: &str| {
         env::var_os(name)
@@ -58,21 +59,21 @@ pub fn directories() -> Vec<PathBuf> {
         return vec![directory];
     }
     let of_root = geteuid().is_root().then(|| PathBuf::from("/run/taut"));
-    // Root of a user namespace of its own may not write to the first.
+    // The root user of a user namespace might not have write access to the first.
     let of_user = set("XDG_RUNTIME_DIR").map(|it| it.join("taut"));
     of_root.into_iter().chain(of_user).collect()
 }
 
-/// The queues of this program, for others to see until it is dropped.
+/// Publishes the queues of this program until it is dropped.
 #[derive(Debug, Clone)]
 pub struct Publisher(Arc<SharedFile>);
 
-/// A publisher that ends with its last queue: it keeps none of itself.
+/// A publisher that ends with its last queue, because this reference does not keep it.
 #[derive(Debug, Clone, Default)]
 pub struct WeakPublisher(Weak<SharedFile>);
 
 impl WeakPublisher {
-    /// The publisher, while somebody has it or a queue of it.
+    /// Returns the publisher, if it or one of its queues still exists.
     pub fn upgrade(&self) -> Option<Publisher> {
         self.0.upgrade().map(Publisher)
     }
@@ -82,19 +83,19 @@ impl WeakPublisher {
 struct SharedFile {
     words: Words,
     path: PathBuf,
-    /// Slots that are free.
+    /// Free slots.
     free: Mutex<Vec<usize>>,
     /// Holds the lock.
     _file: File,
 }
 
 impl Publisher {
-    /// Creates a file in the first of [`directories`] where it can. `program` is the name of the
-    /// publisher, of which at most 63 bytes are kept.
+    /// Creates a file in the first of [`directories`] that permits it. `program` is the name of the
+    /// publisher, truncated to 63 bytes.
     ///
     /// # Errors
-    /// `NotFound` if there is no directory for it: neither root nor `$XDG_RUNTIME_DIR`; else what
-    /// making the file fails with. A program should go on without.
+    /// `NotFound` if there is no directory: neither root nor `$XDG_RUNTIME_DIR`; otherwise the
+    /// error of creating the file. A program should continue without it.
     pub fn open(program: &str) -> io::Result<Self> {
         let none = io::Error::new(
             io::ErrorKind::NotFound,
@@ -110,10 +111,11 @@ impl Publisher {
         refused
     }
 
-    /// The same in `directory`, which is made for the user alone if it is not there.
+    /// As [`open`](Self::open), in `directory`, which is created for this user only if it does not
+    /// exist.
     ///
     /// # Errors
-    /// What making the file fails with.
+    /// The error of creating the file.
     pub fn open_in(directory: &Path, program: &str) -> io::Result<Self> {
         let named = |call| move |cause| failed(call, &directory.to_string_lossy(), cause);
         match DirBuilder::new().mode(0o700).create(directory) {
@@ -122,9 +124,9 @@ impl Publisher {
             }
             _ => {}
         }
-        // What programs left that were killed.
+        // Removes files of killed programs.
         drop(read(&[directory.to_owned()]));
-        // Nobody sees it before it is locked and whole.
+        // Has no name before it is locked and complete.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -138,7 +140,7 @@ impl Publisher {
         layout::write_head(words.all(), program);
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // A process number comes again, the time does not.
+        // Process ids are reused, the time is not.
         let name = format!("{}-{}-{number}", std::process::id(), monotonic_ns());
         let path = directory.join(name);
         let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -152,41 +154,43 @@ impl Publisher {
         })))
     }
 
-    /// Does not keep the publisher.
+    /// Returns a reference that does not keep the publisher.
     pub fn downgrade(&self) -> WeakPublisher {
         WeakPublisher(Arc::downgrade(&self.0))
     }
 
-    /// Takes a slot for a queue, given back when it is dropped.
+    /// Takes a slot for a queue. It is released when the returned value is dropped.
     ///
     /// # Errors
-    /// `InvalidInput` if [`QUEUES`] are taken.
-    pub fn add(&self, about: &About<'_>) -> io::Result<QueueSlot> {
+    /// `InvalidInput` if all [`MAX_QUEUES`] are in use.
+    pub fn add(&self, info: &QueueInfo<'_>) -> io::Result<QueueSlot> {
         let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(slot) = free.pop() else {
-            return Err(invalid(format!("{QUEUES} queues are published already")));
+            return Err(invalid(format!(
+                "{MAX_QUEUES} queues are published already"
+            )));
         };
         let slot = QueueSlot {
             held: Arc::clone(&self.0),
             slot,
         };
-        slot.write(|words| layout::write_about(words, about));
+        slot.write(|words| layout::write_info(words, info));
         Ok(slot)
     }
 
-    /// Publishes what `watch` shows every `period`, from a thread of its own, until the answer is
-    /// dropped or a half of the queue is gone.
+    /// Publishes the snapshots of `watch` every `period`, in a thread. It ends when the returned
+    /// value is dropped or a half of the queue is closed.
     ///
     /// # Errors
-    /// As for [`add`](Self::add); if no thread can be made.
-    pub fn follow(
+    /// As for [`add`](Self::add); the error of starting a thread.
+    pub fn publish_periodically(
         &self,
-        about: &About<'_>,
+        info: &QueueInfo<'_>,
         watch: Monitor,
         period: Duration,
-    ) -> io::Result<Following> {
-        let mut slot = self.add(about)?;
-        let mut follow = move |stop: &std::sync::mpsc::Receiver<()>| {
+    ) -> io::Result<PeriodicPublisher> {
+        let mut slot = self.add(info)?;
+        let mut publish = move |stop: &std::sync::mpsc::Receiver<()>| {
             while !watch.is_closed() {
                 slot.publish(&watch.snapshot());
                 match stop.recv_timeout(period) {
@@ -198,9 +202,9 @@ impl Publisher {
         let (stop, stopped) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("taut-publish".to_owned())
-            .spawn(move || follow(&stopped))
+            .spawn(move || publish(&stopped))
             .map_err(|cause| failed("clone", "thread that publishes", cause))?;
-        Ok(Following {
+        Ok(PeriodicPublisher {
             _stop: stop,
             thread: Some(thread),
         })
@@ -209,17 +213,17 @@ impl Publisher {
 
 /// A thread that publishes a queue until this is dropped.
 #[derive(Debug)]
-pub struct Following {
+pub struct PeriodicPublisher {
     _stop: std::sync::mpsc::Sender<()>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Drop for Following {
+impl Drop for PeriodicPublisher {
     fn drop(&mut self) {
-        let (nobody, _) = std::sync::mpsc::channel();
-        drop(std::mem::replace(&mut self._stop, nobody));
+        let (closed, _) = std::sync::mpsc::channel();
+        drop(std::mem::replace(&mut self._stop, closed));
         if let Some(thread) = self.thread.take() {
-            // It only looks and writes: there is nothing to tell.
+            // A panic of the thread is ignored: it only reads and publishes.
             let _ = thread.join();
         }
     }
@@ -227,7 +231,7 @@ impl Drop for Following {
 
 impl Drop for SharedFile {
     fn drop(&mut self) {
-        // If it cannot be removed, the next reader does.
+        // If it cannot be removed, the next reader removes it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -240,17 +244,17 @@ pub struct QueueSlot {
 }
 
 impl QueueSlot {
-    /// Lets others see `snapshot`, from now on.
+    /// Publishes `snapshot`.
     pub fn publish(&mut self, snapshot: &MonitorSnapshot) {
-        self.publish_figures(&Figures::of(snapshot));
+        self.publish_metrics(&QueueMetrics::of(snapshot));
     }
 
-    /// The same of a queue that is not this project's.
-    pub fn publish_figures(&mut self, figures: &Figures) {
-        self.write(|words| layout::write_figures(words, monotonic_ns(), figures));
+    /// Publishes the metrics of a queue of another implementation.
+    pub fn publish_metrics(&mut self, metrics: &QueueMetrics) {
+        self.write(|words| layout::write_metrics(words, monotonic_ns(), metrics));
     }
 
-    /// Writes under the sequence lock, whose only writer this is.
+    /// Writes under the sequence lock, of which this is the only writer.
     fn write(&self, write: impl FnOnce(&[AtomicU64])) {
         let start = HEAD_WORDS + self.slot * SLOT_WORDS;
         let slot = &self.held.words.all()[start..start + SLOT_WORDS];
@@ -258,7 +262,7 @@ impl QueueSlot {
             return;
         };
         let before = sequence.load(Ordering::Relaxed);
-        // Odd while it is written.
+        // Odd during a write.
         sequence.store(before.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
         write(words);

@@ -1,6 +1,7 @@
-//! Seeing what others publish.
+//! Reading the queues that other programs publish.
 //!
-//! It reads instead of mapping the file: a file that shrinks then ends a read, not the process.
+//! The file is read and not mapped: if it is truncated, a read ends early, without a signal to the
+//! process.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,39 +14,39 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::layout::{
-    FILE_WORDS, Figures, HEAD_WORDS, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
+    FILE_WORDS, HEAD_WORDS, QueueMetrics, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
 };
 use crate::sched::monotonic_ns;
 
-/// Files that are looked at in a directory.
+/// Maximum number of files read in a directory.
 const FILES: usize = 1024;
-/// Tries to find a slot that is not being written: a writer needs far less than a microsecond.
+/// Attempts to read a slot that is being written: a write takes far less than a microsecond.
 const TRIES: usize = 100;
 
 /// A queue that a program publishes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PublishedQueue {
-    /// The program's name for itself, and its process.
+    /// The program's name.
     pub program: String,
     /// Its process.
     pub process: u32,
-    /// The device, or what stands for one.
+    /// The device, or another name.
     pub device: String,
-    /// The number of the queue there.
+    /// The number of the queue on the device.
     pub queue: u32,
     /// The rule that sets the limit.
     pub limit: String,
-    /// Whether the limit counts packets, not bytes.
+    /// The limit counts packets, not bytes.
     pub in_packets: bool,
-    /// The speed of its link in bit/s, if the program knows it.
+    /// The speed of its link in bit/s, if the program reports it.
     pub rate_bits_per_s: Option<u64>,
-    /// How old the figures are, in ns.
+    /// The age of the metrics, in ns.
     pub age_ns: u64,
-    /// The figures.
-    pub figures: Figures,
+    /// The metrics.
+    pub metrics: QueueMetrics,
 }
 
-/// What was found.
+/// The published queues.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Published {
     /// The queues, by process.
@@ -94,11 +95,11 @@ fn is_own(directory: &Path) -> bool {
 fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
     let opened = OpenOptions::new()
         .read(true)
-        // Neither a link to elsewhere nor a pipe that makes us wait.
+        // Neither follows a link nor blocks on a pipe.
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path);
     let file = match opened {
-        // It ended meanwhile.
+        // It was removed in the meantime.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
@@ -108,7 +109,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
     let head = words(&file, 0, HEAD_WORDS)?;
     let head = match read_head(&head) {
         Ok(Some(head)) => head,
-        // Of somebody else, who knows why it is there.
+        // A file of another format is left alone.
         Ok(None) => return Ok(()),
         Err(version) => {
             let text = format!("published by another taut, version {version} of the layout");
@@ -116,7 +117,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
         }
     };
     if !is_locked(&file)? {
-        // A program that ended without removing it.
+        // Left behind by a program that ended without removing it.
         if may_remove {
             let _ = fs::remove_file(path);
         }
@@ -133,14 +134,14 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
                 in_packets: slot.in_packets,
                 rate_bits_per_s: slot.rate_bits_per_s,
                 age_ns: monotonic_ns().saturating_sub(slot.updated_ns),
-                figures: slot.figures,
+                metrics: slot.metrics,
             });
         }
     }
     Ok(())
 }
 
-/// Whether a publisher holds the exclusive lock of `file`.
+/// Returns `true` if a publisher holds the exclusive lock of `file`.
 fn is_locked(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(false),
@@ -149,12 +150,12 @@ fn is_locked(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A slot, read as a whole; `None` if it is free, or its writer stopped in the middle.
+/// Reads a slot consistently; `None` if it is free, or its writer stopped in the middle.
 fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
     let start = HEAD_WORDS + slot * SLOT_WORDS;
     let sequence = || Ok::<_, io::Error>(words(file, start, 1)?.first().copied());
     for _ in 0..TRIES {
-        // By itself: in which order a read fetches its words, nobody promises.
+        // Read separately: the order of words within one read is not guaranteed.
         let before = sequence()?;
         fence(Ordering::Acquire);
         let slot = words(file, start + 1, SLOT_WORDS - 1)?;
@@ -170,7 +171,7 @@ fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
     Ok(None)
 }
 
-/// Words of a file; fewer than `number`, and none at all, where it ends.
+/// Reads words of a file; fewer than `number`, or none, at its end.
 fn words(file: &File, start: usize, number: usize) -> io::Result<Vec<u64>> {
     debug_assert!(start + number <= FILE_WORDS);
     let mut bytes = vec![0; number * 8];

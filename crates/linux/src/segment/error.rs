@@ -2,28 +2,28 @@
 
 use std::fmt;
 
-/// Why a super-packet is not cut.
+/// Why a GSO packet is not segmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NotCut {
-    /// It is no super-packet.
+pub enum SegmentError {
+    /// Not a GSO packet.
     Plain,
-    /// The packet that is to be cut is inside another one, or behind headers that change with it.
+    /// The packet to be segmented is inside another one, or behind headers that change with it.
     Tunnel,
-    /// A kind of segmentation other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    /// A GSO type other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
     Kind,
-    /// The lengths in its headers are not those of the frame.
+    /// The lengths in its headers differ from those of the frame.
     Malformed,
 }
 
-impl fmt::Display for NotCut {
+impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Plain => "no super-packet",
-            Self::Tunnel => "a super-packet inside a tunnel",
-            Self::Kind => "an unknown kind of segmentation",
-            Self::Malformed => "a super-packet whose lengths do not agree",
+            Self::Plain => "not a GSO packet",
+            Self::Tunnel => "a GSO packet inside a tunnel",
+            Self::Kind => "an unknown GSO type",
+            Self::Malformed => "a GSO packet with inconsistent lengths",
         })
     }
 }
 
-impl std::error::Error for NotCut {}
+impl std::error::Error for SegmentError {}

@@ -1,6 +1,6 @@
-//! Where the headers of a super-packet are.
+//! The headers of a GSO packet.
 
-use super::error::NotCut;
+use super::error::SegmentError;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 /// The fixed header of IPv6.
@@ -14,8 +14,8 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// VLAN tags, of customers and of providers.
 const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 
-/// Headers of IPv6 that stand before the transport's and are the same in each segment: hop-by-hop
-/// and destination options. A routing header changes what the checksum covers.
+/// Extension headers of IPv6 that are the same in each segment: hop-by-hop and destination options.
+/// A routing header changes the bytes that the checksum covers.
 const IPV6_OPTIONS: [u8; 2] = [0, 60];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum Transport {
 }
 
 impl Transport {
-    /// Its number in IP.
+    /// Its protocol number in IP.
     pub(super) const fn number(self) -> u8 {
         match self {
             Self::Tcp => 6,
@@ -39,7 +39,7 @@ impl Transport {
         }
     }
 
-    /// Where the checksum is in its header.
+    /// Returns the offset of the checksum in its header.
     pub(super) const fn checksum_offset(self) -> u16 {
         match self {
             Self::Tcp => 16,
@@ -47,65 +47,66 @@ impl Transport {
         }
     }
 
-    /// What stands in the field for a checksum.
-    pub(super) const fn finished(self, checksum: u16) -> u16 {
+    /// Returns the value of the checksum field.
+    pub(super) const fn field_value(self, checksum: u16) -> u16 {
         match (self, checksum) {
-            // In UDP, 0 says that there is no checksum (RFC 768); all ones is the same number.
+            // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
             (Self::Udp, 0) => u16::MAX,
             _ => checksum,
         }
     }
 }
 
-/// The headers that each segment carries again.
+/// The headers that are repeated in each segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Headers {
     pub(super) network: Network,
     pub(super) transport: Transport,
-    /// Where both begin in the frame.
+    /// Offsets of both in the frame.
     pub(super) network_at: u16,
     pub(super) transport_at: u16,
-    /// Bytes of all headers together.
+    /// Bytes of all headers.
     pub(super) header_bytes: u16,
 }
 
 impl Headers {
-    /// Those of `frame`, if they agree with what `header` says.
-    pub(super) fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
-        let kind = header.segments().ok_or(NotCut::Kind)?;
-        let (ethertype, network_at) = network(frame).ok_or(NotCut::Malformed)?;
+    /// Parses the headers of `frame`, if they agree with `header`.
+    pub(super) fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, SegmentError> {
+        let kind = header.segments().ok_or(SegmentError::Kind)?;
+        let (ethertype, network_at) = network(frame).ok_or(SegmentError::Malformed)?;
         let packet = &frame[network_at..];
         let (network, (protocol, network_bytes)) = match ethertype {
             ETHERTYPE_IPV4 => (Network::V4, ipv4(packet)?),
             ETHERTYPE_IPV6 => (Network::V6, ipv6(packet)?),
-            _ => return Err(NotCut::Tunnel),
+            _ => return Err(SegmentError::Tunnel),
         };
         let transport = match (kind, network, protocol) {
             (Segments::TcpV4, Network::V4, 6) | (Segments::TcpV6, Network::V6, 6) => Transport::Tcp,
             (Segments::Udp, _, 17) => Transport::Udp,
-            _ => return Err(NotCut::Tunnel),
+            _ => return Err(SegmentError::Tunnel),
         };
         let transport_at = network_at + network_bytes;
-        // Whose checksum is open is what is to be cut: further in, it is inside a tunnel.
+        // The header with the partial checksum is the one to be segmented: behind other headers, it
+        // is inside a tunnel.
         if header.needs_checksum()
             && (usize::from(header.checksum_start) != transport_at
                 || header.checksum_offset != transport.checksum_offset())
         {
-            return Err(NotCut::Tunnel);
+            return Err(SegmentError::Tunnel);
         }
         let segment = &frame[transport_at..];
         let transport_bytes = match transport {
-            Transport::Tcp => tcp_bytes(segment).ok_or(NotCut::Malformed)?,
+            Transport::Tcp => tcp_bytes(segment).ok_or(SegmentError::Malformed)?,
             Transport::Udp => UDP_BYTES,
         };
         let header_bytes = transport_at + transport_bytes;
         if segment.len() < transport_bytes || header_bytes > usize::from(u16::MAX) {
-            return Err(NotCut::Malformed);
+            return Err(SegmentError::Malformed);
         }
         Ok(Self {
             network,
             transport,
-            // All of these are less.
+            // Cannot truncate: all offsets are smaller.
             network_at: network_at as u16,
             transport_at: transport_at as u16,
             header_bytes: header_bytes as u16,
@@ -113,18 +114,18 @@ impl Headers {
     }
 }
 
-/// Where a TCP segment or a UDP datagram is in a frame.
+/// The position of a TCP segment or a UDP datagram in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Datagram {
     pub(super) network: Network,
     pub(super) transport: Transport,
     pub(super) network_at: usize,
     pub(super) transport_at: usize,
-    /// Where the packet ends; what is behind is padding.
+    /// The end of the packet; the remainder of the frame is padding.
     pub(super) end_at: usize,
 }
 
-/// The TCP segment or UDP datagram in `frame`, if it is whole and in no tunnel.
+/// Finds the TCP segment or UDP datagram in `frame`, if it is complete and not in a tunnel.
 pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
     let (ethertype, network_at) = network(frame)?;
     let packet = &frame[network_at..];
@@ -150,7 +151,7 @@ pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
     })
 }
 
-/// The frame at the start of `space`, as long as its IP header says.
+/// Returns the frame at the start of `space`, with the length in its IP header.
 pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
     let (ethertype, network_at) = network(space)?;
     let packet = &space[network_at..];
@@ -162,7 +163,8 @@ pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
     space.get(..network_at + bytes)
 }
 
-/// Whether the checksum that is open in `frame` is inside of a UDP datagram that has one too.
+/// Returns `true` if the partial checksum in `frame` is inside a UDP datagram that has a checksum
+/// too.
 pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool {
     let Some((ethertype, network_at)) = network(frame) else {
         return false;
@@ -173,7 +175,7 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
         ETHERTYPE_IPV6 => ipv6(packet),
         _ => return false,
     };
-    // What is not understood has perhaps one.
+    // An unknown header might have one.
     let Ok((protocol, network_bytes)) = outer else {
         return true;
     };
@@ -182,7 +184,7 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
     protocol == Transport::Udp.number() && is_inside && u16_at(frame, transport_at + 6) != Some(0)
 }
 
-/// The type of the packet behind all VLAN tags, and where it begins.
+/// Returns the EtherType behind all VLAN tags, and the offset of its packet.
 fn network(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = 12;
     loop {
@@ -195,36 +197,36 @@ fn network(frame: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// The protocol inside and the length of the header.
-fn ipv4(packet: &[u8]) -> Result<(u8, usize), NotCut> {
-    let header = packet.get(..IPV4_BYTES).ok_or(NotCut::Malformed)?;
+/// Returns the protocol and the length of the header.
+fn ipv4(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
+    let header = packet.get(..IPV4_BYTES).ok_or(SegmentError::Malformed)?;
     let header_bytes = usize::from(header[0] & 0xf) * 4;
     let total_bytes = usize::from(u16_at(packet, 2).unwrap_or(0));
     let is_sound = header[0] >> 4 == 4
         && (IPV4_BYTES..=packet.len()).contains(&header_bytes)
         && total_bytes == packet.len();
-    // A fragment is a piece of a datagram already.
+    // A fragment is already a part of a datagram.
     let is_fragment = u16_at(packet, 6).unwrap_or(0) & 0x3fff != 0;
     if !is_sound || is_fragment {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     Ok((header[9], header_bytes))
 }
 
-fn ipv6(packet: &[u8]) -> Result<(u8, usize), NotCut> {
-    let header = packet.get(..IPV6_BYTES).ok_or(NotCut::Malformed)?;
+fn ipv6(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
+    let header = packet.get(..IPV6_BYTES).ok_or(SegmentError::Malformed)?;
     let payload_bytes = usize::from(u16_at(packet, 4).unwrap_or(0));
     if header[0] >> 4 != 6 || payload_bytes != packet.len() - IPV6_BYTES {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     let (mut next, mut at) = (header[6], IPV6_BYTES);
     while IPV6_OPTIONS.contains(&next) {
-        let option = packet.get(at..at + 2).ok_or(NotCut::Malformed)?;
+        let option = packet.get(at..at + 2).ok_or(SegmentError::Malformed)?;
         next = option[0];
         at += (usize::from(option[1]) + 1) * 8;
     }
     if at > packet.len() {
-        return Err(NotCut::Malformed);
+        return Err(SegmentError::Malformed);
     }
     Ok((next, at))
 }

@@ -1,11 +1,11 @@
-//! Every super-packet of the generators: payload conserved, every field and checksum right.
+//! Every GSO packet of the generators: payload conserved, every field and checksum right.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What a super-packet is made of.
+/// The parts of a GSO packet.
 #[derive(Debug, Clone)]
-struct Made {
+struct TestPacket {
     vlans: Vec<u16>,
     is_v6: bool,
     is_udp: bool,
@@ -19,7 +19,7 @@ struct Made {
     payload: Vec<u8>,
 }
 
-impl Made {
+impl TestPacket {
     fn transport_at(&self) -> usize {
         let options = usize::from(self.network_options);
         let network = match self.is_v6 {
@@ -103,18 +103,18 @@ impl Made {
 
     fn segments(&self) -> Vec<Vec<u8>> {
         let (frame, header) = (self.frame(), self.header());
-        let cut = Cut::of(header, &frame).expect("cuts");
+        let segmenter = Segmenter::of(header, &frame).expect("cuts");
         let segment = |index| {
             let mut out = vec![0xcc; 65_600];
-            let bytes = cut.write(&frame, index, &mut out).expect("fits");
+            let bytes = segmenter.write(&frame, index, &mut out).expect("fits");
             out.truncate(bytes);
             out
         };
-        (0..cut.segments()).map(segment).collect()
+        (0..segmenter.segments()).map(segment).collect()
     }
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn made() -> impl Strategy<Value = TestPacket> {
     let headers = (
         prop::collection::vec(any::<u16>(), 0..3),
         any::<bool>(),
@@ -124,7 +124,7 @@ fn made() -> impl Strategy<Value = Made> {
     );
     let numbers = (any::<u8>(), any::<u16>(), any::<u32>(), 1..3_000u16);
     let payload = prop::collection::vec(any::<u8>(), 1..9_000);
-    (headers, numbers, payload).prop_map(|(headers, numbers, payload)| Made {
+    (headers, numbers, payload).prop_map(|(headers, numbers, payload)| TestPacket {
         vlans: headers.0,
         is_v6: headers.1,
         is_udp: headers.2,
@@ -138,8 +138,8 @@ fn made() -> impl Strategy<Value = Made> {
     })
 }
 
-/// The sum as the books write it, two bytes at a time: not the code that is tested.
-fn slow_sum(bytes: &[u8]) -> u16 {
+/// The sum as in textbooks, two bytes at a time, independent of the tested code.
+fn reference_sum(bytes: &[u8]) -> u16 {
     let mut total = 0u64;
     for pair in bytes.chunks(2) {
         total += u64::from(pair[0]) * 256 + pair.get(1).copied().map_or(0, u64::from);
@@ -171,15 +171,15 @@ proptest! {
             } else {
                 prop_assert_eq!(usize::from(get(network, 2)), network.len());
                 prop_assert_eq!(get(network, 4), made.id.wrapping_add(index as u16));
-                prop_assert_eq!(slow_sum(&network[..at - network_at]), 0xffff);
+                prop_assert_eq!(reference_sum(&network[..at - network_at]), 0xffff);
                 pseudo = network[12..20].to_vec();
             }
             let transport = &segment[at..];
             pseudo.extend([0, if made.is_udp { 17 } else { 6 }]);
             pseudo.extend((transport.len() as u16).to_be_bytes());
             pseudo.extend(transport);
-            prop_assert_eq!(slow_sum(&pseudo), 0xffff, "a receiver finds it right");
-            // The rest of the headers is as it was.
+            prop_assert_eq!(reference_sum(&pseudo), 0xffff, "a receiver finds it right");
+            // The other headers are unchanged.
             let mut same = vec![(0, 4)];
             if made.is_udp {
                 prop_assert_eq!(usize::from(get(transport, 4)), transport.len());
@@ -201,27 +201,27 @@ proptest! {
     }
 
     #[test]
-    fn pieces_are_cut_into_the_segments_of_the_whole(made in made(), each in 1u32..9) {
+    fn chunks_have_the_segments_of_the_whole(made in made(), each in 1u32..9) {
         let (frame, header) = (made.frame(), made.header());
-        let cut = Cut::of(header, &frame).expect("cuts");
-        // What is behind the frame in its space is not looked at.
+        let segmenter = Segmenter::of(header, &frame).expect("cuts");
+        // Bytes after the frame in its space are ignored.
         let space = [&frame[..], &[0x55; 9]].concat();
-        prop_assert_eq!(Cut::within(header, &space), Ok(cut));
+        prop_assert_eq!(Segmenter::within(header, &space), Ok(segmenter));
         let mut segments = Vec::new();
         let (mut headers, mut slot) = (vec![0; 200], vec![0; frame.len()]);
         let mut first = 0;
-        while first < cut.segments() {
-            let count = each.min(cut.segments() - first);
-            let parts = cut.piece(&space, first, count, &mut headers).expect("is there");
+        while first < segmenter.segments() {
+            let count = each.min(segmenter.segments() - first);
+            let parts = segmenter.piece(&space, first, count, &mut headers).expect("is there");
             let mut piece = headers[..parts.header_bytes].to_vec();
             piece.extend(&space[parts.payload.clone()]);
             prop_assert_eq!(parts.header.is_segmented(), count > 1);
             if count == 1 {
-                let finished = crate::checksum::finish_checksum(&mut piece, parts.header);
+                let finished = crate::checksum::complete_checksum(&mut piece, parts.header);
                 prop_assert_eq!(finished, Ok(true));
                 segments.push(piece);
             } else {
-                let again = Cut::of(parts.header, &piece).expect("cuts");
+                let again = Segmenter::of(parts.header, &piece).expect("cuts");
                 prop_assert_eq!(again.segments(), count);
                 for index in 0..count {
                     let bytes = again.write(&piece, index, &mut slot).expect("fits");
@@ -230,13 +230,13 @@ proptest! {
             }
             first += count;
         }
-        prop_assert!(cut.piece(&space, first, 1, &mut headers).is_none());
-        prop_assert!(cut.piece(&space, 0, 0, &mut headers).is_none());
+        prop_assert!(segmenter.piece(&space, first, 1, &mut headers).is_none());
+        prop_assert!(segmenter.piece(&space, 0, 0, &mut headers).is_none());
         prop_assert_eq!(segments, made.segments());
     }
 
     #[test]
-    fn any_bytes_are_cut_or_refused_without_a_panic(
+    fn any_bytes_are_segmented_or_rejected(
         mut frame in prop::collection::vec(any::<u8>(), 0..200),
         header in prop::array::uniform10(any::<u8>()),
         ethertype in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x88a8]),
@@ -250,18 +250,18 @@ proptest! {
             put(&mut frame, at, bytes - at as u16 + 2);
             frame[14] = if ethertype == 0x86dd { 0x60 } else { 0x45 };
         }
-        if let Ok(cut) = Cut::of(header, &frame) {
+        if let Ok(segmenter) = Segmenter::of(header, &frame) {
             let mut out = vec![0; frame.len()];
-            for index in 0..cut.segments().min(300) {
-                prop_assert!(cut.write(&frame, index, &mut out).is_some());
+            for index in 0..segmenter.segments().min(300) {
+                prop_assert!(segmenter.write(&frame, index, &mut out).is_some());
             }
-            prop_assert!(cut.write(&frame, cut.segments(), &mut out).is_none());
+            prop_assert!(segmenter.write(&frame, segmenter.segments(), &mut out).is_none());
         }
     }
 }
 
-fn plain() -> Made {
-    Made {
+fn plain() -> TestPacket {
+    TestPacket {
         vlans: Vec::new(),
         is_v6: false,
         is_udp: false,
@@ -276,30 +276,33 @@ fn plain() -> Made {
 }
 
 #[test]
-fn a_udp_checksum_that_would_be_none_is_all_ones() {
-    let mut made = Made {
+fn zero_udp_checksum_is_sent_as_all_ones() {
+    let mut made = TestPacket {
         is_udp: true,
         payload: vec![0; 4],
         each_bytes: 2,
         ..plain()
     };
-    // Whatever the checksum is, this payload makes it 0.
+    // This payload makes any checksum 0.
     let checksum = get(&made.segments()[0], made.transport_at() + 6);
     made.payload[..2].copy_from_slice(&checksum.to_be_bytes());
     assert_eq!(get(&made.segments()[0], made.transport_at() + 6), u16::MAX);
 }
 
 #[test]
-fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
+fn accurate_ecn_sets_cwr_in_all_segments() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
-    let once = Cut::of(header, &frame).expect("cuts");
-    for (cut, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
+    let once = Segmenter::of(header, &frame).expect("cuts");
+    for (segmenter, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
         let (mut slot, mut headers) = (vec![0; frame.len()], [0; 200]);
         for (index, flags) in [0x90, 0x10 | cwr, 0x19 | cwr].into_iter().enumerate() {
-            cut.write(&frame, index as u32, &mut slot).expect("fits");
+            segmenter
+                .write(&frame, index as u32, &mut slot)
+                .expect("fits");
             assert_eq!(slot[47], flags, "segment {index}");
-            cut.piece(&frame, index as u32, 1, &mut headers)
+            segmenter
+                .piece(&frame, index as u32, 1, &mut headers)
                 .expect("is there");
             assert_eq!(headers[47], flags, "piece {index}");
         }
@@ -307,73 +310,77 @@ fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
 }
 
 #[test]
-fn what_is_not_cut_says_why() {
+fn unsegmentable_frame_has_a_reason() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
-    let of = |header| Cut::of(header, &frame);
-    assert_eq!(of(VirtioNetHeader::default()), Err(NotCut::Plain));
+    let of = |header| Segmenter::of(header, &frame);
+    assert_eq!(of(VirtioNetHeader::default()), Err(SegmentError::Plain));
     for gso_type in [3, 77] {
         assert_eq!(
             of(VirtioNetHeader { gso_type, ..header }),
-            Err(NotCut::Kind)
+            Err(SegmentError::Kind)
         );
     }
-    // Over IPv6, UDP, or with a checksum further in: not what the outer headers say.
+    // Over IPv6, UDP, or with an inner checksum: different from the outer headers.
     for gso_type in [4, 5] {
         assert_eq!(
             of(VirtioNetHeader { gso_type, ..header }),
-            Err(NotCut::Tunnel)
+            Err(SegmentError::Tunnel)
         );
     }
     let inner = VirtioNetHeader {
         checksum_start: 84,
         ..header
     };
-    assert_eq!(of(inner), Err(NotCut::Tunnel));
+    assert_eq!(of(inner), Err(SegmentError::Tunnel));
     let nothing_each = VirtioNetHeader {
         segment_payload_bytes: 0,
         ..header
     };
-    assert_eq!(of(nothing_each), Err(NotCut::Malformed));
+    assert_eq!(of(nothing_each), Err(SegmentError::Malformed));
     for end in [0, 13, 20, 33, 50, frame.len() - 1] {
-        assert!(Cut::of(header, &frame[..end]).is_err(), "{end} bytes");
+        assert!(Segmenter::of(header, &frame[..end]).is_err(), "{end} bytes");
     }
     for (at, value, why) in [
-        (20, 0x20, NotCut::Malformed), // the first fragment
-        (46, 0x40, NotCut::Malformed), // a TCP header of 16 bytes
-        (23, 47, NotCut::Tunnel),      // GRE
-        (12, 0x88, NotCut::Tunnel),    // no IP at all
+        (20, 0x20, SegmentError::Malformed), // the first fragment
+        (46, 0x40, SegmentError::Malformed), // a TCP header of 16 bytes
+        (23, 47, SegmentError::Tunnel),      // GRE
+        (12, 0x88, SegmentError::Tunnel),    // no IP at all
     ] {
         let mut frame = frame.clone();
         frame[at] = value;
-        assert_eq!(Cut::of(header, &frame), Err(why), "{value} at {at}");
+        assert_eq!(Segmenter::of(header, &frame), Err(why), "{value} at {at}");
     }
 }
 
 #[test]
-fn what_fits_in_one_segment_is_one_with_its_checksums_finished() {
-    let made = Made {
+fn single_segment_has_complete_checksums() {
+    let made = TestPacket {
         payload: vec![1; 10],
         ..plain()
     };
-    let cut = Cut::of(made.header(), &made.frame()).expect("cuts");
+    let segmenter = Segmenter::of(made.header(), &made.frame()).expect("cuts");
     assert_eq!(
-        (cut.segments(), cut.longest_bytes(), cut.segmentation()),
+        (
+            segmenter.segments(),
+            segmenter.longest_bytes(),
+            segmenter.segmentation()
+        ),
         (1, 64, None)
     );
     assert_eq!(made.segments()[0][47], made.tcp_flags, "first and last");
-    let whole = Cut::of(plain().header(), &plain().frame()).expect("cuts");
+    let whole = Segmenter::of(plain().header(), &plain().frame()).expect("cuts");
     assert_eq!(whole.segmentation(), Segmentation::new(54, 1_000));
     assert_eq!(whole.longest_bytes(), 1_054);
 }
 
 #[test]
-fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown() {
-    let inner = Made {
+fn short_tunnel_packet_is_sent_whole() {
+    let inner = TestPacket {
         payload: vec![9; 301],
         ..plain()
     };
-    for (outer_checksum, result) in [(0u16, Ok(())), (0x1234, Err(NotCut::Tunnel))] {
+    for (outer_checksum, result) in [(0u16, Ok(())), (0x1234, Err(SegmentError::Tunnel))] {
         // VXLAN: IPv4, UDP, eight bytes, and the frame.
         let mut frame = plain().frame()[..14].to_vec();
         let total_bytes = 20 + 16 + inner.frame().len() as u16;
@@ -390,7 +397,7 @@ fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown
             checksum_start: (inner_at + inner.transport_at()) as u16,
             ..inner.header()
         };
-        assert_eq!(Cut::of(header, &frame), Err(NotCut::Tunnel));
+        assert_eq!(Segmenter::of(header, &frame), Err(SegmentError::Tunnel));
         let before = frame.clone();
         assert_eq!(finish_whole(header, &mut frame), result);
         assert_eq!(frame != before, result.is_ok());

@@ -1,4 +1,4 @@
-//! The bare `bpf` call: a map of sockets, a program of six instructions, and what holds it to a
+//! The `bpf` system call: a map of sockets, a program of six instructions, and its link to a
 //! device.
 
 use std::io;
@@ -44,22 +44,22 @@ impl Instruction {
     }
 }
 
-/// Hands each packet to the socket that `map` has for its queue, or lets it pass where there is
-/// none: `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
+/// Redirects each packet to the socket of its queue in `map`, or passes it if there is none:
+/// `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
 fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
-    /// Where `struct xdp_md` has the queue.
+    /// Offset of the queue in `struct xdp_md`.
     const RX_QUEUE_INDEX: i16 = 16;
     /// The constant is a map, by its descriptor.
     const PSEUDO_MAP_FD: u8 = 1;
     const XDP_PASS: i32 = 2;
     const REDIRECT_MAP: i32 = 51;
     [
-        // r2 = the queue; r1 is the context at first.
+        // r2 = the queue; r1 is the context initially.
         Instruction::new(0x61, 2, 1, RX_QUEUE_INDEX, 0),
         // r1 = the map, a constant of 64 bits in two slots.
         Instruction::new(0x18, 1, PSEUDO_MAP_FD, 0, map.as_raw_fd()),
         Instruction::new(0, 0, 0, 0, 0),
-        // r3 = what to do with a queue that nobody has.
+        // r3 = the action for a queue without a socket.
         Instruction::new(0xb7, 3, 0, 0, XDP_PASS),
         Instruction::new(0x85, 0, 0, 0, REDIRECT_MAP),
         Instruction::new(0x95, 0, 0, 0, 0),
@@ -69,7 +69,7 @@ fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
 /// Makes the call with `attributes`, one of the structs of `union bpf_attr`.
 fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_long> {
     // SAFETY: the pointer and length describe `attributes`, which outlives the call and is only
-    // read; what it points to outlives the call as well, see each caller.
+    // read; the memory to which it refers outlives the call as well, see each caller.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -86,12 +86,12 @@ fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_long> {
 
 fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     let fd = i32::try_from(result).map_err(|_| io::ErrorKind::InvalidData)?;
-    // SAFETY: the kernel just gave us this descriptor (close-on-exec, as all of `bpf`) and nobody
-    // else has it.
+    // SAFETY: the kernel just returned this descriptor (close-on-exec, as all of `bpf`), and it has
+    // no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A map from queues to AF_XDP sockets.
+/// Creates a map from queues to AF_XDP sockets.
 pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
@@ -111,7 +111,7 @@ pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
     descriptor(bpf(MAP_CREATE, &attributes)?)
 }
 
-/// Puts a socket into the map. It leaves by itself when it is closed.
+/// Puts a socket into the map. The kernel removes it when it is closed.
 pub(crate) fn set_socket(
     map: BorrowedFd<'_>,
     queue: u32,
@@ -136,7 +136,7 @@ pub(crate) fn set_socket(
     bpf(MAP_UPDATE_ELEM, &attributes).map(drop)
 }
 
-/// Loads the program that hands packets to the sockets of `map`.
+/// Loads the program that redirects packets to the sockets of `map`.
 pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
@@ -171,7 +171,7 @@ pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     descriptor(bpf(PROG_LOAD, &attributes)?)
 }
 
-/// Attaches a program to the device `index`, for as long as what is returned is open.
+/// Attaches a program to the device `index` until the returned link is closed.
 pub(crate) fn attach(program: BorrowedFd<'_>, index: u32, flags: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {

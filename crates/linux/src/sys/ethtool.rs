@@ -11,22 +11,22 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 /// The set of the features' names.
 const ETH_SS_FEATURES: u32 = 4;
-/// Bytes of a name.
+/// Maximum length of a name.
 const NAME_BYTES: usize = 32;
-/// More features than any kernel has. `ETHTOOL_GSTRINGS` writes as many names as it knows, however
-/// few there is room for, so the room is for all of these.
+/// More features than any kernel has. `ETHTOOL_GSTRINGS` writes all its names without regard to the
+/// given count, so the buffer must hold all of them.
 const FEATURES_LIMIT: usize = 1024;
 
-/// 32 features, as `ETHTOOL_GFEATURES` tells them.
+/// A block of 32 features, as in `ETHTOOL_GFEATURES`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Those that can be changed.
     pub(crate) available: u32,
-    /// Those that were asked for.
+    /// Those that were requested.
     pub(crate) requested: u32,
     /// Those that are on.
     pub(crate) active: u32,
-    /// Those that nobody can change.
+    /// Those that cannot be changed.
     pub(crate) never_changed: u32,
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct Block {
 unsafe fn call(fd: BorrowedFd<'_>, device: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
     let mut request = ifreq::for_device(device);
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: SIOCETHTOOL reads one `ifreq`, which `request` is; what it points to is as long as
-    // the command needs, which is the caller's promise.
+    // SAFETY: SIOCETHTOOL reads one `ifreq`, which `request` is; the buffer to which it refers is
+    // as long as the command needs, as the caller guarantees.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })
 }
 
-/// How many features this kernel knows.
+/// Returns the number of features of this kernel.
 fn features(fd: BorrowedFd<'_>, device: &str) -> io::Result<usize> {
     // `struct ethtool_sset_info`: command, reserved, a mask of 64 bits, a count for each bit.
     let mut words = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
@@ -58,13 +58,13 @@ fn features(fd: BorrowedFd<'_>, device: &str) -> io::Result<usize> {
     }
 }
 
-/// The names of the features; the position of a name is the number of its bit.
+/// Returns the names of the features; the position of a name is the number of its bit.
 pub(crate) fn feature_names(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<String>> {
     let count = features(fd, device)?;
     // `struct ethtool_gstrings`: command, set, count, the names.
     let mut words = vec![0; 3 + FEATURES_LIMIT * NAME_BYTES / 4];
     words[..3].copy_from_slice(&[ETHTOOL_GSTRINGS, ETH_SS_FEATURES, count as u32]);
-    // SAFETY: the kernel has `count` names, which is at most what there is room for.
+    // SAFETY: the kernel has `count` names, at most as many as the buffer holds.
     unsafe { call(fd, device, &mut words) }?;
     let bytes: Vec<u8> = words[3..]
         .iter()
@@ -77,7 +77,7 @@ pub(crate) fn feature_names(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<
     Ok(bytes.chunks(NAME_BYTES).take(count).map(name).collect())
 }
 
-/// The state of the features, 32 to a block.
+/// Returns the state of the features, in blocks of 32.
 pub(crate) fn get_features(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<Block>> {
     let blocks = features(fd, device)?.div_ceil(32);
     // `struct ethtool_gfeatures`: command, count of blocks, the blocks.
@@ -94,7 +94,7 @@ pub(crate) fn get_features(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<B
     Ok(words[2..].chunks_exact(4).map(block).collect())
 }
 
-/// Asks for features: for each block of 32 those that are to change, and what they are to be.
+/// Sets features: for each block of 32, the mask of the features to change, and their values.
 pub(crate) fn set_features(
     fd: BorrowedFd<'_>,
     device: &str,
@@ -107,27 +107,27 @@ pub(crate) fn set_features(
     unsafe { call(fd, device, &mut words) }.map(drop)
 }
 
-/// Questions whose answer is a few words after the command.
+/// Queries whose response has a few words after the command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     /// `struct ethtool_ringparam`: 8 words.
     Ring = 0x10,
-    /// Whether super-packets are cut by the device; `struct ethtool_value`: 1 word.
+    /// Whether the device segments GSO packets; `struct ethtool_value`: 1 word.
     Tso = 0x1e,
     /// `struct ethtool_channels`: 8 words.
     Channels = 0x3c,
 }
 
-/// Asks a question, for the first `WORDS` words of the answer, at most 8.
-pub(crate) fn ask<const WORDS: usize>(
+/// Executes a query, and returns the first `WORDS` words of the response, at most 8.
+pub(crate) fn query<const WORDS: usize>(
     fd: BorrowedFd<'_>,
     device: &str,
-    question: Question,
+    query: Query,
 ) -> io::Result<[u32; WORDS]> {
-    // The longest answer, with the command before it.
+    // The longest response, with the command before it.
     let mut words = [0; 9];
-    words[0] = question as u32;
-    // SAFETY: no question here has an answer of more than 8 words.
+    words[0] = query as u32;
+    // SAFETY: no query here has a response of more than 8 words.
     unsafe { call(fd, device, &mut words) }?;
     Ok(std::array::from_fn(|at| {
         words.get(1 + at).copied().unwrap_or(0)

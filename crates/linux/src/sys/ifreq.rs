@@ -1,6 +1,6 @@
 //! `ifreq`, the argument of the ioctls of a device.
 
-/// A request for the device `name`, of which the field holds 15 bytes and a zero.
+/// Returns a request for the device `name`. The field holds 15 bytes and a zero.
 pub(super) fn for_device(name: &str) -> libc::ifreq {
     // SAFETY: `ifreq` is plain old data for which all zeroes is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Memory that the process maps.
+//! Memory mappings of the process.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -20,7 +20,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps zeroed memory that no file backs.
+    /// Maps zeroed memory without a file.
     pub(super) fn anonymous(bytes: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice changes no existing memory.
@@ -30,8 +30,8 @@ impl Mapping {
         Self::new(start.cast(), bytes)
     }
 
-    /// Maps `bytes` of what `fd` refers to, from `offset` on, shared with its other users. `flags`
-    /// are added to `MAP_SHARED`.
+    /// Maps `bytes` of the file `fd` from `offset` on, shared with its other users. `flags` are
+    /// added to `MAP_SHARED`.
     pub(super) fn shared(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -50,7 +50,7 @@ impl Mapping {
         Ok(Self { start, bytes })
     }
 
-    /// The first byte, aligned to a page; valid as long as the mapping.
+    /// Returns the first byte, aligned to a page; valid as long as the mapping.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }

@@ -1,7 +1,7 @@
-//! The kernel's interfaces, a file for each: the only place with `unsafe`.
+//! System calls and shared memory, one file per interface: the only place with `unsafe`.
 //!
-//! Every function here is safe to call with any arguments; the kernel answers with an error.
-//! Calls that `rustix` wraps safely are made where they are needed.
+//! Every function here is safe to call with any arguments; the kernel returns an error for invalid
+//! ones. Calls that `rustix` wraps safely are used directly by their callers.
 
 pub(crate) mod bpf;
 pub(crate) mod ethtool;
@@ -21,7 +21,7 @@ pub(crate) mod xdp_ring;
 
 use std::io;
 
-/// The result of a call that answers -1 and sets `errno`.
+/// Converts the result of a call that returns -1 and sets `errno`.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -30,7 +30,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The same for a call that answers with a number of bytes.
+/// As [`check`], for a call that returns a number of bytes.
 fn check_bytes(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }

@@ -1,4 +1,4 @@
-//! What packet sockets have of their own: their address.
+//! Packet socket calls: binding, VLAN tags, promiscuous mode.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -23,7 +23,7 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
     .map(drop)
 }
 
-/// The VLAN tag that the kernel took off a frame.
+/// The VLAN tag that the kernel removed from a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// Its EtherType.
@@ -32,11 +32,11 @@ pub(crate) struct Tag {
     pub(crate) control: u16,
 }
 
-/// Room for the one control message that is asked for, and for others that are not.
+/// Room for the requested control message, and for others that might follow.
 const CONTROL_BYTES: usize = 256;
 
-/// Receives one frame into `into` and answers its own length, even if that is more, and its tag.
-/// `PACKET_AUXDATA` must be on for the tag.
+/// Receives one frame into `into`. Returns its own length, even if that is more, and its tag.
+/// `PACKET_AUXDATA` must be enabled for the tag.
 pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, Option<Tag>)> {
     #[repr(align(8))]
     struct Control([u8; CONTROL_BYTES]);
@@ -51,18 +51,19 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize,
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = CONTROL_BYTES as _;
-    // SAFETY: the message describes `into` and `control`, both of which we hold exclusively and
-    // which outlive the call.
+    // SAFETY: the message describes `into` and `control`, both of which are borrowed exclusively
+    // and outlive the call.
     let bytes = super::check_bytes(unsafe {
         libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC)
     })?;
     Ok((bytes, tag(&message)))
 }
 
-/// The tag in the control messages of `message`.
+/// Returns the tag in the control messages of `message`.
 fn tag(message: &libc::msghdr) -> Option<Tag> {
     // SAFETY: the kernel filled in the message, whose control buffer is alive and aligned; the
-    // pointers that these macros give are null or inside of what the kernel says it wrote.
+    // pointers that these macros return are null or inside the bytes that the kernel reported as
+    // written.
     let found = unsafe {
         let mut at = libc::CMSG_FIRSTHDR(message);
         loop {
@@ -89,7 +90,7 @@ fn tag(message: &libc::msghdr) -> Option<Tag> {
     })
 }
 
-/// Has the device `index` take in frames for everybody for as long as the socket lives.
+/// Sets the device `index` to promiscuous mode while the socket exists.
 pub(crate) fn add_promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: index as libc::c_int,

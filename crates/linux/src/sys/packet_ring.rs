@@ -1,8 +1,8 @@
 //! The memory of a transmit ring (`PACKET_TX_RING`, `TPACKET_V2`), shared with the kernel.
 //!
-//! The one who may write a slot's bytes is [`SlotWriter`], of which there is one; who only looks
-//! has a [`SlotReader`]. The status word says whose the slot is: ours when available, else the
-//! kernel's, which only reads the bytes.
+//! Only the [`SlotWriter`], of which there is one, writes a slot's bytes; a [`SlotReader`] reads
+//! its header. The status word contains the owner of the slot: available slots belong to the
+//! writer, all others to the kernel, which only reads the bytes.
 
 use std::io;
 use std::mem::offset_of;
@@ -15,19 +15,19 @@ use rustix::mm::MapFlags;
 use super::check;
 use super::mapping::Mapping;
 
-/// Where a frame starts in its slot: where `PACKET_TX_HAS_OFF` is not set, the header's aligned
-/// length (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
+/// Offset of a frame in its slot without `PACKET_TX_HAS_OFF`: the header's aligned length
+/// (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
 pub(crate) const FRAME_OFFSET: usize =
     size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// How a ring lies in memory. All three are powers of two.
+/// The layout of a ring in memory. All three are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// Bytes from one slot to the next; at least [`FRAME_OFFSET`].
     pub(crate) slot_bytes: usize,
-    /// Slots in all.
+    /// Number of slots.
     pub(crate) slots: usize,
-    /// Bytes that the kernel allocates in one piece: at least a page and a slot.
+    /// Bytes of one contiguous allocation of the kernel: at least a page and a slot.
     pub(crate) block_bytes: usize,
 }
 
@@ -58,13 +58,13 @@ struct RingMemory {
 }
 
 impl RingMemory {
-    /// A word of a slot's header. Any slot number is taken modulo the ring.
+    /// Returns a word of a slot's header. Any slot number is taken modulo the ring.
     fn word(&self, slot: u32, offset: usize) -> &AtomicU32 {
         let at = self.slot_start(slot) + offset;
-        // SAFETY: `slot_start` is inside the mapping with a whole slot behind it, and `offset` is
-        // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts
-        // at a power of two of at least 64). The mapping lives as long as `self`. From our side
-        // it is only ever accessed as an atomic.
+        // SAFETY: `slot_start` is inside the mapping with a whole slot after it, and `offset` is
+        // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts at
+        // a power of two of at least 64). The mapping lives as long as `self`. This process
+        // accesses it only as an atomic.
         unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
     }
 
@@ -73,15 +73,15 @@ impl RingMemory {
     }
 }
 
-/// The one half that fills slots.
+/// The half that fills slots.
 #[derive(Debug)]
 pub(crate) struct SlotWriter(Arc<RingMemory>);
 
-/// Looks at slots.
+/// Reads the headers of slots.
 #[derive(Debug, Clone)]
 pub(crate) struct SlotReader(Arc<RingMemory>);
 
-/// Gives the packet socket `fd` a transmit ring and maps it.
+/// Creates a transmit ring for the packet socket `fd` and maps it.
 pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
     if !ring.is_sound() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -111,17 +111,17 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
 }
 
 impl SlotWriter {
-    /// Lets `write` fill the slot and say how many bytes the frame has, and asks for it to be
-    /// sent; `false` if the slot is not ours, or there is no frame after all.
+    /// Calls `write` to fill the slot and to return the length of the frame, and submits it.
+    /// `false` if the slot is not available, or if `write` returned no frame.
     pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> Option<u32>) -> bool {
         let status = self.0.word(slot, offset_of!(libc::tpacket2_hdr, tp_status));
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
         let length_bytes = self.0.geometry.slot_bytes - FRAME_OFFSET;
-        // SAFETY: the range is inside the slot and behind its header. The slot is available, so
-        // the kernel does not use it; there is one `SlotWriter` and we hold it exclusively, so
-        // nobody else here does either.
+        // SAFETY: the range is inside the slot and after its header. The slot is available, so the
+        // kernel does not use it; the one `SlotWriter` is borrowed exclusively, so no other code
+        // here does either.
         let bytes = unsafe {
             let start = self
                 .0
@@ -137,30 +137,31 @@ impl SlotWriter {
         self.0
             .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
             .store(frame_bytes, Ordering::Relaxed);
-        // Release: whoever sees the request also sees the frame.
+        // Release: a reader of this status also sees the frame.
         status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
         true
     }
 }
 
 impl SlotReader {
-    /// The slot's status word. What the kernel did before it wrote it is visible after this.
+    /// Returns the slot's status word. Accesses of the kernel before it wrote the status are
+    /// visible after this.
     pub(crate) fn status(&self, slot: u32) -> u32 {
         self.0
             .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
             .load(Ordering::Acquire)
     }
 
-    /// The length that [`SlotWriter::fill`] gave the frame.
+    /// Returns the length that [`SlotWriter::fill`] stored for the frame.
     pub(crate) fn frame_bytes(&self, slot: u32) -> u32 {
         self.0
             .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
             .load(Ordering::Relaxed)
     }
 
-    /// Makes a slot that the kernel found malformed ours again.
+    /// Makes a slot available that the kernel marked as malformed.
     pub(crate) fn recover(&self, slot: u32) {
-        // Fails only if the slot is not marked so, and then there is nothing to do.
+        // Fails only if the slot is not marked, and then there is nothing to do.
         let _ = self
             .0
             .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))

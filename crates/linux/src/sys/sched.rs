@@ -29,7 +29,7 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     };
     // SAFETY: the pointer is to a live `timespec`.
     let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    // The callers name clocks that every kernel has, and the pointer is good.
+    // Cannot fail: the callers use clocks that every kernel has, and the pointer is valid.
     debug_assert_eq!(result, 0);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

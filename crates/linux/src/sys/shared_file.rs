@@ -1,4 +1,4 @@
-//! A file in memory that others read while it is written.
+//! A file in memory that other processes read while it is written.
 
 use std::fs::File;
 use std::io;
@@ -18,8 +18,8 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Maps `number` words of `file`, at least one, all of which are given memory first: a write
-    /// never meets a full file system.
+    /// Maps `number` words of `file`, at least one. Allocates all of them first, so that a write
+    /// never fails on a full file system.
     pub(crate) fn map(file: &File, number: usize) -> io::Result<Self> {
         let bytes = number * size_of::<AtomicU64>();
         fallocate(file, FallocateFlags::empty(), 0, bytes as u64)?;
@@ -27,11 +27,11 @@ impl Words {
         Ok(Self { mapping, number })
     }
 
-    /// All of them.
+    /// Returns all words.
     pub(crate) fn all(&self) -> &[AtomicU64] {
         // SAFETY: the mapping starts at a page, has `number` words, and lives as long as `self`; a
-        // word of any value is a valid atomic. The file keeps its length: it is in a directory of
-        // its owner alone.
+        // word of any value is a valid atomic. The file keeps its length, because its directory is
+        // accessible to its owner only.
         unsafe { std::slice::from_raw_parts(self.mapping.start().cast().as_ptr(), self.number) }
     }
 }

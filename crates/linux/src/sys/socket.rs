@@ -33,7 +33,7 @@ pub(crate) fn option<const WORDS: usize>(
 ) -> io::Result<[u32; WORDS]> {
     let mut value = [0u32; WORDS];
     let mut length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the pointer and length describe `value`, which we hold exclusively.
+    // SAFETY: the pointer and length describe `value`, which is borrowed exclusively.
     check(unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),

@@ -5,9 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::{check, ifreq};
 
-/// Attaches an open `/dev/net/tun` to the device `name`, which is made if it does not exist.
+/// Attaches an open `/dev/net/tun` to the device `name`, which is created if it does not exist.
 ///
-/// `name` is cut to what the kernel's field holds (15 bytes and a zero).
+/// `name` is truncated to the kernel's field (15 bytes and a zero).
 pub(crate) fn attach(fd: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::Result<()> {
     let mut request = ifreq::for_device(name);
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
@@ -15,7 +15,7 @@ pub(crate) fn attach(fd: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) }).map(drop)
 }
 
-/// Says which offloads the reader of the device can take (`TUN_F_*`).
+/// Sets the offloads that the reader of the device supports (`TUN_F_*`).
 pub(crate) fn set_offload(fd: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value.
     check(unsafe {

@@ -1,31 +1,31 @@
 //! Memory that an AF_XDP socket reads and writes, in frames of one size.
 //!
-//! Each frame has a state that says whose its bytes are, so that no mistake of a caller (two
-//! handles of one frame) makes two of us, or us and the kernel, work on the same bytes.
+//! Each frame has a state with its owner. So even if a caller has two handles of one frame by
+//! mistake, no two threads access its bytes, and neither does a thread while the kernel owns it.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::mapping::Mapping;
 
-/// Nobody's.
+/// Not in use.
 const FREE: u32 = 0;
-/// Somebody has a handle of it.
+/// A handle exists.
 const TAKEN: u32 = 1;
-/// Somebody works on its bytes.
+/// A handle exists, and its bytes are borrowed.
 const LENT: u32 = 2;
-/// The kernel's.
+/// Owned by the kernel.
 const DEVICE: u32 = 3;
-/// The kernel's still, though its packet was given up; somebody has a handle of it, or nobody has.
-const LOST: u32 = 4;
-const LOST_AND_FREE: u32 = 5;
+/// Still owned by the kernel although its packet was abandoned, with a handle or without.
+const ABANDONED: u32 = 4;
+const ABANDONED_AND_FREE: u32 = 5;
 
-/// What becomes of a frame that is given back.
+/// The result of releasing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Freed {
     /// It is free again.
     Now,
-    /// It is free again when the kernel is done with it.
+    /// It is free again when the kernel releases it.
     Later,
     /// It is not taken.
     NotTaken,
@@ -52,7 +52,7 @@ impl Umem {
         })
     }
 
-    /// Where it starts, for the kernel.
+    /// Returns its start, for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.mapping.start().as_ptr() as u64
     }
@@ -77,70 +77,70 @@ impl Umem {
         })
     }
 
-    /// A free frame is somebody's now.
+    /// Takes a free frame.
     #[inline]
     pub(crate) fn take(&self, index: u32) -> bool {
         self.moves(index, FREE, TAKEN)
     }
 
-    /// Whoever took the frame does not want it any more.
+    /// Releases a taken frame.
     #[inline]
     pub(crate) fn free(&self, index: u32) -> Freed {
         if self.moves(index, TAKEN, FREE) {
             Freed::Now
-        } else if self.moves(index, LOST, LOST_AND_FREE) {
+        } else if self.moves(index, ABANDONED, ABANDONED_AND_FREE) {
             Freed::Later
         } else {
             Freed::NotTaken
         }
     }
 
-    /// The packet in a frame of the kernel's was given up; the kernel still has the frame.
-    pub(crate) fn lose(&self, index: u32) -> bool {
-        self.moves(index, DEVICE, LOST)
+    /// Abandons the packet in a frame that the kernel owns; the kernel still owns the frame.
+    pub(crate) fn abandon(&self, index: u32) -> bool {
+        self.moves(index, DEVICE, ABANDONED)
     }
 
-    /// The kernel is done with a frame that was lost: whoever has the handle may use it again, or
-    /// nobody has one and it is free. `None` if it was not lost.
-    pub(crate) fn find(&self, index: u32) -> Option<Freed> {
-        if self.moves(index, LOST, TAKEN) {
+    /// Takes back an abandoned frame that the kernel has released: it is taken if a handle exists,
+    /// else free. `None` if it was not abandoned.
+    pub(crate) fn recover(&self, index: u32) -> Option<Freed> {
+        if self.moves(index, ABANDONED, TAKEN) {
             Some(Freed::Later)
-        } else if self.moves(index, LOST_AND_FREE, FREE) {
+        } else if self.moves(index, ABANDONED_AND_FREE, FREE) {
             Some(Freed::Now)
         } else {
             None
         }
     }
 
-    /// A taken frame is the kernel's now; `false` if it is not taken.
+    /// Passes a taken frame to the kernel; `false` if it is not taken.
     #[inline]
     pub(crate) fn to_device(&self, index: u32) -> bool {
         self.moves(index, TAKEN, DEVICE)
     }
 
-    /// The kernel is done with a frame; `false` if it did not have it.
+    /// Takes a frame back from the kernel; `false` if the kernel did not own it.
     #[inline]
-    pub(crate) fn give_back(&self, index: u32) -> bool {
+    pub(crate) fn reclaim(&self, index: u32) -> bool {
         self.moves(index, DEVICE, TAKEN)
     }
 
-    /// Whether the frame is taken, or somebody works on its bytes.
+    /// Returns `true` if the frame is taken, or its bytes are borrowed.
     pub(crate) fn is_out(&self, index: u32) -> bool {
         self.states
             .get(index as usize)
             .is_some_and(|state| matches!(state.load(Ordering::Acquire), TAKEN | LENT))
     }
 
-    /// Lends the bytes of a taken frame to `work`; `None` if it is not taken, or lent already.
+    /// Lends the bytes of a taken frame to `work`; `None` if it is not taken, or borrowed already.
     #[inline]
     pub(crate) fn with<R>(&self, index: u32, work: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
         if !self.moves(index, TAKEN, LENT) {
             return None;
         }
         let _lent = Lent(&self.states[index as usize]);
-        // SAFETY: the frame is inside the mapping, for its state exists. It was taken, so the
-        // kernel does not have it, and is lent now, so that nobody else here works on it until
-        // `_lent` is dropped, which is after `bytes`. The memory was zeroed by the kernel.
+        // SAFETY: the frame is inside the mapping, because its state exists. It was taken, so the
+        // kernel does not own it. It is lent now, so no other code here accesses it until `_lent`
+        // is dropped, which is after `bytes`. The memory was zeroed by the kernel.
         let bytes = unsafe {
             let start = self
                 .mapping
@@ -153,7 +153,7 @@ impl Umem {
     }
 }
 
-/// A frame comes back also when the work on it panics.
+/// Ends the loan, also if the work panics.
 struct Lent<'a>(&'a AtomicU32);
 
 impl Drop for Lent<'_> {

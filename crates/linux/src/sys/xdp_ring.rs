@@ -28,7 +28,8 @@ impl Word for AtomicU32 {
     }
 }
 
-/// What a slot holds, as the kernel lays it out. Accessed as atomics, for the kernel may look.
+/// The content of a slot, in the kernel's layout. Accessed as atomics, because the kernel might
+/// read it.
 pub trait RingSlot {
     type Entry: Copy;
     fn get(&self) -> Self::Entry;
@@ -61,10 +62,10 @@ pub struct DescriptorSlot {
     options: AtomicU32,
 }
 
-/// What a frame in the TX and RX rings is.
+/// A frame in the TX and RX rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Descriptor {
-    /// Where it starts in the umem.
+    /// Its start in the umem.
     pub(crate) address: u64,
     pub(crate) length_bytes: u32,
     pub(crate) options: u32,
@@ -91,7 +92,7 @@ impl RingSlot for DescriptorSlot {
     }
 }
 
-/// A ring that the kernel allocated and we mapped.
+/// A ring that the kernel allocated and this process mapped.
 pub struct MappedRing<S> {
     _mapping: Mapping,
     producer: NonNull<AtomicU32>,
@@ -107,7 +108,7 @@ unsafe impl<S> Send for MappedRing<S> {}
 unsafe impl<S> Sync for MappedRing<S> {}
 
 impl<S: RingSlot> MappedRing<S> {
-    /// Maps the ring of `slots` slots (a power of two) that `fd` has at `page_offset`.
+    /// Maps the ring of `slots` slots (a power of two) at `page_offset` of `fd`.
     pub(crate) fn map(
         fd: BorrowedFd<'_>,
         page_offset: u64,

@@ -1,5 +1,5 @@
-//! The packet ring: every frame intact, exactly once, completed when the shaper let it go; in order
-//! as far as one processor sends them.
+//! The packet ring: every frame arrives unchanged and exactly once, is completed when the shaper
+//! released it, and arrives in order if one CPU sends.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ fn send_all(ring: &mut Ring) {
 }
 
 #[test]
-fn slots_are_used_again_at_once_and_no_frame_is_changed() {
+fn slots_are_reused_and_frames_unchanged() {
     if !allowed() {
         return;
     }
@@ -64,15 +64,15 @@ fn shaped_frames_arrive_intact_exactly_once() {
     );
 }
 
-/// A completion says that the shaper let go of the frame, so there are never many more than have
-/// arrived. Were they true at submission, they would be ahead by all that waits in the shaper.
+/// A frame is completed when the shaper releases it, so completions are never far ahead of
+/// arrivals. If frames completed at submission, they would be ahead by the shaper's backlog.
 #[test]
-fn completions_come_at_the_rate_of_the_shaper() {
+fn completions_have_the_rate_of_the_shaper() {
     if !allowed() {
         return;
     }
-    // Frames that another processor may have in its hands between shaper and receiver: 120 ms of
-    // them, since it may be busy with something else. The shaper holds up to 2000.
+    // Frames between shaper and receiver on another CPU: 120 ms of them, because that CPU can be
+    // busy. The shaper holds up to 2000.
     let just_arriving = 256;
     let rate_bits_per_s = 20_000_000;
     let qdisc = RootQdisc::Tbf {
@@ -97,7 +97,8 @@ fn completions_come_at_the_rate_of_the_shaper() {
         ring.wait();
         (received, completed) == (FRAMES, FRAMES)
     });
-    // Never faster than the shaper; a slow machine may take longer. Half, to be far from any doubt.
+    // Never faster than the shaper; a slow machine can take longer. Half of the rate, with a large
+    // margin.
     let least_ns = completed_bytes * 8 * 1_000_000_000 / rate_bits_per_s / 2;
     let took_ns = sched::monotonic_ns() - start_ns;
     assert!(
@@ -107,9 +108,8 @@ fn completions_come_at_the_rate_of_the_shaper() {
     assert_eq!(ring.tx.counters(), Default::default());
 }
 
-/// The halves on two threads and the receiver on a third, with a ring small enough to be full and
-/// empty all the time. Both halves ring, each on its own processor, so that the kernel may hand the
-/// receiver later frames first.
+/// The halves on two threads and the receiver on a third, with a ring small enough to be often full
+/// and empty. Both halves ring, each on its own CPU, so the kernel might reorder frames.
 #[test]
 fn two_threads_share_the_ring() {
     if !allowed() {
@@ -163,9 +163,9 @@ fn two_threads_share_the_ring() {
     }
 }
 
-/// Whoever completes has the ring renewed again and again while another thread fills it.
+/// The completing thread renews the ring repeatedly while another thread fills it.
 #[test]
-fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
+fn ring_is_renewed_with_a_sender_thread() {
     const RENEWALS: u64 = 50;
     if !allowed() {
         return;
@@ -187,7 +187,7 @@ fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
             let sender = scope.spawn(|| {
                 let mut submitted = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    // In bursts: most of the time it is somewhere in the ring when it is asked.
+                    // In bursts, so that the sender is usually within the ring at a request.
                     let room = tx.slots_free().min(pool.free_frames());
                     for _ in 0..room {
                         let packet = numbered(&pool, submitted);
@@ -202,7 +202,7 @@ fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
             let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
             for renewed in 1..=RENEWALS {
                 let before = received.len();
-                completions.ask_reopen();
+                completions.request_reopen();
                 until("it is renewed, and sends", || {
                     reap_into(&mut completions, &pool, |_| reaped += 1);
                     receive_into(&receiver, &mut buffer, |number| {
@@ -214,8 +214,8 @@ fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
             drop(stop_in_the_end);
             sender.join().expect("sender")
         });
-        // What is in the last one comes back too.
-        completions.ask_reopen();
+        // Frames of the last ring return too.
+        completions.request_reopen();
         assert!(tx.slots_free() <= 8);
         until("all are back", || {
             reap_into(&mut completions, &pool, |_| reaped += 1);

@@ -1,5 +1,5 @@
-//! The packet ring when something is full, short or down: back-pressure is a value, failure an
-//! error, and nothing is lost either way.
+//! The packet ring when something is full, short or down: backpressure is a value, failure an
+//! error, and no frame is lost in either case.
 
 use crate::common::packets::{LONGEST_BYTES, Ring, bytes_of, numbered, shaper};
 use crate::common::{allowed, until};
@@ -9,7 +9,7 @@ use taut_linux::link::{self, RootQdisc};
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 #[test]
-fn a_full_ring_holds_back_and_loses_nothing() {
+fn full_ring_blocks_without_loss() {
     if !allowed() {
         return;
     }
@@ -53,8 +53,8 @@ fn a_full_ring_holds_back_and_loses_nothing() {
     assert!(received.iter().copied().eq(0..48));
 }
 
-/// 1024 frames of 1514 bytes are all in the kernel's hands after one doorbell: the send buffer does
-/// not hold them back.
+/// One doorbell passes 1024 frames of 1514 bytes to the kernel: the send buffer does not block
+/// them.
 #[test]
 fn the_send_buffer_takes_a_full_ring() {
     if !allowed() {
@@ -62,7 +62,7 @@ fn the_send_buffer_takes_a_full_ring() {
     }
     let mut ring = Ring::new(1024, shaper(10_000));
     if !ring.tx.send_buffer_suffices() {
-        // Only in a user namespace may the kernel refuse.
+        // Only in a user namespace can the kernel reject this.
         let users = std::fs::read_to_string("/proc/self/uid_map").expect("readable");
         assert!(
             !users.contains("4294967295"),
@@ -74,7 +74,7 @@ fn the_send_buffer_takes_a_full_ring() {
     let mut next = 0;
     ring.fill(&mut next, 1024).expect("kicks");
     assert_eq!(next, 1024);
-    // Never ringing again, all leave: the kernel took them all.
+    // Without another doorbell, all are sent, because the kernel took them all.
     let mut received = 0;
     until("all are received", || {
         received += ring.receive().len();
@@ -84,9 +84,9 @@ fn the_send_buffer_takes_a_full_ring() {
     assert_eq!(ring.tx.counters(), Default::default());
 }
 
-/// With a send buffer for a few frames: what it has no room for stays and goes later.
+/// With a send buffer for a few frames, the remaining ones stay and are sent later.
 #[test]
-fn what_the_send_buffer_refuses_is_not_lost() {
+fn full_send_buffer_loses_no_frame() {
     if !allowed() {
         return;
     }
@@ -103,13 +103,13 @@ fn what_the_send_buffer_refuses_is_not_lost() {
         (completed, received.len()) == (64, 64)
     });
     assert!(received.iter().copied().eq(0..64));
-    assert_eq!(ring.tx.counters().discipline_full, 0);
+    assert_eq!(ring.tx.counters().qdisc_full, 0);
 }
 
-/// The shaper's own queue holds 10 frames, the ring 64: what is refused stays and goes later, also
-/// when the sender has nothing more to send and rings no more.
+/// The shaper's own queue holds 10 frames, the ring 64. Rejected frames stay and are sent later,
+/// even if the sender has no more frames and rings no more.
 #[test]
-fn what_the_discipline_refuses_is_not_lost() {
+fn full_discipline_loses_no_frame() {
     if !allowed() {
         return;
     }
@@ -122,7 +122,7 @@ fn what_the_discipline_refuses_is_not_lost() {
     let mut next = 0;
     ring.fill(&mut next, 64).expect("back-pressure is no error");
     assert_eq!(next, 64);
-    assert!(ring.tx.counters().discipline_full > 0);
+    assert!(ring.tx.counters().qdisc_full > 0);
     let (mut completed, mut received) = (0, Vec::new());
     until("all are done", || {
         completed += ring.reap().len();
@@ -134,12 +134,12 @@ fn what_the_discipline_refuses_is_not_lost() {
 }
 
 #[test]
-fn a_frame_that_the_device_cannot_carry_comes_back_at_once() {
+fn too_long_frame_is_returned_at_once() {
     if !allowed() {
         return;
     }
     let mut ring = Ring::new(2, RootQdisc::NoQueue);
-    // More than the ring has slots: what is given back takes none.
+    // More than the ring has slots, because a returned frame uses none.
     for length in [0, 13, 1515, 2048] {
         let packet = Packet::new(ring.pool.take().expect("frame"), length);
         let packet = ring.tx.submit(packet, 0).expect_err("given back");
@@ -158,7 +158,7 @@ fn a_frame_that_the_device_cannot_carry_comes_back_at_once() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_since_the_mtu_was_lowered_is_counted_and_does_not_stop_the_ring() {
+fn frame_above_a_lowered_mtu_is_skipped() {
     if !allowed() {
         return;
     }
@@ -182,7 +182,7 @@ fn a_frame_that_is_too_long_since_the_mtu_was_lowered_is_counted_and_does_not_st
 }
 
 #[test]
-fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
+fn link_down_is_an_error_without_loss() {
     if !allowed() {
         return;
     }
@@ -194,7 +194,7 @@ fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
     assert!(error.to_string().starts_with("sendto veth0: "), "{error}");
     assert_eq!(ring.completions.packets_in_ring(), 10);
     link::set_up(&ring.left, "veth0").expect("up");
-    // The receiver hears once that its own end went down too.
+    // The receiver reports once that its own end went down too.
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     let _ = ring.receiver.read(&mut buffer);
     let (mut completed, mut received) = (0, Vec::new());
@@ -206,9 +206,9 @@ fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
     assert!(received.iter().copied().eq(0..10));
 }
 
-/// A frame longer than the bucket is deep can never pass: the sender must hear of it.
+/// A frame longer than the burst of the bucket can never pass: the sender receives an error.
 #[test]
-fn a_frame_that_can_never_pass_becomes_an_error() {
+fn frame_larger_than_the_burst_is_an_error() {
     if !allowed() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The packet ring writes the mark of congestion of a packet that a discipline marked.
+//! The packet ring writes the CE mark of a packet that a discipline marked.
 
 use crate::common::packets::Ring;
 use crate::common::{LEFT, LEFT_MAC, RIGHT, RIGHT_MAC, allowed, until};
@@ -7,19 +7,19 @@ use taut_linux::af_packet::PacketReceiver;
 use taut_linux::link::RootQdisc;
 use taut_path::{Completions, Ecn, Packet, PacketSink, TxRing};
 
-/// Senders that understand marks, and one that does not (RFC 3168).
+/// ECN-capable senders, and one that is not (RFC 3168).
 const NOT_CAPABLE: u8 = 0;
 const CAPABLE: u8 = 2;
 const MARKED: u8 = 3;
 
-/// Where the type of service of an IPv4 header is in a frame.
+/// Offset of the type of service in a frame.
 const TOS: usize = 14 + 1;
 
 fn ethernet(ethertype: [u8; 2], packet: &[u8]) -> Vec<u8> {
     [&RIGHT_MAC.0[..], &LEFT_MAC.0, &ethertype, packet].concat()
 }
 
-/// An IPv4 packet of a protocol that nobody speaks, with a good checksum.
+/// An IPv4 packet of an unused protocol, with a valid checksum.
 fn ipv4(ecn: u8) -> Vec<u8> {
     let mut header = [
         &[0x45, ecn, 0, 40, 0, 1, 0, 0, 64, 253, 0, 0][..],
@@ -50,8 +50,8 @@ fn sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Sends `frame` as a packet of that kind; gives what arrived, after a look that the frame in the
-/// pool is as it was.
+/// Sends `frame` with this ECN field; returns the received frame. Checks that the frame in the pool
+/// is unchanged.
 fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
     let mut packet = ring.pool.packet(frame).expect("frame");
     packet.set_ecn(ecn);
@@ -78,7 +78,7 @@ fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
 }
 
 #[test]
-fn a_marked_packet_arrives_with_its_mark_and_a_good_checksum() {
+fn marked_packet_arrives_with_a_valid_checksum() {
     if !allowed() {
         return;
     }
@@ -88,13 +88,13 @@ fn a_marked_packet_arrives_with_its_mark_and_a_good_checksum() {
     assert_eq!(sum(&arrived[14..34]), 0xffff, "the header's checksum");
     let marked = ipv4(MARKED);
     assert_eq!(arrived, marked, "nothing else changed");
-    // A mark that came from elsewhere stays.
+    // An existing mark stays.
     assert_eq!(sent(&mut ring, &marked, Ecn::Marked), marked);
     assert_eq!(sent(&mut ring, &ipv6(CAPABLE), Ecn::Marked), ipv6(MARKED));
 }
 
 #[test]
-fn what_is_not_marked_or_cannot_be_arrives_as_it_is() {
+fn unmarked_packet_is_unchanged() {
     if !allowed() {
         return;
     }

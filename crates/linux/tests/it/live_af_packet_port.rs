@@ -1,4 +1,4 @@
-//! The packet ring as a port: whether completions are true, and the way back.
+//! The packet ring as a port: validity of completions, and reopening.
 
 use crate::common::packets::{Ring, numbered, shaper};
 use crate::common::{allowed, until};
@@ -8,14 +8,14 @@ use taut_path::driver::CompletionStatus;
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
-/// 1.2 s a frame: what is in it does not leave.
+/// 1.2 s for a frame: frames in the ring do not leave.
 const STANDING: RootQdisc = RootQdisc::Tbf {
     rate_bits_per_s: 10_000,
     burst_bytes: 2_000,
     limit_bytes: 16 << 20,
 };
 
-/// Hands back all that the port will give.
+/// Reaps all packets of the port.
 fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -> u32 {
     let (mut pool, mut reaped) = (pool.clone(), 0);
     let mut freed = |packet: Packet| {
@@ -26,11 +26,11 @@ fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -
     reaped
 }
 
-/// Sends in bursts until the ring's judge has seen enough; gives the verdict.
+/// Sends in bursts until the detector has a result; returns it.
 fn verdict(qdisc: RootQdisc) -> (CompletionStatus, bool) {
     let ring = Ring::new(128, qdisc);
     let (mut port, pool) = ((ring.tx, ring.completions), ring.pool);
-    assert_eq!(port.truth(), CompletionStatus::Unknown);
+    assert_eq!(port.completion_status(), CompletionStatus::Unknown);
     until("it is known", || {
         let free = port.slots_free_now().min(32);
         for number in 0..free {
@@ -38,9 +38,9 @@ fn verdict(qdisc: RootQdisc) -> (CompletionStatus, bool) {
         }
         port.kick(0).expect("kicks");
         reap(&mut port, &pool);
-        port.truth() != CompletionStatus::Unknown
+        port.completion_status() != CompletionStatus::Unknown
     });
-    (port.truth(), port.completions_valid())
+    (port.completion_status(), port.completions_valid())
 }
 
 /// Both halves have a method of that name.
@@ -55,14 +55,14 @@ impl<P: TxRing> SlotsFree for P {
 }
 
 #[test]
-fn behind_a_shaper_completions_are_found_true() {
+fn completions_behind_a_shaper_are_valid() {
     if allowed() {
         assert_eq!(verdict(shaper(3_000)), (CompletionStatus::Valid, true));
     }
 }
 
 #[test]
-fn on_a_plain_veth_completions_are_found_false() {
+fn completions_on_a_plain_veth_are_early() {
     if allowed() {
         assert_eq!(
             verdict(RootQdisc::NoQueue),
@@ -72,7 +72,7 @@ fn on_a_plain_veth_completions_are_found_false() {
 }
 
 #[test]
-fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
+fn reopened_ring_returns_packets_and_sends() {
     if !allowed() {
         return;
     }
@@ -104,16 +104,16 @@ fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
     assert_eq!(pool.free_frames(), pool.frames());
 }
 
-/// On two threads the sender may be anywhere when a new ring is asked for.
+/// With two threads, the sender can be anywhere when a new ring is requested.
 #[test]
-fn nothing_is_given_up_before_the_sender_has_let_go() {
+fn packets_are_kept_until_the_sender_released_them() {
     if !allowed() {
         return;
     }
     let mut ring = Ring::new(8, STANDING);
     let first = ring.tx.slots_free();
     ring.fill(&mut 0, 4).expect("kicks");
-    ring.completions.ask_reopen();
+    ring.completions.request_reopen();
     let mut reaped = reap(&mut ring.completions, &ring.pool);
     ring.tx
         .submit(numbered(&ring.pool, 4), 0)
@@ -129,7 +129,7 @@ fn nothing_is_given_up_before_the_sender_has_let_go() {
 }
 
 #[test]
-fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again() {
+fn removed_device_returns_packets_and_recovers() {
     if !allowed() {
         return;
     }
@@ -145,7 +145,7 @@ fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again
         ..
     } = ring;
     let mut port = (tx, completions);
-    // With the other end the pair goes.
+    // The other end is removed with the pair.
     drop((right, receiver));
     until("the device is gone", || {
         link::index(&left, "veth0").is_err()

@@ -42,7 +42,7 @@ fn open(wire: &Wire, limit: &str, config: &XdpConfig) -> (XdpQueue, UmemFrames) 
     (queue, frames)
 }
 
-/// A frame that says its number.
+/// A frame with its number.
 fn numbered(number: u32, length: usize) -> Vec<u8> {
     let mut frame = vec![0xab; length];
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
@@ -52,7 +52,7 @@ fn numbered(number: u32, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_sent_arrives_bit_for_bit_and_in_order() {
+fn frames_arrive_unchanged_and_in_order() {
     if !allowed() {
         return;
     }
@@ -100,7 +100,7 @@ fn what_is_sent_arrives_bit_for_bit_and_in_order() {
 }
 
 #[test]
-fn a_plain_veth_is_found_out() {
+fn plain_veth_has_early_completions() {
     if !allowed() {
         return;
     }
@@ -108,7 +108,7 @@ fn a_plain_veth_is_found_out() {
     let (mut queue, mut frames) = open(&wire, "dql", &XdpConfig::default());
     let frame = numbered(0, 1514);
     let mut sent = 0;
-    while queue.device().truth() == CompletionStatus::Unknown && sent < 100_000 {
+    while queue.device().completion_status() == CompletionStatus::Unknown && sent < 100_000 {
         let now_ns = sched::monotonic_ns();
         for _ in 0..32 {
             if let Ok(packet) = frames.packet(&frame) {
@@ -119,8 +119,8 @@ fn a_plain_veth_is_found_out() {
         let _ = queue.run(now_ns, &mut frames);
         let _ = queue.complete(now_ns, &mut frames).expect("completes");
     }
-    eprintln!("{sent} sent: {:?}", queue.device().truth());
-    assert_eq!(queue.device().truth(), CompletionStatus::Early);
+    eprintln!("{sent} sent: {:?}", queue.device().completion_status());
+    assert_eq!(queue.device().completion_status(), CompletionStatus::Early);
     let _ = queue
         .complete(sched::monotonic_ns(), &mut frames)
         .expect("completes");
@@ -153,7 +153,7 @@ fn a_queue_is_bound_again_and_again() {
     }
 }
 
-/// Sends numbered frames into the far device and has the near one echo them, by AF_XDP on both.
+/// Sends numbered frames into the far device, which the near one returns, with AF_XDP on both.
 fn echo(redirect: Redirect) {
     let wire = Wire::new();
     let config = XdpConfig {
@@ -175,7 +175,7 @@ fn echo(redirect: Redirect) {
     let (mut sent, mut expected, mut reopened) = (0, 0, 0);
     until("all came back", || {
         let now_ns = sched::monotonic_ns();
-        // Now and then, when nothing is on its way, a new socket.
+        // A new socket at times, with no frame in flight.
         let turns = reopened + 1;
         if expected == 300 * turns && near.in_flight() == 0 {
             near.reset(now_ns);
@@ -203,7 +203,7 @@ fn echo(redirect: Redirect) {
             let length = packet.wire_bytes() as usize;
             let same = frames.with(packet.frame(), |bytes| bytes[..length] == frame);
             assert_eq!(same, Ok(true), "frame {expected}");
-            frames.give_back(packet.into_frame()).expect("taken");
+            frames.release(packet.into_frame()).expect("taken");
             expected += 1;
         }
         expected == 1_000 && far.in_flight() == 0 && near.in_flight() == 0
@@ -214,21 +214,21 @@ fn echo(redirect: Redirect) {
 }
 
 #[test]
-fn what_is_received_is_sent_back_as_it_is_in_generic_mode() {
+fn generic_mode_forwards_received_frames() {
     if allowed() {
         echo(Redirect::Generic);
     }
 }
 
 #[test]
-fn what_is_received_is_sent_back_as_it_is_in_native_mode() {
+fn native_mode_forwards_received_frames() {
     if allowed() {
         echo(Redirect::Native);
     }
 }
 
 #[test]
-fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
+fn kernel_completes_a_partial_checksum() {
     if !allowed() {
         return;
     }
@@ -247,7 +247,7 @@ fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
     let now_ns = sched::monotonic_ns();
     let packet = frames.packet(&frame).expect("free");
     frames
-        .finish_checksum(packet.frame(), 18, 2)
+        .complete_checksum(packet.frame(), 18, 2)
         .expect("there is room");
     queue.enqueue(packet, now_ns, &mut frames);
     let _ = queue.run(now_ns, &mut frames);
@@ -265,6 +265,6 @@ fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
     });
     let (_, frames) = open(&Wire::new(), "off", &XdpConfig::default());
     let packet = frames.packet(&frame).expect("free");
-    let refused = frames.finish_checksum(packet.frame(), 18, 2);
+    let refused = frames.complete_checksum(packet.frame(), 18, 2);
     assert_eq!(refused, Err(ChecksumRefused::NoMetadata));
 }

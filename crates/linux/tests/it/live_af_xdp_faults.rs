@@ -1,11 +1,11 @@
-//! What AF_XDP lives through: every frame that was accepted ends once.
+//! Faults of AF_XDP: every accepted frame ends once.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
-use taut_linux::link::{self, Condition, LinkWatch, RootQdisc};
+use taut_linux::link::{self, LinkMonitor, LinkState, RootQdisc};
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::CompletionStatus;
 use taut_path::tunables::Setting;
@@ -29,7 +29,7 @@ const CONFIG: XdpConfig = XdpConfig {
 };
 
 /// A veth into a bridge, whose other port has a shaper before the far side: behind that shaper,
-/// completions are true.
+/// completions are valid.
 struct Bridged {
     near: NetNs,
     far: NetNs,
@@ -57,7 +57,7 @@ impl Bridged {
         wire
     }
 
-    /// A bridge lets frames through some time after its ports are up.
+    /// A bridge starts forwarding some time after its ports are up.
     fn wait_until_it_forwards(&self) {
         let mut sender = Sender::new(&self.near, "off");
         let mut arrived = BTreeSet::new();
@@ -78,8 +78,8 @@ impl Bridged {
     fn wait_until_ports_run(&self) {
         for port in ["port", "out"] {
             until("a port runs", || {
-                let watch = LinkWatch::open(&self.near, port).expect("is there");
-                watch.condition() == Condition::Running
+                let watch = LinkMonitor::open(&self.near, port).expect("is there");
+                watch.state() == LinkState::Running
             });
         }
     }
@@ -102,7 +102,7 @@ impl Bridged {
     }
 }
 
-/// A queue over a socket, and all that became of its packets.
+/// A queue over a socket, and counts of its packets.
 struct Sender {
     queue: Queue<(AfXdpTx, AfXdpCompletions)>,
     frames: UmemFrames,
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Hands over `packets` more, and lets the queue work.
+    /// Enqueues `packets` more, and runs the queue.
     fn step(&mut self, packets: u32) {
         let now_ns = sched::monotonic_ns();
         for _ in 0..packets {
@@ -150,7 +150,7 @@ impl Sender {
         }
     }
 
-    /// The way back: forget what is in flight, and a new socket.
+    /// Recovers: resets the queue, and opens a new socket.
     fn reopen(&mut self) -> io::Result<()> {
         self.queue.reset(sched::monotonic_ns());
         self.queue.device_mut().reopen()
@@ -160,7 +160,7 @@ impl Sender {
         self.queue.completer_counters().completed_packets
     }
 
-    /// Everything that was handed over ended once.
+    /// Every enqueued packet ended once.
     fn assert_conserved(&mut self) {
         let drops = self.queue.sender_counters().drops.total();
         assert_eq!(self.queue.backlog().packets, 0);
@@ -170,7 +170,7 @@ impl Sender {
         );
         assert_eq!(self.frames.free_frames(), FRAMES - FILL_FRAMES);
         assert_eq!(
-            self.frames.stray_packets() + self.frames.refused_frames(),
+            self.frames.unknown_completions() + self.frames.rejected_frames(),
             0
         );
         assert_eq!(self.queue.device().1.counters().unknown_completions, 0);
@@ -184,14 +184,14 @@ impl Sender {
     }
 }
 
-/// Adds the numbers that arrived; each may do so once.
+/// Adds the numbers of received frames; each can arrive once.
 fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     loop {
         let bytes = match receiver.read(&mut buffer) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => break,
-            // Told once when the device goes down.
+            // Reported once when the device goes down.
             Err(error) if errno(&error) == Some(libc::ENETDOWN) => continue,
             Err(error) => panic!("{error}"),
         };
@@ -200,17 +200,17 @@ fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
             continue;
         }
         let number = u32::from_be_bytes(frame[14..18].try_into().expect("four"));
-        // Not always in order: two processors take from a shaper by turns.
+        // Not always in order: two CPUs dequeue from a shaper alternately.
         assert!(numbers.insert(number), "{number} came twice");
     }
 }
 
 #[test]
-fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
+fn limit_behind_a_shaper_keeps_full_rate() {
     if !allowed() {
         return;
     }
-    // 10 Mbit/s, 1,000 bytes each 0.8 ms: a machine that is late by some is still in time.
+    // 10 Mbit/s, 1,000 bytes every 0.8 ms, with a margin for a slow machine.
     let wire = Bridged::new(10_000_000);
     let mut sender = Sender::new(&wire.near, "dql");
     let mut arrived = BTreeSet::new();
@@ -220,7 +220,10 @@ fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
         collect(&wire.receiver, &mut arrived);
         std::thread::sleep(std::time::Duration::from_micros(500));
     }
-    assert_eq!(sender.queue.device().truth(), CompletionStatus::Valid);
+    assert_eq!(
+        sender.queue.device().completion_status(),
+        CompletionStatus::Valid
+    );
     let in_flight = sender.queue.in_flight();
     assert!(
         in_flight < 128_000,
@@ -235,7 +238,7 @@ fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
 }
 
 #[test]
-fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
+fn link_flap_loses_at_most_bytes_in_flight() {
     if !allowed() {
         return;
     }
@@ -246,18 +249,18 @@ fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
         sender.step(50);
         collect(&wire.receiver, &mut arrived);
     }
-    // The device that the socket is bound to: sends fail, and nothing is lost.
+    // The device to which the socket is bound: sends fail, and no frame is lost.
     link::set_down(&wire.near, "near").expect("down");
-    until("it is told", || {
+    until("it is reported", || {
         sender.step(0);
         !sender.errors.is_empty()
     });
-    let told = sender.errors[0].to_string();
-    assert!(told.starts_with("sendto near: "), "{told}");
+    let text = sender.errors[0].to_string();
+    assert!(text.starts_with("sendto near: "), "{text}");
     assert_eq!(errno(&sender.errors[0]), Some(libc::ENETDOWN));
     link::set_up(&wire.near, "near").expect("up");
     wire.wait_until_ports_run();
-    // The one before the wire: what waits there is purged, and completed without a trace.
+    // The lower device: its queued frames are purged, and completed without a trace.
     let before = sender.completed();
     link::set_down(&wire.near, "out").expect("down");
     link::set_up(&wire.near, "out").expect("up");
@@ -275,7 +278,7 @@ fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
 }
 
 #[test]
-fn a_device_that_is_removed_is_named_and_one_made_anew_is_used() {
+fn recreated_device_is_used_after_removal() {
     if !allowed() {
         return;
     }
@@ -283,16 +286,16 @@ fn a_device_that_is_removed_is_named_and_one_made_anew_is_used() {
     let mut sender = Sender::new(&wire.near, "taut");
     sender.step(200);
     link::delete(&wire.near, "near").expect("goes");
-    until("it is told", || {
+    until("it is reported", || {
         sender.step(1);
         !sender.errors.is_empty()
     });
-    let told = sender.errors[0].to_string();
-    assert!(told.starts_with("sendto near: "), "{told}");
+    let text = sender.errors[0].to_string();
+    assert!(text.starts_with("sendto near: "), "{text}");
     let gone = sender.reopen().expect_err("there is no device");
     assert!(gone.to_string().contains("near"), "{gone}");
     assert_eq!(errno(&gone), Some(libc::ENODEV));
-    // What was in the ring is back, and what waits goes on waiting.
+    // Frames of the ring are returned, and the backlog stays.
     sender.step(0);
     assert_eq!(sender.queue.in_flight(), 0);
     let (waiting, before) = (sender.queue.backlog().packets, sender.completed());
@@ -315,7 +318,7 @@ fn a_namespace_that_is_deleted_ends_no_program() {
     let mut sender = Sender::new(&near, "dql");
     sender.step(100);
     drop(far);
-    // The kernel takes a namespace down in its own time.
+    // The kernel removes a namespace asynchronously.
     until("the device is gone", || {
         sender.step(1);
         !sender.errors.is_empty() && sender.reopen().is_err()
@@ -327,18 +330,18 @@ fn a_namespace_that_is_deleted_ends_no_program() {
 }
 
 #[test]
-fn a_stall_is_told_in_time_and_the_queue_sends_again() {
+fn stall_is_reported_and_the_queue_recovers() {
     if !allowed() {
         return;
     }
     const THRESHOLD_NS: u64 = 300_000_000;
-    // One frame a second: a device that stands still.
+    // One frame a second: a stalled device.
     let wire = Bridged::new(8_000);
     let mut sender = Sender::new(&wire.near, "off");
     let threshold = Setting::StallThresholdMs(300);
     sender.queue.set(threshold).expect("allowed");
     sender.step(100);
-    // Asked when the queue wants to be: then the stall is found within twice the threshold.
+    // Called at each wake-up, so the stall is detected within twice the threshold.
     let stalled = loop {
         let at_ns = sender.queue.next_wakeup().expect("something is in flight");
         let now_ns = sched::monotonic_ns().max(at_ns);
@@ -354,7 +357,7 @@ fn a_stall_is_told_in_time_and_the_queue_sends_again() {
     sender.reopen().expect("a new socket");
     sender.step(0);
     assert!(sender.late > 80, "{} in doubt", sender.late);
-    // The device is well again, and sends what is new.
+    // The device recovers, and sends new frames.
     wire.shape(100_000_000);
     let before = sender.completed();
     sender.step(10);
@@ -364,7 +367,7 @@ fn a_stall_is_told_in_time_and_the_queue_sends_again() {
 }
 
 #[test]
-fn a_queue_that_another_has_is_busy_and_said_to_be() {
+fn queue_in_use_is_reported_as_busy() {
     if !allowed() {
         return;
     }
@@ -381,7 +384,7 @@ fn a_queue_that_another_has_is_busy_and_said_to_be() {
 }
 
 #[test]
-fn several_queues_send_from_one_umem_and_each_is_renewed_alone() {
+fn queues_of_one_umem_are_renewed_separately() {
     if !allowed() {
         return;
     }
@@ -430,7 +433,7 @@ fn several_queues_send_from_one_umem_and_each_is_renewed_alone() {
 }
 
 #[test]
-fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
+fn threaded_polling_peer_has_valid_completions() {
     if !allowed() {
         return;
     }
@@ -447,10 +450,10 @@ fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
         sender.step(64);
         receiver
             .receive(256, &mut |packet| {
-                peer_frames.give_back(packet.into_frame()).expect("taken");
+                peer_frames.release(packet.into_frame()).expect("taken");
             })
             .expect("receives");
-        sender.queue.device().truth() == CompletionStatus::Valid
+        sender.queue.device().completion_status() == CompletionStatus::Valid
     });
     assert!(!sender.queue.snapshot().early_completions);
 }

@@ -1,4 +1,4 @@
-//! Namespaces: separate, held by descriptors only, gone with their holder.
+//! Namespaces: separate, held by descriptors only, removed with their holder.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,11 +10,11 @@ use crate::common::{LEFT, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle, until};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, errno};
 
-/// Set in the child that [`killed_process_leaves_nothing`] starts.
+/// Set in the child that [`killed_process_leaves_no_namespace`] starts.
 const AS_HOLDER: &str = "TAUT_TEST_HOLD_NAMESPACE";
 
 #[test]
-fn sockets_stay_where_they_were_made() {
+fn sockets_stay_in_their_namespace() {
     if !allowed() {
         return;
     }
@@ -85,7 +85,7 @@ fn long_threads_run_inside() {
 }
 
 #[test]
-fn dropped_namespace_is_gone() {
+fn dropped_namespace_is_removed() {
     if !allowed() {
         return;
     }
@@ -96,28 +96,28 @@ fn dropped_namespace_is_gone() {
     drop(goes);
     assert!(link::index(&stays, "end").is_ok(), "a clone holds it");
     drop(clone);
-    // The pair goes with the namespace of either end.
+    // The pair is removed with the namespace of either end.
     until("the namespace is gone", || {
         link::index(&stays, "end").is_err()
     });
 }
 
 #[test]
-fn killed_process_leaves_nothing() {
+fn killed_process_leaves_no_namespace() {
     if !allowed() {
         return;
     }
     if std::env::var_os(AS_HOLDER).is_some() {
         let ns = NetNs::new().expect("namespace");
         eprintln!("holding {}", ns.as_fd().as_raw_fd());
-        // Ends by itself only if the test is gone, so that a failing test leaves nothing either.
+        // Ends when the test has ended, so that a failing test leaves nothing behind.
         let _ = std::io::stdin().read(&mut [0]);
         return;
     }
     let mut child = Command::new(std::env::current_exe().expect("own path"))
         .args([
             "--exact",
-            "live_netns::killed_process_leaves_nothing",
+            "live_netns::killed_process_leaves_no_namespace",
             "--nocapture",
         ])
         .env(AS_HOLDER, "1")
@@ -145,7 +145,7 @@ fn killed_process_leaves_nothing() {
 }
 
 #[test]
-fn veth_pair_with_shaper_carries_datagrams_and_counts_them() {
+fn shaped_veth_pair_counts_datagrams() {
     if !allowed() {
         return;
     }

@@ -1,10 +1,10 @@
-//! Receiving: VLAN tags in their place, frames for others, offloads turned off and on.
+//! Receiving: VLAN tags in place, frames for other hosts, offloads turned off and on.
 
 use std::os::fd::AsFd;
 
 use taut_linux::af_packet::{PacketReceiver, PacketSender};
 use taut_linux::link::OffloadControl;
-use taut_linux::{NetNs, VirtioNetHeader, finish_checksum, link, poll, sched};
+use taut_linux::{NetNs, VirtioNetHeader, complete_checksum, link, poll, sched};
 
 use crate::common::{PATIENCE, RIGHT_MAC, allowed};
 
@@ -24,7 +24,7 @@ impl Pair {
     }
 }
 
-/// The next frame that begins with `start`.
+/// Returns the next frame that begins with `start`.
 fn receive(receiver: &PacketReceiver, start: &[u8]) -> (VirtioNetHeader, Vec<u8>) {
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
@@ -43,7 +43,7 @@ fn receive(receiver: &PacketReceiver, start: &[u8]) -> (VirtioNetHeader, Vec<u8>
 const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 77, 2, 0, 0, 0, 0, 8];
 
 #[test]
-fn a_tag_that_the_kernel_took_off_is_in_its_place_again() {
+fn removed_vlan_tag_is_reinserted() {
     if !allowed() {
         return;
     }
@@ -67,7 +67,7 @@ fn a_tag_that_the_kernel_took_off_is_in_its_place_again() {
 }
 
 #[test]
-fn an_open_checksum_is_found_behind_a_tag() {
+fn partial_checksum_is_found_behind_a_tag() {
     if !allowed() {
         return;
     }
@@ -90,13 +90,13 @@ fn an_open_checksum_is_found_behind_a_tag() {
     sender.send(&sent).expect("sends");
     let (header, mut received) = receive(&receiver, &ADDRESSES);
     let mut expected = frame;
-    finish_checksum(&mut expected, open).expect("finishes");
-    finish_checksum(&mut received, header).expect("finishes");
+    complete_checksum(&mut expected, open).expect("finishes");
+    complete_checksum(&mut received, header).expect("finishes");
     assert_eq!(received, expected);
 }
 
 #[test]
-fn a_device_is_promiscuous_for_as_long_as_the_receiver_lives() {
+fn receiver_keeps_device_promiscuous() {
     if !allowed() {
         return;
     }
@@ -107,7 +107,7 @@ fn a_device_is_promiscuous_for_as_long_as_the_receiver_lives() {
     };
     let receiver = PacketReceiver::open(&pair.right, "veth1").expect("receiver");
     assert!(!is_promiscuous());
-    receiver.hear_all().expect("hears all");
+    receiver.set_promiscuous().expect("reaches all");
     assert!(is_promiscuous());
     drop(receiver);
     assert!(!is_promiscuous());
@@ -120,21 +120,21 @@ fn receive_offloads_are_turned_off_and_on_again() {
     }
     let pair = Pair::new();
     let control = OffloadControl::new(&pair.right).expect("control");
-    let at_first = control.active("veth1").expect("told");
-    // Off for a veth, until somebody wants it.
-    let gro = control.active("lo").expect("told");
+    let at_first = control.active("veth1").expect("is read");
+    // Off by default for a veth.
+    let gro = control.active("lo").expect("is read");
     assert_eq!(gro.to_string(), "rx-gro", "loopback has it");
     control.turn_on("veth1", &gro).expect("turns on");
     assert_eq!(
-        control.active("veth1").expect("told"),
+        control.active("veth1").expect("is read"),
         at_first.clone().with(&gro)
     );
     let changed = control.turn_off("veth1").expect("turns off");
     assert_eq!(changed.to_string(), "rx-gro");
-    assert!(control.active("veth1").expect("told").is_empty());
+    assert!(control.active("veth1").expect("is read").is_empty());
     assert!(control.turn_off("veth1").expect("nothing to do").is_empty());
     control.turn_on("veth1", &changed).expect("as before");
-    assert_eq!(control.active("veth1").expect("told"), changed);
+    assert_eq!(control.active("veth1").expect("is read"), changed);
     let missing = control.turn_off("veth9").expect_err("no such device");
     assert!(missing.to_string().contains("veth9"), "{missing}");
 }

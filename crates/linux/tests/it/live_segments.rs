@@ -1,17 +1,17 @@
-//! Super-packets: cut by the kernel and by us, bit for bit the same.
+//! GSO packets: the segments of the kernel and ours are identical.
 
 use std::os::fd::AsFd;
 
 use taut_linux::af_packet::{AfPacket, PacketSender};
-use taut_linux::segment::Cut;
-use taut_linux::{Frames, NetNs, SuperFrames, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
+use taut_linux::segment::Segmenter;
+use taut_linux::{Frames, GsoFrames, NetNs, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
 use taut_path::Queue;
 
 use crate::common::{PATIENCE, allowed};
 
-/// A super-packet: its virtio-net header, and the frame with sums of pseudo headers in place of
+/// A GSO packet: its virtio-net header, and the frame with sums of pseudo headers instead of
 /// checksums, as the kernel leaves it.
-struct SuperPacket {
+struct GsoPacket {
     header: VirtioNetHeader,
     frame: Vec<u8>,
 }
@@ -24,13 +24,13 @@ struct Shape {
     network_options: usize,
     tcp_options: usize,
     flags: u8,
-    /// The virtio-net header tells of ECN.
-    tells_ecn: bool,
+    /// The virtio-net header has the ECN flag.
+    has_ecn: bool,
     each_bytes: u16,
     payload_bytes: usize,
 }
 
-/// TCP over IPv4, with all that only the first or only the last segment says.
+/// TCP over IPv4, with all flags of the first or the last segment only.
 const PLAIN: Shape = Shape {
     is_v6: false,
     is_udp: false,
@@ -38,7 +38,7 @@ const PLAIN: Shape = Shape {
     network_options: 0,
     tcp_options: 0,
     flags: 0x99,
-    tells_ecn: true,
+    has_ecn: true,
     each_bytes: 1400,
     payload_bytes: 20_000,
 };
@@ -56,7 +56,7 @@ fn checksum_of_pseudo_header(addresses: &[u8], protocol: u8, bytes: usize) -> u1
     sum as u16
 }
 
-fn super_packet(shape: &Shape) -> SuperPacket {
+fn gso_packet(shape: &Shape) -> GsoPacket {
     let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
     for tag in 0..shape.tags {
         frame.extend([0x81, 0x00, 0x60, 0x10 + tag as u8]);
@@ -114,7 +114,7 @@ fn super_packet(shape: &Shape) -> SuperPacket {
             (true, _) => 5,
             (false, is_v6) => {
                 let kind = if is_v6 { 4 } else { 1 };
-                kind | if shape.tells_ecn { 0x80 } else { 0 }
+                kind | if shape.has_ecn { 0x80 } else { 0 }
             }
         },
         header_bytes: (start + transport) as u16,
@@ -122,20 +122,21 @@ fn super_packet(shape: &Shape) -> SuperPacket {
         checksum_start: start as u16,
         checksum_offset: if shape.is_udp { 6 } else { 16 },
     };
-    SuperPacket { header, frame }
+    GsoPacket { header, frame }
 }
 
-/// What a packet ring sends of it, in pieces, through a queue that cuts; the frame stays as it is.
-fn cut_by_packet_ring(
+/// Segments of a packet ring, in chunks, through a queue with late segmentation; the frame stays
+/// unchanged.
+fn segment_by_packet_ring(
     ns: &NetNs,
     tap: &Tap,
-    mut frames: SuperFrames,
-    packet: &SuperPacket,
+    mut frames: GsoFrames,
+    packet: &GsoPacket,
     segments: usize,
 ) -> Vec<Vec<u8>> {
     let (tx, completions) = AfPacket::open_with(ns, tap.name(), 16, frames.clone()).expect("ring");
     let mut queue = Queue::builder(tx, completions).build(0).expect("queue");
-    let kept = frames.super_packet(packet.header, &packet.frame);
+    let kept = frames.gso_packet(packet.header, &packet.frame);
     let kept = kept.expect("it is kept");
     assert_eq!(kept.segments() as usize, segments);
     queue.enqueue(kept, 0, &mut frames);
@@ -164,24 +165,24 @@ fn cut_by_packet_ring(
     assert_eq!(counters.drops.total(), 0);
     // Both frames are free again.
     for _ in 0..2 {
-        assert!(frames.super_packet(packet.header, &packet.frame).is_some());
+        assert!(frames.gso_packet(packet.header, &packet.frame).is_some());
     }
     sent
 }
 
-/// Frames for two super-packets.
-fn frames() -> SuperFrames {
-    SuperFrames::new(8, 1514, 2)
+/// Frames for two GSO packets.
+fn frames() -> GsoFrames {
+    GsoFrames::new(8, 1514, 2)
 }
 
-/// The segments of `packet` that have come out.
-fn read_segments(tap: &Tap, packet: &SuperPacket) -> Vec<Vec<u8>> {
+/// Reads the segments of `packet` from the TAP.
+fn read_segments(tap: &Tap, packet: &GsoPacket) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; tap.read_limit_bytes()];
     let mut segments = Vec::new();
     while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
         let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
         assert!(!header.needs_checksum() && !header.is_segmented());
-        // The kernel may say something of its own, to other addresses.
+        // The kernel might send packets of its own, to other addresses.
         if frame[..12] == packet.frame[..12] {
             segments.push(frame.to_vec());
         }
@@ -189,8 +190,8 @@ fn read_segments(tap: &Tap, packet: &SuperPacket) -> Vec<Vec<u8>> {
     segments
 }
 
-/// What the kernel makes of it for a device that offloads nothing.
-fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -> Vec<Vec<u8>> {
+/// Segments of the kernel for a device without offloads.
+fn segment_by_kernel(ns: &NetNs, tap: &Tap, packet: &GsoPacket, segments: usize) -> Vec<Vec<u8>> {
     let sender = PacketSender::open(ns, tap.name()).expect("sender");
     let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
     sender.send(&bytes).expect("the kernel takes it");
@@ -204,12 +205,12 @@ fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -
     cut
 }
 
-/// What the kernel makes of its pieces of so many segments.
-fn cut_in_pieces(
+/// Segments of the kernel for its chunks of this many segments.
+fn segment_in_chunks(
     ns: &NetNs,
     tap: &Tap,
-    packet: &SuperPacket,
-    cut: &Cut,
+    packet: &GsoPacket,
+    cut: &Segmenter,
     each: u32,
 ) -> Vec<Vec<u8>> {
     let mut segments = Vec::new();
@@ -220,18 +221,18 @@ fn cut_in_pieces(
         let parts = cut
             .piece(&packet.frame, first, count, &mut headers)
             .expect("is there");
-        let piece = SuperPacket {
+        let piece = GsoPacket {
             header: parts.header,
             frame: [&headers[..parts.header_bytes], &packet.frame[parts.payload]].concat(),
         };
-        segments.extend(cut_by_kernel(ns, tap, &piece, count as usize));
+        segments.extend(segment_by_kernel(ns, tap, &piece, count as usize));
         first += count;
     }
     assert_eq!(segments.len(), cut.segments() as usize);
     segments
 }
 
-/// What super-packets there are.
+/// Shapes of GSO packets.
 fn shapes() -> Vec<(&'static str, Shape)> {
     vec![
         ("TCP over IPv4", PLAIN),
@@ -277,7 +278,7 @@ fn shapes() -> Vec<(&'static str, Shape)> {
         (
             "with a header that does not tell of ECN",
             Shape {
-                tells_ecn: false,
+                has_ecn: false,
                 ..PLAIN
             },
         ),
@@ -349,8 +350,8 @@ fn kernel() -> (u32, u32) {
     (next(), next())
 }
 
-/// What the kernel hands to a TAP that offloads all.
-fn handed_over(ns: &NetNs, tap: &Tap, packet: &SuperPacket) -> SuperPacket {
+/// The packet that the kernel passes to a TAP with all offloads.
+fn passed_to_tap(ns: &NetNs, tap: &Tap, packet: &GsoPacket) -> GsoPacket {
     let sender = PacketSender::open(ns, tap.name()).expect("sender");
     let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
     sender.send(&bytes).expect("the kernel takes it");
@@ -363,14 +364,14 @@ fn handed_over(ns: &NetNs, tap: &Tap, packet: &SuperPacket) -> SuperPacket {
             let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
             if frame[..12] == packet.frame[..12] {
                 let frame = frame.to_vec();
-                return SuperPacket { header, frame };
+                return GsoPacket { header, frame };
             }
         }
     }
 }
 
 #[test]
-fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
+fn tap_with_segmentation_offload_passes_whole_gso_packets() {
     if !allowed() {
         return;
     }
@@ -383,15 +384,15 @@ fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
             eprintln!("skipped: {name}: this kernel cuts UDP for a TAP");
             continue;
         }
-        let packet = super_packet(&shape);
-        // Longer with its headers, the kernel cuts it for every device.
+        let packet = gso_packet(&shape);
+        // With its headers, it is so long that the kernel segments it for every device.
         if packet.frame.len() > 65_536 {
             continue;
         }
-        let came = handed_over(&ns, &whole, &packet);
+        let came = passed_to_tap(&ns, &whole, &packet);
         assert_eq!(came.frame.len(), packet.frame.len(), "{name}");
-        let cut = Cut::of(came.header, &came.frame).expect(name);
-        let by_kernel = cut_by_kernel(&ns, &plain, &packet, cut.segments() as usize);
+        let cut = Segmenter::of(came.header, &came.frame).expect(name);
+        let by_kernel = segment_by_kernel(&ns, &plain, &packet, cut.segments() as usize);
         let mut slot = vec![0; 2048];
         for (index, segment) in by_kernel.iter().enumerate() {
             let bytes = cut.write(&came.frame, index as u32, &mut slot);
@@ -401,17 +402,17 @@ fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
     }
 }
 
-/// Which the kernel cannot be asked for: no virtio-net header tells.
+/// The kernel cannot be compared here, because no virtio-net header has this flag.
 #[test]
-fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
+fn accurate_ecn_repeats_cwr_in_each_segment() {
     if !allowed() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
-    let packet = super_packet(&PLAIN);
+    let packet = gso_packet(&PLAIN);
     for (frames, cwr) in [(frames(), 0), (frames().with_accurate_ecn(), 0x80)] {
-        let segments = cut_by_packet_ring(&ns, &tap, frames, &packet, 15);
+        let segments = segment_by_packet_ring(&ns, &tap, frames, &packet, 15);
         let flags: Vec<u8> = segments.iter().map(|segment| segment[47]).collect();
         assert_eq!((flags[0], flags[14]), (0x90, 0x19 | cwr));
         assert!(flags[1..14].iter().all(|&flags| flags == 0x10 | cwr));
@@ -419,16 +420,16 @@ fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
 }
 
 #[test]
-fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
+fn kernel_creates_the_same_segments() {
     if !allowed() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
     for (name, shape) in shapes() {
-        let packet = super_packet(&shape);
-        let cut = Cut::of(packet.header, &packet.frame).expect(name);
-        let by_kernel = cut_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
+        let packet = gso_packet(&shape);
+        let cut = Segmenter::of(packet.header, &packet.frame).expect(name);
+        let by_kernel = segment_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
         let mut slot = vec![0; 2048];
         for (index, segment) in by_kernel.iter().enumerate() {
             let bytes = cut
@@ -436,10 +437,10 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
                 .expect(name);
             assert!(slot[..bytes] == **segment, "{name}: segment {index}");
         }
-        let by_ring = cut_by_packet_ring(&ns, &tap, frames(), &packet, by_kernel.len());
+        let by_ring = segment_by_packet_ring(&ns, &tap, frames(), &packet, by_kernel.len());
         assert!(by_ring == by_kernel, "{name}: from a packet ring");
         for each in [1, 2, 5] {
-            let by_kernel = cut_in_pieces(&ns, &tap, &packet, &cut, each);
+            let by_kernel = segment_in_chunks(&ns, &tap, &packet, &cut, each);
             for (index, segment) in by_kernel.iter().enumerate() {
                 let bytes = cut
                     .write(&packet.frame, index as u32, &mut slot)
@@ -451,30 +452,30 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
     }
 }
 
-/// A payload for which the checksum of UDP is 0, which would say that there is none.
+/// A payload with a UDP checksum of 0, which would mean that there is none.
 #[test]
-fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
+fn kernel_sends_zero_udp_checksum_as_all_ones() {
     if !allowed() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
     let tap = open(&ns, "tap0", false);
-    let mut packet = super_packet(&Shape {
+    let mut packet = gso_packet(&Shape {
         is_udp: true,
         each_bytes: 100,
         payload_bytes: 150,
         ..PLAIN
     });
     let mut slot = [0; 256];
-    let cut = Cut::of(packet.header, &packet.frame).expect("cuts");
+    let cut = Segmenter::of(packet.header, &packet.frame).expect("cuts");
     packet.frame[42..44].fill(0);
     cut.write(&packet.frame, 0, &mut slot).expect("fits");
     packet.frame[42..44].copy_from_slice(&slot[40..42]);
-    let by_kernel = cut_by_kernel(&ns, &tap, &packet, 2);
+    let by_kernel = segment_by_kernel(&ns, &tap, &packet, 2);
     cut.write(&packet.frame, 0, &mut slot).expect("fits");
     assert_eq!(by_kernel[0][40..42], [0xff, 0xff]);
     assert_eq!(
-        cut_by_packet_ring(&ns, &tap, frames(), &packet, 2),
+        segment_by_packet_ring(&ns, &tap, frames(), &packet, 2),
         by_kernel
     );
     assert_eq!(slot[..142], by_kernel[0]);

@@ -1,4 +1,4 @@
-//! TAP devices: frames pass both ways, super-packets only where they were asked for.
+//! TAP devices: frames pass in both directions, GSO packets only if they were requested.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use crate::common::{LEFT_MAC, PATIENCE, RIGHT, Taps, allowed};
 use taut_linux::{
-    NetNs, Tap, TapConfig, TapRefusal, VirtioNetHeader, Written, errno, link, poll, sched,
+    NetNs, Tap, TapConfig, TapWriteError, VirtioNetHeader, WriteOutcome, errno, link, poll, sched,
 };
 
-/// Large enough that TCP builds super-packets if it may.
+/// Large enough for TCP to build GSO packets if they are enabled.
 const TRANSFER_BYTES: usize = 4 << 20;
 
 #[test]
-fn datagrams_go_there_and_back() {
+fn datagrams_pass_in_both_directions() {
     if !allowed() {
         return;
     }
@@ -42,7 +42,7 @@ fn datagrams_go_there_and_back() {
         let bytes = client.recv(&mut buffer).expect("receives");
         assert_eq!(&buffer[..bytes], &question);
     }
-    assert_eq!(wire.seen.refused.load(Ordering::Relaxed), 0);
+    assert_eq!(wire.counts.refused.load(Ordering::Relaxed), 0);
 }
 
 /// Sends over TCP from left to right through the wire and compares every byte.
@@ -77,7 +77,7 @@ fn transfer(taps: &Taps) {
 }
 
 #[test]
-fn with_segmentation_offload_tcp_sends_super_packets() {
+fn with_segmentation_offload_tcp_sends_gso_packets() {
     if !allowed() {
         return;
     }
@@ -87,16 +87,16 @@ fn with_segmentation_offload_tcp_sends_super_packets() {
     });
     let wire = taps.forward();
     transfer(&taps);
-    let super_packets = wire.seen.super_packets.load(Ordering::Relaxed);
-    assert!(super_packets > 10, "{super_packets} super-packets");
+    let gso_packets = wire.counts.gso_packets.load(Ordering::Relaxed);
+    assert!(gso_packets > 10, "{gso_packets} GSO packets");
     assert_eq!(
-        wire.seen.with_segmentation.load(Ordering::Relaxed),
-        super_packets
+        wire.counts.with_segmentation.load(Ordering::Relaxed),
+        gso_packets
     );
 }
 
 #[test]
-fn without_segmentation_offload_no_frame_is_longer_than_the_mtu_allows() {
+fn no_gso_packets_without_segmentation_offload() {
     if !allowed() {
         return;
     }
@@ -107,8 +107,8 @@ fn without_segmentation_offload_no_frame_is_longer_than_the_mtu_allows() {
         });
         let wire = taps.forward();
         transfer(&taps);
-        assert!(wire.seen.frames.load(Ordering::Relaxed) >= (TRANSFER_BYTES / 1460) as u64);
-        assert_eq!(wire.seen.longest_bytes.load(Ordering::Relaxed), 1514);
+        assert!(wire.counts.frames.load(Ordering::Relaxed) >= (TRANSFER_BYTES / 1460) as u64);
+        assert_eq!(wire.counts.longest_bytes.load(Ordering::Relaxed), 1514);
     }
 }
 
@@ -129,17 +129,17 @@ fn refusals_are_values() {
     let frame = [0u8; VirtioNetHeader::BYTES + 60];
     assert_eq!(
         tap.write(&frame).expect("writes"),
-        Written::Refused(TapRefusal::Down)
+        WriteOutcome::Rejected(TapWriteError::Down)
     );
     link::set_up(&ns, "tap").expect("up");
-    assert_eq!(tap.write(&frame).expect("writes"), Written::Taken);
+    assert_eq!(tap.write(&frame).expect("writes"), WriteOutcome::Accepted);
     assert_eq!(
         tap.write(&[0; 3]).expect("writes"),
-        Written::Refused(TapRefusal::Malformed)
+        WriteOutcome::Rejected(TapWriteError::Malformed)
     );
     assert_eq!(
         tap.write(&[]).expect("writes"),
-        Written::Refused(TapRefusal::Malformed)
+        WriteOutcome::Rejected(TapWriteError::Malformed)
     );
     assert!(
         tap.read(&mut [0; 1500]).is_err(),
@@ -191,7 +191,7 @@ fn a_full_queue_drops_and_counts() {
     for _ in 0..20 {
         client
             .send_to(&[0; 100], (RIGHT, 7))
-            .expect("the sender hears nothing");
+            .expect("the sender reaches nothing");
     }
     let ready = poll::wait(&[taps.left.as_fd()], Some(sched::monotonic_ns())).expect("looks");
     assert!(ready.is_ready(0));

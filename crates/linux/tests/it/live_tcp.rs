@@ -12,13 +12,15 @@ use taut_linux::af_packet::{
     AfPacket, AfPacketCompletions, AfPacketTx, PacketConfig, PacketReceiver,
 };
 use taut_linux::link::{self, RootQdisc};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, finish_checksum, poll, sched};
+use taut_linux::{
+    NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, complete_checksum, poll, sched,
+};
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
 const TRANSFER_BYTES: usize = 2 << 20;
 
-/// A TAP in one namespace and a shaped veth pair between two others, joined by us.
+/// A TAP in one namespace and a shaped veth pair between two others, bridged by the test.
 struct Bridge {
     tap: Tap,
     receiver: PacketReceiver,
@@ -28,7 +30,7 @@ struct Bridge {
     waiting: VecDeque<Packet>,
     buffer: Vec<u8>,
     checksums_finished: u64,
-    super_packets_back: u64,
+    gso_packets_back: u64,
 }
 
 impl Bridge {
@@ -64,13 +66,13 @@ impl Bridge {
             waiting: VecDeque::new(),
             buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
             checksums_finished: 0,
-            super_packets_back: 0,
+            gso_packets_back: 0,
         }
     }
 
     fn run(&mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            // The ring has no signal for completions, so once a millisecond at least.
+            // The ring has no event for completions, so poll at least once a millisecond.
             let soon_ns = sched::monotonic_ns() + 1_000_000;
             poll::wait(&[self.tap.as_fd(), self.receiver.as_fd()], Some(soon_ns)).expect("poll");
             self.read_tap();
@@ -83,7 +85,7 @@ impl Bridge {
         while let Some(bytes) = self.tap.read(&mut self.buffer).expect("reads") {
             let (header, _) = VirtioNetHeader::split(&self.buffer).expect("header");
             let frame = &mut self.buffer[VirtioNetHeader::BYTES..bytes];
-            let open = finish_checksum(frame, header).expect("a frame of the kernel");
+            let open = complete_checksum(frame, header).expect("a frame of the kernel");
             self.checksums_finished += u64::from(open);
             self.waiting.extend(self.frames.packet(frame));
         }
@@ -104,9 +106,9 @@ impl Bridge {
     fn carry_back(&mut self) {
         while let Some(bytes) = self.receiver.read(&mut self.buffer).expect("receives") {
             let (header, _) = VirtioNetHeader::split(&self.buffer).expect("header");
-            self.super_packets_back += u64::from(header.is_segmented());
+            self.gso_packets_back += u64::from(header.is_segmented());
             let written = self.tap.write(&self.buffer[..bytes]).expect("writes");
-            assert_eq!(written, Written::Taken);
+            assert_eq!(written, WriteOutcome::Accepted);
         }
     }
 }
@@ -115,7 +117,7 @@ fn pattern(at: usize) -> u8 {
     (at / 253) as u8 ^ at as u8
 }
 
-/// Sends and gets back all bytes over one connection.
+/// Sends bytes and receives all of them back over one connection.
 fn echo(left: &NetNs, right: &NetNs) {
     let listener = right
         .run(|| TcpListener::bind((RIGHT, 7)))
@@ -151,7 +153,7 @@ fn echo(left: &NetNs, right: &NetNs) {
 }
 
 #[test]
-fn a_tcp_connection_goes_through_the_ring_and_back() {
+fn tcp_connection_works_through_the_ring() {
     if !allowed() {
         return;
     }
@@ -165,10 +167,10 @@ fn a_tcp_connection_goes_through_the_ring_and_back() {
             stop.store(true, Ordering::Relaxed);
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         });
-        // The TAP left checksums open only where it was asked to; the peer always sends
-        // super-packets, which the TAP takes.
+        // The TAP left partial checksums only with the offload; the peer always sends GSO packets,
+        // which the TAP accepts.
         assert_eq!(bridge.checksums_finished > 0, checksum_offload);
-        assert!(bridge.super_packets_back > 0);
+        assert!(bridge.gso_packets_back > 0);
         let counters = bridge.tx.counters();
         assert_eq!(counters.skipped_bytes, 0);
         assert_eq!(bridge.receiver.take_dropped().expect("counters"), 0);

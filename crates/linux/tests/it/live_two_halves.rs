@@ -46,7 +46,7 @@ fn sleep() {
     assert!(start.elapsed() < PATIENCE, "lost wake-up");
 }
 
-/// The sending half, which stays on the thread of the test.
+/// The sending half, which stays on the test's thread.
 struct SendingSide {
     sender: Sender<AfPacketTx, Fifo>,
     pool: FramePool,
@@ -55,7 +55,7 @@ struct SendingSide {
     sleeps: u64,
 }
 
-/// The completing half and the receiver at the far end, which go to a thread of their own.
+/// The completing half and the receiver at the far end, which run on another thread.
 struct CompletingSide {
     completer: Completer<AfPacketCompletions>,
     monitor: Monitor,
@@ -65,7 +65,7 @@ struct CompletingSide {
     received: BTreeSet<u32>,
 }
 
-/// Makes the queue; its sender is woken where this is called.
+/// Creates the queue; its sender is woken on the calling thread.
 fn halves(
     qdisc: RootQdisc,
     limit: AnyLimit,
@@ -102,7 +102,7 @@ fn halves(
 }
 
 impl SendingSide {
-    /// Sends the frames from 0 to `end`, asleep while there is no room.
+    /// Sends the frames from 0 to `end`, and sleeps without room.
     fn send_all(&mut self, end: u32) {
         let mut next = 0;
         while next < end || self.sender.backlog().packets > 0 {
@@ -118,7 +118,7 @@ impl SendingSide {
         }
     }
 
-    /// Takes in what the submitters hand in and sends it, until `end` packets were sent.
+    /// Receives packets of the submitters and sends them, until `end` packets were sent.
     fn send_submitted(&mut self, intake: &mut Intake, end: u32) {
         loop {
             let stop = intake.run(&mut self.sender, monotonic_ns(), &mut self.pool);
@@ -153,7 +153,7 @@ impl CompletingSide {
         });
     }
 
-    /// Completes and receives until the sender is done and the ring is empty; `look` gets each
+    /// Completes and receives until the sender is done and the ring is empty; `look` receives each
     /// batch.
     fn complete_all(&mut self, sender_is_done: &AtomicBool, mut look: impl Look) {
         until("the ring is empty after the last packet", || {
@@ -169,7 +169,7 @@ impl CompletingSide {
 trait Look: FnMut(&Completer<AfPacketCompletions>, Completed) + Send {}
 impl<F: FnMut(&Completer<AfPacketCompletions>, Completed) + Send> Look for F {}
 
-/// Runs `send` here and the completing side on a thread of its own, until every packet came back.
+/// Runs `send` here and the completing side on another thread, until all packets were returned.
 fn run(
     (sending, completing): &mut (SendingSide, CompletingSide),
     look: impl Look,
@@ -193,7 +193,7 @@ fn receive_all(completing: &mut CompletingSide, frames: u32) {
     assert_eq!(completing.received.last(), Some(&(frames - 1)));
 }
 
-/// Every packet came back once, and its frame with it.
+/// Every packet was returned once, with its frame.
 fn assert_all_came_back((sending, completing): &(SendingSide, CompletingSide), packets: u32) {
     let (sent, completed) = (sending.sender.counters(), completing.completer.counters());
     assert_eq!(sent.sent_packets, u64::from(packets));
@@ -207,7 +207,7 @@ fn assert_all_came_back((sending, completing): &(SendingSide, CompletingSide), p
 }
 
 #[test]
-fn sender_and_completer_lose_no_packet_and_no_wakeup() {
+fn halves_lose_no_packet_and_no_wakeup() {
     if !allowed() {
         return;
     }
@@ -225,7 +225,7 @@ fn sender_and_completer_lose_no_packet_and_no_wakeup() {
     }
 }
 
-/// Hands in `frames`, asleep while the ring in front of the owner is full; counts its sleeps.
+/// Submits `frames`, and sleeps while the owner's ring is full; counts the sleeps.
 fn submit(submitter: &Submitter, pool: &FramePool, frames: impl Iterator<Item = u32>) -> u64 {
     let mut waiter = submitter.waiter(waker_of_this_thread());
     let mut sleeps = 0;
@@ -306,7 +306,7 @@ fn resets_between_threads_count_each_packet_once() {
     assert!(completed.stale_packets >= RESETS, "{completed:?}");
 }
 
-/// A shaper that lets one frame pass and then holds every other one for minutes.
+/// A shaper that passes one frame and then holds all others for minutes.
 const STALLED: RootQdisc = RootQdisc::Tbf {
     rate_bits_per_s: 1_000,
     burst_bytes: 2_000,
@@ -314,7 +314,7 @@ const STALLED: RootQdisc = RootQdisc::Tbf {
 };
 
 #[test]
-fn stalled_device_is_reported_and_the_sender_continues_after_it() {
+fn stall_is_reported_and_the_sender_continues() {
     const THRESHOLD_NS: u64 = 50_000_000;
     const SENT: u32 = 100;
     if !allowed() {

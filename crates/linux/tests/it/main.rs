@@ -1,5 +1,5 @@
-//! All tests of the crate in one binary, but for `live_user_namespace`, which needs a
-//! process with a single thread.
+//! All tests of the crate in one binary, except `live_user_namespace`, which needs a process with a
+//! single thread.
 
 mod common;
 mod live_af_packet;
@@ -8,7 +8,7 @@ mod live_af_packet_marks;
 mod live_af_packet_port;
 mod live_af_xdp;
 mod live_af_xdp_faults;
-mod live_link_watch;
+mod live_link_monitor;
 mod live_netns;
 mod live_receiver;
 mod live_segments;

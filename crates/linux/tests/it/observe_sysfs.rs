@@ -1,4 +1,4 @@
-//! Reading queues from trees that a test makes, and from this machine.
+//! Reading queues from trees of the test, and from this machine.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,11 +10,11 @@ use std::thread;
 use proptest::prelude::*;
 use taut_linux::NetNs;
 use taut_linux::link;
-use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, QueueSampler, Sysfs, WhyNone};
+use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, QueueSampler, Sysfs};
 
 use crate::common::{StopOnDrop, allowed};
 
-/// A tree in place of /sys, taken away at the end.
+/// A tree in place of /sys, removed at the end.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -105,11 +105,11 @@ fn a_device_is_read_with_all_its_queues() {
         longest_stall_ms: Some(12),
     };
     assert_eq!(device.queues[255].limits, Some(limits));
-    assert_eq!((device.why_none(), device.problems.len()), (None, 0));
+    assert_eq!((device.no_limit_reason(), device.problems.len()), (None, 0));
 }
 
 #[test]
-fn a_kernel_without_stall_files_is_no_problem() {
+fn missing_stall_files_are_not_a_problem() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     for file in ["stall_thrs", "stall_cnt", "stall_max"] {
@@ -122,7 +122,7 @@ fn a_kernel_without_stall_files_is_no_problem() {
 }
 
 #[test]
-fn garbage_and_missing_files_are_said_and_the_rest_is_read() {
+fn malformed_and_missing_files_are_reported() {
     let tree = Tree::new();
     tree.add("eth0", 2);
     for queue in 0..2 {
@@ -138,7 +138,7 @@ fn garbage_and_missing_files_are_said_and_the_rest_is_read() {
     assert_eq!(device.queues.len(), 2);
     let problems = device.problems.join("\n");
     assert!(
-        problems.starts_with("cannot read limit: \"many\" is no number\n"),
+        problems.starts_with("cannot read limit: \"many\": expected a number\n"),
         "{problems}"
     );
     assert!(
@@ -148,9 +148,9 @@ fn garbage_and_missing_files_are_said_and_the_rest_is_read() {
     assert_eq!(device.problems.len(), 2, "each is said once: {problems}");
 }
 
-/// A directory in place of the file: root may read everything else.
+/// A directory in place of the file, because root can read all files.
 #[test]
-fn a_file_that_cannot_be_read_is_said_with_the_reason() {
+fn unreadable_file_is_reported_with_the_reason() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     let limits = tree.limits("eth0", 0);
@@ -168,7 +168,7 @@ fn a_file_that_cannot_be_read_is_said_with_the_reason() {
 }
 
 #[test]
-fn devices_are_listed_without_what_is_none() {
+fn only_devices_are_listed() {
     let tree = Tree::new();
     for name in ["eth10", "eth9", "lo"] {
         tree.add(name, 1);
@@ -196,17 +196,17 @@ fn devices_are_listed_without_what_is_none() {
 }
 
 #[test]
-fn a_device_without_hardware_or_without_queues_says_so() {
+fn virtual_and_queueless_devices_are_reported() {
     let tree = Tree::new();
     fs::create_dir_all(tree.device("veth0").join("queues/tx-0")).expect("queue");
     fs::create_dir_all(tree.device("bare0")).expect("device");
-    let why = |name| tree.sysfs().device(name).expect("device").why_none();
-    assert_eq!(why("veth0"), Some(WhyNone::Virtual));
-    assert_eq!(why("bare0"), Some(WhyNone::NoQueue));
+    let why = |name| tree.sysfs().device(name).expect("device").no_limit_reason();
+    assert_eq!(why("veth0"), Some(NoLimitReason::Virtual));
+    assert_eq!(why("bare0"), Some(NoLimitReason::NoQueue));
 }
 
 #[test]
-fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
+fn device_removed_during_read_is_harmless() {
     let tree = Tree::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -241,7 +241,7 @@ fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
 }
 
 #[test]
-fn a_sampler_reads_anew_and_goes_on_after_a_rename() {
+fn sampler_continues_after_a_rename() {
     let tree = Tree::new();
     tree.add("eth0", 1);
     let sampler = QueueSampler::open(&tree.sysfs(), "eth0", 0).expect("opens");
@@ -270,14 +270,14 @@ proptest! {
             fs::write(path, text).expect("file");
         }
         let device = tree.sysfs().device("eth0").expect("device");
-        let _ = device.why_none();
+        let _ = device.no_limit_reason();
         if let Ok(sampler) = QueueSampler::open(&tree.sysfs(), "eth0", 0) {
             let _ = sampler.sample();
         }
     }
 }
 
-/// Whatever this machine has.
+/// Reads all devices of this machine.
 #[test]
 fn the_devices_of_this_machine_are_read() {
     let sysfs = Sysfs::of_process();
@@ -305,5 +305,5 @@ fn the_devices_of_another_namespace_are_read() {
     let sysfs = Sysfs::of_netns(&ns).expect("sysfs");
     assert_eq!(sysfs.devices().expect("list"), ["left", "lo", "right"]);
     let device = sysfs.device("left").expect("device");
-    assert_eq!(device.why_none(), Some(WhyNone::Virtual));
+    assert_eq!(device.no_limit_reason(), Some(NoLimitReason::Virtual));
 }

@@ -1,11 +1,11 @@
-//! Publishing queues, and seeing them.
+//! Publishing queues, and reading them.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use taut_linux::publish::{About, Figures, Publisher, QUEUES, read};
+use taut_linux::publish::{MAX_QUEUES, Publisher, QueueInfo, QueueMetrics, read};
 
 use crate::common::{StopOnDrop, until};
 
@@ -34,17 +34,17 @@ impl Drop for Directory {
     }
 }
 
-fn figures(value: u64) -> Figures {
-    Figures {
+fn metrics(value: u64) -> QueueMetrics {
+    QueueMetrics {
         limit: value,
         in_flight: value,
         sent_bytes: value,
         longest_stall_ns: value,
-        ..Figures::default()
+        ..QueueMetrics::default()
     }
 }
 
-const ABOUT: About<'_> = About {
+const INFO: QueueInfo<'_> = QueueInfo {
     device: "eth0",
     queue: 2,
     limit: "dql",
@@ -53,13 +53,13 @@ const ABOUT: About<'_> = About {
 };
 
 #[test]
-fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
+fn queue_is_visible_from_first_metrics_to_drop() {
     let directory = Directory::new();
     assert_eq!(directory.read(), Default::default(), "no directory");
     let publisher = Publisher::open_in(&directory.0, "a test").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
+    let mut slot = publisher.add(&INFO).expect("slot");
     assert_eq!(directory.read().queues.len(), 0);
-    slot.publish_figures(&figures(7));
+    slot.publish_metrics(&metrics(7));
     let found = directory.read();
     let queue = &found.queues[0];
     assert_eq!(
@@ -71,8 +71,8 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
         ("eth0", 2, "dql")
     );
     assert_eq!(
-        (queue.figures, queue.rate_bits_per_s),
-        (figures(7), Some(1_000_000_000))
+        (queue.metrics, queue.rate_bits_per_s),
+        (metrics(7), Some(1_000_000_000))
     );
     assert_eq!(found.problems.len(), 0);
     drop(slot);
@@ -82,28 +82,28 @@ fn a_queue_is_seen_from_its_first_figures_until_it_goes() {
 }
 
 #[test]
-fn slots_are_bounded_and_come_back() {
+fn slots_are_bounded_and_released() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "many").expect("publishes");
-    let mut slots: Vec<_> = (0..QUEUES)
-        .map(|_| publisher.add(&ABOUT).expect("slot"))
+    let mut slots: Vec<_> = (0..MAX_QUEUES)
+        .map(|_| publisher.add(&INFO).expect("slot"))
         .collect();
-    publisher.add(&ABOUT).expect_err("one too many");
+    publisher.add(&INFO).expect_err("one too many");
     for slot in &mut slots {
-        slot.publish_figures(&figures(1));
+        slot.publish_metrics(&metrics(1));
     }
-    assert_eq!(directory.read().queues.len(), QUEUES);
+    assert_eq!(directory.read().queues.len(), MAX_QUEUES);
     drop(slots.pop());
-    publisher.add(&ABOUT).expect("one came back");
+    publisher.add(&INFO).expect("one came back");
 }
 
-/// The figures of a slot are equal to each other, always: what mixes two of them is seen.
+/// The metrics of a slot are always equal to each other, so a mix of two writes is detected.
 #[test]
-fn nobody_sees_half_of_it() {
+fn readers_never_see_a_partial_write() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "busy").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
-    slot.publish_figures(&figures(0));
+    let mut slot = publisher.add(&INFO).expect("slot");
+    slot.publish_metrics(&metrics(0));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stopped = StopOnDrop(&stop);
@@ -111,37 +111,37 @@ fn nobody_sees_half_of_it() {
             let mut value = 0;
             while !stop.load(Ordering::Relaxed) {
                 value += 1;
-                slot.publish_figures(&figures(value));
+                slot.publish_metrics(&metrics(value));
             }
         });
-        let (mut seen, mut last) = (0, 0);
+        let (mut reads, mut last) = (0, 0);
         for _ in 0..2_000 {
             for queue in directory.read().queues {
-                assert_eq!(queue.figures, figures(queue.figures.limit));
-                assert!(queue.figures.limit >= last, "it went back");
-                last = queue.figures.limit;
-                seen += 1;
+                assert_eq!(queue.metrics, metrics(queue.metrics.limit));
+                assert!(queue.metrics.limit >= last, "it went back");
+                last = queue.metrics.limit;
+                reads += 1;
             }
         }
         drop(stopped);
-        assert!(seen > 0, "always written when it was read");
+        assert!(reads > 0, "always written when it was read");
     });
 }
 
 #[test]
-fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
+fn unlocked_files_are_removed_foreign_ones_kept() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "ends").expect("publishes");
     publisher
-        .add(&ABOUT)
+        .add(&INFO)
         .expect("slot")
-        .publish_figures(&figures(1));
+        .publish_metrics(&metrics(1));
     let file = fs::read_dir(&directory.0)
         .expect("files")
         .next()
         .expect("one")
         .expect("file");
-    // As a program leaves it that was killed: whole, and held by nobody.
+    // The file of a killed program: complete, and without a lock.
     let left = directory.0.join("left");
     fs::copy(file.path(), &left).expect("copy");
     fs::write(directory.0.join("note"), "not ours").expect("file");
@@ -156,7 +156,7 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_queue_that_is_followed_is_gone_with_its_halves() {
+fn periodic_publisher_ends_with_the_queue() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
     let (ring, completions, _device) = taut_path::driver::testing::mock::ring(8);
@@ -165,22 +165,24 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
         .build_halves(0);
     let (sender, completer, watch) = halves.expect("builds");
     let period = std::time::Duration::from_millis(1);
-    let _following = publisher.follow(&ABOUT, watch, period).expect("follows");
+    let _following = publisher
+        .publish_periodically(&INFO, watch, period)
+        .expect("follows");
     let limits = || {
         let queues = directory.read().queues;
-        queues.iter().map(|it| it.figures.limit).collect::<Vec<_>>()
+        queues.iter().map(|it| it.metrics.limit).collect::<Vec<_>>()
     };
-    until("it is seen", || limits() == [4_321]);
+    until("it is visible", || limits() == [4_321]);
     drop((sender, completer));
     until("it is gone", || limits().is_empty());
 }
 
 #[test]
-fn cut_off_files_and_other_versions_are_said_or_ignored_and_never_a_panic() {
+fn truncated_files_and_other_versions_do_not_panic() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "cut").expect("publishes");
-    let mut slot = publisher.add(&ABOUT).expect("slot");
-    slot.publish_figures(&figures(1));
+    let mut slot = publisher.add(&INFO).expect("slot");
+    slot.publish_metrics(&metrics(1));
     let file = fs::read_dir(&directory.0)
         .expect("files")
         .next()

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_told_apart() {
+    fn requests_are_distinguished() {
         let get = Request::Metrics { head_only: false };
         for (text, request) in [
             ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", get),

@@ -1,6 +1,6 @@
 //! Every rule on a queue in each state that it distinguishes.
 
-use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, Offload, Qdisc, Sample, WhyNone};
+use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, Offload, Qdisc, Sample};
 
 use super::evidence::{DeviceEvidence, Evidence, QueueEvidence};
 use super::finding::Verdict::{self, Bad, NotJudged, Ok, Warn};
@@ -90,17 +90,17 @@ fn silent(it: &mut Evidence, sent: u64, recently: u64) {
     row(it).limits.in_flight = Some(0);
     queue(it).trend = Trend::of(&[Sample::default(); 100]);
     let device = &mut it.device;
-    device.why_none = Some(if sent > 0 {
-        WhyNone::NeverReports
+    device.no_limit_reason = Some(if sent > 0 {
+        NoLimitReason::NeverReports
     } else {
-        WhyNone::Idle
+        NoLimitReason::Idle
     });
     (device.sent_packets, device.new_sent_packets) = (Some(sent), Some(recently));
 }
 
 /// Changes to a device without a byte limit.
-fn without(it: &mut Evidence, why: WhyNone) {
-    (it.queue, it.device.why_none) = (None, Some(why));
+fn without(it: &mut Evidence, why: NoLimitReason) {
+    (it.queue, it.device.no_limit_reason) = (None, Some(why));
 }
 
 /// A series of limits, always with bytes in flight.
@@ -115,8 +115,12 @@ fn series(limits: impl IntoIterator<Item = u64>) -> Trend {
 pub type Case = (&'static str, fn(&mut Evidence), Verdict);
 
 pub const CASES: &[Case] = &[
-    ("no-limit", |it| without(it, WhyNone::Hardware), Warn),
-    ("no-limit", |it| without(it, WhyNone::Virtual), NotJudged),
+    ("no-limit", |it| without(it, NoLimitReason::Hardware), Warn),
+    (
+        "no-limit",
+        |it| without(it, NoLimitReason::Virtual),
+        NotJudged,
+    ),
     ("never-reports", |_| {}, Ok),
     ("never-reports", |it| silent(it, 9_000, 1_000), Bad),
     ("never-reports", |it| silent(it, 9_000, 0), Warn),

@@ -1,7 +1,7 @@
 //! The check of each rule.
 
 use serde_json::json;
-use taut_linux::observe::{LIMIT_MAX_UNSET, WhyNone};
+use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason};
 use taut_report::number::{readable, short_time};
 
 use super::evidence::{Evidence, QueueEvidence};
@@ -70,12 +70,10 @@ fn idle(queue: &QueueEvidence) -> Option<String> {
     if trend.samples == 0 {
         Some("nothing could be read".to_owned())
     } else if has_no_limit {
-        Some("there is no limit at work".to_owned())
+        Some("no limit applies".to_owned())
     } else if trend.busy == 0 || trend.busy_percent() < IDLE_PERCENT {
         let (busy, all) = (number(trend.busy as u64), number(trend.samples as u64));
-        Some(format!(
-            "idle: something in flight in {busy} of {all} samples"
-        ))
+        Some(format!("idle: bytes in flight in {busy} of {all} samples"))
     } else {
         None
     }
@@ -91,9 +89,9 @@ fn under_load(it: &Evidence, check: impl FnOnce(&QueueEvidence) -> Judged) -> Ju
 }
 
 pub fn no_limit(it: &Evidence) -> Judged {
-    match it.device.why_none {
-        Some(WhyNone::Hardware) => warn(WhyNone::Hardware.text().to_owned()),
-        Some(why @ (WhyNone::Virtual | WhyNone::NoQueue)) => not_judged(why.text()),
+    match it.device.no_limit_reason {
+        Some(NoLimitReason::Hardware) => warn(NoLimitReason::Hardware.text().to_owned()),
+        Some(why @ (NoLimitReason::Virtual | NoLimitReason::NoQueue)) => not_judged(why.text()),
         _ => None,
     }
 }
@@ -116,12 +114,13 @@ pub fn never_reports(it: &Evidence) -> Judged {
     if meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
         let packets = number(meanwhile);
         bad(format!(
-            "{driver} sent {packets} packets meanwhile, and limit and in flight stayed 0"
+            "{driver} sent {packets} packets, and limit and in flight stayed 0"
         ))
-    } else if device.why_none == Some(WhyNone::NeverReports) {
+    } else if device.no_limit_reason == Some(NoLimitReason::NeverReports) {
         let packets = number(device.sent_packets.unwrap_or(0));
         let finding = format!(
-            "limit 0 on every queue, and {packets} packets were sent by {driver} since it was made"
+            "limit 0 on every queue, and {packets} packets were sent by {driver} since the \
+             device was created"
         );
         match meanwhile >= NEVER_PACKETS {
             true => bad(finding),
@@ -140,7 +139,7 @@ pub fn pinned_at_max(it: &Evidence) -> Judged {
         }
         let held = trend.held_percent();
         let seen = format!(
-            "limit_max {}: held the queue in {held} % of the busy samples",
+            "limit_max {}: blocked the queue in {held} % of the busy samples",
             bytes(row, max)
         );
         match trend.limit_min >= max && held >= HELD_PERCENT {
@@ -159,12 +158,12 @@ pub fn max_set(it: &Evidence) -> Judged {
         let max_text = bytes(row, max);
         if trend.limit_max >= max {
             return ok(format!(
-                "limit_max {max_text} is reached: it caps what is in flight"
+                "limit_max {max_text} is reached: it caps the bytes in flight"
             ));
         }
         let highest = bytes(row, trend.limit_max);
         warn(format!(
-            "limit_max {max_text} changes nothing: the limit went to {highest} at most"
+            "limit_max {max_text} has no effect: the limit was at most {highest}"
         ))
     })
 }
@@ -177,7 +176,7 @@ pub fn pinned_at_min(it: &Evidence) -> Judged {
     under_load(it, |QueueEvidence { row, trend, .. }| {
         let min_text = bytes(row, min);
         match trend.limit_first <= min && trend.limit_last <= min {
-            true => warn(format!("the limit stands at limit_min, {min_text}")),
+            true => warn(format!("the limit is at limit_min, {min_text}")),
             false => ok(format!("the limit moves above limit_min, {min_text}")),
         }
     })
@@ -207,7 +206,7 @@ pub fn collapsed(it: &Evidence) -> Judged {
         let held = trend.held_percent();
         let packets = COLLAPSED_PACKETS.saturating_mul(it.device.packet_bytes());
         let seen = format!(
-            "limit at most {}, held the queue in {held} % of the busy samples",
+            "limit at most {}, blocked the queue in {held} % of the busy samples",
             bytes(row, trend.limit_max)
         );
         match trend.limit_max <= packets && held >= HELD_PERCENT {
@@ -224,7 +223,7 @@ pub fn not_periodic(it: &Evidence) -> Judged {
             && trend.limit_last.saturating_mul(100)
                 >= trend.limit_first.saturating_mul(GROWTH_PERCENT);
         let seen = format!(
-            "limit {first} at first, {last} at last, {} falls of 30 % after a climb",
+            "limit {first} at first, {last} at last, {} decreases of 30 % after an increase",
             trend.teeth
         );
         match grows || trend.teeth >= TEETH {
@@ -248,14 +247,14 @@ pub fn stalls(it: &Evidence) -> Judged {
         .saturating_add(new_timeouts.unwrap_or(0));
     let text = |count: Option<u64>| count.map_or("unknown".to_owned(), number);
     let seen = format!(
-        "stall_cnt {}, tx_timeout {}, {} meanwhile",
+        "stall_cnt {}, tx_timeout {}, {} during the observation",
         text(stalls),
         text(timeouts),
         number(grown)
     );
     match (grown, all) {
         (0, 0) if limits.stall_threshold_ms == Some(0) => {
-            ok(format!("{seen} (stalls are not watched: stall_thrs is 0)"))
+            ok(format!("{seen} (stall detection is off: stall_thrs is 0)"))
         }
         (0, 0) => ok(seen),
         (0, _) => warn(seen),
@@ -267,12 +266,12 @@ pub fn stopped_by(it: &Evidence) -> Judged {
     under_load(it, |QueueEvidence { trend, qdisc, .. }| {
         let held = trend.held_percent();
         match (held, qdisc) {
-            (0, None) => not_judged("whether packets wait above is not known here"),
+            (0, None) => not_judged("the backlog above the limit is unknown here"),
             (0, Some(qdisc)) if qdisc.backlog_packets == 0 => {
                 ok("nothing stops the queue: no packet waits above".to_owned())
             }
             (0, Some(qdisc)) => warn(format!(
-                "{} packets wait in {} while in flight never was at the limit",
+                "{} packets wait in {} although in flight was never at the limit",
                 number(qdisc.backlog_packets),
                 qdisc.kind
             )),
@@ -286,7 +285,7 @@ pub fn stopped_by(it: &Evidence) -> Judged {
 /// Applies `check` to the name of the discipline.
 fn discipline(it: &Evidence, check: impl FnOnce(&str) -> Judged) -> Judged {
     match &it.queue.as_ref()?.qdisc {
-        None => not_judged("the discipline is not known here"),
+        None => not_judged("the discipline is unknown here"),
         Some(_) if it.device.is_virtual => not_judged("a virtual device: no ring below it"),
         Some(qdisc) => check(&qdisc.kind),
     }
@@ -313,7 +312,7 @@ pub fn many_queues(it: &Evidence) -> Judged {
         return None;
     }
     let Some(ns) = row.link_time_ns(Some(device.sum_limits_bytes)) else {
-        return not_judged("the speed of the link is not known: say it with --rate");
+        return not_judged("the speed of the link is unknown: set it with --rate");
     };
     let seen = format!(
         "{} queues, limits of {} together",
@@ -329,7 +328,7 @@ pub fn many_queues(it: &Evidence) -> Judged {
 pub fn large_objects(it: &Evidence) -> Judged {
     under_load(it, |QueueEvidence { row, trend, .. }| {
         let Some(offload) = &it.device.offload else {
-            return not_judged("what the driver cuts is not known here");
+            return not_judged("the segmentation of the driver is unknown here");
         };
         let limit = trend.limit_last;
         match (offload.segmentation, offload.longest_object_bytes) {
@@ -340,7 +339,7 @@ pub fn large_objects(it: &Evidence) -> Judged {
             )),
             (Some(true), Some(object)) => ok(format!("objects up to {}", bytes(row, object))),
             (Some(false), _) => ok("segmentation by the device is off".to_owned()),
-            _ => not_judged("the driver does not say whether it cuts super-packets"),
+            _ => not_judged("the driver does not report whether it segments GSO packets"),
         }
     })
 }

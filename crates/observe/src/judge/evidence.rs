@@ -1,14 +1,14 @@
-//! What the rules judge.
+//! The observations that the rules judge.
 
 use taut_linux::NetNs;
-use taut_linux::observe::{Offload, Qdisc, Sample, WhyNone, offload, qdiscs};
+use taut_linux::observe::{NoLimitReason, Offload, Qdisc, Sample, offload, qdiscs};
 
 use super::trend::Trend;
 use super::watch::{Length, Samples};
 use crate::gather::{DeviceRow, Inventory};
 use crate::row::QueueRow;
 
-/// A queue, or a device without a byte limit, and what was observed of it.
+/// Observations of a queue, or of a device without a byte limit.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
     /// The device.
@@ -17,7 +17,7 @@ pub struct Evidence {
     pub queue: Option<QueueEvidence>,
 }
 
-/// What was observed of a device.
+/// Observations of a device.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceEvidence {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct DeviceEvidence {
     /// It has no hardware.
     pub is_virtual: bool,
     /// Why none of its limits works, if none does.
-    pub why_none: Option<WhyNone>,
+    pub no_limit_reason: Option<NoLimitReason>,
     /// Largest packet without the Ethernet header.
     pub mtu_bytes: Option<u64>,
     /// Length of the observation.
@@ -46,7 +46,7 @@ pub struct DeviceEvidence {
     pub first_queue: u32,
 }
 
-/// What was observed of a queue.
+/// Observations of a queue.
 #[derive(Debug, Clone, Default)]
 pub struct QueueEvidence {
     /// The queue before the observation.
@@ -75,7 +75,7 @@ impl DeviceEvidence {
             name: before.name.clone(),
             driver: before.driver.clone(),
             is_virtual: before.is_virtual,
-            why_none: after.unwrap_or(before).why_none,
+            no_limit_reason: after.unwrap_or(before).no_limit_reason,
             mtu_bytes: before.mtu_bytes,
             watched_ns: 0,
             sent_packets: before.tx_packets,

@@ -8,10 +8,10 @@ use super::rule::Rule;
 pub const RULES: &[Rule] = &[
     Rule {
         name: "no-limit",
-        help: "the kernel keeps no byte limit for this device",
+        help: "the kernel has no byte limit for this device",
         threshold: "no queue of the device has a directory byte_queue_limits",
-        source: "sysfs; Linux hides it from devices without a queue of their own",
-        why: "Without a limit the whole ring fills, and what is in the ring can be neither \
+        source: "sysfs; Linux has none for devices without a queue of their own",
+        why: "Without a limit the whole ring fills, and packets in the ring can be neither \
               reordered nor dropped.",
         advice: "for hardware: a kernel with CONFIG_BQL, or a driver that uses the kernel's \
                  queue; until then a shaper a little below the speed of the link",
@@ -19,12 +19,12 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "never-reports",
-        help: "the driver never tells the limit what it sent",
+        help: "the driver never reports completions to the limit",
         threshold: "limit and in flight stay 0 while the device sends 10 packets or more",
-        source: "the kernel's rule leaves 0 with the first packet; amzn-drivers#262 is a driver \
-                 that ships so",
-        why: "The directory is there for every driver and proves nothing. A limit that is never \
-              told anything holds nothing back: the ring fills.",
+        source: "the kernel's rule leaves 0 with the first packet; amzn-drivers#262 is such a \
+                 driver",
+        why: "The directory exists for every driver, whether it reports or not. A limit without \
+              reports blocks nothing: the ring fills.",
         advice: "ask the driver's maintainer for byte queue limits, or look for a driver option \
                  or a later kernel; until then a shaper a little below the speed of the link, or \
                  a smaller ring (ethtool -G)",
@@ -32,89 +32,91 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "pinned-at-max",
-        help: "the limit stands at a limit_max that somebody set, and holds the queue",
-        threshold: "limit is limit_max all the time, and held the queue in 20 % of the busy \
+        help: "the limit is at a configured limit_max, which blocks the queue",
+        threshold: "limit is limit_max all the time, and blocked the queue in 20 % of the busy \
                     samples",
         source: "field reports of scripts that set limit_max to 3000, 4096 or 8192 blindly",
-        why: "The kernel's rule would allow more because the device ran dry with less. A maximum \
-              below the need costs throughput.",
+        why: "The kernel's rule would allow more because the device starved with less. A maximum \
+              below the required in-flight bytes costs throughput.",
         advice: "compare the throughput with limit_max at max; if it is better, leave it there \
                  (taut set DEV limit_max max)",
         judge: checks::pinned_at_max,
     },
     Rule {
         name: "max-set",
-        help: "a limit_max that somebody set, and whether it does anything",
+        help: "a configured limit_max, and whether it has an effect",
         threshold: "limit_max is not 1879048192, and the limit stays below it",
-        source: "field reports; 1879048192 is the kernel's own",
-        why: "A maximum that is never reached changes nothing, and will surprise whoever raises \
-              the speed of the link.",
-        advice: "take it away: taut set DEV limit_max max",
+        source: "field reports; 1879048192 is the kernel's default",
+        why: "A maximum that is never reached has no effect until the speed of the link is \
+              raised.",
+        advice: "remove it: taut set DEV limit_max max",
         judge: checks::max_set,
     },
     Rule {
         name: "pinned-at-min",
-        help: "the limit stands at a limit_min that somebody set",
+        help: "the limit is at a configured limit_min",
         threshold: "limit is limit_min, which is not 0, in most samples of the first and the last \
                     quarter",
         source: "the kernel's rule",
-        why: "The rule would go lower if it might: more waits in the ring than the link needs.",
+        why: "The rule would choose a lower limit: more bytes wait in the ring than the link \
+              needs.",
         advice: "lower limit_min (taut set DEV limit_min 0) and see whether throughput holds",
         judge: checks::pinned_at_min,
     },
     Rule {
         name: "far-above-need",
-        help: "the limit is far above what was ever in flight",
+        help: "the limit is far above the maximum in flight",
         threshold: "in flight stays below 50 % of the limit, and the link needs more than 1 ms \
                     for the limit (125,000 bytes if its speed is not known)",
-        source: "1 ms is what TCP small queues allow a flow; the factor is this project's choice",
-        why: "The limit would let that much more into the ring the moment that somebody has it. \
-              Slack is given back once a hold time at most.",
-        advice: "a shorter hold time (taut set DEV hold_time 100ms) lets the limit come down \
-                 sooner; a limit_max of twice what was in flight caps it",
+        source: "1 ms is the default of TCP small queues for a flow; the factor is a choice of \
+                 this project",
+        why: "With more traffic, the ring would fill up to the limit. Slack reduces the limit at \
+              most once per hold time.",
+        advice: "a shorter hold time (taut set DEV hold_time 100ms) decreases the \
+                 limit sooner; a limit_max of twice the maximum in flight caps it",
         judge: checks::far_above_need,
     },
     Rule {
         name: "collapsed",
         help: "the limit fell to two packets: completions come one by one",
-        threshold: "limit at most twice the largest packet all the time, and it held the queue in \
-                    20 % of the busy samples",
-        source: "measured on veth in 2026: told one by one, the limit is 2 packets and costs 10 \
-                 to 20 % of the throughput",
-        why: "The limit is twice what an interval between two completions finished. Where each \
-              packet is an interval of its own, sender and device take turns packet by packet.",
-        advice: "let the driver report once a poll, or coalesce interrupts (ethtool -C DEV \
-                 tx-usecs 50); or set a floor: taut set DEV limit_min 12k",
+        threshold: "limit at most twice the largest packet all the time, and it blocked the queue \
+                    in 20 % of the busy samples",
+        source: "measured on veth in 2026: with one report per packet, the limit is 2 packets and \
+                 costs 10 to 20 % of the throughput",
+        why: "The limit is twice the amount completed in an interval. If each packet is an \
+              interval, sender and device alternate packet by packet.",
+        advice: "report completions once per poll in the driver, or coalesce interrupts (ethtool \
+                 -C DEV tx-usecs 50); or set a floor: taut set DEV limit_min 12k",
         judge: checks::collapsed,
     },
     Rule {
         name: "not-periodic",
-        help: "the limit saws or grows: completions that are not periodic",
-        threshold: "at least 3 climbs that end in a fall of 30 %, or twice as large in the last \
-                    quarter as in the first, while busy",
+        help: "the limit oscillates or grows: completions are aperiodic",
+        threshold: "at least 3 increases that end in a decrease of 30 %, or twice as large in the \
+                    last quarter as in the first, while busy",
         source: "the kernel's rule assumes comparable intervals; `taut sim aperiodic` shows it",
-        why: "Where a driver reaps as it finds time, intervals are not comparable: the limit goes \
-              too high and stays, or is cut too deep.",
+        why: "If a driver reaps at irregular times, intervals are not comparable: the limit rises \
+              too high and stays there, or decreases too far.",
         advice: "a fixed interrupt period (ethtool -C DEV adaptive-tx off tx-usecs 100), or a \
-                 longer watch to see whether it settles (taut doctor -t 60s)",
+                 longer observation to see whether it converges (taut doctor -t 60s)",
         judge: checks::not_periodic,
     },
     Rule {
         name: "stalls",
-        help: "bytes stayed in the device too long, or the watchdog barked",
-        threshold: "stall_cnt or tx_timeout is not 0; bad if it grew meanwhile",
+        help: "bytes stayed in the device too long, or the transmit watchdog fired",
+        threshold: "stall_cnt or tx_timeout is not 0; bad if it grew during the observation",
         source: "byte_queue_limits/stall_cnt (Linux 6.9), queues/tx-N/tx_timeout",
-        why: "The device stood still, or lost a completion. Everything behind it waited.",
+        why: "The device stalled, or lost a completion. All packets behind it waited.",
         advice: "see the kernel's log for the driver's messages; newer firmware or driver",
         judge: checks::stalls,
     },
     Rule {
         name: "stopped-by",
         help: "whether the limit or the ring stops the queue",
-        threshold: "packets wait above while in flight was never at the limit",
-        source: "in flight above the limit while the ring is not full is the sign that the limit \
+        threshold: "packets wait above the limit although in flight was never at the limit",
+        source: "in flight above the limit while the ring is not full shows that the limit \
                  stopped the queue",
-        why: "Where the ring fills first, or the device pauses the queue, the limit does nothing.",
+        why: "If the ring fills first, or the device pauses the queue, the limit has no effect.",
         advice: "a larger ring (ethtool -G DEV tx N) if it fills; pause frames or a slower device \
                  below if not",
         judge: checks::stopped_by,
@@ -124,18 +126,18 @@ pub const RULES: &[Rule] = &[
         help: "nothing above the limit can hold packets",
         threshold: "the queue's discipline is noqueue",
         source: "tc over netlink",
-        why: "What the limit holds back has nowhere to wait, so it is dropped or never stopped.",
+        why: "Packets that the limit blocks have no queue to wait in, so they are dropped.",
         advice: "tc qdisc replace dev DEV root fq_codel",
         judge: checks::no_queue_above,
     },
     Rule {
         name: "single-fifo",
-        help: "what the limit holds back waits in one line",
+        help: "packets blocked by the limit wait in a single FIFO",
         threshold: "the queue's discipline is pfifo, bfifo or pfifo_fast",
         source: "tc over netlink",
-        why: "The limit moves waiting from the ring into the discipline. Where that is a line, \
-              everybody waits there instead, and nothing is marked or dropped early. (pfifo_fast \
-              lets packets of high priority overtake.)",
+        why: "The limit moves waiting from the ring into the discipline. If that is a FIFO, all \
+              flows wait there instead, and nothing is marked or dropped early. (With pfifo_fast, \
+              packets of high priority overtake.)",
         advice: "tc qdisc replace dev DEV root fq_codel (below mq: for each queue), or set \
                  net.core.default_qdisc",
         judge: checks::single_fifo,
@@ -145,18 +147,18 @@ pub const RULES: &[Rule] = &[
         help: "the limits of all queues together are large",
         threshold: "the link needs more than 5 ms for the sum of the limits of its queues",
         source: "5 ms is CoDel's target (RFC 8289)",
-        why: "Each queue has a limit of its own and the link is one: what is in flight adds up.",
+        why: "Each queue has its own limit, but all share one link: bytes in flight add up.",
         advice: "fewer queues (ethtool -L DEV tx N), or a limit_max for each",
         judge: checks::many_queues,
     },
     Rule {
         name: "large-objects",
-        help: "one super-packet is larger than the limit",
+        help: "one GSO packet is larger than the limit",
         threshold: "segmentation by the device is on, and its longest object exceeds the limit of \
                     a busy queue",
-        source: "ethtool and netlink; the limit may be exceeded by one object",
-        why: "The limit is soft: one more object always goes. With objects larger than it, in \
-              flight is up to a limit and an object.",
+        source: "ethtool and netlink; the limit can be exceeded by one object",
+        why: "The limit is soft: one more object is always admitted. With objects larger than it, \
+              in flight is up to a limit and an object.",
         advice: "on a slow link smaller objects: ip link set DEV gso_max_size 16384, or ethtool \
                  -K DEV tso off",
         judge: checks::large_objects,

@@ -14,7 +14,7 @@ fn verdict(rule: &str, evidence: &Evidence) -> Option<Verdict> {
 }
 
 #[test]
-fn rules_find_what_their_cases_expect() {
+fn rules_match_their_cases() {
     for (at, (rule, change, expected)) in CASES.iter().enumerate() {
         let mut evidence = healthy();
         change(&mut evidence);
@@ -27,7 +27,7 @@ fn rules_find_what_their_cases_expect() {
 }
 
 #[test]
-fn every_rule_has_cases_with_and_without_warning() {
+fn rules_have_cases_with_and_without_warning() {
     for rule in RULES {
         let of_rule = CASES.iter().filter(|(name, ..)| *name == rule.name);
         let verdicts: Vec<Verdict> = of_rule.map(|&(_, _, verdict)| verdict).collect();
@@ -37,7 +37,7 @@ fn every_rule_has_cases_with_and_without_warning() {
 }
 
 #[test]
-fn healthy_queue_is_ok_and_idle_one_not_judged() {
+fn healthy_queue_is_ok() {
     for rule in RULES {
         let found = (rule.judge)(&healthy());
         assert!(found.is_none_or(|it| it.verdict == Ok), "{rule:?}");

@@ -18,7 +18,7 @@ use crate::row::{QueueKey, QueueRow};
 /// Programs publish their metrics at intervals of their own, which are read this often.
 const PATHS_INTERVAL_NS: u64 = 100_000_000;
 
-/// A queue and what was collected of it.
+/// A queue and its samples.
 #[derive(Debug, Clone)]
 pub struct SampledQueue<C> {
     /// The queue, with its limit and its bytes in flight as last read.
@@ -43,12 +43,12 @@ pub struct LiveSettings<C> {
 /// Samples in the background until it is dropped.
 #[derive(Debug)]
 pub struct LiveSampler<C> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<SharedSamples<C>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared<C> {
+struct SharedSamples<C> {
     queues: Mutex<Vec<SampledQueue<C>>>,
     stop: AtomicBool,
     rounds: AtomicU64,
@@ -65,7 +65,7 @@ impl<C: Collector> LiveSampler<C> {
         settings: LiveSettings<C>,
         inventory: &Inventory,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedSamples {
             queues: Mutex::default(),
             stop: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
@@ -90,7 +90,7 @@ impl<C: Collector> LiveSampler<C> {
         self.thread.as_ref().is_some_and(|it| !it.is_finished())
     }
 
-    /// Returns the queues that exist, with what was collected so far.
+    /// Returns the existing queues, with their samples so far.
     pub fn queues(&self) -> Vec<SampledQueue<C>> {
         self.shared.lock().clone()
     }
@@ -111,13 +111,13 @@ impl<C> Drop for LiveSampler<C> {
     }
 }
 
-impl<C: Collector> Shared<C> {
+impl<C: Collector> SharedSamples<C> {
     // The queues are consistent after every change, so a poisoned lock is harmless.
     fn lock(&self) -> MutexGuard<'_, Vec<SampledQueue<C>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the rows, and keeps what was collected of those that remain.
+    /// Replaces the rows, and keeps the samples of those that remain.
     fn update(&self, rows: Vec<QueueRow>, collector: fn() -> C) {
         let mut queues = self.lock();
         let mut before: HashMap<QueueKey, C> = queues
@@ -148,7 +148,7 @@ impl<C: Collector> Shared<C> {
 
 /// What the thread owns.
 struct Work<C> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<SharedSamples<C>>,
     host: Host,
     selection: Selection,
     settings: LiveSettings<C>,

@@ -55,7 +55,7 @@ fn read(sampler: &mut Sampler) -> Vec<Sample> {
 }
 
 #[test]
-fn round_reads_every_queue_and_skips_partial_numbers() {
+fn round_skips_partial_numbers() {
     let tree = Tree::new("round");
     let mut sampler = Sampler::new(1_000_000);
     sampler.set_queues(&tree.sysfs(), &[row(), row()]);
@@ -87,7 +87,7 @@ fn queue_that_failed_is_opened_again() {
 }
 
 #[test]
-fn wait_ends_at_the_end_or_at_the_next_round() {
+fn wait_ends_at_the_deadline_or_next_sample() {
     let mut sampler = Sampler::new(u64::MAX / 2);
     assert!(sampler.wait_until(u64::MAX), "the first round is due");
     sampler.round(|_, _, _| {});

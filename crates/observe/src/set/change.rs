@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::observe::{Sysfs, read_knob, write_knob};
+use taut_linux::observe::{Sysfs, read_tunable, write_tunable};
 use taut_path::tunables::{Setting, Tunable};
 
 /// One setting of one queue.
@@ -28,10 +28,10 @@ impl Change {
     /// # Errors
     /// A sentence for the user: this kernel has no such file, or it cannot be read.
     pub fn new(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> Result<Self, String> {
-        let read = |knob| {
-            read_knob(sysfs, device, queue, knob).map_err(|error| match error.kind() {
+        let read = |tunable| {
+            read_tunable(sysfs, device, queue, tunable).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => {
-                    let name = knob.name();
+                    let name = tunable.name();
                     format!("{device} queue {queue} has no {name}: {error}")
                 }
                 _ => error.to_string(),
@@ -52,9 +52,9 @@ impl Change {
     }
 
     /// Returns the limit, or a bound of it, before the change.
-    pub(super) fn current(&self, knob: Tunable) -> u64 {
+    pub(super) fn current(&self, tunable: Tunable) -> u64 {
         let [limit, min, max] = self.bounds;
-        match knob {
+        match tunable {
             Tunable::LimitMin => min,
             Tunable::LimitMax => max,
             _ => limit,
@@ -81,10 +81,11 @@ pub fn apply(sysfs: &Sysfs, changes: &[Change]) -> Result<Vec<Change>, ApplyErro
     let mut made: Vec<Change> = Vec::new();
     for change in changes {
         let (device, queue) = (&change.device, change.queue);
-        let written = write_knob(sysfs, device, queue, change.setting);
+        let written = write_tunable(sysfs, device, queue, change.setting);
         // A failed write may have changed the value, so it is undone as well.
         made.push(change.clone());
-        let now = written.and_then(|()| read_knob(sysfs, device, queue, change.setting.tunable()));
+        let now =
+            written.and_then(|()| read_tunable(sysfs, device, queue, change.setting.tunable()));
         match now {
             Ok(now) => {
                 if let Some(last) = made.last_mut() {
@@ -104,14 +105,14 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
         not_undone: Vec::new(),
     };
     for change in made.into_iter().rev() {
-        let knob = change.setting.tunable();
-        let now = read_knob(sysfs, &change.device, change.queue, knob);
+        let tunable = change.setting.tunable();
+        let now = read_tunable(sysfs, &change.device, change.queue, tunable);
         if now.as_ref().is_ok_and(|&now| now == change.old) {
             continue;
         }
-        let setting = knob.parse(&change.old.to_string());
+        let setting = tunable.parse(&change.old.to_string());
         let setting = setting.map_err(|error| io::Error::other(error.to_string()));
-        let written = setting.and_then(|it| write_knob(sysfs, &change.device, change.queue, it));
+        let written = setting.and_then(|it| write_tunable(sysfs, &change.device, change.queue, it));
         match written {
             Ok(()) => failed.undone += 1,
             Err(error) => failed.not_undone.push((change, error)),

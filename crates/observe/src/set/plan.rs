@@ -18,7 +18,7 @@ pub fn plan(
     let device = inventory.devices.first().ok_or("no device")?;
     if device.rows.is_empty() {
         let why = device
-            .why_none
+            .no_limit_reason
             .map_or("no such queue has one", |why| why.text());
         return Err(format!("{} has no byte limit to set: {why}", device.name));
     }
@@ -38,9 +38,9 @@ pub fn plan(
 pub fn check(changes: &[Change]) -> Result<(), String> {
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let Some(first) = queue.first() else { continue };
-        let value = |knob| {
-            let changed = queue.iter().find(|it| it.setting.tunable() == knob);
-            changed.map_or(first.current(knob), |it| u64::from(it.setting.value()))
+        let value = |tunable| {
+            let changed = queue.iter().find(|it| it.setting.tunable() == tunable);
+            changed.map_or(first.current(tunable), |it| u64::from(it.setting.value()))
         };
         let (min, max) = (value(Tunable::LimitMin), value(Tunable::LimitMax));
         let place = format!("{} queue {}", first.device, first.queue);

@@ -8,7 +8,7 @@ const NS_PER_MS: u64 = 1_000_000;
 /// Parses `NAME VALUE NAME VALUE ..`.
 ///
 /// # Errors
-/// A sentence for the user, with what is allowed.
+/// A sentence for the user, with the allowed values.
 pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
     let mut settings: Vec<Setting> = Vec::new();
     for pair in words.chunks(2) {
@@ -25,14 +25,16 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
 }
 
 fn setting(name: &str, value: &str) -> Result<Setting, String> {
-    let knob = Tunable::by_name(name).map_err(|_| {
+    let tunable = Tunable::by_name(name).map_err(|_| {
         format!(
             "{name:?} cannot be set; allowed: limit_max, limit_min, limit, hold_time, stall_thrs"
         )
     })?;
     let explained = |error: String| format!("{name} {value}: {error}");
-    let number = match (knob, value) {
-        (Tunable::LimitMax, "max") => return knob.parse(value).map_err(|error| error.to_string()),
+    let number = match (tunable, value) {
+        (Tunable::LimitMax, "max") => {
+            return tunable.parse(value).map_err(|error| error.to_string());
+        }
         (Tunable::StallThrs, "off") => 0,
         (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, _) => {
             units::parse_size_bytes(value).map_err(|error| explained(error.to_string()))?
@@ -44,13 +46,13 @@ fn setting(name: &str, value: &str) -> Result<Setting, String> {
             }
             ns / NS_PER_MS
         }
-        _ => return Err(TunableError::ReadOnly(knob).to_string()),
+        _ => return Err(TunableError::ReadOnly(tunable).to_string()),
     };
-    let setting = knob.parse(&number.to_string());
+    let setting = tunable.parse(&number.to_string());
     let setting = setting.map_err(|error| explained(error.to_string()))?;
     match setting.value() {
-        value if is_bytes(knob) && value > max_bytes() => {
-            Err(explained(TunableError::BadValue(knob).to_string()))
+        value if is_bytes(tunable) && value > max_bytes() => {
+            Err(explained(TunableError::BadValue(tunable).to_string()))
         }
         _ => Ok(setting),
     }
@@ -61,13 +63,16 @@ fn max_bytes() -> u32 {
     taut_linux::observe::LIMIT_MAX_UNSET as u32
 }
 
-fn is_bytes(knob: Tunable) -> bool {
-    matches!(knob, Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax)
+fn is_bytes(tunable: Tunable) -> bool {
+    matches!(
+        tunable,
+        Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax
+    )
 }
 
 /// Formats a value as [`parse`] reads it.
-pub fn to_text(knob: Tunable, value: u64) -> String {
-    match (knob, value) {
+pub fn to_text(tunable: Tunable, value: u64) -> String {
+    match (tunable, value) {
         (Tunable::LimitMax, value) if value >= max_bytes().into() => "max".to_owned(),
         (Tunable::StallThrs, 0) => "off".to_owned(),
         (Tunable::HoldTime | Tunable::StallThrs, ms) => format!("{ms}ms"),
@@ -124,10 +129,10 @@ mod tests {
         #[test]
         fn text_of_a_value_parses_to_it(value in 0u32..=1_879_048_192, kind in 0usize..5) {
             use Tunable::{HoldTime, Limit, LimitMax, LimitMin, StallThrs};
-            let knob = [Limit, LimitMin, LimitMax, HoldTime, StallThrs][kind];
-            let text = format!("{} {}", knob.name(), to_text(knob, value.into()));
+            let tunable = [Limit, LimitMin, LimitMax, HoldTime, StallThrs][kind];
+            let text = format!("{} {}", tunable.name(), to_text(tunable, value.into()));
             let read = parsed(&text).unwrap();
-            prop_assert_eq!((read[0].tunable(), read[0].value()), (knob, value));
+            prop_assert_eq!((read[0].tunable(), read[0].value()), (tunable, value));
         }
 
         #[test]

@@ -17,8 +17,8 @@ pub fn undo(changes: &[Change]) -> Vec<Undo> {
     let mut found: Vec<(String, Vec<u32>)> = Vec::new();
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let old = queue.iter().filter(|it| it.old != it.new).map(|it| {
-            let knob = it.setting.tunable();
-            format!("{} {}", knob.name(), to_text(knob, it.old))
+            let tunable = it.setting.tunable();
+            format!("{} {}", tunable.name(), to_text(tunable, it.old))
         });
         let old = old.collect::<Vec<_>>().join(" ");
         if old.is_empty() {

@@ -97,7 +97,7 @@ impl WaitingBytes {
 fn beyond(sockets: &[Socket]) -> Option<String> {
     let busy = sockets.iter().filter(|it| it.queued_bytes > 0);
     let waits = busy.filter_map(|it| {
-        let (now, min) = (it.round_trip_us?, it.least_round_trip_us?);
+        let (now, min) = (it.rtt_us?, it.min_rtt_us?);
         Some((now.saturating_sub(min), now, min))
     });
     let (_, now, min) = waits.max()?;

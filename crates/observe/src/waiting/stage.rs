@@ -1,4 +1,4 @@
-//! One stage of the transmit path, and what can overtake the packets in it.
+//! One stage of the transmit path, and the packets that can overtake those in it.
 
 /// What can overtake the packets in a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

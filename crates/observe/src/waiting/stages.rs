@@ -1,6 +1,6 @@
 //! The sockets of a host and the queues of its device, as stages.
 
-use taut_linux::observe::{Device, Socket, WhyNone};
+use taut_linux::observe::{Device, NoLimitReason, Socket};
 
 use super::stage::{OvertakenBy, Stage};
 
@@ -43,12 +43,12 @@ pub fn sockets(sockets: &[Socket]) -> Vec<Stage> {
 /// Returns what the device holds, and adds what cannot be read to `unseen`.
 pub fn queues(device: &Device, slots: Option<u32>, unseen: &mut Vec<String>) -> Vec<Stage> {
     let ring = slots.map_or(String::new(), |slots| format!(", ring of {slots} slots"));
-    let why = device.why_none();
+    let why = device.no_limit_reason();
     if let Some(why) = why {
         let is_virtual = device.is_virtual;
         let note = match why {
-            WhyNone::NeverReports => "the driver never reports",
-            WhyNone::Idle => "nothing was sent yet",
+            NoLimitReason::NeverReports => "the driver never reports",
+            NoLimitReason::Idle => "nothing was sent yet",
             _ if is_virtual => "a virtual device: hands on at once",
             _ => "no byte limit",
         };

@@ -139,7 +139,7 @@ impl Target {
 fn filter(text: &str, names: &[String]) -> Result<(String, SocketFilter), String> {
     let no_such = || {
         let names = names.join(", ");
-        format!("{text:?} is no device, process or port; devices: {names}; a port is said as :443")
+        format!("{text:?}: expected a device, a process or a port such as :443; devices: {names}")
     };
     let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
     if let Some(rest) = text.strip_prefix(':') {
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_and_processes_are_told_apart() {
+    fn ports_and_processes_are_distinguished() {
         let title = |text: &str| filter(text, &[]).map(|(title, _)| title);
         assert_eq!(title(":443"), Ok("port 443".to_owned()));
         let own = std::process::id().to_string();
@@ -184,7 +184,7 @@ mod tests {
             assert!(
                 title(bad)
                     .unwrap_err()
-                    .contains("no device, process or port"),
+                    .contains("expected a device, a process or a port"),
                 "{bad}"
             );
         }

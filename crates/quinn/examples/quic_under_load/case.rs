@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// What holds the endpoint back.
+/// What limits the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// quinn as it comes.
+    /// quinn without a limit.
     Plain,
-    /// With a send buffer of so many bytes, as it is set.
+    /// A send buffer of this many bytes, with the name of the size.
     Buffer(&'static str, usize),
     /// With quinn's BBR.
     Bbr,
-    /// Linux's rule with its own hold time, and no cap.
+    /// Linux's rule with its own hold time, without a cap.
     Dql,
-    /// The adapter as it comes, and the window that grows only while it is used.
+    /// The adapter with its defaults, and a window that grows only while it is used.
     Taut,
 }
 
@@ -29,7 +29,7 @@ const VARIANTS: [Variant; 8] = [
 ];
 
 impl Variant {
-    /// The sizes of the buffers, as they are named.
+    /// Returns the names of the buffer sizes.
     pub fn buffers() -> impl Iterator<Item = &'static str> {
         VARIANTS.into_iter().filter_map(|variant| match variant {
             Self::Buffer(size, _) => Some(size),
@@ -37,7 +37,7 @@ impl Variant {
         })
     }
 
-    /// As it is named in results.
+    /// Returns the name in results.
     pub fn name(self) -> String {
         match self {
             Self::Plain => "plain".into(),
@@ -64,7 +64,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// The rows whose variant has one of `only` in its name; all, if none is said.
+/// Returns the rows whose variant has one of `only` in its name; all if `only` is empty.
 pub fn cases(only: &[String]) -> Vec<Case> {
     let wanted = |variant: &Variant| {
         let name = variant.name();

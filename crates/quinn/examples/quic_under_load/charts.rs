@@ -1,4 +1,4 @@
-//! What is drawn of the rows.
+//! Charts of the rows.
 
 use hdrhistogram::Histogram;
 use taut_lab::experiment::Row;
@@ -8,16 +8,16 @@ use taut_report::limit_color::{NEUTRAL, limit_color};
 use taut_scenarios::rr_under_load::show::at_most;
 
 use super::case::{Case, Variant};
-use super::row::Ran;
+use super::row::RunResult;
 
-/// What stands above the charts.
-pub const REMARK: &str = "The further left, the sooner a request is answered. All rounds together.";
+/// The text above the charts.
+pub const REMARK: &str = "Further left is faster. Requests of all repetitions.";
 
 /// A row and the times of all its requests.
-type Drawn<'a> = (&'a Row<Case, Ran>, Histogram<u64>);
+type Drawn<'a> = (&'a Row<Case, RunResult>, Histogram<u64>);
 
-/// What share of the requests took at most a time, for one connection and for two, on one scale.
-pub fn charts(rows: &[Row<Case, Ran>]) -> Vec<Chart> {
+/// Distribution of the request times, for one connection and for two, on one scale.
+pub fn charts(rows: &[Row<Case, RunResult>]) -> Vec<Chart> {
     let all: Vec<Drawn> = rows
         .iter()
         .filter_map(|row| Some((row, request_ns(&row.runs)?)))
@@ -52,11 +52,11 @@ fn chart(connections: u32, drawn: &[Drawn]) -> Option<Chart> {
     })
 }
 
-fn line(row: &Row<Case, Ran>, times: &Histogram<u64>) -> Line {
+fn line(row: &Row<Case, RunResult>, times: &Histogram<u64>) -> Line {
     let limit = |name| limit_color(name, [name]);
     let drawn = match row.case.variant {
         Variant::Plain => (limit("off"), Stroke::Solid),
-        // Each in a colour of its own, as fixed limits have.
+        // A colour for each, as for fixed limits.
         Variant::Buffer(size, _) => {
             let color = limit_color(size, Variant::buffers());
             (color, Stroke::Dotted)
@@ -68,8 +68,8 @@ fn line(row: &Row<Case, Ran>, times: &Histogram<u64>) -> Line {
     at_most(row.case.variant.name(), drawn, times)
 }
 
-/// The times of all requests of all rounds.
-fn request_ns(runs: &[Ran]) -> Option<Histogram<u64>> {
+/// Returns the times of all requests of all repetitions.
+fn request_ns(runs: &[RunResult]) -> Option<Histogram<u64>> {
     let (first, others) = runs.split_first()?;
     let mut all = first.request_ns.clone();
     for other in others {

@@ -1,4 +1,4 @@
-//! Distance: threads that keep each datagram for half of a round trip, in both directions.
+//! Path delay: threads that hold each datagram for half of a round trip, in both directions.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,29 +8,29 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a thread that hears nothing looks whether it is over.
+/// Interval at which an idle thread checks whether the run is over.
 const LOOK: Duration = Duration::from_millis(100);
-/// So many may be on the way: 1 s of 500 Mbit/s and more. What goes beyond is lost, as on any path.
+/// Maximum number of datagrams in transit: 1 s of 500 Mbit/s and more. Further ones are lost.
 const ON_THE_WAY: usize = 65_536;
 const LONGEST_DATAGRAM_BYTES: usize = 65_536;
 
 type Delayed = (Instant, Vec<u8>);
 
-/// Between one client and a server.
+/// The delay between one client and a server.
 pub struct Delay {
-    /// Where the client finds the server.
+    /// The address of the server for the client.
     pub address: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
-/// One end of the relay, and who is to get what comes out of it.
+/// One end of the relay, and the destination of its datagrams.
 struct End {
     socket: UdpSocket,
     peer: Arc<OnceLock<SocketAddr>>,
 }
 
 impl Delay {
-    /// Between whoever sends to `front` first and `server`, which `back` reaches.
+    /// Starts a delay between the first sender to `front` and `server`, which `back` reaches.
     pub fn start(
         front: UdpSocket,
         back: UdpSocket,
@@ -74,7 +74,7 @@ fn receive(
 ) {
     let mut buffer = vec![0; LONGEST_DATAGRAM_BYTES];
     while !over.load(Relaxed) {
-        // Nothing came, or an error of an earlier datagram: the next look.
+        // No datagram, or an error of an earlier one: check again.
         let Ok((bytes, sender)) = from.recv_from(&mut buffer) else {
             continue;
         };
@@ -85,7 +85,7 @@ fn receive(
     }
 }
 
-/// Ends when the receiving side has.
+/// Ends after the receiving side.
 fn pass_on(kept: &Receiver<Delayed>, to: &End) {
     for (due, datagram) in kept {
         thread::sleep(due.saturating_duration_since(Instant::now()));

@@ -25,7 +25,7 @@ use taut_report::{stdout, text};
 
 use case::Case;
 use options::Options;
-use row::Ran;
+use row::RunResult;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 struct QuicUnderLoad(Options);
 
 impl QuicUnderLoad {
-    fn page<'d>(&self, document: &'d Document, rows: &[Row<Case, Ran>]) -> Page<'d> {
+    fn page<'d>(&self, document: &'d Document, rows: &[Row<Case, RunResult>]) -> Page<'d> {
         Page {
             document,
             origin: Origin::Live,
@@ -54,7 +54,7 @@ impl QuicUnderLoad {
 
 impl Experiment for QuicUnderLoad {
     type Case = Case;
-    type Ran = Ran;
+    type Ran = RunResult;
 
     fn cases(&self) -> Result<Vec<Case>, String> {
         let cases = case::cases(&self.0.only);
@@ -98,7 +98,7 @@ impl Experiment for QuicUnderLoad {
         self.0.rounds
     }
 
-    fn measure(&mut self, case: &Case, _: &mut Progress) -> anyhow::Result<Option<Ran>> {
+    fn measure(&mut self, case: &Case, _: &mut Progress) -> anyhow::Result<Option<RunResult>> {
         row::run(&self.0, case)
     }
 

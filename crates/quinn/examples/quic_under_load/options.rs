@@ -14,45 +14,45 @@ Needs root, or a kernel that lets users make user namespaces.
 After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
-/// What the path may add: at most three times around the earth.
+/// Allowed delay: at most three times around the earth.
 const DISTANCES: RangeInclusive<Time> = Time(0)..=Time::ms(1_000);
 
-/// A QUIC endpoint held back by a limit, beside one that is not.
+/// A QUIC endpoint with a limit, compared with one without
 ///
-/// Two network namespaces, with a router or a bridge between them if wanted, and a slow link. Bulk
-/// and a small request of high priority each 50 ms through one endpoint, on one connection and on
-/// two: what a request waits, and what passes.
+/// Two network namespaces, with a router or a bridge between them if requested, and a slow link.
+/// Bulk data and a small request of high priority every 50 ms share one endpoint, on one connection
+/// and on two. Measures the time of the requests and the goodput.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "quic_under_load", after_help = AFTER_HELP)]
 pub struct Options {
-    /// Rate of the link, as tc reads it
+    /// Rate of the link, in tc's syntax
     #[arg(long, value_name = "RATE", default_value_t = Rate(20_000_000),
           value_parser = within(RATES))]
     pub rate: Rate,
 
-    /// Where the slow link is: at the sender's own interface, or beyond a router or a bridge
+    /// Position of the slow link: the sender's own interface, or beyond a router or a bridge
     #[arg(long, value_enum, default_value_t = Topology::Direct)]
     pub topology: Topology,
 
-    /// What the path adds to a round trip, made by threads beyond the slow link (0ms to 1s)
+    /// Delay added to a round trip, by threads beyond the slow link (0ms to 1s)
     #[arg(long, value_name = "TIME", default_value_t = Time(0), value_parser = within(DISTANCES))]
     pub distance: Time,
 
-    /// In the middle third of each row the link has a fifth of its rate
+    /// Reduce the rate to a fifth in the middle third of each row
     #[arg(long)]
     pub falls: bool,
 
-    /// Each row is run so often, one after the other with the others; figures are medians (1 to 99)
+    /// Repetitions of each row, alternating with the others; results are medians (1 to 99)
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=99))]
     pub rounds: u32,
 
-    /// How long each row is measured, after its warm-up
+    /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
           value_parser = within(DURATIONS))]
     pub duration: Time,
 
-    /// Only rows whose variant has this in its name; said again, these too
+    /// Only rows with this in the name of the variant (repeatable)
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
 
@@ -60,20 +60,20 @@ pub struct Options {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Write a report too: one HTML page that works offline
+    /// Write a report as well: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
+    /// FILE.md is a Markdown page with its charts in separate files, FILE.svg only the charts:
+    /// FILE-1.svg, FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
-    /// Say what would be done, and do nothing
+    /// Print the planned rows without running them
     #[arg(long)]
     pub dry_run: bool,
 }
 
 impl Options {
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
         let mut line = format!(
             "cargo run --release -p taut-quinn --example quic_under_load -- --rate {} --topology \
@@ -94,7 +94,7 @@ impl Options {
     }
 }
 
-/// Where the slow link is.
+/// The position of the slow link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Topology {
     /// The sender's own interface is shaped.
@@ -106,7 +106,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// As it is said on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",

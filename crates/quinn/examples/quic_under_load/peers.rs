@@ -10,16 +10,16 @@ use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, To
 use quinn::{Runtime, TransportConfig};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// So much may be under way that no receiver is what holds the sender back.
+/// Large enough that no receiver limits the sender.
 const RECEIVE_WINDOW_BYTES: u32 = 64 << 20;
 
-/// Of one stream: so that the bulk, which writes as much as it may, leaves room for the requests.
+/// Window of one stream, so that the bulk stream leaves room for the requests.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 
 pub const REQUEST_BYTES: usize = 100;
 
-/// A server that answers requests and counts what comes, these too: who is answered sooner asks
-/// more.
+/// A server that answers requests and counts all received bytes, requests included: a client with
+/// faster answers sends more of them.
 pub struct Server {
     pub address: SocketAddr,
     pub received_bytes: Arc<AtomicU64>,
@@ -27,7 +27,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// In the runtime that is entered.
+    /// Starts it in the current runtime.
     pub fn start(socket: UdpSocket) -> anyhow::Result<Self> {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
         let certificate = made.cert.der().clone();
@@ -87,7 +87,7 @@ async fn serve(connection: Connection, count: Arc<AtomicU64>) {
     }
 }
 
-/// An endpoint of the client's that trusts `server`.
+/// Returns an endpoint of the client that trusts `server`.
 pub fn client(
     server: &Server,
     socket: UdpSocket,

@@ -1,4 +1,4 @@
-//! What the rows showed, as data.
+//! The results as data.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -8,20 +8,20 @@ use taut_report::document::{DOCUMENT_VERSION, Document};
 
 use super::case::Case;
 use super::options::Options;
-use super::row::Ran;
+use super::row::RunResult;
 use super::summary::summary;
 
-/// What the lab shows, in a line.
-pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what \
-    a request waits behind what the endpoint wrote before";
+/// Description of the benchmark, in one line.
+pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: the \
+    waiting time of a request behind earlier packets of the endpoint";
 
-/// What the columns mean, for people.
+/// Meaning of the columns.
 const COLUMNS: &[(&str, &str)] = &[
     (
         "variant",
-        "plain: quinn as it comes; buffer: with a fixed send buffer; bbr: with quinn's BBR; dql: \
-         under Linux's rule; taut: the adapter as it comes, and a window that grows only while it \
-         is used",
+        "plain: quinn without a limit; buffer: with a fixed send buffer; bbr: with quinn's BBR; \
+         dql: with Linux's rule; taut: the adapter with its defaults, and a window that grows \
+         only while it is used",
     ),
     (
         "connections",
@@ -29,20 +29,20 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "goodput_bps",
-        "bulk and requests that arrived: who is answered sooner asks more",
+        "received bulk and requests: a client with faster answers sends more requests",
     ),
     (
         "request_us",
-        "from a request of 100 bytes to its answer, one each 50 ms",
+        "from a request of 100 bytes to its response, one every 50 ms",
     ),
     (
         "below_socket_bytes",
-        "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what \
-         waits beyond the own namespace",
+        "with a limit the bytes that it counts, otherwise the kernel's memory (SIOCOUTQ), which \
+         is 0 for packets that wait beyond the own namespace",
     ),
     (
         "cpu_percent",
-        "of one processor, both ends together, and with a distance what carries it",
+        "of one CPU, both ends together, including the threads of an added delay",
     ),
 ];
 
@@ -71,11 +71,11 @@ struct Below {
 }
 
 impl QuicRow {
-    fn of(row: &Row<Case, Ran>) -> Self {
-        let median = |of: &dyn Fn(&Ran) -> u64| row.median(of).unwrap_or(0);
+    fn of(row: &Row<Case, RunResult>) -> Self {
+        let median = |of: &dyn Fn(&RunResult) -> u64| row.median(of).unwrap_or(0);
         let request_us = |share| median(&|ran| at(&ran.request_ns, share) / 1000);
         let below = |share| median(&|ran| at(&ran.below_socket_bytes, share));
-        let limit = |ran: &Ran| ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5));
+        let limit = |ran: &RunResult| ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5));
         Self {
             variant: row.case.variant.name(),
             connections: row.case.connections,
@@ -99,8 +99,8 @@ fn at(values: &Histogram<u64>, share: f64) -> u64 {
     values.value_at_quantile(share)
 }
 
-/// The document of `options`, which gave `ran`.
-pub fn document(options: &Options, rows: &[Row<Case, Ran>], interrupted: bool) -> Document {
+/// Returns the document of `options` and its rows.
+pub fn document(options: &Options, rows: &[Row<Case, RunResult>], interrupted: bool) -> Document {
     let parameters = json!({
         "rate_bps": options.rate.0,
         "topology": options.topology.name(),

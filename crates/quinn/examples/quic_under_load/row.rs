@@ -24,19 +24,19 @@ use super::world::World;
 
 const WARM_UP: Duration = Duration::from_secs(2);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
-/// No request that comes back takes so long.
+/// Longer than any request takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SAMPLE_EACH: Duration = Duration::from_millis(5);
 const MAX_BYTES: u64 = 1 << 32;
 const LONGEST_NS: u64 = 20_000_000_000;
 
-/// How often to look whether to end early: nobody feels a longer wait after Ctrl-C.
+/// Interval of checks for an interrupt: short enough after Ctrl-C.
 const INTERRUPT_EACH: Duration = Duration::from_millis(20);
-/// In the middle third of a row whose rate falls.
+/// Divisor of the rate in the middle third of a row with a rate drop.
 const FALLEN_RATE_PART: u64 = 5;
 
-/// What a row gave.
-pub struct Ran {
+/// The results of a row.
+pub struct RunResult {
     pub request_ns: Histogram<u64>,
     pub goodput_bps: u64,
     pub received_bytes: u64,
@@ -47,8 +47,8 @@ pub struct Ran {
     pub cpu_ns: u64,
 }
 
-/// Runs a row; `None` if somebody asked the process to end meanwhile.
-pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
+/// Runs a row; `None` after an interrupt.
+pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<RunResult>> {
     let world = World::new(options.topology, options.rate.0)?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build()?;
@@ -61,7 +61,7 @@ pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
         })
         .await
     });
-    // Streams that are written to for ever end here.
+    // Ends the streams that are written without end.
     runtime.shutdown_background();
     ran
 }
@@ -72,7 +72,7 @@ async fn interrupted() {
     }
 }
 
-async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<Ran> {
+async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<RunResult> {
     let ends = Endpoints::connect(options, case, world).await?;
     let mut stream = ends.bulk.open_uni().await?;
     tokio::spawn(async move { while stream.write_all(&[7; 65_536]).await.is_ok() {} });
@@ -96,7 +96,7 @@ async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Resul
     let seconds = begin.elapsed().as_secs_f64();
     let moved = ends.received_bytes() - received;
     let busy_ns = sched::process_cpu_ns() - cpu_ns;
-    Ok(Ran {
+    Ok(RunResult {
         request_ns,
         goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
         received_bytes: moved,
@@ -175,7 +175,7 @@ impl Endpoints {
     }
 }
 
-/// Bytes below the client's socket, and its limit, over time.
+/// Samples of the bytes below the client's socket, and of its limit.
 struct Samples {
     below_socket_bytes: Histogram<u64>,
     limit_bytes: Histogram<u64>,
@@ -215,7 +215,7 @@ impl Samples {
     }
 }
 
-/// What the slow link sends.
+/// The rate of the slow link.
 struct Rate {
     falls: bool,
     whole_bits_per_s: u64,
@@ -233,7 +233,7 @@ impl Rate {
         }
     }
 
-    /// The rate from now on, if it changes.
+    /// Returns the new rate, if it changes.
     fn change_after(&mut self, elapsed: Duration) -> Option<u64> {
         let middle = elapsed >= self.third && elapsed < self.third * 2;
         let rate = match self.falls && middle {
@@ -271,7 +271,7 @@ fn transport(variant: Variant) -> TransportConfig {
     transport
 }
 
-/// A small request of high priority each 50 ms, until `end`.
+/// Sends a small request of high priority every 50 ms, until `end`.
 async fn requests(
     connection: &Connection,
     end: Instant,

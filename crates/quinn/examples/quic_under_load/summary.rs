@@ -1,18 +1,17 @@
-//! The rows that hold quinn back by themselves, beside plain quinn and beside the best fixed
-//! buffer.
+//! The variants with an automatic limit, compared with plain quinn and with the best fixed buffer.
 
 use serde::Serialize;
 use taut_lab::experiment::Row;
 use taut_report::document::Summary;
 
 use super::case::{Case, Variant};
-use super::row::Ran;
+use super::row::RunResult;
 
-type Rows = Row<Case, Ran>;
+type Rows = Row<Case, RunResult>;
 
 const TITLE: &str =
     "In per cent of plain, and of the quickest buffer that keeps 99 % of plain's goodput";
-/// A buffer that loses more than this of plain's goodput is no choice, in per cent.
+/// Minimum share of plain's goodput for a buffer to be considered, in percent.
 const KEPT_PERCENT: f64 = 99.0;
 
 #[derive(Debug, Serialize)]
@@ -21,13 +20,13 @@ struct ComparisonRow {
     connections: u32,
     goodput_of_plain: f64,
     request_p50_of_plain: f64,
-    /// `None` if no buffer keeps enough.
+    /// `None` if no buffer reaches the minimum.
     best_buffer: Option<String>,
     request_p50_of_best_buffer: Option<f64>,
     cpu_for_a_byte_of_plain: f64,
 }
 
-/// `None` without rows of plain to compare with.
+/// Returns `None` without rows of plain to compare with.
 pub fn summary(rows: &[Rows]) -> Option<Summary> {
     let values: Vec<_> = rows
         .iter()
@@ -72,11 +71,11 @@ fn cpu_for_a_byte(row: &Rows) -> f64 {
     median(row, |ran| ran.cpu_ns * 1_000 / ran.received_bytes.max(1)) as f64
 }
 
-fn median(row: &Rows, of: impl Fn(&Ran) -> u64) -> u64 {
+fn median(row: &Rows, of: impl Fn(&RunResult) -> u64) -> u64 {
     row.median(of).unwrap_or(0)
 }
 
-/// To a tenth.
+/// Rounded to a tenth.
 fn percent(part: f64, whole: f64) -> f64 {
     (part * 1_000.0 / whole.max(1.0)).round() / 10.0
 }

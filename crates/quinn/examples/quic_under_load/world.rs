@@ -15,7 +15,7 @@ use taut_linux::link::{self, MacAddress};
 use super::delay::Delay;
 use super::options::Topology;
 
-/// The router's networks: the client's two addresses, and all.
+/// The router's networks: the two addresses of the client, and all.
 const ROUTER_NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 0);
 const ROUTER_FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 9);
 const NEAR_MAC: MacAddress = MacAddress::local(3);
@@ -23,10 +23,10 @@ const FAR_MAC: MacAddress = MacAddress::local(4);
 const NEAR_DEVICE: &str = "near";
 const FAR_DEVICE: &str = "far";
 const BURST_BYTES: u32 = 5_000;
-/// What a box on the way holds as a rule: some 700 full packets.
+/// Typical buffer of a middlebox: about 700 full packets.
 const SHAPER_LIMIT_BYTES: u32 = 1 << 20;
 
-/// Two hosts, and the box between them if there is one.
+/// Two hosts, and the middlebox between them if there is one.
 pub struct World {
     hosts: Hosts,
     between: Option<NetNs>,
@@ -67,11 +67,12 @@ impl World {
         Ok(world)
     }
 
-    /// Sets the rate of the slow link; the packets that wait there stay.
+    /// Sets the rate of the slow link; queued packets stay.
     pub fn shape(&self, rate_bits_per_s: u64) -> anyhow::Result<()> {
         let shaper = Shaper {
             rate_bits_per_s,
-            // At high rates the bytes of a millisecond, or the shaper itself is late.
+            // At high rates, at least the bytes of a millisecond, because the shaper's timer can be
+            // late.
             burst_bytes: BURST_BYTES.max((rate_bits_per_s / 8 / 1000) as u32),
             limit_bytes: SHAPER_LIMIT_BYTES,
         };

@@ -1,4 +1,4 @@
-//! Endpoints and links of the tests. Each test makes namespaces of its own.
+//! Endpoints and links of the tests. Each test creates its own namespaces.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use quinn::{
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, privilege};
 
-/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+/// Test timeout, far longer than on any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true`, it fails instead of returning
+/// `false`.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -35,7 +36,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link of so many bits a second from the near to the far side.
+    /// Creates a link with this rate from the near to the far side.
     pub fn shaped(rate_bits_per_s: u64) -> Self {
         let (near, far) = (
             NetNs::new().expect("namespace"),
@@ -76,15 +77,14 @@ impl Link {
     }
 }
 
-/// A server that reads every stream to its end and answers how much it was, and a client that
-/// trusts it.
+/// A server that reads every stream to its end and returns the length, and a client that trusts it.
 pub struct Pair {
     pub client: Endpoint,
     pub server: SocketAddr,
 }
 
 impl Pair {
-    /// Another connection of the client.
+    /// Opens another connection of the client.
     pub async fn connect(&self) -> Connection {
         let connecting = self.client.connect(self.server, "localhost");
         connecting.expect("connects").await.expect("connected")
@@ -150,7 +150,7 @@ async fn serve(server: Endpoint) {
     }
 }
 
-/// Uploads `bytes`, and answers how many the server counted.
+/// Uploads `bytes`, and returns how many the server counted.
 pub async fn upload(connection: &quinn::Connection, bytes: usize) -> u64 {
     let (mut send, mut receive) = connection.open_bi().await.expect("stream");
     send.write_all(&vec![7; bytes]).await.expect("writes");

@@ -19,7 +19,7 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
+fn each_source_bounds_the_kernels_backlog() {
     if !allowed() {
         return;
     }
@@ -52,17 +52,17 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
             let stats = limited.stats().expect("made");
             assert_eq!(stats.socket.completion_quality, verdict, "{stats:?}");
             assert!(stats.waits > 0, "{stats:?}");
-            // Plain quinn has 107 KB and more there.
+            // Plain quinn has 107 KB or more in flight there.
             assert!(in_flight < 60_000, "{source:?}: {in_flight}");
             assert_eq!(stats.socket.totals.unknown_completions, 0);
-            // Completions raise EPOLLERR; who waits for them must not spin on it.
+            // Completions raise EPOLLERR, on which the task must not spin.
             assert!(stats.completion_runs < 10_000, "{stats:?}");
         });
     }
 }
 
 #[test]
-fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
+fn rejected_zero_copy_selects_the_send_buffer_level() {
     if !allowed() {
         return;
     }
@@ -70,7 +70,7 @@ fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
         let link = Link::shaped(20_000_000);
         let write = || std::fs::write("/proc/sys/net/core/optmem_max", "64");
         if let Err(error) = link.near.run(write).expect("thread") {
-            // Of the whole machine before Linux 6.8, and then none of a namespace's.
+            // A sysctl of the whole machine before Linux 6.8, and therefore missing in a namespace.
             return eprintln!("skipped: net.core.optmem_max: {error}");
         }
         let limited = Limited::new(TokioRuntime);
@@ -107,7 +107,7 @@ fn connections_that_wait_get_room_in_turn() {
             (one.stats().udp_tx.bytes, other.stats().udp_tx.bytes)
         };
         let (shares, _) = in_time(async { tokio::join!(first, upload(&other, BYTES)) }).await;
-        // When the one was done, the other had its share.
+        // At the end of the first, the second had its share.
         assert!(shares.1 * 4 > shares.0, "{shares:?}");
     });
 }
@@ -126,7 +126,7 @@ fn a_rebound_endpoint_stays_limited() {
         let connection = in_time(pair.connect()).await;
         assert_eq!(in_time(upload(&connection, 200_000)).await, 200_000);
         pair.client.rebind(link.near_socket()).expect("rebound");
-        // A socket of its own, which counts from 0.
+        // A new socket, which counts from 0.
         let before = limited.stats().expect("made").socket.totals;
         assert!(before.sent_bytes < 100_000, "{before:?}");
         assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
@@ -139,7 +139,7 @@ fn a_rebound_endpoint_stays_limited() {
 }
 
 #[test]
-fn over_loopback_ipv6_passes_and_nothing_is_limited() {
+fn no_limit_over_loopback_with_ipv6() {
     let Ok(near) = UdpSocket::bind("[::1]:0") else {
         return eprintln!("skipped: no IPv6 here");
     };
@@ -165,7 +165,7 @@ fn over_loopback_ipv6_passes_and_nothing_is_limited() {
     });
 }
 
-/// What a link that goes down for 0.3 s costs, and the window before that.
+/// Returns the packets lost by an outage of 0.3 s, and the window before it.
 async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     let link = Link::shaped(20_000_000);
     let limited = Limited::new(TokioRuntime);
@@ -185,7 +185,7 @@ async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     time::sleep(Duration::from_millis(300)).await;
     link::set_up(&link.near, "near").expect("up");
     link.neighbours();
-    // It goes on: a megabyte more, and what was lost is known.
+    // It recovers: another megabyte, and the losses are known.
     let before = connection.stats().udp_tx.bytes;
     in_time(async {
         while connection.stats().udp_tx.bytes < before + 1_000_000 {
@@ -200,7 +200,7 @@ async fn lost_with(transport: TransportConfig) -> (u64, u64) {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
+fn unused_window_neither_grows_nor_shrinks() {
     if !allowed() {
         return;
     }
@@ -215,9 +215,9 @@ fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
     });
 }
 
-/// The clock of the test goes on only while nothing can be done.
+/// The test clock advances only while no task can run.
 #[test]
-fn the_port_is_free_once_the_endpoint_is_dropped() {
+fn dropped_endpoint_releases_its_port() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build();
     runtime.expect("runtime").block_on(async {

@@ -20,7 +20,7 @@ fn example(arguments: &str) -> Command {
     command
 }
 
-/// The document of a run; `None` where it cannot run and need not.
+/// Returns the document of a run; `None` if it cannot run and is not required.
 fn document(output: &Output, code: i32) -> Option<Value> {
     let talk = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(CANNOT_RUN_HERE) {
@@ -63,8 +63,8 @@ fn plan_names_the_path_and_each_row() {
     assert_eq!(nothing.code(), Some(2));
 }
 
-/// Rows of plain and taut, each on one connection and on two. Promised is a tenth, and 99 %; as
-/// ratios with wide margins on a busy machine, a third and 80 %.
+/// Compares plain and taut, each on one connection and on two. The expected ratios are a tenth and
+/// 99 %; the tests allow a third and 80 %, for busy machines.
 fn a_request_is_answered_sooner_and_as_much_passes(arguments: &str) {
     let output = example(arguments).output().expect("runs");
     let Some(document) = document(&output, 0) else {
@@ -104,7 +104,7 @@ fn a_request_is_answered_sooner_and_as_much_passes(arguments: &str) {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn under_the_limit_a_request_passes_its_own_bulk() {
+fn request_overtakes_bulk_with_a_limit() {
     a_request_is_answered_sooner_and_as_much_passes("--only plain --only taut --duration 1s");
 }
 
@@ -117,7 +117,7 @@ fn a_queue_beyond_a_router_is_seen_too() {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn an_interrupt_ends_a_row_and_keeps_those_before() {
+fn interrupt_ends_a_row_and_keeps_earlier_ones() {
     let arguments = "--only taut --only plain --duration 500ms --rounds 9";
     let mut command = example(arguments);
     let child = command
@@ -125,10 +125,10 @@ fn an_interrupt_ends_a_row_and_keeps_those_before() {
         .stderr(Stdio::piped())
         .spawn();
     let child = child.expect("runs");
-    // A row takes its warm-up of 2 s: in the midst of the second.
+    // The warm-up of a row takes 2 s, so this is in the middle of the second row.
     thread::sleep(Duration::from_millis(3_300));
     let pid = Pid::from_raw(child.id() as i32).expect("a process");
-    // Where it cannot run it has ended.
+    // If it cannot run, it has ended.
     let _ = kill_process(pid, Signal::INT);
     let output = child.wait_with_output().expect("ends");
     let Some(document) = document(&output, 130) else {

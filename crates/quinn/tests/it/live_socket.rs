@@ -1,4 +1,4 @@
-//! The socket that quinn sees.
+//! The socket as quinn uses it.
 
 use std::io::IoSliceMut;
 use std::net::{SocketAddr, UdpSocket};
@@ -39,7 +39,7 @@ fn fill(socket: &Arc<dyn AsyncUdpSocket>, to: SocketAddr) {
 }
 
 #[test]
-fn a_stateless_reply_goes_out_while_there_is_no_room() {
+fn stateless_reply_is_sent_without_room() {
     if !allowed() {
         return;
     }
@@ -55,8 +55,8 @@ fn a_stateless_reply_goes_out_while_there_is_no_room() {
             .expect("wrapped");
         fill(&socket, to);
         let before = limited.stats().expect("made").socket.totals.sent_objects;
-        // As `Endpoint` answers what belongs to no connection: it asks for no room, and does not
-        // try again.
+        // As `Endpoint` answers packets without a connection: without polling for room, and without
+        // a retry.
         socket
             .try_send(&transmit(b"version negotiation", to))
             .expect("goes out");
@@ -67,7 +67,7 @@ fn a_stateless_reply_goes_out_while_there_is_no_room() {
 }
 
 #[test]
-fn who_leaves_does_not_keep_the_others_waiting() {
+fn cancelled_wait_does_not_block_others() {
     if !allowed() {
         return;
     }
@@ -93,7 +93,7 @@ fn who_leaves_does_not_keep_the_others_waiting() {
     });
 }
 
-/// What quinn's own receiver sees of a datagram.
+/// Returns the metadata that quinn's own receiver reads of a datagram.
 fn receive(state: &UdpSocketState, far: &UdpSocket) -> RecvMeta {
     let start = Instant::now();
     loop {
@@ -140,7 +140,7 @@ fn marks_and_segments_arrive_under_each_source() {
 }
 
 #[test]
-fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
+fn timestamps_do_not_truncate_received_ecn() {
     if !allowed() {
         return;
     }
@@ -151,7 +151,7 @@ fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
         let limited = Limited::builder(TokioRuntime)
             .source(Source::Timestamps)
             .build();
-        // The limited side receives here, with stamps turned on for what it sends.
+        // The limited side receives here, with timestamps enabled for its sends.
         let near = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
@@ -174,7 +174,7 @@ fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
 }
 
 #[test]
-fn a_closed_port_ends_nothing() {
+fn closed_port_does_not_end_the_socket() {
     if !allowed() {
         return;
     }

@@ -1,19 +1,22 @@
-//! What can be bridged.
+//! Checks of the interfaces of a bridge.
 
 use taut_linux::NetNs;
 use taut_linux::link::{self, Description};
 
 use crate::link::is_missing;
 
-/// Refuses what cannot be bridged. Returns what the interfaces are, and remarks for people.
+/// Checks that the interfaces can be bridged. Returns their properties, and remarks for the user.
 ///
 /// # Errors
-/// If one is missing or carries no Ethernet frames, or a bridge of both would be a loop.
+/// Returns an error if one is missing or carries no Ethernet frames, or if a bridge of both would
+/// be a loop.
 pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
     let [a, b] = names;
     let describe = |name: &str| {
         let found = match link::describe(ns, name) {
-            Err(error) if is_missing(&error) => anyhow::bail!("there is no interface {name} here"),
+            Err(error) if is_missing(&error) => {
+                anyhow::bail!("no interface {name} in this namespace")
+            }
             found => found?,
         };
         if !found.is_ethernet() {
@@ -31,7 +34,7 @@ pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], 
     }
     if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
         anyhow::bail!(
-            "{a} and {b} are connected to each other: each frame would go round for ever; bridge \
+            "{a} and {b} are connected to each other: each frame would loop for ever; bridge \
              interfaces of two different links"
         );
     }
@@ -51,14 +54,12 @@ fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
     for (name, at) in names.iter().zip(found) {
         if at.master.is_some() {
             remarks.push(format!(
-                "{name} is a port of another device already (a bridge, a bond): what that forwards is \
+                "{name} is a port of another device already (a bridge, a bond): its frames are \
                  forwarded twice"
             ));
         }
         if !at.is_up {
-            remarks.push(format!(
-                "{name} is down: nothing goes through until it is up"
-            ));
+            remarks.push(format!("{name} is down: no frame passes until it is up"));
         }
     }
     remarks

@@ -1,4 +1,4 @@
-//! Two interfaces, and a direction each way: the engine of `taut forward`.
+//! Two interfaces with a direction each way: the engine of `taut forward`.
 
 mod check;
 mod settings;
@@ -11,7 +11,7 @@ use taut_linux::{NetNs, sched};
 
 use crate::direction::Direction;
 use crate::exit::Exit;
-use crate::interface::{Interface, LINK_HEADER_BYTES, Opened, Wanted};
+use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Opened};
 use crate::link::Link;
 use crate::operator::{Event, Operator, Policy};
 use crate::parts::{Parts, Renewal};
@@ -22,7 +22,7 @@ use crate::source::ReceivedFrames;
 pub use check::check;
 pub use settings::PathSettings;
 
-/// How often others see figures, in ns.
+/// Publishing interval of the board, in ns.
 const PUBLISH_NS: u64 = 20_000_000;
 const POLICY: Policy = Policy {
     drops_waiting: true,
@@ -31,12 +31,12 @@ const POLICY: Policy = Policy {
     follows_mtu: true,
 };
 
-/// What one direction shows while it runs.
+/// Live values of one direction.
 #[derive(Debug, Default)]
 pub struct DirectionBoard {
     /// In the limit's units.
     pub limit: AtomicU64,
-    /// Not 0 where a limit applies.
+    /// Not 0 if a limit applies.
     pub has_limit: AtomicU64,
     pub in_flight: AtomicU64,
     pub waiting_packets: AtomicU64,
@@ -51,7 +51,7 @@ pub type Board = [DirectionBoard; 2];
 impl DirectionBoard {
     fn show<I: Interface>(&self, direction: &Direction<Bridged<I>>) {
         let (limit, account) = (direction.limit(), direction.account());
-        let figures = [
+        let values = [
             (&self.limit, limit.unwrap_or(0).into()),
             (&self.has_limit, limit.is_some().into()),
             (&self.in_flight, direction.snapshot().in_flight.into()),
@@ -60,18 +60,18 @@ impl DirectionBoard {
             (&self.sent_bytes, account.completed_bytes()),
             (&self.dropped_packets, account.all_dropped_packets()),
         ];
-        for (cell, value) in figures {
+        for (cell, value) in values {
             cell.store(value, Ordering::Relaxed);
         }
     }
 }
 
-/// Receives what happens to the interfaces.
+/// Receives events of the interfaces.
 pub trait Listener {
     fn event(&self, interface: &str, event: Event<'_>);
 }
 
-/// Ignores it.
+/// Ignores all events.
 pub struct Quiet;
 
 impl Listener for Quiet {
@@ -99,7 +99,7 @@ impl<I: Interface> Parts for Bridged<I> {
     }
 }
 
-/// Two interfaces and what is between them.
+/// Two interfaces and the directions between them.
 pub struct Bridge<I: Interface> {
     directions: [Direction<Bridged<I>>; 2],
     exits: [Exit; 2],
@@ -109,23 +109,23 @@ impl<I: Interface> Bridge<I> {
     /// Opens both interfaces, in both directions.
     ///
     /// # Errors
-    /// If one of them cannot be bridged or opened, or the settings are wrong.
+    /// Returns an error if one of them cannot be bridged or opened, or if the settings are invalid.
     pub fn open(ns: &NetNs, names: [&str; 2], path: &PathSettings) -> anyhow::Result<Self> {
         let (found, _) = check(ns, names)?;
         let now_ns = sched::monotonic_ns();
         let max_mtu_bytes = found[0].mtu_bytes.max(found[1].mtu_bytes);
         let open = |at: usize| {
-            I::open(&Wanted {
+            I::open(&InterfaceConfig {
                 ns,
                 device: names[at],
                 ring_slots: path.ring_slots,
                 frames: path.frames(),
                 gso_packets: path.gso_packets(),
-                // One may be raised to the other's.
+                // Each MTU can be raised to the other.
                 frame_bytes: max_mtu_bytes + LINK_HEADER_BYTES,
             })
         };
-        // First: changes from here on are noticed.
+        // Opened first, so that all later changes are detected.
         let exits = [Link::open(ns, names[1])?, Link::open(ns, names[0])?];
         let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
         let direction = |from: usize, receiver, out| {
@@ -140,21 +140,21 @@ impl<I: Interface> Bridge<I> {
         Ok(Self { directions, exits })
     }
 
-    /// From the first interface to the second, and back.
+    /// Returns the direction from the first interface to the second, and the opposite one.
     pub fn directions(&self) -> &[Direction<Bridged<I>>; 2] {
         &self.directions
     }
 
-    /// What people should know of the interfaces.
+    /// Returns remarks about the interfaces for the user.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let directions = self.directions().iter();
         directions.filter_map(|it| crate::interface::Receiver::remark(it.source().receiver()))
     }
 
-    /// Forwards until `is_over`, then waits a moment for what is in the devices.
+    /// Forwards until `is_over`, then waits a moment for the packets in the devices.
     ///
     /// # Errors
-    /// If polling fails.
+    /// Returns an error if polling fails.
     pub fn run(
         &mut self,
         board: &Board,

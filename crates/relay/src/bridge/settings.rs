@@ -1,32 +1,33 @@
-//! What the directions of a bridge go through.
+//! Settings of the directions of a bridge.
 
-use taut_linux::SuperFrames;
+use taut_linux::GsoFrames;
 use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
 use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::parts::DirectionConfig;
 use crate::source::BATCH_PACKETS;
 
-/// Frames beyond those that wait and those in the ring: a batch of GSO packets is segmented at once.
+/// Frames in addition to those of the backlog and the ring: a batch of GSO packets is segmented at
+/// once.
 const SPARE_FRAMES: u32 = BATCH_PACKETS * 46;
-/// Frames for packets that wait in a discipline without a bound.
+/// Frames for the backlog of a discipline without a limit.
 const WAITING_PACKETS: u32 = 1_000;
-/// How much link time a software shaper may catch up with, in ns.
+/// Burst of a software shaper, in ns of link time.
 const SHAPER_BURST_NS: u64 = 1_000_000;
 
-/// What each direction of a bridge goes through.
+/// Settings of each direction of a bridge.
 #[derive(Debug, Clone)]
 pub struct PathSettings {
-    /// Queueing discipline, as for `tc`.
+    /// Queueing discipline, in the syntax of `tc`.
     pub qdisc: String,
     pub limit: AnyLimit,
     pub split: LateSegmentation,
-    /// Rates of shapers from the first interface to the second, and back.
+    /// Rates of the shapers from the first interface to the second, and in the other direction.
     pub rates_bits_per_s: [Option<u64>; 2],
     pub ring_slots: u32,
-    /// Time between completions, in ns.
+    /// Coalescing interval of completions, in ns.
     pub cadence_ns: u64,
-    /// Without a completion for so long a ring is opened again, in ns.
+    /// Stall threshold: after this time without a completion, the ring is reopened, in ns.
     pub stall_ns: u64,
 }
 
@@ -45,26 +46,26 @@ impl Default for PathSettings {
 }
 
 impl PathSettings {
-    /// GSO packets that wait whole, each way.
+    /// Returns the GSO packets that are stored whole, in each direction.
     pub(super) fn gso_packets(&self) -> u32 {
         let whole =
             self.split == LateSegmentation::Off || self.limit.is_off() && self.split.needs_limit();
-        if whole { 0 } else { SuperFrames::MOST_SUPERS }
+        if whole { 0 } else { GsoFrames::MAX_GSO_FRAMES }
     }
 
-    /// The most packets that the discipline holds: as many frames must exist.
+    /// Returns the maximum backlog of the discipline, for which frames must exist.
     fn waiting_packets(&self) -> u32 {
         let qdisc = self.qdisc.parse::<AnyQdisc>().ok();
         let max_packets = qdisc.and_then(|qdisc| qdisc.max_packets());
         max_packets.unwrap_or(WAITING_PACKETS)
     }
 
-    /// Frames of each interface.
+    /// Returns the frames of each interface.
     pub(super) fn frames(&self) -> u32 {
         self.waiting_packets() + self.ring_slots + SPARE_FRAMES
     }
 
-    /// What the direction from one of the interfaces goes through.
+    /// Returns the settings of the direction from one of the interfaces.
     pub(super) fn config(&self, from: usize) -> anyhow::Result<DirectionConfig> {
         let rate_bits_per_s = self.rates_bits_per_s[from];
         let inner: AnyQdisc = self.qdisc.parse()?;
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_exist_for_all_that_a_discipline_may_hold() {
+    fn frames_suffice_for_a_full_discipline() {
         let waiting = |qdisc: &str| {
             let path = PathSettings {
                 qdisc: qdisc.to_owned(),

@@ -1,4 +1,4 @@
-//! The seam to a driver of an interface: where frames come from, and where they go.
+//! Drivers of an interface, in both directions.
 
 mod packet;
 mod xdp;
@@ -11,84 +11,84 @@ use taut_linux::{Capability, Frames, NetNs, Port, VirtioNetHeader};
 pub use packet::PacketInterface;
 pub use xdp::XdpInterface;
 
-/// What a frame may have beyond the MTU: its header and two VLAN tags.
+/// Bytes of a frame beyond the MTU: its header and two VLAN tags.
 pub const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
 
-/// One way to drive an interface, in both directions. A new driver is a file beside this one.
+/// A driver of an interface, in both directions. A new driver is a file in this directory.
 pub trait Interface {
     type Port: Port;
     type Frames: Frames;
     type Receiver: Receiver;
 
     /// Opens an interface.
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>>;
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>>;
 
-    /// What is kept of the privileges once it is open: what the other two calls need.
+    /// Returns the capabilities needed by the other two calls, after the interface is open.
     fn kept() -> io::Result<Vec<Capability>> {
         Ok(vec![Capability::NetRaw])
     }
 
-    /// A new ring on the same device. What was received and not taken may be lost.
+    /// Opens a new ring on the same device. Packets received but not taken might be lost.
     fn renew(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
 
-    /// Both ways anew, for another device has the name. The receiver was closed.
+    /// Reopens both directions, because another device has the name. The receiver is closed.
     fn replace(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
 }
 
-/// What is wanted of an interface.
-pub struct Wanted<'a> {
+/// Settings to open an interface.
+pub struct InterfaceConfig<'a> {
     pub ns: &'a NetNs,
     pub device: &'a str,
     pub ring_slots: u32,
-    /// For what waits to go out and what is in the ring.
+    /// Number of frames, for the backlog and the ring.
     pub frames: u32,
-    /// GSO packets that may wait whole until late segmentation, where the driver can do it.
+    /// GSO packets that can be stored whole until late segmentation, if the driver supports it.
     pub gso_packets: u32,
     /// The longest frame, with its header and VLAN tags.
     pub frame_bytes: u32,
 }
 
-/// Both ways of an interface.
+/// Both directions of an interface.
 pub struct Opened<I: Interface + ?Sized> {
-    /// What goes out.
+    /// The transmit side.
     pub port: I::Port,
-    /// What the port sends from.
+    /// The frames of the port.
     pub frames: I::Frames,
-    /// What comes in.
+    /// The receive side.
     pub receiver: I::Receiver,
 }
 
-/// What an interface receives.
+/// Receives the packets of an interface.
 pub trait Receiver {
-    /// Takes up to `budget_packets` packets that have come in, and says whether there may be more.
+    /// Receives up to `budget_packets` packets. Returns `true` if there might be more.
     ///
     /// # Errors
-    /// If the interface is down or gone, perhaps; what was taken before was handed over.
+    /// The interface might be down or removed; packets received before were passed on.
     fn receive(
         &mut self,
         budget_packets: u32,
         take: &mut dyn FnMut(Received<'_>),
     ) -> io::Result<bool>;
 
-    /// Packets that the kernel dropped before they came to us, since this was last asked.
+    /// Returns the packets dropped by the kernel since the last call.
     fn take_missed(&mut self) -> u64;
 
-    /// What to poll; `None` while it is closed.
+    /// Returns the descriptor to poll; `None` while it is closed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The interface is gone: receives no more until it is replaced.
+    /// Closes the receiver of a removed interface until it is replaced.
     fn close(&mut self);
 
-    /// What people should know of it.
+    /// Returns a remark for the user.
     fn remark(&self) -> Option<String> {
         None
     }
 }
 
-/// A packet that has come in.
+/// A received packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received<'a> {
-    /// A frame or a GSO packet, and what is left to do with it.
+    /// A frame or a GSO packet, and the work left to do with it.
     Packet(VirtioNetHeader, &'a mut [u8]),
     /// Longer than any frame; it is lost.
     TooLong,

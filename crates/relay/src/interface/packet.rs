@@ -1,32 +1,32 @@
-//! A packet socket to receive, and a packet ring to send.
+//! A packet socket for receiving, and a packet ring for sending.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{NetNs, Port, SuperFrames, VirtioNetHeader};
+use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, Opened, Received, Receiver, Wanted};
+use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
 
-/// Driven by packet sockets.
+/// An interface with packet sockets.
 pub struct PacketInterface;
 
 impl Interface for PacketInterface {
-    type Port = (AfPacketTx<SuperFrames>, AfPacketCompletions);
-    type Frames = SuperFrames;
+    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
+    type Frames = GsoFrames;
     type Receiver = PacketSource;
 
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let frames = SuperFrames::new(wanted.frames, wanted.frame_bytes, wanted.gso_packets);
-        let (ns, device) = (wanted.ns, wanted.device);
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+        let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
+        let (ns, device) = (config.ns, config.device);
         Ok(Opened {
-            port: AfPacket::open_with(ns, device, wanted.ring_slots, frames.clone())?,
+            port: AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?,
             frames,
             receiver: PacketSource::open(ns, device)?,
         })
     }
 
-    /// The receiver listens to the device as before.
+    /// The receiver stays open.
     fn renew(port: &mut Self::Port, _receiver: &mut Self::Receiver) -> io::Result<()> {
         port.reopen()
     }
@@ -37,7 +37,7 @@ impl Interface for PacketInterface {
     }
 }
 
-/// Copies of the frames that come in.
+/// Copies of the received frames.
 pub struct PacketSource {
     ns: NetNs,
     device: String,
@@ -57,10 +57,10 @@ impl PacketSource {
         Ok(source)
     }
 
-    /// Listens to the device that has the name now.
+    /// Binds to the device that now has the name.
     fn listen(&mut self) -> io::Result<()> {
         let receiver = PacketReceiver::open(&self.ns, &self.device)?;
-        receiver.hear_all()?;
+        receiver.set_promiscuous()?;
         self.receiver = Some(receiver);
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Receiver for PacketSource {
                 Err(error) => return Err(error),
             };
             let bytes = &mut self.buffer[..bytes];
-            // It has a header: the receiver asked for one.
+            // It has a header, because the receiver requested one.
             let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
             let frame = &mut bytes[VirtioNetHeader::BYTES..];
             take(Received::Packet(header.unwrap_or_default(), frame));

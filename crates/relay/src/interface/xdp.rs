@@ -1,4 +1,4 @@
-//! One AF_XDP socket for both ways, and the program that hands it what comes in.
+//! One AF_XDP socket for both directions, and the program that redirects received packets to it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,23 +7,23 @@ use taut_linux::af_packet::Promiscuous;
 use taut_linux::af_xdp::{
     AfXdp, AfXdpReceiver, Halves, Redirect, UmemFrames, XdpConfig, raise_locked_memory,
 };
-use taut_linux::segment::finish_open_checksum;
+use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, Opened, Received, Receiver, Wanted};
+use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
 
-/// Frames that the kernel may fill before we come: 25 ms at 1 Gbit/s. A packet socket has room for some
-/// 1,800.
+/// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
+/// for about 1,800.
 const RECEIVE_FRAMES: u32 = 2_048;
-/// What the kernel keeps free at the start of a frame that it fills.
+/// Headroom that the kernel reserves in a received frame.
 const HEADROOM_BYTES: u32 = 256;
-/// The frames that there can be.
+/// Possible frame sizes.
 const FRAME_SIZES_BYTES: [u32; 2] = [2_048, 4_096];
 
-/// Driven by an AF_XDP socket on its only queue.
+/// An interface with an AF_XDP socket on its only queue.
 ///
-/// Two sockets of one queue would have to share their umem and its rings, so what sends and what
-/// receives are parts of one.
+/// Two sockets of one queue would have to share their umem and its rings, so sender and receiver
+/// are parts of one socket.
 pub struct XdpInterface;
 
 impl Interface for XdpInterface {
@@ -31,15 +31,15 @@ impl Interface for XdpInterface {
     type Frames = UmemFrames;
     type Receiver = XdpSource;
 
-    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let (ns, device) = (wanted.ns, wanted.device);
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+        let (ns, device) = (config.ns, config.device);
         has_one_queue(ns, device)?;
         let config = XdpConfig {
-            slots: wanted.ring_slots,
-            frames: wanted.frames.saturating_add(RECEIVE_FRAMES),
-            frame_bytes: frame_bytes(device, wanted.frame_bytes)?,
+            slots: config.ring_slots,
+            frames: config.frames.saturating_add(RECEIVE_FRAMES),
+            frame_bytes: frame_bytes(device, config.frame_bytes)?,
             fill_frames: RECEIVE_FRAMES,
-            budget_packets: wanted.ring_slots,
+            budget_packets: config.ring_slots,
             ..XdpConfig::default()
         };
         let (tx, completions, receiver, frames) =
@@ -49,7 +49,7 @@ impl Interface for XdpInterface {
             device: device.to_owned(),
             receiver,
             frames: frames.clone(),
-            hears_all: Some(Promiscuous::open(ns, device)?),
+            promiscuous: Some(Promiscuous::open(ns, device)?),
             counted_packets: 0,
             missed_packets: 0,
         };
@@ -60,8 +60,8 @@ impl Interface for XdpInterface {
         })
     }
 
-    /// A new socket registers its umem anew, which is locked memory. Descriptors of the program and its
-    /// map are held, so that these need nothing.
+    /// A new socket registers its umem again, which is locked memory. The descriptors of the
+    /// program and its map stay open, so they need no capability.
     fn kept() -> io::Result<Vec<Capability>> {
         let mut kept = vec![Capability::NetRaw];
         if raise_locked_memory().is_err() && Capability::IpcLock.is_held()? {
@@ -73,7 +73,7 @@ impl Interface for XdpInterface {
     fn renew(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
         source.count();
         let reopened = AfXdp::reopen_both(port, &mut source.receiver);
-        // A new socket counts from 0; one that was kept goes on.
+        // A new socket counts from 0; a kept one continues.
         source.counted_packets = source.lost_packets();
         reopened
     }
@@ -81,26 +81,26 @@ impl Interface for XdpInterface {
     fn replace(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
         has_one_queue(&source.ns, &source.device)?;
         Self::renew(port, source)?;
-        source.hears_all = Some(Promiscuous::open(&source.ns, &source.device)?);
+        source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
         Ok(())
     }
 }
 
-/// What arrives on another queue would go to the kernel and not to the other interface.
+/// Packets on another queue would reach the kernel instead of the other interface.
 fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
     match link::receive_queues(ns, device)? {
         0 | 1 => Ok(()),
         queues => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!(
-                "{device} receives on {queues} queues, and af_xdp here on one: `ethtool -L {device} \
-                 combined 1`, or --driver af_packet"
+                "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L \
+                 {device} combined 1`, or --driver af_packet"
             ),
         )),
     }
 }
 
-/// The frame of a umem that holds `longest_bytes` when it is received.
+/// Returns the frame size of a umem in which `longest_bytes` can be received.
 fn frame_bytes(device: &str, longest_bytes: u32) -> io::Result<u32> {
     let fits = |&bytes: &u32| longest_bytes <= bytes - HEADROOM_BYTES;
     let [.., largest] = FRAME_SIZES_BYTES;
@@ -108,27 +108,27 @@ fn frame_bytes(device: &str, longest_bytes: u32) -> io::Result<u32> {
         let most = largest - HEADROOM_BYTES - super::LINK_HEADER_BYTES;
         io::Error::new(
             io::ErrorKind::Unsupported,
-            format!("{device}: af_xdp receives an MTU of {most} at most: use --driver af_packet"),
+            format!("{device}: af_xdp supports an MTU of {most} at most: use --driver af_packet"),
         )
     })
 }
 
-/// What the program hands us; the kernel sees nothing of it.
+/// Receives the redirected packets, which the kernel's stack does not see.
 pub struct XdpSource {
     ns: NetNs,
     device: String,
     receiver: AfXdpReceiver,
     frames: UmemFrames,
     /// `None` while it is closed.
-    hears_all: Option<Promiscuous>,
-    /// What the socket had lost when it was last looked at.
+    promiscuous: Option<Promiscuous>,
+    /// Lost packets of the socket at the last update.
     counted_packets: u64,
-    /// Lost, and not asked for yet.
+    /// Lost packets not reported yet.
     missed_packets: u64,
 }
 
 impl XdpSource {
-    /// What the kernel counts for the socket, as far as it says.
+    /// Returns the lost packets as far as the kernel counts them.
     fn lost_packets(&self) -> u64 {
         let counted = self.receiver.counters();
         counted.map_or(0, |counters| counters.lost_packets)
@@ -147,7 +147,7 @@ impl Receiver for XdpSource {
         budget_packets: u32,
         take: &mut dyn FnMut(Received<'_>),
     ) -> io::Result<bool> {
-        if self.hears_all.is_none() {
+        if self.promiscuous.is_none() {
             return Ok(false);
         }
         let frames = &self.frames;
@@ -155,15 +155,15 @@ impl Receiver for XdpSource {
             let bytes = packet.wire_bytes() as usize;
             let lent = frames.with(packet.frame(), |space| match space.get_mut(..bytes) {
                 Some(frame) => {
-                    // Nobody says whether its checksum is open: a veth's peer leaves it so.
-                    finish_open_checksum(frame);
+                    // The checksum has no flag, and the peer of a veth leaves it partial.
+                    complete_partial_checksum(frame);
                     take(Received::Packet(VirtioNetHeader::default(), frame));
                 }
                 None => take(Received::TooLong),
             });
-            // The frame is ours, so it is lent, and can be given back.
+            // The frame is taken, so it can be lent and released.
             debug_assert!(lent.is_ok(), "{lent:?}");
-            let _ = frames.give_back(packet.into_frame());
+            let _ = frames.release(packet.into_frame());
         })?;
         Ok(taken == budget_packets)
     }
@@ -174,11 +174,11 @@ impl Receiver for XdpSource {
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.hears_all.as_ref().and(self.receiver.fd())
+        self.promiscuous.as_ref().and(self.receiver.fd())
     }
 
     fn close(&mut self) {
-        self.hears_all = None;
+        self.promiscuous = None;
     }
 
     fn remark(&self) -> Option<String> {
@@ -186,12 +186,14 @@ impl Receiver for XdpSource {
         let caught = match self.receiver.redirect()? {
             Redirect::Native => "in its driver",
             _ => {
-                "in the stack (its driver takes no XDP program, or not with this MTU); what a sender on \
-                 this machine leaves uncut is lost: turn its segmentation offloads off"
+                "in the stack (its driver supports no XDP program, or not with this MTU); GSO \
+                 packets of a sender on this machine are lost: turn its segmentation offloads \
+                 off"
             }
         };
         Some(format!(
-            "{device}: an XDP program catches what comes in, {caught}; the kernel sees none of it"
+            "{device}: an XDP program redirects received frames, {caught}; the \
+             kernel's stack receives none"
         ))
     }
 }

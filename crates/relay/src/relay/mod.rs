@@ -1,4 +1,4 @@
-//! The engine: serves directions, and follows what happens to their devices.
+//! The engine: serves directions, and monitors their devices.
 
 mod outage;
 
@@ -16,14 +16,15 @@ use crate::parts::Parts;
 use crate::run::{Next, Work, run};
 use crate::source::Source;
 
-/// Serves `directions`, whose ports are on the devices of `exits`, until the sources are over and everything
-/// has ended, or until it is given up. Every packet is in the [accounts](Direction::account) then, also if
-/// that failed.
+/// Serves `directions`, whose ports are on the devices of `exits`, until the sources are over and
+/// all packets have ended, or until it fails. Every packet is then in the
+/// [accounts](Direction::account), even after a failure.
 ///
-/// Of two directions the port of each is on the interface that the other receives from.
+/// Of two directions, the port of each is on the interface from which the other receives.
 ///
 /// # Errors
-/// If a device is gone for longer than the policy allows, or nothing comes back from it.
+/// Returns an error if a device is removed for longer than the policy allows, or if it stalls for
+/// good.
 pub fn serve<K: Parts>(
     directions: &mut [Direction<K>],
     exits: &mut [Exit],
@@ -40,7 +41,7 @@ pub fn serve<K: Parts>(
         policy,
         operator,
         now_ns,
-        next_look_ns: now_ns,
+        next_poll_ns: now_ns,
         reported: None,
         stopped_ns: None,
     };
@@ -52,15 +53,15 @@ pub fn serve<K: Parts>(
     served
 }
 
-/// Directions, where each of them goes to, and who runs them.
+/// Directions, their destination devices, and their operator.
 struct Relay<'a, K: Parts, O> {
     directions: &'a mut [Direction<K>],
     exits: &'a mut [Exit],
     policy: Policy,
     operator: &'a mut O,
     now_ns: u64,
-    next_look_ns: u64,
-    /// The last failure that was reported, so that each is reported once.
+    next_poll_ns: u64,
+    /// The last reported failure, so that each is reported once.
     reported: Option<String>,
     stopped_ns: Option<u64>,
 }
@@ -80,12 +81,12 @@ impl<K: Parts, O: Operator<K>> Work for Relay<'_, K, O> {
         for at in 0..self.directions.len() {
             self.reap(at)?;
         }
-        if now_ns >= self.next_look_ns {
-            self.look()?;
+        if now_ns >= self.next_poll_ns {
+            self.poll_links()?;
         }
         if self.is_done() {
-            // What came back since the last look is confirmed by this one.
-            self.look()?;
+            // This poll confirms packets returned since the last one.
+            self.poll_links()?;
             if self.is_done() {
                 return Ok(Next::End);
             }
@@ -100,7 +101,7 @@ impl<K: Parts, O: Operator<K>> Work for Relay<'_, K, O> {
 }
 
 impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
-    /// Notes which directions have something to receive, and whether there is news of a link.
+    /// Records which directions are readable, and whether a link has events.
     fn note(&mut self, ready: Ready) {
         let mut position = 0;
         let mut is_ready = || {
@@ -113,7 +114,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
         }
         if self.exits.iter().any(|_| is_ready()) {
-            self.next_look_ns = 0;
+            self.next_poll_ns = 0;
         }
     }
 
@@ -122,16 +123,16 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let next = directions.fold(Next::At(u64::MAX), Next::min);
         let is_unconfirmed = |it: &Direction<K>| it.account().is_unconfirmed();
         match next {
-            // The others must have their turn.
+            // Serve the other directions first.
             Next::Now if self.directions.len() > 1 => Next::At(0),
             Next::At(at_ns) if self.directions.iter().any(is_unconfirmed) => {
-                Next::At(at_ns.min(self.next_look_ns))
+                Next::At(at_ns.min(self.next_poll_ns))
             }
             next => next,
         }
     }
 
-    /// Takes in nothing more.
+    /// Accepts no more packets.
     fn stop(&mut self) {
         if self.stopped_ns.is_some() {
             return;
@@ -152,7 +153,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         self.operator.event(device, Event::Stopping { packets });
     }
 
-    /// Whether everything that was taken in has ended, or is not waited for.
+    /// Returns `true` if all accepted packets have ended, or are not waited for.
     fn is_done(&self) -> bool {
         let stopped_ns = self.stopped_ns;
         let stopped_for_ns = stopped_ns.map(|stopped_ns| self.now_ns.saturating_sub(stopped_ns));
@@ -161,11 +162,11 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         each.all(|(direction, exit)| {
             let is_empty =
                 direction.source().is_over() && direction.account().pending_packets() == 0;
-            // Nobody knows when it comes up, and the end does not wait for that.
+            // The link might never come up, and the end does not wait for it.
             let is_in_vain = match exit.link.state() {
                 State::Up => false,
                 State::Down => stopped_ns.is_some(),
-                State::Gone => stopped_ns.is_some() && self.policy.patience_ns.is_none(),
+                State::Removed => stopped_ns.is_some() && self.policy.patience_ns.is_none(),
             };
             is_empty || is_in_vain || is_drained
         })

@@ -1,4 +1,4 @@
-//! Links that go down, devices that are removed, completions that never come, calls that fail.
+//! Failures: link down, removed device, stall, failed call.
 
 use std::io;
 
@@ -12,22 +12,22 @@ use crate::operator::{Event, Operator};
 use crate::parts::{Parts, Renewal};
 use crate::source::Source;
 
-/// Between two looks at the links, in ns, while packets wait for one to confirm that they were sent.
-const LOOK_NS: u64 = 1_000_000;
-/// Between two attempts to open a ring again, in ns.
+/// Interval between polls of the links while returned packets are unconfirmed, in ns.
+const LINK_POLL_NS: u64 = 1_000_000;
+/// Interval between attempts to reopen a ring, in ns.
 const REOPEN_NS: u64 = 20_000_000;
-/// Stalls in a row, without a completion between, after which what is left is given up.
-const STALLS_LIMIT: u32 = 2;
+/// Consecutive stalls without a completion after which the remaining packets are abandoned.
+const MAX_STALLS: u32 = 2;
 
 impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
         self.operator.event(self.exits[at].link.name(), event);
     }
 
-    /// A call failed. What is in the ring is not lost: it is tried again.
+    /// Handles a failed call. Packets in the ring are not lost: the call is retried.
     pub(super) fn failed(&mut self, at: usize, error: &io::Error) -> io::Result<()> {
         let stall = self.directions[at].failed(self.now_ns);
-        self.look()?;
+        self.poll_links()?;
         if self.exits[at].is_up() {
             self.report(at, error, Event::Failed(error));
         }
@@ -39,7 +39,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
 
     /// Reports a failure once.
     fn report(&mut self, at: usize, error: &io::Error, event: Event<'_>) {
-        // Down or removed: the look at the link reports that.
+        // Down or removed: the poll of the link reports that.
         if matches!(error.kind(), io::ErrorKind::NetworkDown) || is_missing(error) {
             return;
         }
@@ -50,42 +50,42 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         }
     }
 
-    /// The oldest packet in a device is too old.
+    /// Handles a stall: the oldest packet in a device is too old.
     pub(super) fn stalled(&mut self, at: usize, stall: Stall) -> io::Result<()> {
-        self.look()?;
+        self.poll_links()?;
         let exit = &mut self.exits[at];
         if !exit.is_open() {
-            // That is why, and it was reported.
+            // That is the reason, and it was reported.
             return Ok(());
         }
         exit.stalls_in_a_row += 1;
-        exit.ask_reopen(Renewal::SameDevice, self.now_ns);
+        exit.request_reopen(Renewal::SameDevice, self.now_ns);
         let age_ns = stall.age_ns;
         let packets = self.directions[at].in_device_packets();
         self.event(at, Event::Stalled { age_ns, packets });
         self.reopen(at)?;
         let (direction, exit) = (&mut self.directions[at], &self.exits[at]);
         direction.set_open(exit.is_open(), self.now_ns);
-        // Nothing is left that could show that it sends again.
+        // No packet is left that could show that the device sends again.
         let was_last = direction.account().pending_packets() == 0;
         let is_over =
-            direction.source().is_over() && (was_last || exit.stalls_in_a_row >= STALLS_LIMIT);
+            direction.source().is_over() && (was_last || exit.stalls_in_a_row >= MAX_STALLS);
         if self.policy.patience_ns.is_some() && (is_over || interrupt::noted().is_some()) {
             let (name, age_ms) = (exit.link.name(), age_ns / 1_000_000);
-            let text = format!("{name} stands still: {age_ms} ms without a completion");
+            let text = format!("{name}: stalled, no completion for {age_ms} ms");
             return Err(io::Error::other(text));
         }
         Ok(())
     }
 
-    /// Finds out what happened to the links, and which completions count.
-    pub(super) fn look(&mut self) -> io::Result<()> {
-        self.next_look_ns = self.now_ns + LOOK_NS;
+    /// Polls the links, and confirms completions.
+    pub(super) fn poll_links(&mut self) -> io::Result<()> {
+        self.next_poll_ns = self.now_ns + LINK_POLL_NS;
         for at in 0..self.exits.len() {
-            match self.exits[at].link.look() {
-                Ok(found) => {
-                    self.directions[at].looked(found.was_broken, self.now_ns);
-                    found
+            match self.exits[at].link.poll() {
+                Ok(changes) => {
+                    self.directions[at].link_polled(changes.was_down, self.now_ns);
+                    changes
                         .changes
                         .into_iter()
                         .for_each(|change| self.act(at, change));
@@ -110,9 +110,9 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 (exit.is_new, self.reported) = (true, None);
                 return;
             }
-            Change::Back => return exit.ask_reopen(Renewal::AnotherDevice, self.now_ns),
+            Change::Returned => return exit.request_reopen(Renewal::AnotherDevice, self.now_ns),
             Change::Down => Event::Down,
-            Change::Gone => {
+            Change::Removed => {
                 exit.removed_since_ns = Some(self.now_ns);
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
@@ -120,7 +120,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
             Change::Mtu(_) if !self.policy.follows_mtu => return,
             Change::Mtu(mtu_bytes) => {
-                exit.ask_reopen(Renewal::SameDevice, self.now_ns);
+                exit.request_reopen(Renewal::SameDevice, self.now_ns);
                 Event::Mtu(mtu_bytes)
             }
         };
@@ -138,15 +138,15 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let (exit, patience_ns) = (&self.exits[at], self.policy.patience_ns);
         let removed_ns = exit.removed_since_ns.map(|since_ns| self.now_ns - since_ns);
         let is_over = interrupt::noted().is_some() || removed_ns >= patience_ns;
-        if exit.link.state() != State::Gone || patience_ns.is_none() || !is_over {
+        if exit.link.state() != State::Removed || patience_ns.is_none() || !is_over {
             return Ok(());
         }
         let name = exit.link.name();
-        let text = format!("{name} is gone: there is no such device any more");
+        let text = format!("{name}: device removed");
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
 
-    /// Opens a ring again, if that is due and the link is up.
+    /// Reopens a ring if that is due and the link is up.
     fn reopen(&mut self, at: usize) -> io::Result<()> {
         let (exit, now_ns) = (&mut self.exits[at], self.now_ns);
         let is_due = |&(_, at_ns): &(Renewal, u64)| exit.is_up() && at_ns <= now_ns;
@@ -158,7 +158,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             let source = self.directions[at].source_mut();
             source.set_mtu(exit.link.mtu_bytes());
             if renewal == Renewal::AnotherDevice {
-                self.event(at, Event::Back);
+                self.event(at, Event::Returned);
             }
             return Ok(());
         };
@@ -170,7 +170,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let stall_ns = self.directions[at].stall_ns();
         let patience_ns = self.policy.patience_ns;
         if patience_ns.is_some_and(|patience_ns| failed_ns >= patience_ns.max(stall_ns)) {
-            let text = format!("cannot open the ring again: {error}");
+            let text = format!("cannot reopen the ring: {error}");
             return Err(io::Error::new(error.kind(), text));
         }
         self.report(at, &error, Event::NotReopened(&error));
@@ -178,7 +178,8 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     }
 }
 
-/// The direction whose source is on the interface that direction `at` sends to: of two the other.
+/// Returns the direction whose source is on the destination interface of direction `at`: of two,
+/// the other one.
 const fn receives_on(at: usize, directions: usize) -> usize {
     directions - 1 - at
 }
@@ -197,7 +198,7 @@ fn renew<K: Parts>(
                 K::reopen(renewal, port, from.source_mut())
             })
         }
-        // One direction alone.
+        // A single direction.
         Err(_) => directions[at].reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
     }
 }

@@ -8,33 +8,33 @@ use std::sync::Arc;
 use pcap_parser::pcapng::Block;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, create_reader};
 
-/// The longest block that is read: a record of the longest packet with every option one could want.
+/// Maximum length of a block: a record of the longest packet with any usual option.
 const BLOCK_LIMIT_BYTES: usize = 1 << 20;
 
 /// The next frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NextFrame<'a> {
     Bytes(&'a [u8]),
-    /// The capture has only the beginning of it.
+    /// The capture holds only its beginning.
     Cut,
-    /// There are no more.
+    /// The end of the capture.
     End,
 }
 
-/// The frames of a file, in memory, once or again and again.
+/// The frames of a file, in memory, sent once or repeatedly.
 #[derive(Debug, Clone)]
 pub struct Capture {
     records: Arc<Records>,
     next: usize,
-    /// Times that it begins again.
+    /// Remaining repetitions.
     again: Option<u64>,
 }
 
-/// What a file has.
+/// The contents of a file.
 #[derive(Debug, Default)]
 struct Records {
     bytes: Vec<u8>,
-    /// Where each frame ends in `bytes`; the next begins there.
+    /// The end of each frame in `bytes`; the next starts there.
     ends: Vec<Record>,
 }
 
@@ -44,18 +44,18 @@ struct Record {
     is_cut: bool,
 }
 
-/// What was found in a file, besides its frames.
+/// Information about a file.
 #[derive(Debug)]
 pub struct CaptureContents {
     pub capture: Capture,
     pub frames: usize,
     pub longest_bytes: usize,
-    /// Why the file ends before it should: what is whole is sent all the same.
+    /// Why the file ends prematurely. Complete frames are sent even then.
     pub broken: Option<String>,
 }
 
 impl Capture {
-    /// `passes` through the file, without end if `None`.
+    /// Sets the number of passes through the file, without end if `None`.
     pub fn with_passes(mut self, passes: Option<u64>) -> Self {
         self.again = passes.map(|passes| passes.saturating_sub(1));
         self
@@ -87,7 +87,7 @@ impl Capture {
 /// Reads a whole file into memory.
 ///
 /// # Errors
-/// What is wrong with it, if nothing of it can be sent.
+/// Returns an error if the file has no frame that can be sent.
 pub fn read_capture(path: &Path) -> Result<CaptureContents, String> {
     let named = |what: String| format!("{}: {what}", path.display());
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
@@ -109,7 +109,7 @@ fn read(from: impl Read + Send) -> Result<CaptureContents, String> {
         Err(PcapError::ReadError) => return Err("cannot be read".into()),
         Err(_) => return Err("is neither pcap nor pcapng".into()),
     };
-    // How much was left when more was asked for: the same again is the end.
+    // Bytes left at the last request for more: the same number again is the end.
     let mut last_left = None;
     loop {
         match reader.next() {
@@ -147,12 +147,12 @@ fn what_is_wrong<I>(error: &PcapError<I>, records: usize) -> String {
         PcapError::UnexpectedEof => "ends within a record",
         PcapError::BufferTooSmall => "has a record of more than 1 MiB",
         PcapError::ReadError => "cannot be read further",
-        _ => "has bytes that are no record",
+        _ => "has bytes outside of a record",
     };
-    format!("{what}, after {records} that are whole")
+    format!("{what}, after {records} complete frames")
 }
 
-/// What kind of link each interface of a file was.
+/// The link type of each interface of a file.
 #[derive(Debug, Default)]
 struct Links {
     of_interface: Vec<Linktype>,
@@ -207,7 +207,7 @@ impl Records {
         Ok(())
     }
 
-    /// `data` may have padding behind what was captured.
+    /// `data` can have padding after the captured bytes.
     fn push(&mut self, data: &[u8], captured: u32, original: u32) {
         let bytes = &data[..data.len().min(captured as usize)];
         self.bytes.extend_from_slice(bytes);

@@ -5,7 +5,7 @@ use super::*;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// A pcap file in one byte order.
+/// Returns a pcap file in one byte order.
 fn pcap(magic: u32, link: u32, big_endian: bool, frames: &[(&[u8], u32)]) -> Vec<u8> {
     let word = |value: u32| {
         if big_endian {
@@ -39,7 +39,7 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A pcapng file with an interface for each link type, and packets of the first.
+/// Returns a pcapng file with an interface for each link type, and packets of the first.
 fn pcapng(links: &[u16], frames: &[&[u8]]) -> Vec<u8> {
     let header = [
         &0x1a2b_3c4d_u32.to_le_bytes()[..],
@@ -77,7 +77,7 @@ fn all(found: CaptureContents) -> Vec<Option<Vec<u8>>> {
 }
 
 #[test]
-fn every_kind_of_file_gives_the_same_frames() {
+fn all_capture_formats_have_the_same_frames() {
     let frames: [&[u8]; 4] = [&[7; 60], &[], &[8; 65_535], &[9; 61]];
     let records: Vec<_> = frames
         .iter()
@@ -105,14 +105,14 @@ fn every_kind_of_file_gives_the_same_frames() {
 }
 
 #[test]
-fn a_frame_that_was_cut_is_told() {
+fn truncated_frame_is_reported() {
     let file = pcap(MICROSECONDS, 1, false, &[(&[1; 60], 1_500), (&[2; 60], 60)]);
     let frames = all(read(&file[..]).unwrap());
     assert_eq!(frames, [None, Some(vec![2; 60])]);
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_interface_is_reported() {
     let refused = [
         (Vec::new(), "is empty"),
         (vec![0xd4, 0xc3], "header"),
@@ -136,7 +136,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn of_a_file_that_ends_too_soon_the_whole_frames_are_sent() {
+fn complete_frames_of_a_truncated_file_are_sent() {
     let mut file = pcap(MICROSECONDS, 1, false, &[(&[1; 60], 60), (&[2; 60], 60)]);
     file.truncate(file.len() - 5);
     let found = read(&file[..]).unwrap();
@@ -145,7 +145,7 @@ fn of_a_file_that_ends_too_soon_the_whole_frames_are_sent() {
 }
 
 #[test]
-fn it_is_sent_as_often_as_was_said() {
+fn frames_are_repeated_as_configured() {
     let file = pcap(MICROSECONDS, 1, false, &[(&[1; 60], 60), (&[2; 60], 60)]);
     let capture = read(&file[..]).unwrap().capture;
     for (passes, frames) in [(Some(1), 2), (Some(3), 6), (None, 1_000)] {

@@ -1,4 +1,4 @@
-//! Frames to send, from a capture or generated, no faster than the discipline takes them.
+//! Frames to send, captured or generated, at the rate at which the discipline takes them.
 
 use std::io;
 
@@ -10,15 +10,15 @@ use taut_path::{DropReason, Packet, PacketSink};
 
 use super::capture::NextFrame;
 use super::{Capture, Generated, More, Source};
-use crate::account::{Account, Refusal};
+use crate::account::{Account, RejectReason};
 use crate::inlet::Inlet;
 
-/// Packets that wait in the discipline: two bursts.
+/// Backlog of the discipline: two bursts.
 const WAITING_PACKETS: u64 = 128;
 
-/// The Ethernet header, the shortest frame.
+/// The Ethernet header, and so the shortest frame.
 const HEADER_BYTES: usize = 14;
-/// How far a sender that could not run may be behind its rate, in ns; the rest is not made up for.
+/// Maximum lag behind the rate of a sender that could not run, in ns; a longer lag is skipped.
 const BEHIND_NS: u64 = 10_000_000;
 
 /// The frames of a feed.
@@ -37,22 +37,22 @@ impl Content {
     }
 }
 
-/// How many frames are sent, and how fast.
+/// Number and rate of the frames.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FeedSettings {
     /// Without end if `None`.
     pub count: Option<u64>,
-    /// As fast as they leave if `None`.
+    /// As fast as the device sends if `None`.
     pub rate_bits_per_s: Option<u64>,
-    /// Whether the discipline needs to know the flow and priority of a packet.
+    /// The discipline needs the flow and priority of packets.
     pub classify: bool,
 }
 
-/// Takes frames from a capture or a generator and makes packets of them.
+/// Turns captured or generated frames into packets.
 #[derive(Debug)]
 pub struct Feed {
     content: Content,
-    /// Frames that may still be taken.
+    /// Remaining frames.
     left: u64,
     max_bytes: u32,
     classify: bool,
@@ -62,7 +62,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// A feed for a device of an MTU.
+    /// Creates a feed for a device with this MTU.
     pub fn new(content: Content, settings: FeedSettings, mtu_bytes: u32) -> Self {
         Self {
             content,
@@ -83,7 +83,7 @@ impl Feed {
         }
     }
 
-    /// The next packet that is due, if a frame is free for it.
+    /// Returns the next due packet, if a frame is free for it.
     fn next<F: Frames>(
         &mut self,
         frames: &F,
@@ -105,7 +105,7 @@ impl Feed {
             self.left -= 1;
             account.received_packets += 1;
             let Some(bytes) = bytes else {
-                account.refuse(Refusal::CutInCapture, 1);
+                account.refuse(RejectReason::TruncatedInCapture, 1);
                 continue;
             };
             account.received_bytes += bytes.len() as u64;
@@ -123,7 +123,7 @@ impl Feed {
 }
 
 impl<F: Frames> Source<F> for Feed {
-    /// Takes nothing while the link is down: what waits is kept for it.
+    /// Takes nothing while the link is down: the backlog is kept for it.
     fn take<I: Inlet<Frames = F>>(
         &mut self,
         now_ns: u64,
@@ -168,22 +168,22 @@ impl<F: Frames> Source<F> for Feed {
     }
 }
 
-/// The longest frame without a VLAN tag.
+/// Returns the maximum frame length without a VLAN tag.
 fn max_bytes(mtu_bytes: u32) -> u32 {
     mtu_bytes.saturating_add(HEADER_BYTES as u32)
 }
 
 /// Copies a frame into a free one.
-fn packet_of(bytes: &[u8], frames: &impl Frames, max_bytes: u32) -> Result<Packet, Refusal> {
+fn packet_of(bytes: &[u8], frames: &impl Frames, max_bytes: u32) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
-        return Err(Refusal::ShorterThanHeader);
+        return Err(RejectReason::ShorterThanHeader);
     }
     if bytes.len() > (max_bytes + tag_bytes(bytes)) as usize {
-        return Err(Refusal::LongerThanMtu);
+        return Err(RejectReason::LongerThanMtu);
     }
-    // One frame is free, so only the length can be wrong.
+    // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
-    packet.map_err(|_: PoolError| Refusal::LongerThanFrame)
+    packet.map_err(|_: PoolError| RejectReason::LongerThanFrame)
 }
 
 fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
@@ -194,7 +194,7 @@ fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
     packet
 }
 
-/// What a frame may have beyond the MTU: one tag of a VLAN.
+/// Bytes of a frame beyond the MTU: one VLAN tag.
 fn tag_bytes(frame: &[u8]) -> u32 {
     match frame.get(12..14) {
         Some([0x81, 0x00]) => 4,
@@ -202,12 +202,12 @@ fn tag_bytes(frame: &[u8]) -> u32 {
     }
 }
 
-/// Spaces frames so that their bits are of a rate.
+/// Paces frames at a bit rate.
 #[derive(Debug)]
 struct Pace {
     rate_bits_per_s: u64,
     due_ns: u64,
-    /// What is left of a nanosecond, in units of 1 / rate.
+    /// The remainder of a nanosecond, in units of 1 / rate.
     rest: u64,
 }
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_to_the_bit() {
+    fn pace_is_exact_to_the_bit() {
         let (mut pool, mut account) = (FramePool::new(4, 2048), Account::default());
         let settings = FeedSettings {
             rate_bits_per_s: Some(7_000_000),
@@ -261,16 +261,17 @@ mod tests {
                 other => panic!("{other:?}"),
             };
         }
-        // 7 Mbit/s are 583.3 frames of 1,500 bytes, and the first ones go at once: 10 ms may be made up.
+        // 7 Mbit/s are 583.3 frames of 1,500 bytes, and the first ones are sent at once: 10 ms can
+        // be caught up.
         assert!((583..=590).contains(&packets), "{packets}");
     }
 
     #[test]
-    fn what_cannot_be_sent_is_counted_with_its_reason() {
+    fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
         for (size_bytes, count, mtu_bytes, reason) in [
-            (100, 3, 60, Refusal::LongerThanMtu),
-            (200, 2, 1_500, Refusal::LongerThanFrame),
+            (100, 3, 60, RejectReason::LongerThanMtu),
+            (200, 2, 1_500, RejectReason::LongerThanFrame),
         ] {
             let settings = FeedSettings {
                 count: Some(count),

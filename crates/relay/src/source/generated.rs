@@ -1,23 +1,23 @@
-//! Frames made here: UDP over IPv4, each with its number.
+//! Generated frames: UDP over IPv4, each with its number.
 
 use taut_linux::link::MacAddress;
 
-/// The minimum: it holds the headers and the number, and is the shortest frame of Ethernet.
+/// Minimum size: room for the headers and the number, and the minimum frame of Ethernet.
 pub const MIN_BYTES: u32 = 60;
 
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
-/// Where the number of the frame is, as 64 bits.
+/// Offset of the frame's number, as 64 bits.
 const NUMBER_AT: usize = ETHERNET_BYTES + IP_BYTES + UDP_BYTES;
 /// The discard port.
 const DESTINATION_PORT: u16 = 9;
-/// Where the flows' source ports begin.
+/// The first source port of the flows.
 const FIRST_PORT: u16 = 10_000;
-/// Addresses that are set aside for benchmarks (RFC 2544).
+/// Addresses reserved for benchmarks (RFC 2544).
 const ADDRESSES: [u8; 8] = [198, 18, 0, 1, 198, 18, 0, 2];
 
-/// Makes frames.
+/// Generates frames.
 #[derive(Debug, Clone)]
 pub struct Generated {
     frame: Vec<u8>,
@@ -26,14 +26,14 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// Frames of `size_bytes` (at least [`MIN_BYTES`]) that take turns among so many flows.
+    /// Generates frames of `size_bytes` (at least [`MIN_BYTES`]), round-robin over `flows`.
     pub fn new(size_bytes: u32, flows: u32, from: MacAddress, to: MacAddress, seed: u64) -> Self {
         let size = size_bytes.max(MIN_BYTES) as usize;
         let mut frame = vec![0; size];
         frame[..6].copy_from_slice(&to.0);
         frame[6..12].copy_from_slice(&from.0);
         frame[12..14].copy_from_slice(&[8, 0]);
-        // What does not fit into a packet is behind it.
+        // Bytes that do not fit into a packet are padding.
         let packet_bytes = (size - ETHERNET_BYTES).min(usize::from(u16::MAX)) as u16;
         let ip = &mut frame[ETHERNET_BYTES..];
         ip[0] = 0x45;
@@ -43,7 +43,7 @@ impl Generated {
         ip[12..20].copy_from_slice(&ADDRESSES);
         let sum = checksum(&ip[..IP_BYTES]);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
-        // No checksum of UDP, as IPv4 allows: the number changes in each frame.
+        // No UDP checksum, as IPv4 permits: the number changes in each frame.
         let udp = &mut ip[IP_BYTES..];
         udp[2..4].copy_from_slice(&DESTINATION_PORT.to_be_bytes());
         let udp_bytes = packet_bytes - IP_BYTES as u16;
@@ -89,7 +89,7 @@ mod tests {
     use taut_path::classify::classify;
 
     #[test]
-    fn frames_are_valid_numbered_and_of_as_many_flows() {
+    fn generated_frames_are_valid_and_numbered() {
         for size in [60, 61, 1_514, 65_549, 70_000] {
             let macs = [MacAddress::local(1), MacAddress::local(2)];
             let mut generated = Generated::new(size, 3, macs[0], macs[1], 1);

@@ -1,4 +1,4 @@
-//! Where frames come from.
+//! Sources of frames.
 
 mod capture;
 mod feed;
@@ -19,12 +19,12 @@ pub use generated::{Generated, MIN_BYTES};
 pub(crate) use received::BATCH_PACKETS;
 pub use received::ReceivedFrames;
 
-/// Where the frames of one direction come from. `F` is where their bytes are.
+/// The source of one direction. `F` are the frames.
 pub trait Source<F> {
-    /// Moves at most one batch into `inlet`. `readable` tells that the descriptor is ready.
+    /// Moves at most one batch into `inlet`. `readable` is `true` if the descriptor is ready.
     ///
     /// # Errors
-    /// If receiving failed. What came before was moved.
+    /// Returns an error if receiving failed. Packets received before were moved.
     fn take<I: Inlet<Frames = F>>(
         &mut self,
         now_ns: u64,
@@ -32,43 +32,43 @@ pub trait Source<F> {
         inlet: &mut I,
     ) -> io::Result<More>;
 
-    /// What to poll; `None` while there is nothing to wait for.
+    /// Returns the descriptor to poll; `None` if there is none to wait for.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// The MTU of the device that frames go to, in bytes.
+    /// Sets the MTU of the destination device, in bytes.
     fn set_mtu(&mut self, mtu_bytes: u32);
 
-    /// Takes what has come in already: the interface is about to be opened again, or was removed.
+    /// Moves the packets already received, because the interface is reopened or was removed.
     fn take_last<I: Inlet<Frames = F>>(&mut self, now_ns: u64, inlet: &mut I) {
         let _ = (now_ns, inlet);
     }
 
-    /// The interface was removed: nothing comes in until it is replaced.
+    /// Closes the source of a removed interface until it is replaced.
     fn close(&mut self) {}
 
-    /// Counts what was lost before it came in.
+    /// Counts packets lost before they were received.
     fn count_missed(&mut self, account: &mut Account) {
         let _ = account;
     }
 
-    /// Takes nothing more.
+    /// Stops the source.
     fn stop(&mut self);
 
-    /// Whether nothing comes any more.
+    /// Returns `true` if the source is exhausted.
     fn is_over(&self) -> bool;
 
-    /// Gives up a packet for which the discipline had no room.
+    /// Drops a packet for which the discipline had no room.
     fn flush(&mut self, sink: &mut impl PacketSink) {
         let _ = sink;
     }
 }
 
-/// When a source has more.
+/// When a source has more packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum More {
-    /// At once: other directions have their turn before.
+    /// Now, after the other directions were served.
     Now,
     /// As soon as the discipline is empty.
     WhenEmpty,

@@ -1,4 +1,4 @@
-//! What an interface receives.
+//! Frames received from an interface.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,18 +6,18 @@ use std::os::fd::BorrowedFd;
 use taut_linux::Frames;
 
 use super::{More, Source};
-use crate::account::{Account, Refusal};
+use crate::account::{Account, RejectReason};
 use crate::inlet::Inlet;
 use crate::intake::Intake;
 use crate::interface::Receiver;
 
-/// Packets taken in before another direction has its turn.
+/// Packets received before another direction is served.
 pub(crate) const BATCH_PACKETS: u32 = 64;
-/// Batches taken in before a receiver is given up: more than its kernel holds of small frames.
+/// Batches received before a receiver is closed: more small frames than its kernel buffer holds.
 const LAST_BATCHES: u32 = 256;
 
-/// Frames that an interface receives, segmented so that another one can carry them. It cannot be held
-/// back: what the discipline does not keep is dropped there.
+/// Frames received from an interface, segmented for the other one. There is no backpressure to the
+/// network: frames that the discipline does not keep are dropped.
 #[derive(Debug)]
 pub struct ReceivedFrames<R> {
     receiver: R,
@@ -26,7 +26,7 @@ pub struct ReceivedFrames<R> {
 }
 
 impl<R: Receiver> ReceivedFrames<R> {
-    /// The frames of `receiver`, for a device of an MTU.
+    /// Creates the source of `receiver` for a device with this MTU.
     pub fn new(receiver: R, mtu_bytes: u32) -> Self {
         Self {
             receiver,
@@ -74,7 +74,8 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
 
     fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {
         for _ in 0..LAST_BATCHES {
-            // A receiver reports once that its device was removed, before what it still has.
+            // A receiver reports once that its device was removed, before the frames that it still
+            // has.
             if matches!(self.receive(inlet), Ok(false)) {
                 break;
             }
@@ -88,7 +89,7 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
     fn count_missed(&mut self, account: &mut Account) {
         let missed = self.receiver.take_missed();
         account.received_packets += missed;
-        account.refuse(Refusal::ReceiveBufferFull, missed);
+        account.refuse(RejectReason::ReceiveBufferFull, missed);
     }
 
     fn stop(&mut self) {

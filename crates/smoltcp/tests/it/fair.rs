@@ -1,4 +1,4 @@
-//! Many sockets that always have something to send: each gets its share of a slow link.
+//! Many sockets that always have data to send: each gets its share of a slow link.
 
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::{tcp, udp};
@@ -14,10 +14,10 @@ const RUN_US: i64 = 4_000_000;
 pub fn builder() -> Builder<Nic> {
     Limited::builder(Nic::default())
         .slots(RING_SLOTS as u32)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
 }
 
-/// Runs two stacks over the link, `each` first in each step.
+/// Runs two stacks over the link, with `each` first in each step.
 fn run<D: HasNic>(
     near: &mut Stack<D>,
     far: &mut Stack<Nic>,
@@ -33,7 +33,7 @@ fn run<D: HasNic>(
     }
 }
 
-/// Bytes that arrived over each of so many connections.
+/// Returns the bytes received over each of the connections.
 pub fn tcp_bytes<D: HasNic>(device: D, sockets: u16, buffer_bytes: usize) -> Vec<u64> {
     let (mut near, mut far) = (Stack::new(device, 1), Stack::new(Nic::default(), 2));
     let pairs: Vec<_> = (0..sockets)
@@ -66,7 +66,7 @@ fn udp_socket<D: HasNic>(stack: &mut Stack<D>, port: u16) -> SocketHandle {
     stack.sockets.add(socket)
 }
 
-/// Bytes that each of so many sockets could send.
+/// Returns the bytes that each of the sockets could send.
 pub fn udp_bytes<D: HasNic>(device: D, sockets: u16) -> Vec<u64> {
     let (mut near, mut far) = (Stack::new(device, 1), Stack::new(Nic::default(), 2));
     let handles: Vec<_> = (0..sockets)
@@ -86,12 +86,12 @@ pub fn udp_bytes<D: HasNic>(device: D, sockets: u16) -> Vec<u64> {
     taken
 }
 
-/// The link was busy, and the least has at least half of the mean.
+/// The link was busy, and the minimum is at least half of the mean.
 fn assert_shared(bytes: &[u64]) {
     let mean = bytes.iter().sum::<u64>() / bytes.len() as u64;
     let least = bytes.iter().min().copied().unwrap_or(0);
     assert!(least * 2 >= mean, "{least} of a mean of {mean}: {bytes:?}");
-    // Headers and the beginning take some; 20 Mbit/s are 10 MB in 4 s.
+    // Headers and the start take some; 20 Mbit/s are 10 MB in 4 s.
     let total = bytes.iter().sum::<u64>();
     assert!(total > 8_000_000, "{total} bytes");
 }

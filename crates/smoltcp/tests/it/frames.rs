@@ -1,4 +1,4 @@
-//! What becomes of a frame: its class, its mark, its length and what a stack says of it.
+//! Class, ECN mark, length and metadata of frames.
 
 use smoltcp::phy::{Device, Medium, PacketMeta, TxToken};
 use taut_path::AnyQdisc;
@@ -7,7 +7,7 @@ use taut_smoltcp::Limited;
 
 use crate::played::{Played, at, builder, drain, of, send};
 
-/// The sender understands marks.
+/// The sender is ECN-capable.
 const ECT: u8 = 2;
 /// Congestion was experienced.
 const CE: u8 = 3;
@@ -37,7 +37,7 @@ fn medium(medium: Medium) -> Played {
     }
 }
 
-/// What arrives of frames that all are `frame` and wait for long in a discipline that marks.
+/// Returns the frames received when all are `frame` and wait for long in a marking discipline.
 fn through_congestion(device: Played, frame: &[u8]) -> Vec<Vec<u8>> {
     let codel: AnyQdisc = "codel target 1us interval 2us ecn".parse().unwrap();
     // More than CoDel's MTU waits.
@@ -55,7 +55,7 @@ fn through_congestion(device: Played, frame: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_mark_is_written_into_the_frame() {
+fn ecn_mark_is_written_into_the_frame() {
     let is_marked = |tos_at: usize| move |frame: &Vec<u8>| frame[tos_at] == CE;
     let frames = through_congestion(medium(Medium::Ethernet), &frame(ECT, 1));
     assert!(frames.iter().any(is_marked(15)));
@@ -64,8 +64,8 @@ fn a_mark_is_written_into_the_frame() {
 }
 
 #[test]
-fn a_frame_of_ieee_802_15_4_is_not_taken_for_ip() {
-    // Both begin as a packet of IPv6 or IPv4 that understands marks would.
+fn ieee_802_15_4_is_not_ip() {
+    // Both begin as an ECN-capable packet of IPv6 or IPv4 would.
     for mut sent in [vec![0x61, 0xa8, 1, 0xcd, 0xab, 2, 0, 3, 0], packet(ECT, 1)] {
         sent.resize(127, 0x55);
         let frames = through_congestion(medium(Medium::Ieee802154), &sent);
@@ -74,7 +74,7 @@ fn a_frame_of_ieee_802_15_4_is_not_taken_for_ip() {
     }
 }
 
-/// Where in the order of what the device took the packet of `port` is.
+/// Returns the position of the packet to `port` among the frames of the device.
 fn place(device: &Limited<Played>, port_at: usize, port: u8) -> usize {
     let taken = &device.device().taken;
     taken
@@ -84,7 +84,7 @@ fn place(device: &Limited<Played>, port_at: usize, port: u8) -> usize {
 }
 
 #[test]
-fn a_new_flow_does_not_wait_behind_a_bulk_sender() {
+fn new_flow_overtakes_a_bulk_sender() {
     for (number, (device, port_at)) in [(medium(Medium::Ethernet), 35), (medium(Medium::Ip), 21)]
         .into_iter()
         .enumerate()
@@ -106,7 +106,7 @@ fn a_new_flow_does_not_wait_behind_a_bulk_sender() {
     }
 }
 
-/// How many that came before it an urgent frame overtakes, and how many waited.
+/// Returns how many earlier frames an urgent frame overtakes, and how many waited.
 fn overtakes(device: Played, urgent: &[u8], port_at: usize) -> (usize, usize) {
     let bands: AnyQdisc = "pfifo_fast".parse().unwrap();
     let mut device = of(device).slots(8).qdisc(bands).build(at(0)).unwrap();
@@ -120,7 +120,7 @@ fn overtakes(device: Played, urgent: &[u8], port_at: usize) -> (usize, usize) {
 }
 
 #[test]
-fn what_is_urgent_goes_first() {
+fn high_priority_is_sent_first() {
     let (passed, waiting) = overtakes(medium(Medium::Ethernet), &frame(URGENT, 2), 35);
     assert!(passed == waiting && waiting > 0, "{passed} of {waiting}");
     let (passed, _) = overtakes(medium(Medium::Ieee802154), &packet(URGENT, 2), 21);
@@ -128,7 +128,7 @@ fn what_is_urgent_goes_first() {
 }
 
 #[test]
-fn what_is_not_ready_yet_is_waited_for() {
+fn packet_not_ready_is_sent_later() {
     let shaped = Shaped::new(Fifo::new(100), 8_000_000, 100);
     let mut device = builder()
         .qdisc(AnyQdisc::new("shaped", shaped))
@@ -160,7 +160,7 @@ fn a_frame_reaches_the_device_with_its_length() {
 }
 
 #[test]
-fn what_a_stack_says_of_a_packet_reaches_the_device() {
+fn packet_metadata_reaches_the_device() {
     let mut device = builder().build(at(0)).unwrap();
     for id in [0, 7, 0, 8] {
         let mut meta = PacketMeta::default();

@@ -1,5 +1,5 @@
 //! Two smoltcp stacks and a slow link in virtual time. The sender's NIC has a small ring and drops
-//! what comes while it is full, as smoltcp#949 has it.
+//! frames while it is full, as in smoltcp#949.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,11 @@ pub const RING_SLOTS: usize = 16;
 const STEP_US: i64 = 100;
 const MTU: usize = 1514;
 
-/// A NIC whose ring drops what does not fit.
+/// A NIC that drops frames while its ring is full.
 #[derive(Default)]
 pub struct Nic {
     ring: VecDeque<Vec<u8>>,
-    /// When the first of the ring has left, in ns, while there is one.
+    /// When the first frame of the ring has left, in ns.
     leaves_ns: u64,
     received: VecDeque<(i64, Vec<u8>)>,
     pub sent: u32,
@@ -28,7 +28,7 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// Puts on the wire what is due.
+    /// Transmits the due frames.
     pub fn send(&mut self, now_us: i64, peer: &mut Nic) {
         let now_ns = now_us as u64 * 1000;
         while self.leaves_ns <= now_ns {
@@ -108,7 +108,7 @@ impl Device for Nic {
     }
 }
 
-/// A NIC, or one with something in front.
+/// A NIC, or one with a limit in front.
 pub trait HasNic: Device {
     fn nic(&mut self) -> &mut Nic;
 }
@@ -125,11 +125,11 @@ impl HasNic for Limited<Nic> {
     }
 }
 
-/// The NIC under a limit, with everything as it comes.
+/// The NIC with a limit and default settings.
 pub fn limited() -> Limited<Nic> {
     Limited::builder(Nic::default())
         .slots(RING_SLOTS as u32)
-        .sent(|nic| nic.sent)
+        .sent_counter(|nic| nic.sent)
         .build(Instant::ZERO)
         .unwrap()
 }
@@ -175,14 +175,14 @@ impl<D: HasNic> Stack<D> {
     }
 }
 
-/// What arrived over one connection.
+/// The result of one connection.
 pub struct Transfer {
     pub mbit_per_s: f64,
     pub overruns: u64,
     pub most_in_ring: usize,
 }
 
-/// Sends over a connection for `seconds`, sockets with `buffer_bytes` at both ends.
+/// Sends over a connection for `seconds`, with `buffer_bytes` in the sockets at both ends.
 pub fn transfer<D: HasNic>(device: D, buffer_bytes: usize, seconds: i64) -> Transfer {
     let (mut near, mut far) = (Stack::new(device, 1), Stack::new(Nic::default(), 2));
     let (client, server) = (near.socket(buffer_bytes), far.socket(buffer_bytes));

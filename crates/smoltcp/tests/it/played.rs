@@ -1,4 +1,4 @@
-//! A device that takes what it is given and finishes what it is told to.
+//! A device that accepts every frame and completes frames on request.
 
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, PacketMeta, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -74,19 +74,19 @@ impl Device for Played {
     }
 }
 
-/// Two packets in the device, and small numbers of everything else.
+/// Two packets in the device, and small values for all other settings.
 pub fn builder() -> Builder<Played> {
     of(Played::default()).slots(8)
 }
 
-/// The same over a device of one's own, whose slots are what it says.
+/// As [`builder`], over the given device with its own slots.
 pub fn of(device: Played) -> Builder<Played> {
     let two: AnyLimit = "2p".parse().unwrap();
     Limited::builder(device)
-        .sent(|device| device.finished)
+        .sent_counter(|device| device.finished)
         .limit(two)
         .backlog_packets(4)
-        .answers(2)
+        .response_frames(2)
 }
 
 pub fn at(us: i64) -> Instant {
@@ -99,7 +99,7 @@ pub fn send(device: &mut Limited<Played>, frame: &[u8], now: Instant) {
     token.consume(frame.len(), |space| space.copy_from_slice(frame));
 }
 
-/// Sends until there is no token; returns how many went.
+/// Sends until there is no token. Returns the number of frames sent.
 pub fn fill(device: &mut Limited<Played>) -> u32 {
     let mut sent = 0;
     while let Some(token) = device.transmit(at(0)) {
@@ -109,7 +109,7 @@ pub fn fill(device: &mut Limited<Played>) -> u32 {
     sent
 }
 
-/// The device finishes all that it has, until nothing comes any more.
+/// Completes all frames of the device until there are no more.
 pub fn drain(device: &mut Limited<Played>, now: Instant) {
     loop {
         let taken = device.device().taken.len() as u32;

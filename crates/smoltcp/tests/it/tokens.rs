@@ -1,4 +1,4 @@
-//! Tokens, answers and wakes.
+//! Tokens, responses and wake-ups.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use taut_smoltcp::{Builder, Limited};
 use crate::played::{Played, at, builder, drain, fill, of};
 
 #[test]
-fn the_device_holds_what_the_limit_says_and_the_rest_waits() {
+fn device_holds_at_most_the_limit() {
     let mut device = builder().build(at(0)).unwrap();
     let sent = fill(&mut device);
     let held = device.device().taken.len();
     assert_eq!(device.backlog().packets, 4);
     assert_eq!(sent as usize, held + 4);
     assert!(held <= 3, "two, and the one that goes over: {held}");
-    assert!(device.is_refused());
-    assert_eq!(device.stats().refused_tokens, 1);
+    assert!(device.is_blocked());
+    assert_eq!(device.stats().blocked_tokens, 1);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn frames_come_out_in_order_and_unchanged() {
 }
 
 #[test]
-fn a_token_that_is_dropped_gives_its_room_back() {
+fn dropped_token_releases_its_room() {
     let mut device = builder().build(at(0)).unwrap();
     for _ in 0..1000 {
         drop(device.transmit(at(0)).expect("there is room"));
@@ -49,7 +49,7 @@ fn a_token_that_is_dropped_gives_its_room_back() {
 }
 
 #[test]
-fn what_is_received_is_answered_also_without_room() {
+fn received_frame_is_answered_without_room() {
     let mut device = builder()
         .slots(2)
         .largest_backlog_packets(4)
@@ -62,9 +62,9 @@ fn what_is_received_is_answered_also_without_room() {
         let length = received.consume(<[u8]>::len);
         assert_eq!(answer.consume(length, |frame| frame.len()), 60);
     }
-    // Two frames are kept for answers.
+    // Two frames are reserved for responses.
     assert_eq!(device.backlog().packets, 6);
-    assert_eq!(device.stats().dropped_answers, 1);
+    assert_eq!(device.stats().dropped_responses, 1);
 }
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Wake for Counted {
 }
 
 #[test]
-fn a_refused_stack_waits_for_a_completion_and_is_woken_once() {
+fn blocked_stack_is_woken_once() {
     let counted = Arc::new(Counted::default());
     let waker = Waker::from(counted.clone());
     let mut device = builder().waker(waker).build(at(0)).unwrap();
@@ -95,13 +95,13 @@ fn a_refused_stack_waits_for_a_completion_and_is_woken_once() {
     assert!(!device.complete(at(2)), "three wait");
     device.device_mut().finished = 4;
     assert!(device.complete(at(2)));
-    assert!(!device.complete(at(2)), "told once");
+    assert!(!device.complete(at(2)), "notified once");
     assert!(counted.0.load(Ordering::Relaxed) > before);
     assert_eq!(device.poll_delay(at(2), at_once), at_once);
 }
 
 #[test]
-fn a_device_without_tokens_keeps_its_order_and_loses_nothing() {
+fn device_without_tokens_keeps_order() {
     let mut device = builder().build(at(0)).unwrap();
     device.device_mut().is_full = true;
     let sent = fill(&mut device);
@@ -115,7 +115,7 @@ fn a_device_without_tokens_keeps_its_order_and_loses_nothing() {
 }
 
 #[test]
-fn without_a_count_of_what_was_sent_no_limit_holds() {
+fn no_limit_without_a_sent_counter() {
     let mut device = Limited::builder(Played::default()).build(at(0)).unwrap();
     for _ in 0..1000 {
         device.transmit(at(0)).unwrap().consume(100, |_| ());
@@ -125,7 +125,7 @@ fn without_a_count_of_what_was_sent_no_limit_holds() {
 }
 
 #[test]
-fn a_reset_gives_up_what_the_device_held() {
+fn reset_drops_frames_in_flight() {
     let mut device = builder().slots(2).build(at(0)).unwrap();
     let sent = fill(&mut device) as usize;
     assert_eq!(device.device().taken.len(), 2);
@@ -141,7 +141,7 @@ fn a_reset_gives_up_what_the_device_held() {
 }
 
 #[test]
-fn a_device_that_stands_still_is_looked_at_in_time_and_counted_once() {
+fn stall_is_detected_and_counted_once() {
     let mut device = builder().build(at(0)).unwrap();
     fill(&mut device);
     let mut now = at(0);
@@ -162,7 +162,7 @@ fn a_device_that_stands_still_is_looked_at_in_time_and_counted_once() {
 }
 
 #[test]
-fn a_count_of_nonsense_finishes_no_more_than_there_is() {
+fn invalid_counter_completes_at_most_all_frames() {
     let mut device = builder().build(at(0)).unwrap();
     fill(&mut device);
     device.device_mut().finished = u32::MAX;
@@ -171,13 +171,13 @@ fn a_count_of_nonsense_finishes_no_more_than_there_is() {
     assert!(device.device().taken.len() <= 6);
 }
 
-/// What is said of a setting that is not allowed.
+/// Returns the error for an invalid setting.
 fn refused(builder: Builder<Played>) -> String {
     builder.build(at(0)).err().expect("refused").to_string()
 }
 
 #[test]
-fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
+fn invalid_settings_are_rejected_with_their_range() {
     let most = 1 << 16;
     let cases = [
         (builder().slots(0), "slots is 0; allowed: 1 to 65536"),
@@ -195,8 +195,8 @@ fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
             "largest_backlog_packets is 3; allowed: 4 to 65536",
         ),
         (
-            builder().answers(most + 1),
-            "answers is 65537; allowed: 0 to 65536",
+            builder().response_frames(most + 1),
+            "response_frames is 65537; allowed: 0 to 65536",
         ),
     ];
     for (builder, what) in cases {
@@ -214,13 +214,16 @@ fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
         let error = refused(of(device));
         assert!(error.contains(what), "{error}");
     }
-    // A frame takes memory when it is first used.
-    let largest = builder().slots(most).backlog_packets(most).answers(most);
+    // A frame allocates memory when it is first used.
+    let largest = builder()
+        .slots(most)
+        .backlog_packets(most)
+        .response_frames(most);
     assert!(largest.build(at(0)).is_ok());
 }
 
 #[test]
-fn a_device_holds_no_more_than_its_longest_burst_and_the_stack_hears_of_it() {
+fn max_burst_size_bounds_the_device() {
     let device = Played {
         burst_packets: Some(3),
         ..Played::default()
@@ -233,14 +236,14 @@ fn a_device_holds_no_more_than_its_longest_burst_and_the_stack_hears_of_it() {
 }
 
 #[test]
-fn a_bulk_sender_waits_in_its_socket_though_more_may_wait() {
+fn bulk_sender_is_bound_by_the_smaller_backlog() {
     let mut device = builder().largest_backlog_packets(100).build(at(0)).unwrap();
     fill(&mut device);
     assert_eq!(device.backlog().packets, 4);
 }
 
 #[test]
-fn a_closure_that_panics_gives_its_frame_back() {
+fn panicking_closure_releases_its_frame() {
     let mut device = builder().build(at(0)).unwrap();
     // More than there are frames.
     for _ in 0..1000 {
@@ -253,7 +256,7 @@ fn a_closure_that_panics_gives_its_frame_back() {
 }
 
 #[test]
-fn a_clock_at_its_end_is_no_panic() {
+fn maximum_timestamp_does_not_panic() {
     let end = at(i64::MAX);
     let mut device = builder().build(at(-1)).unwrap();
     device

@@ -8,11 +8,11 @@ use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
-use taut_linux::{Capability, NetNs, keep_only, sched};
+use taut_linux::{Capability, NetNs, retain_capabilities, sched};
 use taut_relay::bridge::{Board, Bridge, Listener, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
-use taut_relay::offload::Keeper;
+use taut_relay::offload::OffloadHelper;
 use taut_relay::operator::Event;
 use taut_report::{exit, say, stdout};
 
@@ -74,9 +74,9 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     // Before anything is given up, and before there are threads.
     let tags = options.driver == Driver::AfXdp;
     let (keeper, said) =
-        Keeper::start(names, tags).context("start the keeper of receive offloads")?;
+        OffloadHelper::start(names, tags).context("start the keeper of receive offloads")?;
     let kept = I::kept()?;
-    keep_only(&kept)?;
+    retain_capabilities(&kept)?;
     if kept.contains(&Capability::IpcLock) {
         say!("taut: the limit of locked memory cannot be raised here: keeping CAP_IPC_LOCK too");
     }
@@ -112,7 +112,7 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
 fn watched<I: Interface>(
     bridge: &mut Bridge<I>,
     names: [&str; 2],
-    keeper: &Keeper,
+    keeper: &OffloadHelper,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
     let board = Arc::new(Board::default());
@@ -141,7 +141,7 @@ fn watched<I: Interface>(
 
 struct BridgeEvents<'a> {
     events: Sender<String>,
-    keeper: &'a Keeper,
+    keeper: &'a OffloadHelper,
 }
 
 impl Listener for BridgeEvents<'_> {
@@ -150,7 +150,7 @@ impl Listener for BridgeEvents<'_> {
             // If the view is gone, nobody can be told.
             let _ = self.events.send(text);
         }
-        if matches!(event, Event::Back) {
+        if matches!(event, Event::Returned) {
             self.keeper.again();
         }
     }

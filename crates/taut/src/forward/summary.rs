@@ -77,7 +77,7 @@ impl Way {
             to: to.to_owned(),
             driver: port.driver(),
             mode: port.mode(),
-            completions: direction.truth().name(),
+            completions: direction.completion_status().name(),
             limit_now: direction.limit(),
             received_packets: account.received_packets,
             received_bytes: account.received_bytes,

@@ -8,7 +8,7 @@ pub fn sentence(interface: &str, event: &Event<'_>) -> Option<String> {
         Event::Up => format!("{interface} is up"),
         Event::Down => format!("{interface} is down; waiting until it is up"),
         Event::Removed => format!("{interface} is gone; waiting until it is back"),
-        Event::Back => format!("{interface} is back"),
+        Event::Returned => format!("{interface} is back"),
         Event::Mtu(mtu_bytes) => format!("{interface} has an MTU of {mtu_bytes} now"),
         Event::Stalled { age_ns, .. } => format!(
             "{interface}: nothing came back for {} ms; its ring is made anew",

@@ -1,6 +1,6 @@
 //! The line that changes while packets are sent.
 
-use taut_linux::link::Condition;
+use taut_linux::link::LinkState;
 use taut_path::limit::Unit;
 use taut_report::message::ChangingLine;
 use taut_report::number::scaled;
@@ -12,7 +12,7 @@ const STEP_NS: u64 = 250_000_000;
 pub struct Shown<'a> {
     pub device: &'a str,
     /// If it is not running.
-    pub condition: Option<Condition>,
+    pub state: Option<LinkState>,
     pub limit: Option<(u32, Unit)>,
     pub in_flight_bytes: u64,
     pub packets: u64,
@@ -54,10 +54,10 @@ impl Line {
 
 fn text(shown: &Shown<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
     let per_second = |number: u64| number as f64 * 1e9 / past_ns as f64;
-    let condition = match shown.condition {
-        Some(Condition::Down) => " is down,",
-        Some(Condition::Removed) => " is gone,",
-        Some(Condition::Running) | None => ":",
+    let state = match shown.state {
+        Some(LinkState::Down) => " is down,",
+        Some(LinkState::Removed) => " is gone,",
+        Some(LinkState::Running) | None => ":",
     };
     let limit = match shown.limit {
         None => "off".to_owned(),
@@ -70,7 +70,7 @@ fn text(shown: &Shown<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
         None => String::new(),
     };
     format!(
-        "{}{condition} limit {limit}, {} in flight, {} packets/s, {}bit/s{latency}",
+        "{}{state} limit {limit}, {} in flight, {} packets/s, {}bit/s{latency}",
         shown.device,
         scaled(shown.in_flight_bytes as f64),
         scaled(per_second(packets)),
@@ -86,7 +86,7 @@ mod tests {
     fn the_line_says_what_it_must() {
         let shown = Shown {
             device: "veth0",
-            condition: None,
+            state: None,
             limit: Some((10_598, Unit::Bytes)),
             in_flight_bytes: 12_112,
             packets: 0,
@@ -100,7 +100,7 @@ mod tests {
         );
         let off = Shown {
             limit: None,
-            condition: Some(Condition::Down),
+            state: Some(LinkState::Down),
             latency_ns: None,
             ..shown
         };

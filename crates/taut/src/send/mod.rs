@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use taut_linux::interrupt;
-use taut_linux::link::{self, Condition, LinkWatch, MacAddress};
+use taut_linux::link::{self, LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
 use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
@@ -109,7 +109,7 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
 
 /// Sends; `None` if somebody asked for the end before the link was up.
 fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Outcome>> {
-    let mut watch = LinkWatch::open(ns, &options.device)?;
+    let mut watch = LinkMonitor::open(ns, &options.device)?;
     if !wait_for_link(&mut watch)? {
         return Ok(None);
     }
@@ -129,10 +129,10 @@ fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Ou
 }
 
 /// A link may take its time: that is no loss. Returns whether it is up.
-fn wait_for_link(watch: &mut LinkWatch) -> io::Result<bool> {
+fn wait_for_link(watch: &mut LinkMonitor) -> io::Result<bool> {
     let mut said = false;
-    while watch.look()?.condition != Condition::Running {
-        if watch.condition() == Condition::Removed {
+    while watch.poll()?.state != LinkState::Running {
+        if watch.state() == LinkState::Removed {
             let gone = format!("{} is gone", watch.device());
             return Err(io::Error::new(io::ErrorKind::NotFound, gone));
         }
@@ -154,7 +154,7 @@ fn wait_for_link(watch: &mut LinkWatch) -> io::Result<bool> {
 /// The engine over whichever driver.
 struct Sending<'a> {
     options: &'a Send,
-    watch: LinkWatch,
+    watch: LinkMonitor,
     content: Content,
 }
 

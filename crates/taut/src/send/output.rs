@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use taut_path::DropReason;
 use taut_path::limit::Unit;
-use taut_relay::account::Refusal;
+use taut_relay::account::RejectReason;
 use taut_relay::transmit::Outcome;
 use taut_report::layout::fold;
 use taut_report::number::{one_decimal, scaled};
@@ -41,31 +41,31 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
     if !as_json {
         return stdout::print(&text(outcome, device));
     }
-    let (account, figures) = (&outcome.account, &outcome.figures);
+    let (account, measurements) = (&outcome.account, &outcome.measurements);
     let reasons = DropReason::ALL.into_iter().map(DropReason::name);
-    let reasons = reasons.chain(Refusal::OF_FEED.map(Refusal::name));
+    let reasons = reasons.chain(RejectReason::OF_FEED.map(RejectReason::name));
     let document = Document {
         version: 1,
         driver: outcome.driver,
         mode: outcome.mode,
-        completions: outcome.truth.name(),
+        completions: outcome.completion_status.name(),
         submitted_packets: account.received_packets,
         completed_packets: account.completed_packets(),
         in_doubt_packets: account.uncertain_packets(),
         dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
         unaccounted_packets: account.unaccounted_packets(),
-        limit_bytes_p50: figures
+        limit_bytes_p50: measurements
             .limit_p50
             .filter(|_| outcome.limit_unit == Unit::Bytes),
-        inflight_bytes: figures.in_flight_p50_bytes,
-        pps: one_decimal(figures.rate.packets_per_s),
-        bps: one_decimal(figures.rate.bits_per_s),
+        inflight_bytes: measurements.in_flight_p50_bytes,
+        pps: one_decimal(measurements.rate.packets_per_s),
+        bps: one_decimal(measurements.rate.bits_per_s),
     };
     stdout::print_json(&document)
 }
 
 fn text(outcome: &Outcome, device: &str) -> String {
-    let (account, figures) = (&outcome.account, &outcome.figures);
+    let (account, measurements) = (&outcome.account, &outcome.measurements);
     let dropped = account.dropped_packets().iter();
     let reasons: Vec<String> = dropped
         .map(|(reason, packets)| format!("{packets} {reason}"))
@@ -74,8 +74,8 @@ fn text(outcome: &Outcome, device: &str) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
-    let limit = match (figures.limit_p50, outcome.limit_unit) {
-        (None, _) if !outcome.truth.limit_applies() => {
+    let limit = match (measurements.limit_p50, outcome.limit_unit) {
+        (None, _) if !outcome.completion_status.limit_applies() => {
             format!("off, not {}: completions are false", outcome.limit)
         }
         (None, _) => "off".to_owned(),
@@ -90,18 +90,18 @@ fn text(outcome: &Outcome, device: &str) -> String {
          completion  after {} us (median), {} us (99 of 100)\n",
         outcome.driver,
         outcome.mode,
-        outcome.truth.name(),
+        outcome.completion_status.name(),
         account.received_packets,
         account.completed_packets(),
         account.uncertain_packets(),
         account.all_dropped_packets(),
         account.unaccounted_packets(),
-        scaled(figures.rate.packets_per_s),
-        scaled(figures.rate.bits_per_s),
-        figures.in_flight_p50_bytes,
-        figures.in_flight_p90_bytes,
-        figures.completion_p50_ns / 1_000,
-        figures.completion_p99_ns / 1_000,
+        scaled(measurements.rate.packets_per_s),
+        scaled(measurements.rate.bits_per_s),
+        measurements.in_flight_p50_bytes,
+        measurements.in_flight_p90_bytes,
+        measurements.completion_p50_ns / 1_000,
+        measurements.completion_p99_ns / 1_000,
     );
     let width = stdout::columns();
     text.lines()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use taut_linux::link::Condition;
+use taut_linux::link::LinkState;
 use taut_linux::{Frames, Port, interrupt};
 use taut_path::Limit;
 use taut_path::driver::CompletionStatus;
@@ -19,7 +19,7 @@ pub struct Talk {
     line: Line,
     /// What was said last of the completions.
     said_truth: CompletionStatus,
-    condition: Condition,
+    state: LinkState,
 }
 
 impl Talk {
@@ -27,13 +27,13 @@ impl Talk {
         Self {
             line: Line::new(),
             said_truth: CompletionStatus::Unknown,
-            condition: Condition::Running,
+            state: LinkState::Running,
         }
     }
 
     /// Says what completions mean, when that changes.
     fn tell_truth<P: Port, F: Frames>(&mut self, direction: &Direction<Sending<P, F>>) {
-        let truth = direction.truth();
+        let truth = direction.completion_status();
         let device = direction.port().device();
         let name = direction.rule().to_string();
         let is_off = match name.as_str() {
@@ -58,7 +58,7 @@ impl Talk {
 
 impl<P: Port, F: Frames> Observer<P, F> for Talk {
     fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
-        if self.said_truth != direction.truth() {
+        if self.said_truth != direction.completion_status() {
             self.tell_truth(direction);
         }
         if !self.line.is_due(now_ns) {
@@ -68,11 +68,11 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
         let latency_ns = latency.and_then(|latency| latency.take_recent_ns());
         let snapshot = direction.snapshot();
         let (packets, bytes) = direction.account().returned();
-        let is_running = self.condition == Condition::Running;
+        let is_running = self.state == LinkState::Running;
         let unit = direction.rule().unit();
         let shown = Shown {
             device: direction.port().device(),
-            condition: (!is_running).then_some(self.condition),
+            state: (!is_running).then_some(self.state),
             limit: (!snapshot.early_completions).then_some((snapshot.limit, unit)),
             in_flight_bytes: direction.probe().0.in_flight_now_bytes(),
             packets,
@@ -85,18 +85,18 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
     fn event(&mut self, device: &str, event: Event<'_>) {
         match event {
             Event::Up => {
-                self.condition = Condition::Running;
+                self.state = LinkState::Running;
                 over_the_line(format_args!("{device} is up: sending again"));
             }
             Event::Down => {
-                self.condition = Condition::Down;
+                self.state = LinkState::Down;
                 over_the_line(format_args!(
                     "{device} is down, or has no carrier: waiting for it; what was in flight is in \
                      doubt"
                 ));
             }
             Event::Removed => {
-                self.condition = Condition::Removed;
+                self.state = LinkState::Removed;
                 over_the_line(format_args!(
                     "{device} is gone: what was in flight is in doubt"
                 ));
@@ -114,7 +114,7 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
                     "waiting for {packets} packets that were taken in; once more ends at once"
                 ));
             }
-            Event::Stopping { .. } | Event::Back | Event::Mtu(_) => {}
+            Event::Stopping { .. } | Event::Returned | Event::Mtu(_) => {}
         }
     }
 }

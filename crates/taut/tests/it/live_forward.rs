@@ -11,8 +11,8 @@ use std::thread;
 use bench::{Bench, LEFT, RIGHT, allowed, frame, of, total};
 use serde_json::Value;
 use taut_linux::link::{self, OffloadControl, RootQdisc};
-use taut_linux::segment::Cut;
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written};
+use taut_linux::segment::Segmenter;
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome};
 
 /// Frames of all kinds: name, and what follows the addresses.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
@@ -205,7 +205,7 @@ fn super_packets_of_a_tap_are_cut_behind_it_and_those_for_it_before_it() {
     let forward = bench.start_between("t0", "b0", "");
     let receiver = bench.receiver(RIGHT);
     let (header, bytes) = bench::udp_super_packet(100, 1000);
-    let cut = Cut::of(header, &bytes).expect("cuts");
+    let cut = Segmenter::of(header, &bytes).expect("cuts");
     let segments = (0..10).map(|index| {
         let mut segment = vec![0; 142];
         assert_eq!(cut.write(&bytes, index, &mut segment), Some(142));
@@ -214,7 +214,7 @@ fn super_packets_of_a_tap_are_cut_behind_it_and_those_for_it_before_it() {
     let segments: Vec<_> = segments.collect();
 
     let sent = guest.write(&[&header.to_bytes()[..], &bytes].concat());
-    assert_eq!(sent.expect("writes"), Written::Taken);
+    assert_eq!(sent.expect("writes"), WriteOutcome::Accepted);
     for segment in &segments {
         assert_eq!(&receiver.next(&bytes[..12]), segment);
     }

@@ -113,7 +113,7 @@ fn with_cap_net_raw_only_a_socket_is_made_anew_and_another_device_is_served() {
     let status = forward.status();
     let talk = forward.talk();
     assert!(
-        talk.contains("catches what comes in, in its driver"),
+        talk.contains("redirects received frames, in its driver"),
         "{talk}"
     );
     // 13 is CAP_NET_RAW; 14 is CAP_IPC_LOCK, where locked memory cannot be raised without it.

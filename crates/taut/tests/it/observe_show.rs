@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::{fs, thread};
 
 use serde_json::{Value, json};
-use taut_linux::publish::{About, Figures, Publisher};
+use taut_linux::publish::{Publisher, QueueInfo, QueueMetrics};
 
 use crate::observe_tree::{Tree, put};
 use crate::sim_command::{failed, stdout, taut};
@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_said_and_hides_nothing_else() {
     let text = stdout(&tree.line("show"));
     assert!(text.contains("eth0        0       -      2,000"), "{text}");
     assert!(
-        text.contains("eth0: cannot read limit: \"many\" is no number"),
+        text.contains("eth0: cannot read limit: \"many\": expected a number"),
         "{text}"
     );
 }
@@ -152,19 +152,19 @@ fn a_running_path_is_shown_and_gone_when_it_ends() {
         String::from_utf8(output.stdout).unwrap()
     };
     let publisher = Publisher::open_in(&directory, "my sender").expect("publishes");
-    let about = About {
+    let info = QueueInfo {
         device: "tap0",
         queue: 3,
         limit: "32p",
         in_packets: true,
-        ..About::default()
+        ..QueueInfo::default()
     };
-    let mut slot = publisher.add(&about).expect("slot");
-    slot.publish_figures(&Figures {
+    let mut slot = publisher.add(&info).expect("slot");
+    slot.publish_metrics(&QueueMetrics {
         limit: 32,
         in_flight: 30,
         starved: 5,
-        ..Figures::default()
+        ..QueueMetrics::default()
     });
     let text = show("show");
     assert!(

@@ -136,7 +136,7 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
 fn what_is_no_device_process_or_port_is_refused() {
     let talk = failed("where nothing0", 1);
     assert!(
-        talk.contains("is no device, process or port; devices: "),
+        talk.contains("expected a device, a process or a port such as :443; devices: "),
         "{talk}"
     );
     assert!(failed("where :0", 1).contains("is no device"));

@@ -1,4 +1,4 @@
-//! Completing: what the kernel reports, and what was lost.
+//! Completing: processing the kernel's reports, and detecting lost completions.
 
 use taut_dql::Stall;
 
@@ -12,7 +12,7 @@ use crate::signal::Signal;
 type OnDeparture<'a> = &'a mut dyn FnMut(Departure);
 
 impl SocketTracker {
-    /// Takes one entry of the error queue. An entry that is no completion has no effect.
+    /// Processes one entry of the error queue. An entry that is not a completion has no effect.
     pub fn signal(&mut self, signal: &Signal, now_ns: u64, on_departure: OnDeparture<'_>) {
         match (*signal, self.source()) {
             (Signal::Left { id, at_real_ns }, Source::Timestamps) => {
@@ -54,7 +54,7 @@ impl SocketTracker {
         self.depart_at(id, &object, at_real_ns, now_ns, on_departure);
     }
 
-    /// An object left at a time of the wall clock.
+    /// Completes an object that left at a time of the wall clock.
     fn depart_at(
         &mut self,
         id: u32,
@@ -77,13 +77,13 @@ impl SocketTracker {
         });
     }
 
-    /// The kernel released the objects of a range of numbers (first, last).
+    /// Completes the objects of a range of ids (first, last) that the kernel released.
     fn released(&mut self, (first, last): (u32, u32), now_ns: u64, on_departure: OnDeparture<'_>) {
         let after_first = last.wrapping_sub(first);
         let ids: Vec<u32> = if after_first as usize <= self.objects.len() {
             (0..=after_first).map(|at| first.wrapping_add(at)).collect()
         } else {
-            // The range has numbers that were never given: only ours of it complete.
+            // The range has unknown ids: only the known ones complete.
             self.totals.unknown_completions += 1;
             let ours = self.objects.iter().map(|(id, _)| id);
             ours.filter(|id| id.wrapping_sub(first) <= after_first)
@@ -96,11 +96,11 @@ impl SocketTracker {
         }
     }
 
-    /// The socket's level is `level_bytes`. For [`Source::Polled`] this completes the objects that
-    /// do not fit below it. For timestamps, a level of 0 makes up for those that were lost: read
-    /// the level first and the error queue after it, then call this. For zero-copy a level proves
-    /// little, since what is beyond a container's own link is in no level: only after a long
-    /// silence.
+    /// Processes the socket's level, `level_bytes`. For [`Source::Polled`] this completes the
+    /// objects that do not fit below it. For timestamps, a level of 0 replaces lost ones: read the
+    /// level first and the error queue after it, then call this. For zero-copy the level proves
+    /// little, because it excludes packets beyond a container's own link. It is used only after a
+    /// long silence.
     pub fn level(&mut self, level_bytes: u32, now_ns: u64, on_departure: OnDeparture<'_>) {
         let is_silent = self.batch.counts.packets == 0 && self.needs_level(now_ns);
         let kind = match self.source() {
@@ -146,7 +146,7 @@ impl SocketTracker {
         });
     }
 
-    /// Takes the object with this number out of those in flight.
+    /// Removes the object with this id from those in flight.
     fn complete(&mut self, id: u32) -> Option<Object> {
         match self.objects.complete(id) {
             Completion::Valid(object) => return Some(object),
@@ -161,7 +161,7 @@ impl SocketTracker {
         self.batch.units += self.count(object);
     }
 
-    /// The time at which it left is unknown, so the rule does not learn from it.
+    /// Its departure time is unknown, so the rule does not learn from it.
     fn count_lost(&mut self, object: &Object) {
         self.source.losses.lost();
         self.batch.lost += 1;
@@ -178,13 +178,13 @@ impl SocketTracker {
         self.limiter.units(object.bytes, object.datagrams)
     }
 
-    /// A completion had a number that was never given.
+    /// Counts a completion with an unknown id.
     pub fn count_unknown(&mut self) {
         self.totals.unknown_completions += 1;
     }
 
-    /// Ends a batch: the rule gets what completed as one interval. Call it also when nothing
-    /// completed, at [`next_wakeup`](Self::next_wakeup): it gives up what was lost and detects
+    /// Ends a batch: passes the completions to the rule as one interval. Call it also without
+    /// completions, at [`next_wakeup`](Self::next_wakeup): it abandons lost objects and detects
     /// stalls.
     pub fn end_batch(&mut self, now_ns: u64, on_departure: OnDeparture<'_>) -> Completed {
         self.give_up_overtaken(now_ns, on_departure);
@@ -197,8 +197,8 @@ impl SocketTracker {
         if batch.quality_changed {
             self.totals.quality_changes += 1;
             self.source.changed(now_ns);
-            // What the rule learnt from completions of another quality is meaningless. The rate
-            // stays: it is of times when the path was busy.
+            // The rule's state from completions of another quality is meaningless. The rate stays:
+            // it is measured while the path is busy.
             self.limiter.reset_rule(now_ns);
         }
         Completed {
@@ -211,7 +211,7 @@ impl SocketTracker {
     }
 
     /// Timestamps are lost when the error queue is full, and notifications when another reader
-    /// takes them, so what was overtaken long ago is given up.
+    /// takes them. So objects that were overtaken long ago are abandoned.
     fn give_up_overtaken(&mut self, now_ns: u64, on_departure: OnDeparture<'_>) {
         let overtaker = self.objects.overtaker();
         if overtaker.is_some() {
@@ -241,8 +241,8 @@ impl SocketTracker {
         !self.objects.is_empty() && self.polls.needs_level(self.source(), now_ns)
     }
 
-    /// When to look again even without a notification of the kernel, in ns; `None` while nothing is
-    /// in flight.
+    /// Returns when to poll even without a notification of the kernel, in ns; `None` while nothing
+    /// is in flight.
     pub fn next_wakeup(&self) -> Option<u64> {
         let oldest_ns = self.objects.first()?.sent_ns;
         let source = self.source();
@@ -254,7 +254,7 @@ impl SocketTracker {
         at_ns.into_iter().flatten().min()
     }
 
-    /// The level was read: it is read again a period later.
+    /// Records that the level was read: it is read again a period later.
     pub fn level_was_read(&mut self, now_ns: u64) {
         self.polls.restart(now_ns);
     }

@@ -1,21 +1,21 @@
-//! The objects that the kernel has not completed, by number.
+//! The objects that the kernel has not completed, by id.
 
 use std::collections::VecDeque;
 
-/// One send: a datagram, or several that went as one (GSO).
+/// One send: a datagram, or several that were sent as one (GSO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object {
     /// Bytes on the wire, headers of each datagram included.
     pub bytes: u32,
     /// Datagrams in it.
     pub datagrams: u32,
-    /// The kernel reports no completion of it: it completes with the next that is reported.
+    /// The kernel reports no completion of it: it completes with the next reported one.
     pub unreported: bool,
     /// Its memory, as the kernel counts it; 0 while unknown.
     pub memory_bytes: u32,
     /// When it was passed to the kernel, in ns of the caller's clock.
     pub sent_ns: u64,
-    /// The same moment on the wall clock, which timestamps are of.
+    /// The same moment on the wall clock, which timestamps use.
     pub sent_real_ns: u64,
     /// When the call that passed it returned, on the wall clock.
     pub returned_real_ns: u64,
@@ -25,26 +25,26 @@ pub struct Object {
 
 /// Objects in the order in which they were sent, some of them completed.
 ///
-/// Numbers are those of the kernel, and wrap.
+/// Ids are those of the kernel, and wrap.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     objects: VecDeque<(Object, bool)>,
-    /// The number of the first.
+    /// The id of the first.
     first: u32,
-    /// Objects that are completed, behind the first.
+    /// Number of completed objects behind the first.
     done: usize,
     bytes: u32,
     memory_bytes: u64,
 }
 
-/// The object with a number.
+/// The result of completing an id.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Completion {
-    /// It was in flight until now.
+    /// It was in flight.
     Valid(Object),
-    /// It was completed or given up before.
+    /// It was completed or abandoned before.
     Stale,
-    /// The number was never given.
+    /// The id is unknown.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ impl InFlight {
         }
     }
 
-    /// The number of the next object.
+    /// Returns the id of the next object.
     pub(super) fn next(&self) -> u32 {
         self.first.wrapping_add(self.objects.len() as u32)
     }
@@ -69,7 +69,7 @@ impl InFlight {
         id
     }
 
-    /// Leaves out a number, which the kernel gave to a datagram that it dropped immediately.
+    /// Skips an id, which the kernel assigned to a datagram that it dropped immediately.
     pub(super) fn skip(&mut self) {
         if self.objects.is_empty() {
             self.first = self.first.wrapping_add(1);
@@ -94,7 +94,7 @@ impl InFlight {
         at.is_some_and(|(_, done)| !done)
     }
 
-    /// Removes the object that was sent last, if it is in flight.
+    /// Removes the last object, if it is in flight.
     pub(super) fn pop_last(&mut self) -> Option<Object> {
         let &(object, done) = self.objects.back()?;
         if done {
@@ -169,13 +169,13 @@ impl InFlight {
         }
     }
 
-    /// The oldest in flight.
+    /// Returns the oldest object in flight.
     pub(super) fn first(&self) -> Option<&Object> {
         self.objects.front().map(|(object, _)| object)
     }
 
-    /// The newest completed object, while older ones are in flight: it overtook them. A number that
-    /// was left out overtakes nothing.
+    /// Returns the newest completed object, if it overtook an older one in flight. A skipped id
+    /// overtakes nothing.
     pub(super) fn overtaker(&self) -> Option<u32> {
         if self.done == 0 {
             return None;
@@ -185,23 +185,23 @@ impl InFlight {
         Some(self.first.wrapping_add(last as u32))
     }
 
-    /// Whether the oldest in flight was sent before `id`.
+    /// Returns `true` if the oldest in flight was sent before `id`.
     pub(super) fn first_is_before(&self, id: u32) -> bool {
         let ahead = id.wrapping_sub(self.first);
         !self.objects.is_empty() && ahead != 0 && ahead <= u32::MAX / 2
     }
 
-    /// Numbers between the oldest in flight and the next.
+    /// Returns the number of ids between the oldest in flight and the next.
     pub(super) fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Bytes in flight, on the wire.
+    /// Returns the bytes in flight, on the wire.
     pub(super) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Memory of the objects in flight, as the kernel counts it.
+    /// Returns the memory of the objects in flight, as the kernel counts it.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -210,7 +210,7 @@ impl InFlight {
         self.objects.is_empty()
     }
 
-    /// The objects in flight, oldest first.
+    /// Returns the objects in flight, oldest first.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Object)> {
         let first = self.first;
         let numbered = self.objects.iter().enumerate();
@@ -219,7 +219,7 @@ impl InFlight {
             .map(move |(at, (object, _))| (first.wrapping_add(at as u32), object))
     }
 
-    /// The last `count` objects, oldest first.
+    /// Returns the last `count` objects, oldest first.
     pub(super) fn last_mut(&mut self, count: usize) -> impl Iterator<Item = &mut Object> {
         let from = self.objects.len().saturating_sub(count);
         self.objects.range_mut(from..).map(|(object, _)| object)
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_follow_every_way_out() {
+    fn byte_sums_are_conserved() {
         let mut objects = InFlight::starting_at(u32::MAX);
         for bytes in [1, 10, 100, 1_000] {
             objects.push(object(bytes));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn left_out_number_overtakes_nothing() {
+    fn skipped_id_overtakes_nothing() {
         let mut objects = InFlight::starting_at(0);
         objects.push(object(1));
         objects.skip();

@@ -24,7 +24,7 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    /// `cap_ns` 0: no cap in time.
+    /// Creates a limiter; `cap_ns` 0: no cap in time.
     pub(super) fn new(limit: AnyLimit, cap_ns: u64, now_ns: u64) -> Self {
         let limit = capped(limit, cap_ns);
         let unit = limit.unit();
@@ -41,7 +41,7 @@ impl Limiter {
         self.unit
     }
 
-    /// The units of an object.
+    /// Returns the units of an object.
     pub(super) fn units(&self, bytes: u32, datagrams: u32) -> u32 {
         match self.unit {
             Unit::Bytes => bytes.max(1),
@@ -80,7 +80,7 @@ impl Limiter {
         debug_assert!(counted.is_ok(), "{counted:?}");
     }
 
-    /// The rule does not learn from these units, as if they had not been queued.
+    /// Removes units as if they had not been queued: the rule does not learn from them.
     pub(super) fn unqueue(&mut self, units: u32) {
         self.ledger.unqueue(units);
     }
@@ -103,7 +103,7 @@ impl Limiter {
         std::mem::take(&mut self.blocked) && self.in_flight() == 0
     }
 
-    /// Resets the rule; what is in flight stays.
+    /// Resets the rule; units in flight stay.
     pub(super) fn reset_rule(&mut self, now_ns: u64) {
         self.control.reset(&self.ledger, self.in_flight(), now_ns);
     }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocked_sender_starves_once_nothing_is_left() {
+    fn blocked_sender_starves_an_empty_device() {
         let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
         limiter.queued(1_000, 0);
         limiter.queued(1_000, 0);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_without_limit_teaches_the_rule_nothing() {
+    fn batch_without_limit_does_not_change_the_rule() {
         let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
         let before = limiter.limit();
         for at_ms in 1..100 {

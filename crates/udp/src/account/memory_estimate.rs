@@ -3,13 +3,13 @@
 /// Width of a size class: the kernel allocates in steps.
 const CLASS_BYTES: u32 = 64;
 const CLASSES: usize = (u16::MAX as u32 / CLASS_BYTES) as usize + 1;
-/// The headers of a buffer, for a class of which nothing was learnt.
+/// The headers of a buffer, for a class without a measurement.
 const OVERHEAD_BYTES: u32 = 768;
 
-/// The largest rise of the level that was seen for an object of each size class.
+/// Largest rise of the level for an object of each size class.
 #[derive(Debug)]
 pub(super) struct MemoryEstimate {
-    /// By size class; 0 where nothing was learnt.
+    /// By size class; 0 without a measurement.
     learnt: Box<[u32]>,
 }
 
@@ -24,7 +24,7 @@ impl MemoryEstimate {
         ((bytes / CLASS_BYTES) as usize).min(CLASSES - 1)
     }
 
-    /// The expected memory of an object of `bytes`.
+    /// Returns the expected memory of an object of `bytes`.
     pub(super) fn of(&self, bytes: u32) -> u32 {
         match self.learnt[Self::class(bytes)] {
             0 => bytes + OVERHEAD_BYTES,
@@ -32,8 +32,8 @@ impl MemoryEstimate {
         }
     }
 
-    /// The level rose by `rise_bytes` when an object was sent. It rises by less when others
-    /// complete in the meantime, so the maximum counts.
+    /// Records that the level rose by `rise_bytes` when an object was sent. It rises by less when
+    /// others complete in the meantime, so the maximum is used.
     pub(super) fn learn(&mut self, bytes: u32, rise_bytes: u32) {
         let learnt = &mut self.learnt[Self::class(bytes)];
         *learnt = rise_bytes.max(*learnt);

@@ -5,17 +5,16 @@ use super::settings::Source;
 /// How long overtaken objects are waited for. A discipline with several queues reorders datagrams
 /// to several peers.
 const OVERTAKEN_NS: u64 = 50_000_000;
-/// The same for zero-copy: queues beyond this host's view reorder by what they hold of a bulky
-/// peer.
+/// As above, for zero-copy: queues beyond this host reorder by the backlog of a bulk peer.
 const OVERTAKEN_ZERO_COPY_NS: u64 = 500_000_000;
 
-/// Gives up what was overtaken long ago. What was overtaken since then has a time of its own.
+/// Abandons objects that were overtaken long ago. Later ones have a time of their own.
 #[derive(Debug, Default)]
 pub(super) struct OvertakenTimer {
     overtaken: Option<Overtaken>,
 }
 
-/// What was sent before `by` and is still in flight was overtaken by then.
+/// Objects sent before `by` and still in flight were overtaken by then.
 #[derive(Debug, Clone, Copy)]
 struct Overtaken {
     by: u32,
@@ -32,7 +31,7 @@ impl Overtaken {
 }
 
 impl OvertakenTimer {
-    /// Starts to wait for what `overtaker` overtook; stops without one.
+    /// Starts the time for objects that `overtaker` overtook; stops it without one.
     pub(super) fn start(&mut self, overtaker: Option<u32>, now_ns: u64) {
         let since_ns = now_ns;
         self.overtaken = overtaker.map(|by| Overtaken { by, since_ns });
@@ -42,12 +41,12 @@ impl OvertakenTimer {
         self.next_wakeup(source).is_some_and(|at_ns| now_ns < at_ns)
     }
 
-    /// The object before which all are given up, once their time is over.
+    /// The object before which all are abandoned, when their time is over.
     pub(super) fn overtaker(&self) -> Option<u32> {
         self.overtaken.map(|it| it.by)
     }
 
-    /// When the time of the overtaken objects is over.
+    /// Returns when the time of the overtaken objects is over.
     pub(super) fn next_wakeup(&self, source: Source) -> Option<u64> {
         self.overtaken.map(|it| it.expires_ns(source))
     }

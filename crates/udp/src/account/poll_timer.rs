@@ -8,7 +8,7 @@ const SILENCE_NS: u64 = 20_000_000;
 /// Time since the last notification, and how long to wait for the next.
 #[derive(Debug)]
 pub(super) struct PollTimer {
-    /// When something completed last, or was looked for, or was sent into an empty path.
+    /// Time of the last completion, level reading, or send into an empty path.
     last_ns: u64,
     poll_ns: u64,
     zero_copy_silence_ns: u64,
@@ -27,7 +27,7 @@ impl PollTimer {
         self.last_ns = now_ns;
     }
 
-    /// When to look again without a notification.
+    /// Returns when to poll without a notification.
     pub(super) fn next_wakeup(&self, source: Source) -> u64 {
         self.last_ns.saturating_add(match source {
             Source::Polled => self.poll_ns,

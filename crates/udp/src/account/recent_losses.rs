@@ -3,7 +3,7 @@
 /// Objects that count as recent.
 const WINDOW: u32 = u32::BITS;
 
-/// Whether each recent object completed, or was given up.
+/// For each recent object: it completed, or its completion was lost.
 #[derive(Debug, Default)]
 pub(super) struct RecentLosses {
     /// A bit for each object, the latest lowest; 1 if its completion was lost.
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_need_a_whole_window() {
+    fn majority_needs_a_full_window() {
         let mut losses = RecentLosses::default();
         for _ in 1..WINDOW {
             losses.lost();

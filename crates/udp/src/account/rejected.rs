@@ -1,6 +1,7 @@
-//! The number of a zero-copy datagram that the kernel rejected, and might have counted.
+//! The id of a zero-copy datagram that the kernel rejected, and might have counted.
 
-/// The kernel notifies the release of a rejected datagram only if it gave the datagram a number.
+/// The kernel notifies the release of a rejected datagram only if it assigned an id to the
+/// datagram.
 #[derive(Debug, Default)]
 pub(super) struct RejectedSend {
     id: Option<u32>,
@@ -8,7 +9,7 @@ pub(super) struct RejectedSend {
 }
 
 impl RejectedSend {
-    /// Expects a notification for the number `id`.
+    /// Expects a notification for `id`.
     pub(super) fn expect(&mut self, id: u32) {
         *self = Self {
             id: Some(id),
@@ -16,12 +17,13 @@ impl RejectedSend {
         };
     }
 
-    /// Numbers that the kernel might have given besides those of the objects: 0 or 1.
+    /// Returns the number of ids that the kernel might have assigned in addition to those of the
+    /// objects: 0 or 1.
     pub(super) fn ids(&self) -> u32 {
         self.id.is_some().into()
     }
 
-    /// Takes the rejected datagram out of a range of released numbers (first, last). Returns the
+    /// Removes the rejected datagram from a range of released ids (first, last). Returns the
     /// remainder.
     pub(super) fn split_off(&mut self, first: u32, last: u32) -> Option<(u32, u32)> {
         if self.id != Some(last) {
@@ -34,7 +36,7 @@ impl RejectedSend {
         (first != last).then(|| (first, last.wrapping_sub(1)))
     }
 
-    /// Returns `true` if the notification came; expects none any more.
+    /// Returns `true` if the notification arrived, and stops expecting one.
     pub(super) fn take_notified(&mut self) -> bool {
         std::mem::take(self).notified
     }
@@ -45,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejected_number_is_no_object() {
+    fn rejected_id_is_not_an_object() {
         let mut rejected = RejectedSend::default();
         assert_eq!(rejected.split_off(3, 5), Some((3, 5)));
         rejected.expect(5);

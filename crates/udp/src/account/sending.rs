@@ -7,24 +7,25 @@ use super::settings::Source;
 use super::tracker::SocketTracker;
 use crate::quality::CompletionQuality;
 
-/// Datagrams that share a timestamp: what the path moves in this time, and at most this many.
+/// Datagrams that share a timestamp: the amount that the path moves in this time, and at most this
+/// many.
 const GROUP_NS: u64 = 100_000;
 const MAX_GROUP: u32 = 16;
 
 impl SocketTracker {
-    /// There is something to send and no room, even after the error queue was read.
+    /// Records a sender without room, after the error queue was read.
     pub fn blocked(&mut self) {
         self.still_blocked();
         self.totals.times_blocked += 1;
     }
 
-    /// The same of a task that was counted when it began to wait.
+    /// Records that a task that was counted when it started to wait is still blocked.
     pub fn still_blocked(&mut self) {
         self.source.detector.blocked();
         self.limiter.note_blocked();
     }
 
-    /// Counts an object, before the kernel can see it. Returns its number.
+    /// Counts an object, before the kernel can see it. Returns its id.
     pub fn queue(&mut self, bytes: u32, datagrams: u32, now_ns: u64, now_real_ns: u64) -> u32 {
         if self.in_flight() == 0 {
             self.polls.restart(now_ns);
@@ -52,8 +53,8 @@ impl SocketTracker {
         })
     }
 
-    /// How many datagrams of `bytes` may share a timestamp, 1 to 16: what the path moves in 0.1 ms,
-    /// or where nothing waits, as many as one call sends.
+    /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
+    /// moves in 0.1 ms, or on an immediate path, as many as one call sends.
     pub fn group(&self, bytes: u32) -> u32 {
         let max_units = match self.quality() {
             CompletionQuality::Immediate => return MAX_GROUP,
@@ -70,8 +71,8 @@ impl SocketTracker {
         datagrams.clamp(1, MAX_GROUP)
     }
 
-    /// The kernel reports no completion of the object that was queued last: it completes with the
-    /// next one that is reported. Only for an object that takes the same way as that one.
+    /// Marks the last queued object as unreported: the kernel reports no completion of it, and it
+    /// completes with the next reported one. Only for an object on the same route as that one.
     pub fn make_last_unreported(&mut self) {
         for object in self.objects.last_mut(1) {
             object.unreported = true;
@@ -92,19 +93,19 @@ impl SocketTracker {
         }
     }
 
-    /// The kernel gave the next number to a datagram that it dropped immediately.
+    /// Skips an id that the kernel assigned to a datagram that it dropped immediately.
     pub fn skip_id(&mut self) {
         self.objects.skip();
     }
 
-    /// A zero-copy datagram was rejected. If the kernel gave it the next number, its notification
-    /// is in the error queue: read that, then call
+    /// Records that a zero-copy datagram was rejected. If the kernel assigned the next id to it,
+    /// its notification is in the error queue: read that, then call
     /// [`take_rejected_id`](Self::take_rejected_id).
     pub fn expect_rejected_id(&mut self) {
         self.rejected.expect(self.next_id());
     }
 
-    /// Returns `true` if the kernel gave a number to the rejected datagram; it is then left out.
+    /// Returns `true` if the kernel assigned an id to the rejected datagram; it is then skipped.
     pub fn take_rejected_id(&mut self) -> bool {
         let is_notified = self.rejected.take_notified();
         if is_notified {
@@ -113,7 +114,7 @@ impl SocketTracker {
         is_notified
     }
 
-    /// The call that passed the last `count` objects to the kernel returned, at this time of the
+    /// Records when the call that passed the last `count` objects to the kernel returned, on the
     /// wall clock.
     pub fn returned(&mut self, count: usize, now_real_ns: u64) {
         for object in self.objects.last_mut(count) {
@@ -121,8 +122,8 @@ impl SocketTracker {
         }
     }
 
-    /// For [`Source::Polled`]: the level rose by `rise_bytes` when the last `count` objects were
-    /// sent.
+    /// For [`Source::Polled`]: records that the level rose by `rise_bytes` when the last `count`
+    /// objects were sent.
     pub fn level_rose(&mut self, count: usize, rise_bytes: u32) {
         let mut last = self.objects.iter().rev().take(count);
         if let Some((_, object)) = last.next()
@@ -134,8 +135,8 @@ impl SocketTracker {
         self.observed(rise_bytes > 0);
     }
 
-    /// An object was checked right after it was sent: it was still in flight, or not. With
-    /// timestamps there is no need to.
+    /// Records whether an object was still in flight right after it was sent. Not needed with
+    /// timestamps.
     pub fn observed(&mut self, waited: bool) {
         self.batch.quality_changed |= self.source.observed(waited);
     }

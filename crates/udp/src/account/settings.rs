@@ -5,22 +5,22 @@ use taut_path::AnyLimit;
 
 use crate::quality::CompletionQuality;
 
-/// Where completions come from.
+/// The source of completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
     /// Transmit timestamps: exact for each datagram, but only within the socket's own network
     /// namespace.
     #[default]
     Timestamps,
-    /// Zero-copy notifications: the only ones that see a queue beyond a container's own link. Each
-    /// datagram is copied once into pages that the kernel reads.
+    /// Zero-copy notifications: the only source that sees a queue beyond a container's own link.
+    /// Each datagram is copied once into pages that the kernel reads.
     ZeroCopy,
-    /// The level of the socket (`SIOCOUTQ`), looked at now and then.
+    /// The level of the socket (`SIOCOUTQ`), polled at an interval.
     Polled,
 }
 
 impl Source {
-    /// What its completions are if they are true.
+    /// Returns the quality of its completions if they are valid.
     pub(crate) fn if_valid(self) -> CompletionQuality {
         match self {
             Self::Timestamps => CompletionQuality::Transmitted,
@@ -35,21 +35,21 @@ impl Source {
 pub struct Settings {
     /// The rule.
     pub limit: AnyLimit,
-    /// Where completions come from.
+    /// The source of completions.
     pub source: Source,
-    /// The number that the kernel gives the first object.
+    /// The id that the kernel assigns to the first object.
     pub first_id: u32,
-    /// An object older than this is a stall, in ns, below 2^63; 0 turns the watch off.
+    /// An object older than this is a stall, in ns, below 2^63; 0 disables stall detection.
     pub stall_threshold_ns: u64,
-    /// Between two looks of [`Source::Polled`], in ns.
+    /// Poll interval of [`Source::Polled`], in ns.
     pub poll_ns: u64,
-    /// The limit is at most what the measured rate moves in this time, in ns, but at least eight
-    /// full datagrams; 0: no cap.
+    /// The limit is at most the amount that the path moves at the measured rate in this time, in
+    /// ns, but at least eight full datagrams; 0: no cap.
     pub cap_ns: u64,
 }
 
 impl Settings {
-    /// The default time between two readings of the level: 1 ms.
+    /// The default poll interval of the level: 1 ms.
     pub const DEFAULT_POLL_NS: u64 = 1_000_000;
 }
 

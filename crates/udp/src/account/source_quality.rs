@@ -1,10 +1,10 @@
-//! The source of completions that is in use, and what its completions are worth.
+//! The current source of completions, and its quality.
 
 use super::recent_losses::RecentLosses;
 use super::settings::Source;
 use crate::quality::{CompletionQuality, QualityDetector};
 
-/// A burst through a token bucket, while a congestion window grows, is over by then.
+/// Longer than a burst through a token bucket while a congestion window grows.
 const USELESS_NS: u64 = 500_000_000;
 
 /// A source with its quality and its recent losses.
@@ -13,7 +13,7 @@ pub(super) struct SourceQuality {
     pub source: Source,
     pub detector: QualityDetector,
     pub losses: RecentLosses,
-    /// When the quality changed last.
+    /// Time of the last change of the quality.
     changed_ns: u64,
 }
 
@@ -27,8 +27,8 @@ impl SourceQuality {
         }
     }
 
-    /// Uses another source. If `keeps` is `true`, its completions are worth what the others were
-    /// until it shows something else.
+    /// Changes the source. If `keeps` is `true`, the quality of the previous source is kept until
+    /// observations show another.
     pub(super) fn change(&mut self, source: Source, keeps: bool) {
         let quality = match keeps {
             true => self.detector.quality(),
@@ -48,8 +48,8 @@ impl SourceQuality {
         self.quality() != CompletionQuality::Immediate
     }
 
-    /// Returns `true` if completions have been meaningless for so long that this source will not
-    /// show anything.
+    /// Returns `true` if completions have been meaningless for so long that this source will show
+    /// no queue.
     pub(super) fn is_useless(&self, now_ns: u64) -> bool {
         !self.limit_applies() && now_ns.saturating_sub(self.changed_ns) >= USELESS_NS
     }
@@ -58,7 +58,7 @@ impl SourceQuality {
         self.changed_ns = now_ns;
     }
 
-    /// An object waited in the kernel, or did not. Returns `true` if the quality changed.
+    /// Records whether an object waited in the kernel. Returns `true` if the quality changed.
     pub(super) fn observed(&mut self, waited: bool) -> bool {
         let loaded = self.detector.is_loaded();
         self.detector.observed(waited, loaded)
@@ -72,7 +72,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn source_is_useless_half_a_second_after_the_change() {
+    fn source_is_useless_after_half_a_second() {
         let mut source = SourceQuality::new(Source::Timestamps, 0);
         let changed_ns = (1..1_000)
             .map(|at| at * 2 * MS)

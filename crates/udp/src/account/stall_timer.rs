@@ -2,8 +2,8 @@
 
 use taut_dql::stall::{DEFAULT_THRESHOLD_NS, Stall};
 
-/// Compares the age of the oldest object with a threshold. While the path is stalled, one object
-/// may be sent each threshold, so that its completion shows that the path works again.
+/// Compares the age of the oldest object with a threshold. While the path is stalled, one object is
+/// admitted per threshold, so that its completion shows when the path works again.
 #[derive(Debug)]
 pub(super) struct StallTimer {
     /// 0: no stall detection.
@@ -13,7 +13,7 @@ pub(super) struct StallTimer {
 
 #[derive(Debug, Clone, Copy)]
 struct Stalled {
-    /// When one object may be sent without room.
+    /// When one object is admitted without room.
     probe_at_ns: u64,
     /// When the stall is reported again.
     report_at_ns: u64,
@@ -31,12 +31,12 @@ impl StallTimer {
         self.stalled.is_some()
     }
 
-    /// Returns `true` if an object may be sent at `now_ns` although there is no room.
+    /// Returns `true` if an object can be sent at `now_ns` without room.
     pub(super) fn allows_probe(&self, now_ns: u64) -> bool {
         self.stalled.is_some_and(|it| now_ns >= it.probe_at_ns)
     }
 
-    /// An object is sent: the next one without room may follow a threshold later.
+    /// Records a sent object: the next one without room is admitted a threshold later.
     pub(super) fn sent(&mut self, now_ns: u64) {
         if let Some(stalled) = &mut self.stalled {
             stalled.probe_at_ns = now_ns.saturating_add(self.threshold_ns);
@@ -59,7 +59,7 @@ impl StallTimer {
         Some(Stall { age_ns, since_ns })
     }
 
-    /// When to check again.
+    /// Returns when to check again.
     pub(super) fn next_wakeup(&self, oldest_ns: u64) -> Option<u64> {
         match self.stalled {
             _ if self.threshold_ns == 0 => None,
@@ -68,8 +68,8 @@ impl StallTimer {
         }
     }
 
-    /// The silence after which a notification is considered lost, although one object was sent in
-    /// the meantime: twice the threshold.
+    /// Returns the silence after which a notification counts as lost, although one object was sent
+    /// in the meantime: twice the threshold.
     pub(super) fn silence_ns(&self) -> u64 {
         let threshold_ns = match self.threshold_ns {
             0 => DEFAULT_THRESHOLD_NS,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_object_passes_each_threshold() {
+    fn stall_admits_one_object_per_threshold() {
         let mut timer = StallTimer::new(100);
         assert!(!timer.allows_probe(1_000));
         timer.check(Some(0), 101);

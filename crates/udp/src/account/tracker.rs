@@ -1,4 +1,4 @@
-//! The state of everything below a socket.
+//! The accounting of a socket.
 
 use taut_path::AnyLimit;
 use taut_path::rate::RateMeter;
@@ -15,7 +15,7 @@ use super::source_quality::SourceQuality;
 use super::stall_timer::StallTimer;
 use crate::quality::CompletionQuality;
 
-/// The state machine: what was sent, what completed, and what the limit allows.
+/// The state machine: objects sent and completed, and the limit.
 #[derive(Debug)]
 pub struct SocketTracker {
     pub(super) limiter: Limiter,
@@ -31,7 +31,7 @@ pub struct SocketTracker {
 }
 
 impl SocketTracker {
-    /// Nothing is in flight.
+    /// Creates a tracker with nothing in flight.
     pub fn new(settings: &Settings, now_ns: u64) -> Self {
         let stalls = StallTimer::new(settings.stall_threshold_ns);
         Self {
@@ -48,45 +48,45 @@ impl SocketTracker {
         }
     }
 
-    /// Units left below the limit; one more object may be sent while it is at least 0. Units are
-    /// those of the limit: bytes, or packets.
+    /// Returns the units left below the limit; one more object can be sent while the value is at
+    /// least 0. Units are those of the limit: bytes, or packets.
     pub fn room(&self) -> i64 {
         self.limiter.room()
     }
 
-    /// Returns `true` if one more object may be sent at `now_ns`.
+    /// Returns `true` if one more object can be sent at `now_ns`.
     pub fn has_room(&self, now_ns: u64) -> bool {
         !self.limit_applies() || self.room() >= 0 || self.stalls.allows_probe(now_ns)
     }
 
-    /// The current limit, in its units, under the cap.
+    /// Returns the current limit, in its units, after the cap.
     pub fn limit(&self) -> u32 {
         self.limiter.limit()
     }
 
-    /// The rule.
+    /// Returns the rule.
     pub fn rule(&self) -> &AnyLimit {
         self.limiter.rule()
     }
 
-    /// Units in flight.
+    /// Returns the units in flight.
     pub fn in_flight(&self) -> u32 {
         self.limiter.in_flight()
     }
 
-    /// Bytes in flight, on the wire.
+    /// Returns the bytes in flight, on the wire.
     pub fn bytes_in_flight(&self) -> u32 {
         self.objects.bytes()
     }
 
-    /// An upper bound of the kernel's memory for what is in flight: a buffer is up to twice its
-    /// datagram, and has a header of its own.
+    /// Returns an upper bound of the kernel's memory for the objects in flight: a buffer is up to
+    /// twice its datagram, and has a header of its own.
     pub fn max_memory_bytes(&self) -> u64 {
         const HEADER_BYTES: u64 = 1_024;
         2 * u64::from(self.bytes_in_flight()) + HEADER_BYTES * self.objects.len() as u64
     }
 
-    /// What completions are worth.
+    /// Returns the quality of completions.
     pub fn quality(&self) -> CompletionQuality {
         self.source.quality()
     }
@@ -96,8 +96,8 @@ impl SocketTracker {
         self.source.limit_applies()
     }
 
-    /// Returns `true` if completions have been meaningless for so long that this source will not
-    /// show anything.
+    /// Returns `true` if completions have been meaningless for so long that this source will show
+    /// no queue.
     pub fn is_source_useless(&self, now_ns: u64) -> bool {
         self.source.is_useless(now_ns)
     }
@@ -107,52 +107,52 @@ impl SocketTracker {
         self.source.losses.are_most()
     }
 
-    /// Where completions come from.
+    /// Returns the source of completions.
     pub fn source(&self) -> Source {
         self.source.source
     }
 
-    /// Units in a second that the path moved while it was busy; 0 while unknown.
+    /// Returns the units per second that the path moved while it was busy; 0 if unknown.
     pub fn rate(&self) -> u64 {
         self.limiter.rate().map_or(0, RateMeter::units_per_s)
     }
 
-    /// The minimum of units in a second that the path moves; 0 while unknown.
+    /// Returns a lower bound of the units per second that the path moves; 0 if unknown.
     pub fn min_rate(&self) -> u64 {
         self.limiter.rate().map_or(0, RateMeter::min_units_per_s)
     }
 
-    /// Totals since the start.
+    /// Returns the totals since the start.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// The number of the next object.
+    /// Returns the id of the next object.
     pub fn next_id(&self) -> u32 {
         self.objects.next()
     }
 
-    /// The newest number that the kernel might have given.
+    /// Returns the newest id that the kernel might have assigned.
     pub fn newest_id(&self) -> u32 {
         let before = self.next_id().wrapping_sub(1);
         before.wrapping_add(self.rejected.ids())
     }
 
-    /// Returns `true` if the object with this number is in flight.
+    /// Returns `true` if the object with this id is in flight.
     pub fn is_in_flight(&self, id: u32) -> bool {
         self.objects.is_in_flight(id)
     }
 
-    /// Restarts the numbers at 0, as the kernel does; has no effect while something is in flight.
+    /// Restarts the ids at 0, as the kernel does; has no effect while objects are in flight.
     pub fn restart_ids(&mut self) {
         if self.objects.is_empty() {
             self.objects = InFlight::starting_at(0);
         }
     }
 
-    /// Continues with another source, whose next object gets the number `next_id`. Totals stay.
-    /// What was learnt is forgotten, except for the quality if it `stays`. Has no effect while
-    /// something is in flight.
+    /// Continues with another source, whose next object has the id `next_id`. Totals stay. Learnt
+    /// values are discarded, except the quality if it `stays`. Has no effect while objects are in
+    /// flight.
     pub fn change_source(&mut self, source: Source, next_id: u32, stays: bool, now_ns: u64) {
         if !self.objects.is_empty() {
             return;

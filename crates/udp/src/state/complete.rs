@@ -1,4 +1,4 @@
-//! Reading the error queue, and what follows from it.
+//! Reading the error queue, and its consequences.
 
 use std::io;
 use std::net::UdpSocket;
@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use taut_path::Event;
 
-use super::{Held, State};
+use super::{HeldError, State};
 use crate::account::{Completed, Departure};
 use crate::error::failed;
 use crate::events::{IssueCounters, SocketIssue};
@@ -17,14 +17,14 @@ use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{self, BATCH};
 use crate::sys::socket as options;
 
-/// Reads of the error queue in one look: it cannot be kept there for ever.
-const READS_LIMIT: usize = 64;
+/// Maximum reads of the error queue in one call, so that it returns.
+const MAX_READS: usize = 64;
 impl State {
-    /// Takes all the news there is, as one round.
+    /// Reads all pending notifications, as one batch.
     pub(crate) fn complete(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
         let now_ns = monotonic_ns();
         self.sent_since_drain = 0;
-        // The level before the queue: what completes in between has its entry there.
+        // The level before the queue: a completion in between has its entry there.
         let level = match self.tracker.needs_level(now_ns) {
             true => Some(options::send_queue_bytes(socket.as_fd())?),
             false => None,
@@ -36,29 +36,29 @@ impl State {
             source,
             ..
         } = self;
-        // Nothing is released here: what is given up may still be sent from.
-        let mut told = |departure: Departure| listeners.departed(&departure);
+        // Nothing is released here: the kernel might still send an abandoned object.
+        let mut on_departure = |departure: Departure| listeners.departed(&departure);
         if let Some(level) = level {
-            tracker.level(level, now_ns, &mut told);
+            tracker.level(level, now_ns, &mut on_departure);
             tracker.level_was_read(now_ns);
         }
-        let completed = tracker.end_batch(now_ns, &mut told);
+        let completed = tracker.end_batch(now_ns, &mut on_departure);
         if completed.lost > 0 && source.pool.is_some() {
             // The old pages stay with the packets that are sent from them.
             source.pool = Some(Pool::new(source.pool_bytes)?);
         }
-        self.tell(&completed, now_ns);
+        self.report(&completed, now_ns);
         if completed.lost > 0 && !self.source.own_ids && self.tracker.in_flight() == 0 {
-            self.count_anew(socket)?;
+            self.restart_counting(socket)?;
         }
         if completed.lost > 0 {
-            self.leave_a_lost_source(socket)?;
+            self.replace_lost_source(socket)?;
         }
         Ok(completed)
     }
 
     fn read_error_queue(&mut self, socket: &UdpSocket, now_ns: u64) -> io::Result<()> {
-        for _ in 0..READS_LIMIT {
+        for _ in 0..MAX_READS {
             let read = message::receive_errors(socket.as_fd(), &mut self.scratch.entries);
             let count = match read {
                 Ok(count) => count,
@@ -91,7 +91,7 @@ impl State {
         {
             let issue = IssueCounters::of_errno(errno, peer, mtu_bytes);
             match self.held {
-                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(issue),
+                HeldError::Wanted if errno == libc::EMSGSIZE => self.held = HeldError::Kept(issue),
                 _ => self.issue(issue),
             }
             return;
@@ -120,7 +120,7 @@ impl State {
         });
     }
 
-    fn tell(&mut self, completed: &Completed, now_ns: u64) {
+    fn report(&mut self, completed: &Completed, now_ns: u64) {
         if completed.counts.packets > 0 {
             self.full_until_ns = None;
             self.listeners
@@ -148,14 +148,14 @@ impl State {
         }
     }
 
-    /// The kernel's numbers went another way than ours, and nothing is in flight: both begin at 0.
-    fn count_anew(&mut self, socket: &UdpSocket) -> io::Result<()> {
+    /// The kernel's ids differ from ours, and nothing is in flight: restart both at 0.
+    fn restart_counting(&mut self, socket: &UdpSocket) -> io::Result<()> {
         restart_stamp_ids(socket)?;
         self.tracker.restart_ids();
         Ok(())
     }
 
-    /// An error of the socket that no entry explains: told, so that it does not stay.
+    /// Reports an error of the socket without an entry, so that it does not stay.
     pub(crate) fn take_pending_error(&mut self, socket: &UdpSocket) {
         if let Ok(Some(error)) = socket.take_error()
             && let Some(errno) = error.raw_os_error()

@@ -5,7 +5,7 @@ use taut_path::{Event, Probe};
 use crate::account::Departure;
 use crate::events::{IssueCounters, Observer, SocketIssue};
 
-/// Receives what happens on the socket, and counts what went wrong.
+/// Passes events of the socket to both, and counts issues.
 pub(crate) struct Listeners {
     pub(super) observer: Option<Box<dyn Observer>>,
     pub(super) probe: Option<Box<dyn Probe + Send>>,

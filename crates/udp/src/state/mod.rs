@@ -22,7 +22,7 @@ use crate::sys::message::{BATCH, Control, Entry};
 use listeners::Listeners;
 pub(crate) use sources::{SourceInUse, Sources, ready};
 
-/// After an error that no completion follows: when to try again.
+/// Retry time after an error without a later completion.
 const RETRY_NS: u64 = 1_000_000;
 
 pub(crate) struct State {
@@ -32,9 +32,9 @@ pub(crate) struct State {
     source: SourceInUse,
     ipv4: bool,
     sent_since_drain: u32,
-    /// The send buffer is full: until when nothing is tried unless something completes.
+    /// The send buffer is full: no attempt before this time unless an object completes.
     full_until_ns: Option<u64>,
-    held: Held,
+    held: HeldError,
     checks: ReleaseChecks,
     scratch: Box<Scratch>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct State {
 /// Which zero-copy sends are checked one by one for an immediate release.
 #[derive(Debug, Default)]
 struct ReleaseChecks {
-    /// Objects sent when the source was taken.
+    /// Objects sent when the source was selected.
     from_object: u64,
     /// Objects sent before the next check.
     next_object: u64,
@@ -50,13 +50,13 @@ struct ReleaseChecks {
 
 /// A datagram that is too large is tried twice, because the error might belong to an earlier one.
 /// The entry of the error queue from the first try is held until the second try shows which.
-enum Held {
+enum HeldError {
     Nothing,
     Wanted,
     Kept(SocketIssue),
 }
 
-/// Room that is used again for each call.
+/// Buffers that are reused in each call.
 struct Scratch {
     controls: [Control; BATCH],
     control_bytes: [usize; BATCH],
@@ -65,7 +65,7 @@ struct Scratch {
     entries: [Entry; BATCH],
 }
 
-/// Whether what is sent needs room.
+/// Whether a send needs room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Needed,
@@ -91,7 +91,7 @@ impl State {
             ipv4: setup.ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
-            held: Held::Nothing,
+            held: HeldError::Nothing,
             checks: ReleaseChecks::default(),
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],
@@ -108,7 +108,7 @@ impl State {
             && self.tracker.has_room(now_ns)
     }
 
-    /// Whether only time or the socket's write readiness makes room.
+    /// Returns `true` if only time or the socket's write readiness makes room.
     pub(crate) fn is_full(&self) -> bool {
         self.full_until_ns.is_some()
     }
@@ -121,7 +121,7 @@ impl State {
             .min()
     }
 
-    /// The waker of whoever is next, if there is room for it.
+    /// Returns the waker of the next task, if there is room for it.
     pub(crate) fn next_in_turn(&self, now_ns: u64) -> Option<Waker> {
         if self.turns.is_empty() || !self.has_room(now_ns) {
             return None;

@@ -1,33 +1,32 @@
-//! The numbers that the kernel gives to zero-copy sends, where somebody counted before us.
+//! The kernel's ids of zero-copy sends on a socket that was used before.
 
-/// The kernel's numbers begin with the socket and not with its wrapper.
+/// The kernel's ids start with the socket and not with its wrapper.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
-    /// The kernel's, less ours.
+    /// The kernel's id less ours.
     ahead: u32,
     known: bool,
 }
 
 impl Numbers {
-    /// `known` where nobody can have sent zero-copy through the socket before: they are the same
-    /// then.
+    /// `known` if no zero-copy send is possible before: both ids are then equal.
     pub(crate) fn new(known: bool) -> Self {
         Self { ahead: 0, known }
     }
 
-    /// The kernel's for one of ours, if that is known.
+    /// Returns the kernel's id for one of ours, if it is known.
     pub(super) fn kernels(self, ours: u32) -> Option<u32> {
         self.known.then(|| ours.wrapping_add(self.ahead))
     }
 
-    /// Whether the kernel's numbers are known.
+    /// Returns `true` if the kernel's ids are known.
     pub(super) fn known(self) -> bool {
         self.known
     }
 
-    /// A range (first, last) of the kernel's numbers in ours, and whether it has numbers that we
-    /// never gave: then somebody else sent as well, and `newest`, our last one, has at least that
-    /// number.
+    /// Converts a range (first, last) of the kernel's ids to ours. Also returns whether it has
+    /// unknown ids: another user has then sent as well, and `newest`, our last one, has at least
+    /// that id.
     pub(super) fn ours(
         &mut self,
         (first, last): (u32, u32),

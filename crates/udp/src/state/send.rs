@@ -1,4 +1,4 @@
-//! Sending: room, the kernel's call, and what it took.
+//! Sending: room, the system call, and the accepted datagrams.
 
 use std::io;
 use std::net::UdpSocket;
@@ -7,23 +7,23 @@ use std::os::fd::AsFd;
 use taut_path::queue::StopReason;
 use taut_path::{Event, Frame, Packet};
 
-use super::failures::After;
-use super::{Held, RETRY_NS, Room, State};
+use super::failures::Outcome;
+use super::{HeldError, RETRY_NS, Room, State};
 use crate::account::Source;
-use crate::datagram::{Asks, Datagram};
+use crate::datagram::{Datagram, ReportRequests};
 use crate::sent::{Sent, Stop};
 use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Outgoing};
 use crate::sys::socket as options;
 
-/// Objects sent before news is looked for although there is room.
+/// Objects sent before notifications are read although there is room.
 const SENT_BEFORE_DRAIN: u32 = 16;
-/// Zero-copy sends that are looked at one by one, and of how many later ones one is.
+/// Number of zero-copy sends that are checked individually, and the interval of checks after that.
 const LOOKS_AT_FIRST: u64 = 128;
 const LOOKS_ONE_OF: u64 = 32;
 
 impl State {
-    /// Counts a sender that has something to send and no room.
+    /// Counts a blocked sender.
     pub(crate) fn blocked(&mut self, now_ns: u64) {
         self.tracker.blocked();
         self.listeners
@@ -37,13 +37,13 @@ impl State {
         datagrams: &[Datagram<'_>],
         room: Room,
     ) -> io::Result<Sent> {
-        self.look_for_a_source(socket)?;
+        self.select_source(socket)?;
         let needed = room == Room::Needed;
         let first = self.tracker.next_id();
         let mut count = 0;
         let mut retried = false;
-        // Each call that finds no room looks for news, whoever looked before: it may be the only
-        // one.
+        // Each call without room reads notifications, even after an earlier one: it might be the
+        // only reader.
         let mut looked = false;
         while count < datagrams.len() {
             let now_ns = monotonic_ns();
@@ -68,11 +68,11 @@ impl State {
                 Ok(taken) => {
                     count += taken;
                     (retried, looked) = (false, false);
-                    self.tell_held();
+                    self.report_held();
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
-                    After::Again => retried = true,
-                    After::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
+                    Outcome::Again => retried = true,
+                    Outcome::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
                 },
             }
         }
@@ -85,11 +85,11 @@ impl State {
         let mut queued = 0;
         let group = self.group(datagrams);
         let mut unstamped = 0;
-        // Zero-copy numbers follow from what the kernel took, and of several it does not say why it
-        // stopped.
+        // Zero-copy ids follow from the number of accepted datagrams, and a call with several does
+        // not report why it stopped.
         let most = if self.source.pool.is_some() { 1 } else { BATCH };
         for datagram in datagrams.iter().take(most) {
-            // One that cannot go is the first of the next.
+            // A datagram that cannot be sent is the first of the next call.
             if (needed && !self.has_room(now_ns)) || !datagram.has_fitting_source(self.ipv4) {
                 break;
             }
@@ -97,7 +97,8 @@ impl State {
                 Some(pool) => match pool.put(self.tracker.next_id(), datagram.payload()) {
                     Some(span) => Some(span),
                     None => {
-                        // Only a completion makes room there, and who waits must look for one.
+                        // Only a completion makes room there, and the waiting task must poll for
+                        // it.
                         self.full_until_ns = Some(now_ns + RETRY_NS);
                         break;
                     }
@@ -108,7 +109,7 @@ impl State {
             let id = self
                 .tracker
                 .queue(bytes, datagram.datagrams(), now_ns, real_ns);
-            let mut asks = Asks {
+            let mut requests = ReportRequests {
                 stamps: self.source.stamps,
                 own_id: self.source.own_ids.then_some(id),
             };
@@ -119,7 +120,7 @@ impl State {
             unstamped += 1;
             let more = !needed || self.has_room(now_ns);
             if unstamped < group && !closes && queued + 1 < most && more {
-                asks.stamps = 0;
+                requests.stamps = 0;
                 self.tracker.make_last_unreported();
             } else {
                 unstamped = 0;
@@ -128,14 +129,14 @@ impl State {
             scratch.spans[queued] = span;
             scratch.names[queued] = datagram.name();
             scratch.control_bytes[queued] =
-                datagram.write_control(&asks, self.ipv4, &mut scratch.controls[queued]);
+                datagram.write_control(&requests, self.ipv4, &mut scratch.controls[queued]);
             queued += 1;
         }
         queued
     }
 
-    /// How many datagrams share a stamp: each has its own where somebody wants to hear of it, or
-    /// the kernel numbers them.
+    /// Returns how many datagrams share a timestamp. Each has its own if an observer needs it, or
+    /// if the kernel assigns the ids.
     fn group(&self, datagrams: &[Datagram<'_>]) -> u32 {
         let each =
             self.listeners.observer.is_some() || !self.source.own_ids || self.source.stamps == 0;
@@ -145,14 +146,14 @@ impl State {
         }
     }
 
-    /// What was held was an earlier datagram's, for this one was taken now.
-    fn tell_held(&mut self) {
-        if let Held::Kept(issue) = std::mem::replace(&mut self.held, Held::Nothing) {
+    /// The held error belonged to an earlier datagram, because this one was accepted now.
+    fn report_held(&mut self) {
+        if let HeldError::Kept(issue) = std::mem::replace(&mut self.held, HeldError::Nothing) {
             self.issue(issue);
         }
     }
 
-    /// Gives the kernel what was queued; what it does not take is taken back.
+    /// Passes the queued datagrams to the kernel, and removes those not accepted.
     fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
         let level = match self.tracker.source() {
             Source::Polled => options::send_queue_bytes(socket.as_fd())?,
@@ -191,14 +192,14 @@ impl State {
             self.tracker.returned(taken, real_ns());
             self.sent_since_drain += taken as u32;
             self.full_until_ns = None;
-            self.look_after(socket, taken, level)?;
-            self.tell_sent(&datagrams[..taken]);
+            self.check_waiting(socket, taken, level)?;
+            self.report_sent(&datagrams[..taken]);
         }
         sent
     }
 
-    /// Looks whether what was sent waits, where completions do not say it.
-    fn look_after(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
+    /// Checks if sent objects wait, for sources that do not report it.
+    fn check_waiting(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
         match self.tracker.source() {
             Source::Timestamps => {}
             Source::Polled => {
@@ -221,7 +222,7 @@ impl State {
         Ok(())
     }
 
-    fn tell_sent(&mut self, datagrams: &[Datagram<'_>]) {
+    fn report_sent(&mut self, datagrams: &[Datagram<'_>]) {
         let Some(probe) = self
             .listeners
             .probe

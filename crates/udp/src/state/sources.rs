@@ -1,4 +1,4 @@
-//! Where completions come from, and what to take where they tell nothing.
+//! Sources of completions, and the choice of another if one shows nothing.
 
 use std::io;
 use std::net::UdpSocket;
@@ -16,9 +16,9 @@ use crate::sys::socket as options;
 pub(crate) struct Sources {
     order: Vec<Source>,
     at: usize,
-    /// None of them told anything: the first is watched, for it is meant to see the most.
+    /// None of them showed a queue: the first is used, because it sees the most.
     pub(super) rests: bool,
-    /// The number that the kernel gives the next zero-copy object of the socket.
+    /// The id that the kernel assigns to the next zero-copy object of the socket.
     pub(super) next_zero_copy: Option<u32>,
 }
 
@@ -32,12 +32,12 @@ impl Sources {
         }
     }
 
-    /// The one in use.
+    /// Returns the current source.
     pub(crate) fn current(&self) -> Source {
         self.order.get(self.at).copied().unwrap_or_default()
     }
 
-    /// The kernel gives no zero-copy. The next takes its place; stamps, if there is none.
+    /// Handles rejected zero-copy: selects the next source, or timestamps if it was the last.
     pub(crate) fn refuse_zero_copy(&mut self) {
         self.order.retain(|&source| source != Source::ZeroCopy);
         if self.order.is_empty() {
@@ -46,7 +46,7 @@ impl Sources {
         (self.at, self.rests) = (0, false);
     }
 
-    /// What it tells is lost. The next takes its place; the level, if there is none.
+    /// Handles lost completions: selects the next source, or the level if it was the last.
     pub(super) fn lose_current(&mut self) {
         let lost = self.current();
         self.order.retain(|&source| source != lost);
@@ -56,7 +56,7 @@ impl Sources {
         (self.at, self.rests) = (0, false);
     }
 
-    /// Whether the one in use has told nothing and there is another to try.
+    /// Returns `true` if the current source has shown no queue and there is another to try.
     pub(super) fn must_move(&self) -> bool {
         self.order.len() > 1 && !self.rests
     }
@@ -66,28 +66,28 @@ impl Sources {
         self.rests = self.at == 0;
     }
 
-    /// The one in use tells something, so that what comes after it may be tried again later.
+    /// The current source shows a queue, so the next ones can be tried again later.
     pub(super) fn wakes(&mut self) {
         self.rests = false;
     }
 }
 
-/// What a source needs before it can be used.
+/// The requirements of a source.
 pub(crate) struct Ready {
     pub(crate) pool: Option<Pool>,
-    /// `SOF_TIMESTAMPING_TX_*`; 0 when nothing is asked.
+    /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
     pub(crate) stamps: u32,
     pub(crate) numbers: Numbers,
 }
 
-/// The source in use, with what it needs.
+/// The current source and its state.
 pub(crate) struct SourceInUse {
     pub(super) order: Sources,
     pub(super) pool_bytes: usize,
     pub(super) sched_timestamps: bool,
     pub(super) own_ids: bool,
     pub(super) pool: Option<Pool>,
-    /// `SOF_TIMESTAMPING_TX_*`; 0 when nothing is asked.
+    /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
     pub(super) stamps: u32,
     pub(super) numbers: Numbers,
 }
@@ -116,7 +116,7 @@ impl SourceInUse {
     }
 }
 
-/// Turns `source` on for `socket`; `None` if the kernel gives no zero-copy.
+/// Turns `source` on for `socket`; `None` if the kernel rejects zero-copy.
 pub(crate) fn ready(
     source: Source,
     socket: &UdpSocket,
@@ -131,7 +131,7 @@ pub(crate) fn ready(
     match source {
         Source::ZeroCopy => {
             let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
-            // Where it was on, somebody may have sent, and the kernel counts on.
+            // If it was on, another user might have sent, and the kernel continues its ids.
             let was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
             ready.numbers = Numbers::new(!was_on);
             if options::set_option(socket.as_fd(), level, option, 1).is_err() {

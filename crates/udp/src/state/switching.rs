@@ -1,4 +1,4 @@
-//! Changing to another source, and learning the kernel's numbers.
+//! Changing to another source, and learning the kernel's ids.
 
 use std::io;
 use std::net::UdpSocket;
@@ -13,8 +13,8 @@ use crate::sys::clock::monotonic_ns;
 use crate::sys::socket as options;
 
 impl State {
-    /// Before something is sent: where completions have told nothing for long, the next source.
-    pub(super) fn look_for_a_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+    /// Before a send: selects the next source if completions have been immediate for long.
+    pub(super) fn select_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
         if self.tracker.limit_applies() {
             self.source.order.wakes();
             return Ok(());
@@ -22,7 +22,7 @@ impl State {
         if !self.source.order.must_move() || !self.tracker.is_source_useless(monotonic_ns()) {
             return Ok(());
         }
-        // Nothing may be in flight: its news would have numbers of the old source.
+        // Nothing can be in flight: its notifications would have ids of the old source.
         self.complete(socket)?;
         if self.tracker.in_flight() > 0 || self.tracker.limit_applies() {
             return Ok(());
@@ -32,15 +32,16 @@ impl State {
         self.take_source(socket)
     }
 
-    /// The kernel gives no zero-copy, and nothing is in flight.
-    pub(super) fn go_without_zero_copy(&mut self, socket: &UdpSocket) -> io::Result<()> {
+    /// Continues without zero-copy, with nothing in flight.
+    pub(super) fn disable_zero_copy(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.issue(SocketIssue::ZeroCopyRefused);
         self.source.order.refuse_zero_copy();
         self.take_source(socket)
     }
 
-    /// Most of what the source tells never comes: the next. Only where nothing is in flight.
-    pub(super) fn leave_a_lost_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+    /// Selects the next source if most completions of this one are lost. Only with nothing in
+    /// flight.
+    pub(super) fn replace_lost_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
         if self.tracker.in_flight() > 0 {
             return Ok(());
         }
@@ -48,7 +49,7 @@ impl State {
         if self.tracker.source() == Source::ZeroCopy
             && options::option(socket.as_fd(), level, option).is_ok_and(|on| on == 0)
         {
-            return self.go_without_zero_copy(socket);
+            return self.disable_zero_copy(socket);
         }
         if !self.tracker.loses_most_completions() || self.tracker.source() == Source::Polled {
             return Ok(());
@@ -74,18 +75,17 @@ impl State {
             self.source.sched_timestamps,
         )?
         else {
-            return self.go_without_zero_copy(socket);
+            return self.disable_zero_copy(socket);
         };
         (self.source.pool, self.source.stamps) = (ready.pool, ready.stamps);
-        // Used before, its number was kept.
+        // If it was used before, its id was kept.
         self.source.numbers = match self.source.order.next_zero_copy {
             Some(_) => Numbers::new(true),
             None => ready.numbers,
         };
         let next_id = match source {
             Source::ZeroCopy => self.source.order.next_zero_copy.unwrap_or(0),
-            // The kernel counts stamps from 0 since they were turned on, if it is the one who
-            // counts.
+            // If the kernel assigns the ids, it counts timestamps from 0 since they were turned on.
             Source::Timestamps if !self.source.own_ids => 0,
             _ => self.tracker.next_id(),
         };
@@ -97,8 +97,8 @@ impl State {
         Ok(())
     }
 
-    /// While the kernel's numbers are not known only one object is in flight: its notification
-    /// tells them.
+    /// While the kernel's ids are unknown, only one object is in flight: its notification contains
+    /// the id.
     pub(super) fn must_learn_numbers(
         &mut self,
         socket: &UdpSocket,
@@ -107,7 +107,7 @@ impl State {
         if self.source.numbers.known() || self.tracker.source() != Source::ZeroCopy {
             return Ok(false);
         }
-        // What is there before the first send is somebody else's.
+        // Entries before the first send belong to another user.
         self.complete(socket)?;
         let waits = !self.source.numbers.known() && self.tracker.in_flight() > 0;
         if waits {

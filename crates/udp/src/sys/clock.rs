@@ -1,13 +1,13 @@
-//! The clocks of times here.
+//! The clocks used here.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Nanoseconds of the clock that only goes forward.
+/// Returns the time of the monotonic clock, in ns.
 pub(crate) fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// Nanoseconds of the wall clock, which the kernel's timestamps are of.
+/// Returns the time of the wall clock, which the kernel's timestamps use, in ns.
 pub(crate) fn real_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Realtime))
 }

@@ -9,11 +9,11 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Watches `socket` for errors only.
+/// Creates a descriptor that reports only errors of `socket`.
 pub(crate) fn for_errors(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    // The kernel reports EPOLLERR even if it is not requested. Level triggered, so that it does not
-    // matter who reads the queue.
+    // The kernel reports EPOLLERR even if it is not requested. Level triggered, so that any thread
+    // can read the queue.
     epoll::add(&epoll, socket, EventData::new_u64(0), EventFlags::empty())?;
     Ok(epoll)
 }
@@ -31,13 +31,13 @@ pub(crate) fn is_ready(epoll: BorrowedFd<'_>) -> bool {
     epoll::wait(epoll, &mut events, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Has tokio watch a descriptor until it can be read, and nothing else.
+/// Registers a descriptor with tokio for readability only.
 ///
 /// # Errors
-/// What registering it fails with.
+/// The error of the registration.
 pub(crate) fn watch<T: Descriptor>(inner: T) -> io::Result<AsyncFd<T>> {
-    // SAFETY: the types that this is for own their descriptor and always answer the same one, and
-    // `AsyncFd` owns them until it has deregistered it.
+    // SAFETY: these types own their descriptor and always return the same one, and `AsyncFd` owns
+    // them until it has deregistered it.
     let watched = unsafe { AsyncFd::register_with_interest(inner, Interest::READABLE) };
     watched.map_err(io::Error::from)
 }

@@ -6,10 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
 
-/// Messages of one call.
+/// Maximum number of messages of one call.
 pub(crate) const BATCH: usize = 32;
 
-/// Room for the control messages of one datagram, aligned as the kernel wants them.
+/// Room for the control messages of one datagram, with the alignment that the kernel requires.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct Control(pub(crate) [u8; Control::BYTES]);
@@ -22,7 +22,7 @@ impl Control {
 /// One datagram to send.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
-    /// A socket address; empty for the peer that the socket is connected to.
+    /// A socket address; empty for the connected peer.
     pub(crate) name: &'a [u8],
     pub(crate) payload: &'a [u8],
     /// Control messages, aligned to 8 bytes.
@@ -34,7 +34,7 @@ fn empty_header() -> libc::mmsghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// Sends the first [`BATCH`] of `datagrams` and answers how many the kernel took. An error is that
+/// Sends the first [`BATCH`] of `datagrams`. Returns how many the kernel accepted. An error is that
 /// of the first.
 pub(crate) fn send(
     fd: BorrowedFd<'_>,
@@ -61,8 +61,8 @@ pub(crate) fn send(
             header.msg_controllen = datagram.control.len() as _;
         }
     }
-    // SAFETY: the first `count` headers were written; all that they point to outlives the call,
-    // which only reads it. The kernel writes the length sent into each header.
+    // SAFETY: the first `count` headers were written; the memory to which they point outlives the
+    // call, which only reads it. The kernel writes the length sent into each header.
     let sent = check(unsafe {
         libc::sendmmsg(
             fd.as_raw_fd(),
@@ -79,7 +79,7 @@ pub(crate) fn send(
 pub(crate) struct Entry {
     pub(crate) control: Control,
     pub(crate) control_bytes: usize,
-    /// For an error: the address that the datagram was sent to.
+    /// For an error: the destination of the datagram.
     pub(crate) name: [u8; Entry::NAME_BYTES],
     pub(crate) name_bytes: usize,
     /// The control messages did not fit.
@@ -98,7 +98,7 @@ impl Entry {
     };
 }
 
-/// Takes up to [`BATCH`] entries of the socket's error queue without waiting; answers how many.
+/// Reads up to [`BATCH`] entries of the socket's error queue without waiting. Returns their number.
 pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Result<usize> {
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let count = into.len().min(BATCH);
@@ -109,8 +109,8 @@ pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Resu
         header.msg_name = entry.name.as_mut_ptr().cast();
         header.msg_namelen = Entry::NAME_BYTES as _;
     }
-    // SAFETY: the first `count` headers were written, and each points to room of its own of the
-    // stated lengths, which we hold exclusively. No payload, no timeout.
+    // SAFETY: the first `count` headers were written, and each points to its own buffers of the
+    // stated lengths, which are borrowed exclusively. No payload, no timeout.
     let received = check(unsafe {
         libc::recvmmsg(
             fd.as_raw_fd(),

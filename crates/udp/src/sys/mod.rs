@@ -1,6 +1,7 @@
-//! The kernel's interfaces, a file for each: the only place with `unsafe`.
+//! System calls, one file per interface: the only place with `unsafe`.
 //!
-//! Every function here is safe to call with any arguments; the kernel answers with an error.
+//! Every function here is safe to call with any arguments; the kernel returns an error for invalid
+//! ones.
 
 pub(crate) mod clock;
 #[cfg(feature = "tokio")]
@@ -12,7 +13,7 @@ pub(crate) mod socket;
 
 use std::io;
 
-/// The result of a call that answers -1 and sets `errno`.
+/// Converts the result of a call that returns -1 and sets `errno`.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())

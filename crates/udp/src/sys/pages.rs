@@ -1,4 +1,4 @@
-//! Pages of our own, which the kernel may still read after we let go of them.
+//! Pages that the kernel might still read after they are unmapped.
 
 use std::io;
 use std::ptr::{NonNull, null_mut};
@@ -8,8 +8,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Anonymous memory, mapped for its lifetime.
 ///
-/// Not from the allocator: pages that are unmapped while a packet is still sent from them stay the
-/// packet's, so nobody else's bytes can ever be sent.
+/// Not from the allocator: pages that are unmapped while a packet is still sent from them stay with
+/// the packet, so bytes of other data can never be sent.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
@@ -29,23 +29,24 @@ impl Pages {
         Ok(Self { start, length })
     }
 
-    /// All of it.
+    /// Returns all bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: mapped for as long as `self` lives, initialised by the kernel, and written only
         // through `bytes_mut`, which is exclusive.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
-    /// All of it, to write. What a packet is sent from must not be written: the caller knows.
+    /// Returns all bytes for writing. The caller must not write bytes from which a packet is being
+    /// sent.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and we hold it exclusively. The kernel only reads.
+        // SAFETY: as for `bytes`, and `self` is borrowed exclusively. The kernel only reads.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, and no reference into it outlives `self`.
+        // SAFETY: the mapping is owned, and no reference into it outlives `self`.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::check;
 
-/// Memory of what the socket has sent that was not freed yet, as `SIOCOUTQ` tells.
+/// Returns the memory of sent datagrams that was not freed yet (`SIOCOUTQ`).
 pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one `int`, which outlives the call.
@@ -50,7 +50,7 @@ pub(crate) fn option(
 ) -> io::Result<libc::c_int> {
     let mut value = [0 as libc::c_int; 4];
     let mut length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the pointer and length describe `value`, which we hold exclusively.
+    // SAFETY: the pointer and length describe `value`, which is borrowed exclusively.
     check(unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! The state machine against a kernel that a test plays: numbers wrap, and news comes merged, late,
-//! out of order, twice, or never.
+//! The state machine with a mock kernel: ids wrap, and notifications arrive merged, late, out of
+//! order, twice, or never.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use taut_udp::{CompletionQuality, Signal, Source};
 const MS: u64 = 1_000_000;
 const REAL_NS: u64 = 1_700_000_000_000_000_000;
 
-/// The tracker, and what a kernel would know.
+/// The tracker, and the state of the kernel.
 struct Played {
     tracker: SocketTracker,
     now_ns: u64,
     /// Sent and not completed by the kernel, by position since the start.
     held: Vec<u64>,
-    /// Completed by the kernel, and the news is lost or on its way.
-    news: Vec<u64>,
+    /// Completed by the kernel, with the notification lost or pending.
+    notifications: Vec<u64>,
     sizes: Vec<u32>,
     departed: BTreeSet<u64>,
     first: u32,
@@ -36,7 +36,7 @@ impl Played {
             tracker: SocketTracker::new(&settings, 0),
             now_ns: 0,
             held: vec![],
-            news: vec![],
+            notifications: vec![],
             sizes: vec![],
             departed: BTreeSet::new(),
             first,
@@ -59,19 +59,19 @@ impl Played {
 
     fn round(&mut self, feed: impl FnOnce(&mut SocketTracker, u64, &mut dyn FnMut(Departure))) {
         let (first, departed) = (self.first, &mut self.departed);
-        let mut told = |departure: Departure| {
+        let mut on_departure = |departure: Departure| {
             let position = u64::from(departure.id.wrapping_sub(first));
             assert!(departed.insert(position), "{position} departed twice");
         };
-        feed(&mut self.tracker, self.now_ns, &mut told);
-        let _ = self.tracker.end_batch(self.now_ns, &mut told);
+        feed(&mut self.tracker, self.now_ns, &mut on_departure);
+        let _ = self.tracker.end_batch(self.now_ns, &mut on_departure);
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.round(|tracker, now_ns, told| tracker.signal(&signal, now_ns, told));
+        self.round(|tracker, now_ns, on_departure| tracker.signal(&signal, now_ns, on_departure));
     }
 
-    /// Nothing is invented and nothing leaks.
+    /// No byte is invented, and none leaks.
     fn check(&self) {
         let departed: u64 = self
             .departed
@@ -90,17 +90,17 @@ impl Played {
 #[derive(Debug, Clone)]
 enum Step {
     Send(u32),
-    /// Several, of which the kernel takes only the first.
+    /// Several sends, of which the kernel accepts only the first.
     SendAndTakeBack(u32, usize),
-    /// The kernel completes the n-th that it holds, and says so later.
+    /// The kernel completes the n-th object that it holds, and notifies later.
     Complete(usize),
-    /// The n-th piece of news comes.
-    News(usize),
-    /// It comes twice.
-    NewsTwice(usize),
-    /// It never comes.
+    /// The n-th notification arrives.
+    Notification(usize),
+    /// It arrives twice.
+    NotificationTwice(usize),
+    /// It never arrives.
     Lost(usize),
-    /// Nobody ever sent this.
+    /// An id that was never sent.
     Nonsense(u32),
     Wait(u64),
 }
@@ -112,8 +112,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (40_u32..2_000, 1_usize..20)
             .prop_map(|(bytes, more)| Step::SendAndTakeBack(bytes, more)),
         5 => any_number().prop_map(Step::Complete),
-        4 => any_number().prop_map(Step::News),
-        1 => any_number().prop_map(Step::NewsTwice),
+        4 => any_number().prop_map(Step::Notification),
+        1 => any_number().prop_map(Step::NotificationTwice),
         1 => any_number().prop_map(Step::Lost),
         1 => any::<u32>().prop_map(Step::Nonsense),
         3 => (1_u64..30).prop_map(Step::Wait),
@@ -123,7 +123,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
     let mut played = Played::new(source, first);
-    let news = |played: &Played, position: u64| {
+    let notifications = |played: &Played, position: u64| {
         let id = played.id(position);
         match source {
             Source::ZeroCopy => Signal::Released {
@@ -149,19 +149,23 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
             }
             Step::Complete(nth) if !played.held.is_empty() => {
                 let position = played.held.remove(nth % played.held.len());
-                played.news.push(position);
+                played.notifications.push(position);
             }
-            Step::News(nth) | Step::NewsTwice(nth) if !played.news.is_empty() => {
-                let position = played.news.remove(nth % played.news.len());
-                let signal = news(&played, position);
+            Step::Notification(nth) | Step::NotificationTwice(nth)
+                if !played.notifications.is_empty() =>
+            {
+                let position = played
+                    .notifications
+                    .remove(nth % played.notifications.len());
+                let signal = notifications(&played, position);
                 played.signal(signal);
-                if matches!(step, Step::NewsTwice(_)) {
+                if matches!(step, Step::NotificationTwice(_)) {
                     played.signal(signal);
                 }
             }
-            Step::Lost(nth) if !played.news.is_empty() => {
-                let nth = nth % played.news.len();
-                played.news.remove(nth);
+            Step::Lost(nth) if !played.notifications.is_empty() => {
+                let nth = nth % played.notifications.len();
+                played.notifications.remove(nth);
             }
             Step::Nonsense(far) => {
                 let id = played.tracker.next_id().wrapping_add(far % (u32::MAX / 4));
@@ -186,15 +190,19 @@ proptest! {
         steps in steps(),
     ) {
         let mut played = play(Source::Timestamps, first, steps);
-        // The kernel finishes the rest and tells nothing of it. At the times at which the tracker
-        // asks to be looked at, it finds the socket empty.
+        // The kernel completes the remaining objects without notification. At each wake-up, the
+        // tracker finds the socket empty.
         let mut looks = 0;
         while let Some(wakeup_ns) = played.tracker.next_wakeup() {
             played.now_ns = played.now_ns.max(wakeup_ns);
             looks += 1;
             prop_assert!(looks < 10, "asks for ever");
             let empty = played.tracker.needs_level(played.now_ns);
-            played.round(|tracker, now_ns, told| if empty { tracker.level(0, now_ns, told) });
+            played.round(|tracker, now_ns, on_departure| {
+                if empty {
+                    tracker.level(0, now_ns, on_departure)
+                }
+            });
         }
         played.check();
         prop_assert_eq!(played.tracker.in_flight(), 0);
@@ -202,18 +210,22 @@ proptest! {
     }
 
     #[test]
-    fn notifications_out_of_order_neither_leak_nor_invent_bytes(
+    fn reordered_notifications_conserve_bytes(
         first in prop_oneof![Just(0), Just(u32::MAX - 20)],
         steps in steps(),
     ) {
         let mut played = play(Source::ZeroCopy, first, steps);
-        // A level of 0 proves nothing of zero-copy so soon.
+        // A level of 0 proves nothing for zero-copy this early.
         let before = played.departed.len();
-        let news = played.tracker.needs_level(played.now_ns);
-        played.round(|tracker, now_ns, told| if !news { tracker.level(0, now_ns, told) });
+        let notifications = played.tracker.needs_level(played.now_ns);
+        played.round(|tracker, now_ns, on_departure| {
+            if !notifications {
+                tracker.level(0, now_ns, on_departure)
+            }
+        });
         let lost = played.tracker.totals().lost_completions as usize;
         prop_assert!(played.departed.len() - before <= lost);
-        // All that is left in one range, which reaches over the ends of what was given.
+        // All remaining ids in one range, which exceeds the assigned ids.
         let (low, high) = (first.wrapping_sub(5), played.tracker.next_id().wrapping_add(5));
         played.signal(Signal::Released { first: low, last: high, copied: true });
         prop_assert_eq!(played.tracker.in_flight(), 0);
@@ -246,12 +258,12 @@ proptest! {
             played.send(size);
         }
         let left = left.min(sizes.len());
-        // The kernel's memory for the youngest, as the tracker assumes it while it knows no better.
+        // The kernel's memory for the newest, as the tracker estimates it without measurements.
         let level: u32 = sizes.iter().rev().take(left).map(|size| size + 768).sum();
-        played.round(|tracker, now_ns, told| tracker.level(level, now_ns, told));
+        played.round(|tracker, now_ns, on_departure| tracker.level(level, now_ns, on_departure));
         prop_assert_eq!(played.departed.len(), sizes.len() - left);
         prop_assert!(played.departed.iter().copied().eq(0..(sizes.len() - left) as u64));
-        played.round(|tracker, now_ns, told| tracker.level(0, now_ns, told));
+        played.round(|tracker, now_ns, on_departure| tracker.level(0, now_ns, on_departure));
         prop_assert_eq!(played.tracker.in_flight(), 0);
     }
 }
@@ -264,18 +276,20 @@ fn stamp(id: u32, after_ns: u64) -> Signal {
 }
 
 #[test]
-fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
+fn lost_timestamp_is_replaced_after_later_departures() {
     let mut played = Played::new(Source::Timestamps, u32::MAX);
     for _ in 0..4 {
         played.send(1000);
     }
     let mut how = vec![];
     let mut round = |played: &mut Played, signal: Option<Signal>| {
-        let mut told = |departure: Departure| how.push((departure.id, departure.kind));
+        let mut on_departure = |departure: Departure| how.push((departure.id, departure.kind));
         if let Some(signal) = signal {
-            played.tracker.signal(&signal, played.now_ns, &mut told);
+            played
+                .tracker
+                .signal(&signal, played.now_ns, &mut on_departure);
         }
-        let _ = played.tracker.end_batch(played.now_ns, &mut told);
+        let _ = played.tracker.end_batch(played.now_ns, &mut on_departure);
     };
     played.now_ns = 2 * MS;
     round(&mut played, Some(stamp(1, 2 * MS)));
@@ -292,17 +306,17 @@ fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
         ]
     );
     assert_eq!(played.tracker.totals().lost_completions, 2);
-    // One of them comes after all.
+    // One of them arrives late.
     played.signal(stamp(0, 101 * MS));
     assert_eq!(played.tracker.in_flight(), 1000);
     assert_eq!(played.tracker.totals().stale_completions, 1);
 }
 
 #[test]
-fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
+fn reordering_within_the_wait_is_not_a_loss() {
     let mut played = Played::new(Source::Timestamps, 0);
-    // The second of each pair leaves first, and the first only after the second of the next pair:
-    // something always stands overtaken, and nothing for more than 10 ms.
+    // The second of each pair leaves first, and the first only after the second of the next pair.
+    // So there is always an overtaken object, but none for more than 10 ms.
     for pair in 0..50 {
         played.send(1000);
         played.send(1000);
@@ -317,7 +331,7 @@ fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
 }
 
 #[test]
-fn a_dropped_datagram_may_have_had_a_number() {
+fn dropped_datagram_might_have_an_id() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     played.tracker.skip_id();
@@ -347,8 +361,8 @@ fn sojourn_is_the_stamps_and_not_the_lookers() {
     let mut seen = None;
     played.now_ns = 70 * MS;
     for signal in [entered, stamp(0, 5 * MS)] {
-        let told = &mut |departure| seen = Some(departure);
-        played.tracker.signal(&signal, played.now_ns, told);
+        let on_departure = &mut |departure| seen = Some(departure);
+        played.tracker.signal(&signal, played.now_ns, on_departure);
     }
     let seen = seen.expect("departed");
     assert_eq!((seen.sojourn_ns, seen.qdisc_ns), (5 * MS, Some(4 * MS)));
@@ -356,7 +370,7 @@ fn sojourn_is_the_stamps_and_not_the_lookers() {
 }
 
 #[test]
-fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
+fn immediate_path_is_unlimited_until_packets_queue() {
     let mut played = Played::new(Source::Timestamps, 0);
     let send_and_leave = |played: &mut Played, wait_ns: u64| {
         played.now_ns += 2_000;
@@ -391,12 +405,12 @@ fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
 }
 
 #[test]
-fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
+fn stall_is_reported_and_admits_one_object() {
     let mut played = Played::new(Source::ZeroCopy, 0);
     while played.tracker.has_room(0) {
         played.send(1000);
     }
-    let (mut told_at, mut let_through) = (None, 0);
+    let (mut reported_at, mut let_through) = (None, 0);
     for _ in 0..10 {
         played.now_ns = played
             .tracker
@@ -409,14 +423,17 @@ fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
         }
         let done = played.tracker.end_batch(played.now_ns, &mut |_| {});
         if done.stalled.is_some() {
-            told_at.get_or_insert(played.now_ns);
+            reported_at.get_or_insert(played.now_ns);
         }
         while played.tracker.has_room(played.now_ns) {
             played.send(1000);
             let_through += 1;
         }
     }
-    assert!(told_at.expect("told") <= 2_000 * MS, "{told_at:?}");
+    assert!(
+        reported_at.expect("reported") <= 2_000 * MS,
+        "{reported_at:?}"
+    );
     assert!((5..=10).contains(&let_through), "{let_through}");
     assert_eq!(played.tracker.totals().stalls, 1);
     let last = played.tracker.next_id().wrapping_sub(1);
@@ -430,7 +447,7 @@ fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
 }
 
 #[test]
-fn what_nothing_is_told_of_completes_with_the_next() {
+fn unreported_object_completes_with_the_next() {
     let mut played = Played::new(Source::Timestamps, u32::MAX - 1);
     for quiet in [true, true, false, true, false] {
         played.send(1000);
@@ -460,26 +477,26 @@ fn a_limit_in_packets_counts_datagrams() {
 }
 
 #[test]
-fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
+fn lost_notification_is_replaced_after_silence_or_overtaking() {
     let mut played = Played::new(Source::ZeroCopy, 0);
     played.send(1000);
-    // The watch lets one more through, and nothing is told of that one either.
+    // Stall detection admits one more, which is not notified either.
     let mut looks = 0;
     while played.tracker.in_flight() > 0 {
         played.now_ns = played.tracker.next_wakeup().expect("it looks again");
         let asks = played.tracker.needs_level(played.now_ns);
-        played.round(|tracker, now_ns, told| {
+        played.round(|tracker, now_ns, on_departure| {
             if asks {
-                tracker.level(0, now_ns, told)
+                tracker.level(0, now_ns, on_departure)
             }
         });
         looks += 1;
         assert!(looks < 10, "for ever");
     }
-    assert!(played.now_ns >= 2_000 * MS, "a stall is told first");
+    assert!(played.now_ns >= 2_000 * MS, "a stall is on_departure first");
     assert_eq!(played.tracker.totals().stalls, 1);
     assert_eq!(played.tracker.totals().lost_completions, 1);
-    // One that came proves that the one before it was lost, if the wait is long.
+    // A completion proves that the previous one was lost, after a long wait.
     played.send(1000);
     played.send(1000);
     let released = |id| Signal::Released {
@@ -504,7 +521,7 @@ fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
 }
 
 #[test]
-fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
+fn rejected_datagram_with_an_id_is_not_unknown() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     for numbered in [true, false] {
@@ -536,7 +553,7 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
 }
 
 #[test]
-fn the_rule_does_not_learn_from_what_was_made_up_for() {
+fn replaced_notifications_do_not_change_the_rule() {
     let mut played = Played::new(Source::Timestamps, 0);
     for round in 0..40 {
         assert!(
@@ -547,7 +564,7 @@ fn the_rule_does_not_learn_from_what_was_made_up_for() {
         played.send(1000);
         played.tracker.blocked();
         played.now_ns += 30 * MS;
-        played.round(|tracker, now_ns, told| tracker.level(0, now_ns, told));
+        played.round(|tracker, now_ns, on_departure| tracker.level(0, now_ns, on_departure));
         if played.tracker.loses_most_completions() {
             break;
         }
@@ -556,7 +573,7 @@ fn the_rule_does_not_learn_from_what_was_made_up_for() {
     assert_eq!(played.tracker.limit(), 0, "nothing was learnt");
     assert_eq!(played.tracker.rate(), 0);
     played.check();
-    // What comes counts as before.
+    // New completions count as before.
     let id = played.tracker.next_id();
     for id in id..id + 32 {
         played.send(1000);

@@ -1,4 +1,4 @@
-//! The cap in time, and sources that are changed, in virtual time.
+//! The cap in time, and changes of the source, in virtual time.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use taut_udp::{CompletionQuality, Signal, Source};
 
 const MS: u64 = 1_000_000;
 const FULL_BYTES: u32 = 1_514;
-/// What a cap leaves at least.
-const LEAST_BYTES: u32 = 8 * FULL_BYTES;
+/// Minimum of a cap.
+const MIN_BYTES: u32 = 8 * FULL_BYTES;
 
-/// A path that sends one object after the other, and a sender that always has more.
+/// A path that sends objects in sequence, and a sender that always has more.
 struct Path {
     tracker: SocketTracker,
     bytes_per_s: u64,
-    /// What a token bucket keeps of an idle time, and passes on at once.
+    /// Burst of a token bucket after an idle time.
     burst_ns: u64,
     now_ns: u64,
     busy_until_ns: u64,
-    /// Numbers and when each is sent whole.
+    /// Ids, and the departure time of each.
     objects: VecDeque<(u32, u64)>,
 }
 
@@ -62,18 +62,18 @@ impl Path {
             && done_ns <= self.now_ns
         {
             self.objects.pop_front();
-            let told = Signal::Released {
+            let on_departure = Signal::Released {
                 first: id,
                 last: id,
                 copied: false,
             };
-            self.tracker.signal(&told, self.now_ns, &mut |_| {});
+            self.tracker.signal(&on_departure, self.now_ns, &mut |_| {});
         }
         let _ = self.tracker.end_batch(self.now_ns, &mut |_| {});
     }
 
-    /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small,
-    /// as where several connections share a socket.
+    /// Runs for `ms`, with a poll every `look_ns`. One of three datagrams is small, as with several
+    /// connections on a socket.
     fn run(&mut self, ms: u64, look_ns: u64) {
         let end_ns = self.now_ns + ms * MS;
         while self.now_ns < end_ns {
@@ -89,19 +89,19 @@ impl Path {
 }
 
 #[test]
-fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagrams() {
+fn cap_is_time_or_eight_datagrams() {
     let mut path = Path::new(62_500_000);
     assert_eq!(path.tracker.limit(), 1_000_000, "nothing measured");
     path.run(400, MS / 10);
     let limit = path.tracker.limit();
     assert!((55_000..=70_000).contains(&limit), "500 Mbit/s: {limit}");
-    // Two datagrams in the time: a late thread would starve it. Small ones change nothing.
+    // Two datagrams in this time: a late thread would starve it. Small ones have no influence.
     path.bytes_per_s = 2_500_000;
     path.run(2_000, MS / 10);
-    assert_eq!(path.tracker.limit(), LEAST_BYTES);
+    assert_eq!(path.tracker.limit(), MIN_BYTES);
     path.send(80);
-    assert_eq!(path.tracker.limit(), LEAST_BYTES);
-    // It grows back although the sender is late by more than the cap.
+    assert_eq!(path.tracker.limit(), MIN_BYTES);
+    // It recovers although the sender is late by more than the cap.
     path.bytes_per_s = 62_500_000;
     path.run(4_000, 2 * MS);
     let limit = path.tracker.limit();
@@ -109,7 +109,7 @@ fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagra
 }
 
 #[test]
-fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_without_a_queue() {
+fn token_bucket_bursts_are_not_an_immediate_path() {
     for limit in ["dql", "taut"] {
         let rule = limit.parse::<AnyLimit>().expect("a rule");
         let mut path = Path::under(rule, 62_500_000);
@@ -127,7 +127,7 @@ fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_wi
 }
 
 #[test]
-fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
+fn changed_source_keeps_totals_and_resets_quality() {
     let mut path = Path::new(2_500_000);
     path.run(100, MS);
     path.tracker
@@ -139,12 +139,12 @@ fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
     );
     path.now_ns += 1_000 * MS;
     while let Some((id, _)) = path.objects.pop_front() {
-        let told = Signal::Released {
+        let on_departure = Signal::Released {
             first: id,
             last: id,
             copied: false,
         };
-        path.tracker.signal(&told, path.now_ns, &mut |_| {});
+        path.tracker.signal(&on_departure, path.now_ns, &mut |_| {});
     }
     let _ = path.tracker.end_batch(path.now_ns, &mut |_| {});
     let before = path.tracker.totals();
@@ -158,7 +158,7 @@ fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
     );
     assert_eq!(tracker.totals(), before);
     assert_eq!(tracker.rate(), 0);
-    // A notification of before is none of its own.
+    // A stale notification completes nothing.
     let stale = Signal::Released {
         first: 0,
         last: 9,

@@ -1,4 +1,4 @@
-//! What goes wrong on the way is told and counted, and sending goes on.
+//! Faults on the path are reported and counted, and sending continues.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::common::{Link, PATIENCE, allowed, finish, read_all, send_and_finish, 
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
-/// Keeps what it hears.
+/// Records the issues that it receives.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(Instant, SocketIssue)>>>);
 
@@ -31,7 +31,7 @@ impl Log {
 }
 
 #[test]
-fn a_closed_port_is_told_with_the_peer() {
+fn closed_port_is_reported_with_the_peer() {
     if !allowed() {
         return;
     }
@@ -54,7 +54,7 @@ fn a_closed_port_is_told_with_the_peer() {
             };
             *errno == libc::ECONNREFUSED && *peer == Some(address)
         };
-        until("the port is told", || {
+        until("the port is on_departure", || {
             let _ = socket
                 .send(&[Datagram::new(&PAYLOAD).to(address)])
                 .expect("sends");
@@ -64,7 +64,7 @@ fn a_closed_port_is_told_with_the_peer() {
         finish(&socket);
         let after = socket.snapshot();
         assert!(after.issues.unreachable > 0);
-        // Whoever receives is not disturbed by it.
+        // The receiver is not affected.
         socket.socket().set_nonblocking(true).expect("option");
         let _ = socket
             .send(&[Datagram::new(&PAYLOAD).to(address)])
@@ -76,7 +76,7 @@ fn a_closed_port_is_told_with_the_peer() {
 }
 
 #[test]
-fn a_device_that_goes_down_costs_its_queue_and_no_more() {
+fn link_down_loses_only_queued_frames() {
     if !allowed() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_device_that_goes_down_costs_its_queue_and_no_more() {
         }
         assert_eq!(stop, Some(Stop::NoRoom));
         link::set_down(&link.near, "near").expect("down");
-        // The route is gone with it, and what the discipline held.
+        // The route is removed with it, and the discipline's backlog.
         finish(&socket);
         let sent = socket.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
         assert_eq!(
@@ -138,13 +138,13 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
         (totals.sent_objects, totals.completed_bytes),
         (20, totals.sent_bytes)
     );
-    // It does not cut into segments that do not fit.
+    // It does not create segments that are too long.
     let long = [0; 3_000];
     let sent = socket
         .try_send(&[Datagram::new(&long).segmented(1200)])
         .expect("sends");
     assert!(matches!(sent.stop, Some(Stop::Refused(_))), "{sent:?}");
-    // Nor can any datagram be as long as this.
+    // No datagram can be this long.
     let longest = vec![0; 65_600];
     let before = socket.snapshot().issues.too_large;
     let sent = socket.try_send(&[Datagram::new(&longest)]).expect("sends");
@@ -159,7 +159,7 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
 }
 
 #[test]
-fn a_clone_that_sends_and_reads_nothing_confuses_nobody() {
+fn sending_clone_does_not_affect_accounting() {
     if !allowed() {
         return;
     }
@@ -216,13 +216,13 @@ fn sixty_four_sockets_share_a_link() {
 }
 
 #[test]
-fn datagrams_that_a_discipline_drops_are_told() {
+fn dropped_datagrams_are_reported() {
     if !allowed() {
         return;
     }
     for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::plain();
-        // Room for two datagrams, and a limit that holds nothing back.
+        // Room for two datagrams, and a limit that blocks nothing.
         link.shape(2_000_000, 3_000);
         let (far, address) = link.receiver();
         let socket = LimitedUdp::builder(link.connected(address))
@@ -264,14 +264,14 @@ fn datagrams_that_a_discipline_drops_are_told() {
 }
 
 #[test]
-fn a_reader_that_sleeps_costs_completions_and_no_room() {
+fn sleeping_reader_loses_completions_but_no_room() {
     if !allowed() {
         return;
     }
     let link = Link::shaped(50_000_000);
     let (far, address) = link.receiver();
     let socket = LimitedUdp::new(link.connected(address)).expect("limited");
-    // What nobody reads fills the memory that stamps need as well.
+    // Unread datagrams also use the memory for timestamps.
     let near = socket.socket().local_addr().expect("address");
     let flooder: UdpSocket = far.try_clone().expect("clone");
     for _ in 0..2_000 {
@@ -284,7 +284,7 @@ fn a_reader_that_sleeps_costs_completions_and_no_room() {
         assert!(start.elapsed() < PATIENCE, "{socket:?}");
     }
     finish(&socket);
-    // Once it reads, they come again.
+    // After reading, timestamps arrive again.
     socket.socket().set_nonblocking(true).expect("option");
     read_all(socket.socket());
     let before = socket.snapshot().totals.lost_completions;
@@ -293,7 +293,7 @@ fn a_reader_that_sleeps_costs_completions_and_no_room() {
 }
 
 #[test]
-fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody() {
+fn stall_is_reported_within_twice_the_threshold() {
     if !allowed() {
         return;
     }
@@ -314,20 +314,20 @@ fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody(
         .is_none()
     {}
     let stood_since = Instant::now();
-    // The sender waits; it is not told later for that, and does not wait for ever.
-    let mut goes_on = 0;
-    while goes_on < 3 {
-        goes_on += socket
+    // The sender waits. It is not notified later because of that, and does not block for good.
+    let mut sent = 0;
+    while sent < 3 {
+        sent += socket
             .send(&[Datagram::new(&PAYLOAD)])
             .expect("sends")
             .count;
         assert!(stood_since.elapsed() < PATIENCE);
     }
-    let told = log
+    let stalled_at = log
         .first(|it| matches!(it, SocketIssue::Stalled(_)))
-        .expect("told");
-    let after = told.saturating_duration_since(stood_since);
-    // A busy machine may be late, but not by the order of a second.
+        .expect("reported");
+    let after = stalled_at.saturating_duration_since(stood_since);
+    // A busy machine can be late, but less than a second.
     assert!(after < threshold * 2 + Duration::from_secs(1), "{after:?}");
     assert_eq!(socket.snapshot().issues.stalls, 1);
     link.shape(50_000_000, 4 << 20);
@@ -335,9 +335,9 @@ fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody(
     until("it goes on", || read_all(&far) > 0);
 }
 
-/// The kernel's numbers begin with the socket, not with its wrapper.
+/// The kernel's ids start with the socket, not with its wrapper.
 #[test]
-fn a_second_wrapper_of_a_socket_goes_on_where_the_kernel_counts() {
+fn second_wrapper_continues_the_kernels_ids() {
     let (_far, near) = loopback();
     for sent_before in [1, 5, 40] {
         let clone = near.try_clone().expect("clone");
@@ -372,14 +372,14 @@ fn loopback() -> (UdpSocket, UdpSocket) {
     (far, near)
 }
 
-/// Takes one entry of the error queue away.
+/// Removes one entry of the error queue.
 fn steal(from: &UdpSocket) -> bool {
     let flags = RecvFlags::ERRQUEUE | RecvFlags::DONTWAIT;
     rustix::net::recv(from, &mut [0; 2048][..], flags).is_ok()
 }
 
 #[test]
-fn a_stolen_notification_is_made_up_for() {
+fn notification_read_elsewhere_is_replaced() {
     for source in [Source::Timestamps, Source::ZeroCopy] {
         let (_far, near) = loopback();
         let thief = near.try_clone().expect("clone");
@@ -390,7 +390,7 @@ fn a_stolen_notification_is_made_up_for() {
             .expect("sends");
         let in_flight = socket.snapshot().in_flight > 0;
         assert_eq!(steal(&thief), in_flight);
-        // The first for the account is the second for the kernel, and sending goes on.
+        // The first id of the tracker is the second of the kernel, and sending continues.
         send_and_finish(&socket, 1200, 100);
         let after = socket.snapshot();
         assert_eq!(
@@ -403,7 +403,7 @@ fn a_stolen_notification_is_made_up_for() {
 }
 
 #[test]
-fn a_source_whose_completions_never_come_is_left() {
+fn source_without_completions_is_replaced() {
     if !allowed() {
         return;
     }
@@ -414,7 +414,7 @@ fn a_source_whose_completions_never_come_is_left() {
     for _ in 0..2_000 {
         let _ = far.send_to(&PAYLOAD, near);
     }
-    // What was received and not read is more than the memory, so that no stamp fits any more.
+    // The unread datagrams exceed the memory, so that no more timestamps fit.
     rustix::net::sockopt::set_socket_recv_buffer_size(socket.socket(), 1).expect("option");
     until("the level takes its place", || {
         let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
@@ -430,7 +430,7 @@ fn a_source_whose_completions_never_come_is_left() {
 }
 
 #[test]
-fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
+fn too_long_unfragmentable_datagram_is_counted_once() {
     if !allowed() {
         return;
     }
@@ -461,7 +461,7 @@ fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
 }
 
 #[test]
-fn a_source_address_of_the_wrong_family_is_refused() {
+fn source_address_of_another_family_is_rejected() {
     let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     let to = far.local_addr().expect("address");
     let refused = Some(Stop::Refused(libc::EAFNOSUPPORT));
@@ -485,7 +485,7 @@ fn a_source_address_of_the_wrong_family_is_refused() {
 }
 
 #[test]
-fn what_others_fill_does_not_grow_the_buffer() {
+fn buffer_filled_elsewhere_does_not_grow() {
     if !allowed() {
         return;
     }
@@ -506,7 +506,7 @@ fn what_others_fill_does_not_grow_the_buffer() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_its_name() {
+fn invalid_setting_is_rejected_with_its_name() {
     let invalid = |result: std::io::Result<LimitedUdp>, name: &str| {
         let error = result.expect_err(name);
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");

@@ -1,4 +1,4 @@
-//! What the limit does.
+//! Effects of the limit.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use taut_udp::{Datagram, Departure, DepartureKind, LimitedUdp, Source, Stop};
 
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
-/// Median of what was in flight after each of many sends that had all the room they wanted.
+/// Returns the median of the bytes in flight after each of many unblocked sends.
 fn median_in_flight(limit: AnyLimit, source: Source) -> u32 {
     let link = Link::shaped(20_000_000);
     let (_far, address) = link.receiver();
@@ -30,7 +30,7 @@ fn median_in_flight(limit: AnyLimit, source: Source) -> u32 {
 }
 
 #[test]
-fn the_kernel_holds_a_fraction_of_what_it_held() {
+fn limit_reduces_the_kernels_backlog() {
     if !allowed() {
         return;
     }
@@ -42,7 +42,7 @@ fn the_kernel_holds_a_fraction_of_what_it_held() {
 }
 
 #[test]
-fn several_cut_by_the_kernel_are_one_object() {
+fn segments_of_the_kernel_are_one_object() {
     if !allowed() {
         return;
     }
@@ -81,7 +81,7 @@ fn several_cut_by_the_kernel_are_one_object() {
 }
 
 #[test]
-fn each_departure_says_how_long_it_waited_and_where() {
+fn departure_has_its_waiting_times() {
     if !allowed() {
         return;
     }
@@ -107,14 +107,14 @@ fn each_departure_says_how_long_it_waited_and_where() {
         let inside_ns = departure.qdisc_ns.expect("both stamps");
         assert!(inside_ns <= departure.sojourn_ns);
     }
-    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket
-    // holds.
+    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others, except for the burst of the
+    // bucket.
     let last_ns = departures[49].qdisc_ns.expect("both stamps");
     assert!(last_ns > 35_000_000, "{last_ns}");
 }
 
 #[test]
-fn an_unconnected_socket_sends_to_each_its_own() {
+fn unconnected_socket_sends_to_several_peers() {
     if !allowed() {
         return;
     }
@@ -168,7 +168,7 @@ fn ipv6_is_accounted_for_as_ipv4() {
 }
 
 #[test]
-fn the_kernels_numbers_do_where_it_takes_none_of_ours() {
+fn kernel_ids_work_without_own_ids() {
     if !allowed() {
         return;
     }
@@ -188,7 +188,7 @@ fn the_kernels_numbers_do_where_it_takes_none_of_ours() {
 }
 
 #[test]
-fn no_room_is_a_value_and_nothing_of_it_was_sent() {
+fn no_room_sends_nothing() {
     if !allowed() {
         return;
     }
@@ -220,9 +220,9 @@ fn no_room_is_a_value_and_nothing_of_it_was_sent() {
     });
 }
 
-/// A loop that never waits for news, but tries again now and then.
+/// A loop that never waits for notifications, but retries at times.
 #[test]
-fn a_try_without_room_takes_the_news_itself() {
+fn try_send_without_room_reads_notifications() {
     if !allowed() {
         return;
     }

@@ -1,4 +1,5 @@
-//! A route that goes and comes back, and a path that gets narrow for datagrams that may not be cut.
+//! A route that is removed and returns, and a smaller path MTU for datagrams that must not be
+//! fragmented.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use taut_udp::{Datagram, LimitedUdp, Observer, SocketIssue, Source, Stop};
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
-/// What the links of the tests are in.
+/// The network of the links.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 const PREFIX_BITS: u8 = 24;
 
@@ -32,13 +33,13 @@ impl Route<'_> {
         self.change(libc::RTM_NEWROUTE, flags, libc::RT_SCOPE_LINK);
     }
 
-    /// Has the kernel change it, and waits for its answer.
+    /// Requests a change from the kernel, and waits for its response.
     fn change(&self, kind: u16, flags: i32, scope: u8) {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut message = vec![0; 4];
         message.extend(kind.to_ne_bytes());
         message.extend(flags.to_ne_bytes());
-        // Sequence number and port: nobody else asks here.
+        // Sequence number and port: there is no other requester.
         message.extend([0; 8]);
         let family = libc::AF_INET as u8;
         message.extend([family, PREFIX_BITS, 0, 0]);
@@ -69,12 +70,12 @@ impl Route<'_> {
             std::io::Result::Ok(answer)
         });
         let answer = answer.expect("thread").expect("netlink");
-        // The error number behind the header; 0 is an acknowledgement.
+        // The error number after the header; 0 is an acknowledgement.
         assert_eq!(answer[16..20], [0; 4], "{kind}");
     }
 }
 
-/// Keeps what it hears.
+/// Records the issues that it receives.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<SocketIssue>>>);
 
@@ -85,7 +86,7 @@ impl Observer for Log {
 }
 
 #[test]
-fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
+fn removed_route_is_reported_without_earlier_loss() {
     if !allowed() {
         return;
     }
@@ -114,7 +115,7 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
         }
         route.remove();
         let gone = Stop::Refused(libc::ENETUNREACH);
-        // Whether there is room or not: nobody waits for what cannot go.
+        // With or without room: a sender does not wait for datagrams that cannot be sent.
         let refused = socket
             .send_unlimited(&[Datagram::new(&PAYLOAD)])
             .expect("sends");
@@ -128,7 +129,7 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
             0,
             "what is refused is not in flight"
         );
-        // Read in between: pages of zero-copy fill the receiver's buffer soon.
+        // Read in between, because zero-copy pages fill the receiver's buffer quickly.
         let mut received = read_all(&far);
         route.restore();
         send_and_finish(&socket, 1200, 10);
@@ -144,7 +145,7 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
 }
 
 #[test]
-fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes() {
+fn smaller_path_mtu_rejects_unfragmentable_datagrams() {
     if !allowed() {
         return;
     }
@@ -165,7 +166,7 @@ fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes()
             .expect("sends");
         assert_eq!(full.stop, Some(Stop::NoRoom));
         link::set_mtu(&link.near, "near", 1000).expect("mtu");
-        // What the discipline held goes on its way, and what is short still passes.
+        // The discipline's backlog is sent, and short datagrams still pass.
         finish(&socket);
         let mut received = read_all(&far);
         let short = [1; 900];
@@ -182,9 +183,10 @@ fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes()
         }
         finish(&socket);
         assert!(socket.snapshot().issues.too_large >= 3);
-        let told = |issue: &SocketIssue| matches!(issue, SocketIssue::TooLarge { mtu_bytes: 1000 });
+        let on_departure =
+            |issue: &SocketIssue| matches!(issue, SocketIssue::TooLarge { mtu_bytes: 1000 });
         assert!(
-            log.0.lock().unwrap().iter().any(told),
+            log.0.lock().unwrap().iter().any(on_departure),
             "{log:?}",
             log = log.0
         );

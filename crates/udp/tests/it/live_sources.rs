@@ -1,4 +1,4 @@
-//! Sources that are tried one after the other.
+//! Sources that are tried in sequence.
 
 use taut_linux::link;
 use taut_udp::{Builder, CompletionQuality, Datagram, LimitedUdp, Source};
@@ -14,7 +14,7 @@ fn as_found(socket: std::net::UdpSocket) -> Builder {
         .fallback_source(Source::Timestamps)
 }
 
-/// Sends until it is so.
+/// Sends until the condition holds.
 fn send_until(socket: &LimitedUdp, what: &str, so: impl Fn(&LimitedUdp) -> bool) {
     until(what, || {
         let sent = socket.send(&[Datagram::new(&PAYLOAD); 32]).expect("sends");
@@ -25,7 +25,7 @@ fn send_until(socket: &LimitedUdp, what: &str, so: impl Fn(&LimitedUdp) -> bool)
 }
 
 #[test]
-fn the_first_that_tells_something_is_kept() {
+fn first_useful_source_is_kept() {
     if !allowed() {
         return;
     }
@@ -41,7 +41,7 @@ fn the_first_that_tells_something_is_kept() {
 }
 
 #[test]
-fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
+fn missing_notification_memory_selects_the_next_source() {
     if !allowed() {
         return;
     }
@@ -57,7 +57,7 @@ fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
         let (_far, address) = link.receiver();
         let write = || std::fs::write("/proc/sys/net/core/optmem_max", "64");
         if let Err(error) = link.near.run(write).expect("thread") {
-            // Of the whole machine before Linux 6.8, and then none of a namespace's.
+            // A sysctl of the whole machine before Linux 6.8, and therefore missing in a namespace.
             return eprintln!("skipped: net.core.optmem_max: {error}");
         }
         let builder = LimitedUdp::builder(link.connected(address)).source(Source::ZeroCopy);
@@ -73,7 +73,7 @@ fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
 }
 
 #[test]
-fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
+fn first_source_is_used_without_a_useful_one() {
     if !allowed() {
         return;
     }
@@ -90,7 +90,7 @@ fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
         CompletionQuality::Immediate
     );
     assert_eq!(socket.room(), i64::MAX);
-    // It stays there.
+    // It keeps this source.
     send_and_finish(&socket, 1200, 3_000);
     let none = socket.snapshot();
     assert_eq!(
@@ -101,7 +101,7 @@ fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
     send_until(&socket, "it is limited", |it| {
         it.snapshot().completion_quality == CompletionQuality::BufferFreed
     });
-    // And goes around again.
+    // And tries the sources again.
     link::set_root_qdisc(&link.near, "near", link::RootQdisc::NoQueue).expect("no discipline");
     for source in [Source::Polled, Source::Timestamps, Source::ZeroCopy] {
         send_until(&socket, "the next source", |it| {

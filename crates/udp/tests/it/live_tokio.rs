@@ -1,4 +1,4 @@
-//! The same on tokio.
+//! The socket on tokio.
 
 use std::future::{Future, poll_fn};
 use std::net::UdpSocket;
@@ -67,7 +67,7 @@ fn tasks_get_room_in_turn() {
     }
 }
 
-/// Sends a datagram, and says how often the task was polled for it.
+/// Sends a datagram, and returns how often the task was polled for it.
 async fn send_and_count_polls(socket: &AsyncUdp) -> u32 {
     let mut polls = 0;
     let batch = [Datagram::new(&PAYLOAD)];
@@ -93,14 +93,14 @@ fn a_task_that_waits_does_not_spin() {
         for _ in 0..150 {
             polls += send_and_count_polls(&socket).await;
         }
-        // Each waits 5 ms: woken by a completion or two, and not all the time.
+        // Each waits 5 ms: woken by a completion or two, not by all of them.
         assert!(polls < 150 * 8, "{polls}");
     });
 }
 
 /// The pool of zero-copy sends is full before the limit is reached.
 #[test]
-fn a_task_that_waits_for_the_pool_does_not_spin() {
+fn task_waiting_for_the_pool_does_not_spin() {
     if !allowed() {
         return;
     }
@@ -125,7 +125,7 @@ fn a_task_that_waits_for_the_pool_does_not_spin() {
 }
 
 #[test]
-fn a_future_that_is_dropped_gives_its_place_up() {
+fn dropped_future_leaves_the_wait_queue() {
     if !allowed() {
         return;
     }
@@ -152,7 +152,7 @@ fn a_future_that_is_dropped_gives_its_place_up() {
 }
 
 #[test]
-fn receiving_goes_on_beside_it() {
+fn receiving_is_not_affected() {
     if !allowed() {
         return;
     }
@@ -177,7 +177,7 @@ fn receiving_goes_on_beside_it() {
 }
 
 #[test]
-fn a_sender_that_always_has_room_lets_others_run() {
+fn unblocked_sender_yields() {
     let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     let near = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
     near.connect(far.local_addr().expect("address"))
@@ -199,9 +199,9 @@ fn a_sender_that_always_has_room_lets_others_run() {
     });
 }
 
-/// Each completion wakes the one that takes the news and the one whose turn it is.
+/// Each completion wakes the task that reads notifications, and the next one in the queue.
 #[test]
-fn a_crowd_that_waits_is_not_woken_by_each_completion() {
+fn completion_does_not_wake_all_waiters() {
     if !allowed() {
         return;
     }
@@ -235,7 +235,7 @@ fn a_crowd_that_waits_is_not_woken_by_each_completion() {
 }
 
 #[test]
-fn whoever_takes_the_news_hands_that_over_when_it_goes() {
+fn dropped_notification_reader_is_replaced() {
     if !allowed() {
         return;
     }
@@ -260,7 +260,8 @@ fn whoever_takes_the_news_hands_that_over_when_it_goes() {
             while socket.limited().snapshot().waiting == 0 {
                 task::yield_now().await;
             }
-            // Those in front go while they wait, the first of them with the news.
+            // Earlier tasks are cancelled while they wait, the first of them as the reader of
+            // notifications.
             for waiter in &waiters[..9] {
                 waiter.abort();
             }
@@ -272,7 +273,7 @@ fn whoever_takes_the_news_hands_that_over_when_it_goes() {
 }
 
 #[test]
-fn one_more_task_than_may_wait_is_told() {
+fn full_wait_queue_is_reported() {
     if !allowed() {
         return;
     }

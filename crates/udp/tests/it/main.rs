@@ -5,7 +5,7 @@ mod account_cap;
 mod common;
 mod live_faults;
 mod live_limit;
+mod live_quality;
 mod live_routes;
 mod live_sources;
 mod live_tokio;
-mod live_truth;

@@ -1,4 +1,4 @@
-//! What the live tests share. Each test makes namespaces of its own.
+//! Shared parts of the live tests. Each test creates its own namespaces.
 
 pub mod packets;
 
@@ -10,9 +10,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use taut_linux::link::{self, MacAddress};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, poll, privilege, sched};
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, poll, privilege, sched};
 
-/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+/// Test timeout, far longer than on any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const LEFT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -20,7 +20,8 @@ pub const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub const LEFT_MAC: MacAddress = MacAddress::local(1);
 pub const RIGHT_MAC: MacAddress = MacAddress::local(2);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true`, it fails instead of returning
+/// `false`.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -41,15 +42,14 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Gives a device its place in the network of the test: address, the other side's hardware
-/// address, up.
+/// Configures a device: address, neighbour, up.
 pub fn settle(ns: &NetNs, device: &str, own: Ipv4Addr, other: Ipv4Addr, other_mac: MacAddress) {
     link::add_address(ns, device, own, 24).expect("address");
     link::set_up(ns, device).expect("up");
     link::add_neighbour(ns, device, other, other_mac).expect("neighbour");
 }
 
-/// Two namespaces, each with a TAP; whoever has the TAPs is the wire between them.
+/// Two namespaces, each with a TAP; the holder of the TAPs is the wire between them.
 pub struct Taps {
     pub left_ns: NetNs,
     pub right_ns: NetNs,
@@ -86,31 +86,31 @@ impl Taps {
         }
     }
 
-    /// Carries frames both ways until it is dropped.
+    /// Forwards frames in both directions until it is dropped.
     pub fn forward(&self) -> Wire {
         Wire::new(Arc::clone(&self.left), Arc::clone(&self.right))
     }
 }
 
-/// What passed over a wire from left to right.
+/// Frames that passed over a wire from left to right.
 #[derive(Default)]
-pub struct Seen {
+pub struct WireCounts {
     pub frames: AtomicU64,
     pub longest_bytes: AtomicU64,
-    /// Frames longer than one segment, and those of them whose header said how to cut them.
-    pub super_packets: AtomicU64,
+    /// Frames longer than one segment, and those of them whose header describes their segmentation.
+    pub gso_packets: AtomicU64,
     pub with_segmentation: AtomicU64,
     pub refused: AtomicU64,
 }
 
-impl Seen {
+impl WireCounts {
     fn note(&self, buffer: &[u8]) {
         let (header, frame) = VirtioNetHeader::split(buffer).expect("header");
         self.frames.fetch_add(1, Ordering::Relaxed);
         self.longest_bytes
             .fetch_max(frame.len() as u64, Ordering::Relaxed);
         if frame.len() > 1514 {
-            self.super_packets.fetch_add(1, Ordering::Relaxed);
+            self.gso_packets.fetch_add(1, Ordering::Relaxed);
             let cut = header.segmentation(frame).is_some_and(|cut| {
                 cut.payload_bytes.get() <= 1460 && (54..=114).contains(&cut.header_bytes)
             });
@@ -122,17 +122,17 @@ impl Seen {
 
 /// A thread that copies frames between two TAPs.
 pub struct Wire {
-    pub seen: Arc<Seen>,
+    pub counts: Arc<WireCounts>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Wire {
     fn new(left: Arc<Tap>, right: Arc<Tap>) -> Self {
-        let seen = Arc::new(Seen::default());
+        let counts = Arc::new(WireCounts::default());
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
-            let (seen, stop) = (Arc::clone(&seen), Arc::clone(&stop));
+            let (counts, stop) = (Arc::clone(&counts), Arc::clone(&stop));
             move || {
                 let mut buffer = vec![0; left.read_limit_bytes()];
                 while !stop.load(Ordering::Relaxed) {
@@ -141,10 +141,11 @@ impl Wire {
                     for (from, to) in [(&left, &right), (&right, &left)] {
                         while let Some(bytes) = from.read(&mut buffer).expect("read") {
                             if Arc::ptr_eq(from, &left) {
-                                seen.note(&buffer[..bytes]);
+                                counts.note(&buffer[..bytes]);
                             }
-                            if to.write(&buffer[..bytes]).expect("write") != Written::Taken {
-                                seen.refused.fetch_add(1, Ordering::Relaxed);
+                            if to.write(&buffer[..bytes]).expect("write") != WriteOutcome::Accepted
+                            {
+                                counts.refused.fetch_add(1, Ordering::Relaxed);
                             }
                         }
                     }
@@ -152,7 +153,7 @@ impl Wire {
             }
         });
         Self {
-            seen,
+            counts,
             stop,
             thread: Some(thread),
         }
@@ -169,7 +170,7 @@ impl Drop for Wire {
     }
 }
 
-/// Ends the threads that look at it, also where an assertion fails: a scope waits for them.
+/// Ends the threads that check it, even after a failed assertion, because a scope waits for them.
 pub struct StopOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

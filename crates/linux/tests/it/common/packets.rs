@@ -1,4 +1,4 @@
-//! Numbered frames for the packet ring: made, sent, and checked where they arrive.
+//! Numbered frames for the packet ring: generated, sent, and checked on arrival.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,10 +12,10 @@ use taut_path::{Completions, Packet, PacketSink, TxRing};
 
 use super::{LEFT_MAC, RIGHT_MAC};
 
-/// An EtherType that nobody answers (local experiments).
+/// An EtherType without a receiver (local experiments).
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 /// Addresses, EtherType and number.
-pub const LEAST_BYTES: usize = 14 + 4;
+pub const MIN_BYTES: usize = 14 + 4;
 pub const LONGEST_BYTES: usize = 1514;
 
 /// Two namespaces with a veth pair between, a ring on the left end and a receiver on the right.
@@ -27,22 +27,22 @@ pub struct Ring {
     pub completions: AfPacketCompletions,
     pub receiver: PacketReceiver,
     buffer: Vec<u8>,
-    /// Held by whoever looks at the order of what arrives.
-    _one_processor: Option<OneProcessor>,
+    /// Held by tests that check the order of arrival.
+    _pinned: Option<PinnedCpu>,
 }
 
-/// Keeps the calling thread on the processor where it is, until it is dropped.
+/// Pins the calling thread to its current CPU until it is dropped.
 ///
-/// A veth hands each frame to its peer through the backlog of the processor that sends it. A thread
-/// that moves to another processor sends there what can arrive before the frames that still wait
-/// here: the kernel's own reordering (seen in 10 of 50 runs of a thread that was moved each
-/// millisecond, in none of 25 of one that stayed). The shaper's timer runs where its queue was last
-/// looked at, so it stays as well.
-struct OneProcessor {
+/// A veth passes each frame to its peer through the backlog of the sending CPU. If a thread moves
+/// to another CPU, its frames there can arrive before those that still wait here. This reordering
+/// by the kernel was seen in 10 of 50 runs of a thread that was moved each millisecond, and in none
+/// of 25 of one that stayed. The shaper's timer runs on the CPU that last used its queue, so it
+/// stays as well.
+struct PinnedCpu {
     before: CpuSet,
 }
 
-impl OneProcessor {
+impl PinnedCpu {
     fn stay() -> Self {
         let before = sched_getaffinity(None).expect("processors");
         let mut here = CpuSet::new();
@@ -52,7 +52,7 @@ impl OneProcessor {
     }
 }
 
-impl Drop for OneProcessor {
+impl Drop for PinnedCpu {
     fn drop(&mut self) {
         // The next test may be on the same thread.
         sched_setaffinity(None, &self.before).expect("as before");
@@ -60,15 +60,15 @@ impl Drop for OneProcessor {
 }
 
 impl Ring {
-    /// For a test on one thread: what it sends arrives in order.
+    /// For a test on one thread: its frames arrive in order.
     pub fn new(slots: u32, qdisc: RootQdisc) -> Self {
         Self {
-            _one_processor: Some(OneProcessor::stay()),
+            _pinned: Some(PinnedCpu::stay()),
             ..Self::for_threads(slots, qdisc)
         }
     }
 
-    /// For a test whose threads may be anywhere: the kernel may change the order.
+    /// For a test whose threads can move: the kernel might change the order.
     pub fn for_threads(slots: u32, qdisc: RootQdisc) -> Self {
         let (left, right) = (
             NetNs::new().expect("namespace"),
@@ -94,7 +94,7 @@ impl Ring {
             completions,
             receiver,
             buffer,
-            _one_processor: None,
+            _pinned: None,
         }
     }
 
@@ -109,7 +109,7 @@ impl Ring {
         self.tx.kick(0)
     }
 
-    /// Reaps all that is finished; answers the lengths.
+    /// Reaps all completed frames; returns their lengths.
     pub fn reap(&mut self) -> Vec<u32> {
         let mut lengths = Vec::new();
         reap_into(&mut self.completions, &self.pool, |length| {
@@ -118,7 +118,7 @@ impl Ring {
         lengths
     }
 
-    /// Receives all numbered frames that wait, checks each, and answers their numbers.
+    /// Receives all waiting numbered frames, checks each, and returns their numbers.
     pub fn receive(&mut self) -> Vec<u32> {
         let mut numbers = Vec::new();
         receive_into(&self.receiver, &mut self.buffer, |number| {
@@ -127,7 +127,7 @@ impl Ring {
         numbers
     }
 
-    /// Waits up to a millisecond for something to receive.
+    /// Waits up to a millisecond for a frame.
     pub fn wait(&self) {
         let soon_ns = sched::monotonic_ns() + 1_000_000;
         poll::wait(&[self.receiver.as_fd()], Some(soon_ns)).expect("poll");
@@ -143,7 +143,7 @@ pub fn shaper(burst_bytes: u32) -> RootQdisc {
     }
 }
 
-/// Reaps all that is finished.
+/// Reaps all completed frames.
 pub fn reap_into(
     completions: &mut AfPacketCompletions,
     pool: &FramePool,
@@ -157,7 +157,7 @@ pub fn reap_into(
     while completions.reap(0, 7, &mut freed).expect("reaps") {}
 }
 
-/// Receives all numbered frames that wait, and checks every byte.
+/// Receives all waiting numbered frames, and checks every byte.
 pub fn receive_into(receiver: &PacketReceiver, buffer: &mut [u8], mut take: impl FnMut(u32)) {
     while let Some(bytes) = receiver.read(buffer).expect("receives") {
         let (_, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
@@ -174,12 +174,12 @@ pub fn numbered(pool: &FramePool, number: u32) -> Packet {
     pool.packet(&bytes_of(number)).expect("frame")
 }
 
-/// Frames of all lengths, each byte depending on the number: two frames never look alike.
+/// Frames of all lengths, with bytes that depend on the number, so that no two are equal.
 pub fn bytes_of(number: u32) -> Vec<u8> {
     let length = if number.is_multiple_of(2) {
         LONGEST_BYTES
     } else {
-        LEAST_BYTES + (number as usize * 31) % (LONGEST_BYTES - LEAST_BYTES)
+        MIN_BYTES + (number as usize * 31) % (LONGEST_BYTES - MIN_BYTES)
     };
     let mut bytes = [
         &RIGHT_MAC.0[..],
@@ -189,7 +189,7 @@ pub fn bytes_of(number: u32) -> Vec<u8> {
     ]
     .concat();
     let mut state = number.wrapping_mul(0x9e37_79b9) | 1;
-    bytes.extend((LEAST_BYTES..length).map(|_| {
+    bytes.extend((MIN_BYTES..length).map(|_| {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;

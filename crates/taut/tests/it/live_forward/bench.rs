@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use taut_linux::af_packet::{PacketReceiver, PacketSender};
 use taut_linux::link::{self, MacAddress};
-use taut_linux::{NetNs, VirtioNetHeader, finish_checksum, poll, privilege, sched};
+use taut_linux::{NetNs, VirtioNetHeader, complete_checksum, poll, privilege, sched};
 
 /// How long a test waits for what must happen: far beyond any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -106,7 +106,7 @@ impl Bench {
     /// Listens anywhere.
     pub fn receiver_at(&self, ns: &NetNs, device: &str) -> Listening {
         let receiver = PacketReceiver::open(ns, device).expect("receiver");
-        receiver.hear_all().expect("hears all");
+        receiver.set_promiscuous().expect("hears all");
         Listening {
             receiver,
             buffer: RefCell::new(vec![0; PacketReceiver::READ_LIMIT_BYTES]),
@@ -269,7 +269,7 @@ impl Listening {
         let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
         let mut frame = frame.to_vec();
         assert!(!header.is_segmented());
-        finish_checksum(&mut frame, header).expect("finishes");
+        complete_checksum(&mut frame, header).expect("finishes");
         Some(frame)
     }
 

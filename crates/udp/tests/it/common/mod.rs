@@ -1,4 +1,4 @@
-//! Links of the live tests. Each test makes namespaces of its own.
+//! Links of the live tests. Each test creates its own namespaces.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, privilege};
 use taut_udp::{Datagram, LimitedUdp};
 
-/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+/// Test timeout, far longer than on any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -15,7 +15,8 @@ pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const FAR_MAC: MacAddress = MacAddress::local(2);
 const NEAR_MAC: MacAddress = MacAddress::local(1);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true`, it fails instead of returning
+/// `false`.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -43,7 +44,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Without a shaper: nothing waits.
+    /// Without a shaper: packets do not queue.
     pub fn plain() -> Self {
         let (near, far) = (
             NetNs::new().expect("namespace"),
@@ -61,7 +62,7 @@ impl Link {
         link
     }
 
-    /// The near device up, which knows its neighbour.
+    /// Sets the near device up, with its neighbour entry.
     pub fn up(&self) {
         link::set_up(&self.near, "near").expect("up");
         link::add_neighbour(&self.near, "near", FAR, FAR_MAC).expect("neighbour");
@@ -104,7 +105,7 @@ impl Link {
     }
 }
 
-/// Reads away what came, and answers how much that was.
+/// Reads all received datagrams, and returns their number of bytes.
 pub fn read_all(socket: &UdpSocket) -> usize {
     let mut buffer = [0; 65536];
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What completions are worth, found out from what is sent.
+//! The quality of completions, detected from the sends.
 
 use std::net::UdpSocket;
 use std::time::Instant;
@@ -16,8 +16,8 @@ fn limited(socket: UdpSocket, source: Source) -> LimitedUdp {
         .expect("limited")
 }
 
-/// Sends until the verdict is `wanted`.
-fn until_verdict(socket: &LimitedUdp, wanted: CompletionQuality) {
+/// Sends until the quality is `wanted`.
+fn until_quality(socket: &LimitedUdp, wanted: CompletionQuality) {
     let payload = [0; 1200];
     let start = Instant::now();
     while socket.snapshot().completion_quality != wanted {
@@ -27,7 +27,7 @@ fn until_verdict(socket: &LimitedUdp, wanted: CompletionQuality) {
 }
 
 #[test]
-fn behind_a_shaper_each_source_is_what_it_is() {
+fn sources_behind_a_shaper_have_their_quality() {
     if !allowed() {
         return;
     }
@@ -53,10 +53,10 @@ fn behind_a_shaper_each_source_is_what_it_is() {
     }
 }
 
-/// Everything completes at once: it says so, and holds nothing back.
+/// All datagrams complete immediately: the quality shows that, and no limit applies.
 fn is_none(socket: UdpSocket, source: Source, what: &str) {
     let socket = limited(socket, source);
-    until_verdict(&socket, CompletionQuality::Immediate);
+    until_quality(&socket, CompletionQuality::Immediate);
     let before = socket.snapshot().totals.times_blocked;
     let payload = [0; 1200];
     for _ in 0..50 {
@@ -71,7 +71,7 @@ fn is_none(socket: UdpSocket, source: Source, what: &str) {
 }
 
 #[test]
-fn over_loopback_and_a_plain_veth_nothing_is_limited() {
+fn no_limit_over_loopback_and_a_plain_veth() {
     if !allowed() {
         return;
     }
@@ -83,7 +83,7 @@ fn over_loopback_and_a_plain_veth_nothing_is_limited() {
         let near = near.expect("thread").expect("socket");
         near.connect(far.local_addr().expect("address"))
             .expect("connects");
-        // Nobody reads: what the peer's buffer does not take is dropped there.
+        // Without a reader, datagrams beyond the peer's buffer are dropped there.
         if source == Source::Timestamps {
             is_none(near, source, "loopback");
         }
@@ -96,7 +96,7 @@ fn over_loopback_and_a_plain_veth_nothing_is_limited() {
 }
 
 #[test]
-fn over_a_tap_nothing_is_limited() {
+fn no_limit_over_a_tap() {
     if !allowed() {
         return;
     }
@@ -124,11 +124,11 @@ fn a_verdict_is_reversed_when_the_path_changes() {
     let link = Link::plain();
     let (_far, address) = link.receiver();
     let socket = limited(link.connected(address), Source::Timestamps);
-    until_verdict(&socket, CompletionQuality::Immediate);
+    until_quality(&socket, CompletionQuality::Immediate);
     link.shape(20_000_000, 4 << 20);
-    until_verdict(&socket, CompletionQuality::Transmitted);
+    until_quality(&socket, CompletionQuality::Transmitted);
     finish(&socket);
     link::set_root_qdisc(&link.near, "near", RootQdisc::NoQueue).expect("no discipline");
-    until_verdict(&socket, CompletionQuality::Immediate);
+    until_quality(&socket, CompletionQuality::Immediate);
     assert_eq!(socket.snapshot().totals.quality_changes, 3);
 }

@@ -1,48 +1,48 @@
-//! Against a model of the kernel, whatever the order in which the two take turns.
+//! A model of the kernel, interleaved with the program in any order.
 
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::super::watch::Tally;
+use super::super::monitor::DeliveryTally;
 use super::*;
 
 const DEVICE: &str = "veth0";
 const INDEX: u32 = 7;
 const UP: u32 = RUNNING;
 
-fn notice(flags: u32) -> Notice<'static> {
-    Notice {
+fn notification(flags: u32) -> Notification<'static> {
+    Notification {
         index: INDEX,
         name: Some(DEVICE.as_bytes()),
         flags,
-        is_gone: false,
+        is_removed: false,
     }
 }
 
-/// A packet: in which epoch of the queue it was sent, and whether it left the device.
+/// A packet: the epoch of the queue in which it was sent, and whether it left the device.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     epoch: u32,
     left: bool,
 }
 
-/// Where the kernel is between two states of a link that it tells of.
+/// The kernel's position between two states of a link that it reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Up,
-    /// The flag is gone, and what waits is thrown away.
+    /// The flag is cleared, and queued packets are purged.
     GoingDown,
     Down,
-    /// The flag is there; what is sent vanishes, for there is no discipline yet.
+    /// The flag is set, but sent packets are lost because no discipline is attached yet.
     ComingUp,
 }
 
-/// The kernel, as far as the argument goes.
+/// A model of the kernel.
 #[derive(Debug)]
 struct Kernel {
     phase: Phase,
-    notices: VecDeque<u32>,
+    notifications: VecDeque<u32>,
     in_device: VecDeque<Sent>,
     done: VecDeque<Sent>,
 }
@@ -55,31 +55,31 @@ impl Kernel {
         }
     }
 
-    /// Goes on to the next phase.
+    /// Moves to the next phase.
     fn step(&mut self) {
         self.phase = match self.phase {
             Phase::Up => Phase::GoingDown,
             Phase::GoingDown => {
                 self.purge(usize::MAX);
-                self.notices.push_back(0);
+                self.notifications.push_back(0);
                 Phase::Down
             }
             Phase::Down => Phase::ComingUp,
             Phase::ComingUp => {
                 self.purge(usize::MAX);
-                self.notices.push_back(UP);
+                self.notifications.push_back(UP);
                 Phase::Up
             }
         };
     }
 
-    /// Completes what it throws away.
+    /// Completes the packets that it purges.
     fn purge(&mut self, packets: usize) {
         let packets = packets.min(self.in_device.len());
         self.done.extend(self.in_device.drain(..packets));
     }
 
-    /// Sends the oldest, or throws it away where it cannot leave.
+    /// Sends the oldest packet, or purges it if it cannot leave.
     fn finish(&mut self) {
         match self.phase {
             Phase::Up => self.done.extend(
@@ -92,10 +92,10 @@ impl Kernel {
     }
 }
 
-/// What a program does, as `taut send` does it.
+/// The program, which works as `taut send` does.
 struct Program {
-    known: Known,
-    tally: Tally,
+    tracker: LinkTracker,
+    tally: DeliveryTally,
     epoch: u32,
     reaped: Vec<Sent>,
     certain: Vec<Sent>,
@@ -108,24 +108,24 @@ impl Program {
                 self.tally.reaped(1);
                 self.reaped.push(sent);
             } else {
-                self.tally.late(1);
+                self.tally.stale(1);
             }
         }
     }
 
-    /// The kernel may go on between the two halves of a look.
+    /// The kernel can continue between the two halves of a poll.
     fn look(&mut self, kernel: &mut Kernel, between: &[Step]) {
-        self.known.flags(Some(kernel.flags()));
+        self.tracker.flags(Some(kernel.flags()));
         for step in between {
             step.of_kernel(kernel, self.epoch);
         }
-        for flags in kernel.notices.drain(..) {
-            self.known.notice(notice(flags));
+        for flags in kernel.notifications.drain(..) {
+            self.tracker.apply(notification(flags));
         }
-        let look = self.known.take();
-        self.tally.look(look.was_broken);
+        let look = self.tracker.take();
+        self.tally.confirm(look.was_down);
         let reaped = std::mem::take(&mut self.reaped);
-        if look.was_broken {
+        if look.was_down {
             self.epoch += 1;
         } else {
             self.certain.extend(reaped);
@@ -181,24 +181,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn what_counts_as_sent_has_left_and_nothing_is_lost(
+    fn completed_packets_were_sent_and_all_are_counted(
         turns in prop::collection::vec(turn(), 0..120),
     ) {
         let mut kernel = Kernel {
             phase: Phase::Up,
-            notices: VecDeque::new(),
+            notifications: VecDeque::new(),
             in_device: VecDeque::new(),
             done: VecDeque::new(),
         };
         let mut program = Program {
-            known: Known::new(DEVICE),
-            tally: Tally::default(),
+            tracker: LinkTracker::new(DEVICE),
+            tally: DeliveryTally::default(),
             epoch: 0,
             reaped: Vec::new(),
             certain: Vec::new(),
         };
-        program.known.notice(notice(UP));
-        let _ = program.known.take();
+        program.tracker.apply(notification(UP));
+        let _ = program.tracker.take();
         let mut sent = 0;
         let is_send = |step: &&Step| matches!(step, Step::Send);
         for turn in &turns {
@@ -215,7 +215,7 @@ proptest! {
             }
             prop_assert!(program.certain.iter().all(|sent| sent.left));
         }
-        // The link comes up in the end, and everything is finished.
+        // Finally, the link comes up and all packets are completed.
         while kernel.phase != Phase::Up {
             kernel.step();
         }
@@ -226,7 +226,7 @@ proptest! {
         program.reap(&mut kernel);
         program.look(&mut kernel, &[]);
         let tally = program.tally;
-        prop_assert_eq!((tally.completed + tally.in_doubt, tally.unconfirmed), (sent, 0));
+        prop_assert_eq!((tally.completed + tally.uncertain, tally.unconfirmed), (sent, 0));
         prop_assert!(program.certain.iter().all(|sent| sent.left));
     }
 
@@ -235,95 +235,89 @@ proptest! {
         kind in 10..20u16,
         payload in prop::collection::vec(any::<u8>(), 0..128),
     ) {
-        let mut known = Known::new(DEVICE);
-        known.notice(notice(UP));
-        if let Some(notice) = Notice::parse(kind, &payload) {
-            known.notice(notice);
+        let mut tracker = LinkTracker::new(DEVICE);
+        tracker.apply(notification(UP));
+        if let Some(notification) = Notification::parse(kind, &payload) {
+            tracker.apply(notification);
         }
-        let _ = known.take();
+        let _ = tracker.take();
     }
 }
 
 #[test]
-fn a_quiet_link_is_never_in_doubt() {
-    let mut known = Known::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
+fn unchanged_link_is_never_down() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
     for _ in 0..3 {
-        known.flags(Some(UP as u16));
-        let quiet = LinkLook {
-            condition: Condition::Running,
-            was_broken: false,
+        tracker.flags(Some(UP as u16));
+        let quiet = LinkStatus {
+            state: LinkState::Running,
+            was_down: false,
         };
-        assert_eq!(known.take(), quiet);
+        assert_eq!(tracker.take(), quiet);
     }
 }
 
 #[test]
-fn down_and_up_between_two_looks_is_heard_of() {
-    let mut known = Known::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
+fn down_and_up_between_polls_is_detected() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
     for flags in [0, UP] {
-        known.notice(notice(flags));
+        tracker.apply(notification(flags));
     }
-    let look = known.take();
-    assert_eq!(
-        (look.condition, look.was_broken),
-        (Condition::Running, true)
-    );
-    assert!(!known.take().was_broken, "once");
+    let look = tracker.take();
+    assert_eq!((look.state, look.was_down), (LinkState::Running, true));
+    assert!(!tracker.take().was_down, "once");
 }
 
 #[test]
-fn a_device_that_goes_and_another_of_its_name() {
-    let mut known = Known::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
-    known.notice(Notice {
-        is_gone: true,
-        ..notice(0)
+fn recreated_device_has_another_index() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
+    tracker.apply(Notification {
+        is_removed: true,
+        ..notification(0)
     });
-    assert_eq!(known.take().condition, Condition::Removed);
-    known.notice(Notice {
+    assert_eq!(tracker.take().state, LinkState::Removed);
+    tracker.apply(Notification {
         index: 9,
-        ..notice(UP)
+        ..notification(UP)
     });
-    let look = known.take();
+    let look = tracker.take();
+    assert_eq!((look.state, look.was_down), (LinkState::Running, true));
+    assert_eq!(tracker.index(), 9);
+    tracker.apply(notification(0));
     assert_eq!(
-        (look.condition, look.was_broken),
-        (Condition::Running, true)
-    );
-    assert_eq!(known.index(), 9);
-    known.notice(notice(0));
-    assert_eq!(
-        known.condition(),
-        Condition::Down,
+        tracker.state(),
+        LinkState::Down,
         "the name is what is watched"
     );
 }
 
 #[test]
-fn other_devices_say_nothing() {
-    let mut known = Known::new(DEVICE);
-    known.notice(notice(UP));
-    let _ = known.take();
-    known.notice(Notice {
+fn other_devices_are_ignored() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
+    tracker.apply(Notification {
         index: 8,
         name: Some(b"veth00"),
         flags: 0,
-        is_gone: true,
+        is_removed: true,
     });
-    assert!(!known.take().was_broken);
+    assert!(!tracker.take().was_down);
 }
 
 #[test]
 fn flags_alone_find_no_link_running() {
-    let mut known = Known::new(DEVICE);
-    known.notice(notice(UP));
-    known.flags(Some(0));
-    known.flags(Some(UP as u16));
-    assert_eq!(known.condition(), Condition::Down);
-    known.notice(notice(UP));
-    assert_eq!(known.condition(), Condition::Running);
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    tracker.flags(Some(0));
+    tracker.flags(Some(UP as u16));
+    assert_eq!(tracker.state(), LinkState::Down);
+    tracker.apply(notification(UP));
+    assert_eq!(tracker.state(), LinkState::Running);
 }

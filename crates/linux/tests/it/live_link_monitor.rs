@@ -1,4 +1,4 @@
-//! What the kernel says of a link, and in which order: what counts as sent has arrived.
+//! Notifications of a link and their order: packets counted as sent have arrived.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::common::packets::{Ring, numbered, shaper};
 use crate::common::{StopOnDrop, allowed, until};
-use taut_linux::link::{self, Condition, LinkWatch, Tally};
+use taut_linux::link::{self, DeliveryTally, LinkMonitor, LinkState};
 use taut_linux::{NetNs, sched};
 use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, Packet, PacketSink, Queue};
 
 #[test]
-fn down_up_gone_and_there_again() {
+fn down_up_removed_and_recreated() {
     if !allowed() {
         return;
     }
@@ -28,40 +28,40 @@ fn down_up_gone_and_there_again() {
         right
     };
     drop(right);
-    assert!(LinkWatch::open(&left, "veth0").is_err(), "no such device");
+    assert!(LinkMonitor::open(&left, "veth0").is_err(), "no such device");
     let right = pair();
-    let mut watch = LinkWatch::open(&left, "veth0").expect("watches");
-    let mut hears = |wanted: Condition| {
+    let mut monitor = LinkMonitor::open(&left, "veth0").expect("watches");
+    let mut reaches = |wanted: LinkState| {
         let mut broken = false;
         until("it is heard of", || {
-            let look = watch.look().expect("looks");
-            broken |= look.was_broken;
-            look.condition == wanted
+            let look = monitor.poll().expect("looks");
+            broken |= look.was_down;
+            look.state == wanted
         });
         broken
     };
-    hears(Condition::Running);
-    assert!(!hears(Condition::Running), "nothing happened");
+    reaches(LinkState::Running);
+    assert!(!reaches(LinkState::Running), "nothing happened");
     link::set_down(&left, "veth0").expect("down");
-    assert!(hears(Condition::Down));
+    assert!(reaches(LinkState::Down));
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(Condition::Running));
+    assert!(reaches(LinkState::Running));
     // No carrier: the other end is down.
     link::set_down(&right, "veth1").expect("down");
-    assert!(hears(Condition::Down));
+    assert!(reaches(LinkState::Down));
     link::set_up(&right, "veth1").expect("up");
-    assert!(hears(Condition::Running));
-    // Faster than anybody looks.
+    assert!(reaches(LinkState::Running));
+    // Faster than any poll.
     link::set_down(&left, "veth0").expect("down");
     link::set_up(&left, "veth0").expect("up");
-    assert!(hears(Condition::Running));
+    assert!(reaches(LinkState::Running));
     drop(right);
-    assert!(hears(Condition::Removed));
+    assert!(reaches(LinkState::Removed));
     let _right = pair();
-    assert!(hears(Condition::Running));
+    assert!(reaches(LinkState::Running));
 }
 
-/// Takes and counts back what a queue hands out.
+/// Counts the frames that a queue returns.
 struct Ends {
     pool: FramePool,
     freed: u64,
@@ -79,15 +79,15 @@ impl PacketSink for Ends {
 }
 
 /// The link goes down and up at any moment while a queue sends through a shaper that always holds
-/// frames: all those that the tally counts as completed have arrived, and no other is missing from
-/// it.
+/// frames. All packets that the tally counts as completed have arrived, and every other packet is
+/// uncertain.
 #[test]
-fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
+fn purged_frame_never_counts_as_sent() {
     if !allowed() {
         return;
     }
     let ring = Ring::for_threads(64, shaper(3_000));
-    let mut watch = LinkWatch::open(&ring.left, "veth0").expect("watches");
+    let mut monitor = LinkMonitor::open(&ring.left, "veth0").expect("watches");
     let (pool, left, receiver) = (ring.pool, ring.left, ring.receiver);
     let stop = AtomicBool::new(false);
     let (received, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -99,7 +99,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
         .limit(AnyLimit::off())
         .build(sched::monotonic_ns())
         .expect("builds");
-    let (mut tally, mut sent) = (Tally::default(), 0_u64);
+    let (mut tally, mut sent) = (DeliveryTally::default(), 0_u64);
     thread::scope(|scope| {
         scope.spawn(|| {
             let _stopped = StopOnDrop(&stop);
@@ -117,7 +117,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
             let mut buffer = vec![0; taut_linux::af_packet::PacketReceiver::READ_LIMIT_BYTES];
             let mut quiet = 0;
             while quiet < 50 {
-                // It says once that its own end lost its carrier.
+                // The receiver reports once that its own end lost its carrier.
                 match receiver.read(&mut buffer) {
                     Ok(Some(_)) => {
                         quiet = 0;
@@ -137,17 +137,17 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
                 queue.enqueue(numbered(&pool, sent as u32), now_ns, &mut ends);
                 sent += 1;
             }
-            // A link that is down fails the doorbell; what is in the ring is not lost.
+            // A link that is down fails the doorbell; frames in the ring are not lost.
             let _ = queue.run(now_ns, &mut ends);
             let before = queue.completer_counters();
-            // So does a round; what came back before that is counted all the same.
+            // The batch fails as well; frames returned before are counted even so.
             let _ = queue.complete(now_ns, &mut ends);
             let after = queue.completer_counters();
-            tally.late(after.stale_packets - before.stale_packets);
+            tally.stale(after.stale_packets - before.stale_packets);
             tally.reaped(after.completed_packets - before.completed_packets);
-            let look = watch.look().expect("looks");
-            tally.look(look.was_broken);
-            if look.was_broken {
+            let look = monitor.poll().expect("looks");
+            tally.confirm(look.was_down);
+            if look.was_down {
                 queue.reset(now_ns);
             }
             ended && pool.free_frames() == pool.frames() && queue.backlog().packets == 0
@@ -156,8 +156,8 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
         reading.join().expect("reads");
     });
     let received = received.load(Ordering::Relaxed);
-    assert_eq!(tally.completed + tally.in_doubt, sent, "{tally:?}");
-    assert!(tally.in_doubt > 0, "the link went down with frames in it");
+    assert_eq!(tally.completed + tally.uncertain, sent, "{tally:?}");
+    assert!(tally.uncertain > 0, "the link went down with frames in it");
     assert!(
         tally.completed <= received && received <= sent,
         "{received} arrived of {sent}: {tally:?}"

@@ -1,28 +1,28 @@
-//! A checksum that is open though nothing but the frame says so.
+//! Detecting a partial checksum without a virtio-net header.
 
 use super::headers::{self, Network};
 use crate::checksum::{fold, sum};
 
-/// Finishes the checksum of TCP or UDP in `frame` if a sender on the same machine left it open, and
-/// answers whether it did. For frames that come without a [header](crate::VirtioNetHeader) that
-/// says so: [AF_XDP](crate::af_xdp) brings none.
+/// Completes the checksum of TCP or UDP in `frame` if a sender on the same machine left it partial.
+/// Returns `true` if it did. For frames that arrive without a [header](crate::VirtioNetHeader), as
+/// over [AF_XDP](crate::af_xdp).
 ///
-/// Such a sender leaves the sum of the pseudo header in the field, and that is how it is known. A
-/// frame with a correct checksum is never changed: finishing it gives what it has. One that was
-/// damaged on its way is by mistake taken for an open one in one case of 65,536; then its damage is
-/// not found any more. What is inside of a tunnel stays as it is, and so do fragments, whose
-/// checksum is never open.
-pub fn finish_open_checksum(frame: &mut [u8]) -> bool {
-    let Some((segment, at, finished)) = open(frame) else {
+/// Such a sender leaves the sum of the pseudo header in the field, which identifies a partial
+/// checksum. A frame with a correct checksum is never changed, because completing it results in the
+/// same value. A frame damaged on its way is treated as partial with a probability of 1 in 65,536,
+/// and its damage is then undetectable. Packets inside a tunnel are not changed, and neither are
+/// fragments, whose checksum is never partial.
+pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
+    let Some((segment, at, complete)) = find_partial(frame) else {
         return false;
     };
     let field = segment + at;
-    frame[field..field + 2].copy_from_slice(&finished.to_be_bytes());
+    frame[field..field + 2].copy_from_slice(&complete.to_be_bytes());
     true
 }
 
-/// Where the segment begins, where in it the checksum is, and what that has to be.
-fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
+/// Returns the offset of the segment, the offset of its checksum, and the complete checksum.
+fn find_partial(frame: &[u8]) -> Option<(usize, usize, u16)> {
     let found = headers::datagram(frame)?;
     let packet = &frame[found.network_at..found.end_at];
     let segment = &frame[found.transport_at..found.end_at];
@@ -35,14 +35,14 @@ fn open(frame: &[u8]) -> Option<(usize, usize, u16)> {
     };
     let number = u64::from(found.transport.number());
     let pseudo = fold(sum(addresses) + number + segment.len() as u64);
-    // 0 says that UDP has none. No pseudo header sums to that.
+    // 0 means that UDP has no checksum. No pseudo header has this sum.
     if field != pseudo {
         return None;
     }
-    let finished = found.transport.finished(!fold(sum(segment)));
+    let complete = found.transport.field_value(!fold(sum(segment)));
     // 0 and all ones are the same number.
-    let is_correct = finished == field || finished ^ field == u16::MAX && [0, !0].contains(&field);
-    (!is_correct).then_some((found.transport_at, at, finished))
+    let is_correct = complete == field || complete ^ field == u16::MAX && [0, !0].contains(&field);
+    (!is_correct).then_some((found.transport_at, at, complete))
 }
 
 #[cfg(test)]
@@ -50,10 +50,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{VirtioNetHeader, finish_checksum};
+    use crate::{VirtioNetHeader, complete_checksum};
 
-    /// A frame of TCP or UDP, behind `tags`, its checksum open; and where that begins.
-    fn open_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
+    /// Returns a frame of TCP or UDP with `tags` and a partial checksum, and the offset of its
+    /// transport header.
+    fn partial_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
         let (number, at, header) = if is_tcp { (6, 16, 20) } else { (17, 6, 8) };
         let mut segment = vec![0; header];
         segment[..4].copy_from_slice(&[0x30, 0x39, 0, 7]);
@@ -88,8 +89,8 @@ mod tests {
         (frame, start)
     }
 
-    /// What the kernel's own way makes of it.
-    fn finished(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
+    /// The result of completing it with a virtio-net header.
+    fn complete(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
         let header = VirtioNetHeader {
             flags: 1,
             checksum_start: start as u16,
@@ -97,13 +98,13 @@ mod tests {
             ..VirtioNetHeader::default()
         };
         let mut frame = frame.to_vec();
-        assert_eq!(finish_checksum(&mut frame, header), Ok(true));
+        assert_eq!(complete_checksum(&mut frame, header), Ok(true));
         frame
     }
 
     proptest! {
         #[test]
-        fn what_is_open_is_finished_once(
+        fn partial_checksum_is_completed_once(
             is_v6 in any::<bool>(),
             is_tcp in any::<bool>(),
             tags in prop::sample::select(vec![
@@ -112,41 +113,42 @@ mod tests {
             payload in prop::collection::vec(any::<u8>(), 0..60),
             padding in prop::collection::vec(any::<u8>(), 0..9),
         ) {
-            let (frame, start) = open_frame(is_v6, is_tcp, &tags, &payload);
-            let expected = [finished(&frame, start, is_tcp), padding.clone()].concat();
-            let mut open = [frame, padding].concat();
-            prop_assert!(finish_open_checksum(&mut open) || open == expected);
-            prop_assert_eq!(&open, &expected);
-            prop_assert!(!finish_open_checksum(&mut open));
-            prop_assert_eq!(open, expected);
+            let (frame, start) = partial_frame(is_v6, is_tcp, &tags, &payload);
+            let expected = [complete(&frame, start, is_tcp), padding.clone()].concat();
+            let mut partial = [frame, padding].concat();
+            prop_assert!(complete_partial_checksum(&mut partial) || partial == expected);
+            prop_assert_eq!(&partial, &expected);
+            prop_assert!(!complete_partial_checksum(&mut partial));
+            prop_assert_eq!(partial, expected);
         }
 
-        /// Whatever a correct frame holds: finishing it changes nothing.
+        /// Completing a correct frame never changes it.
         #[test]
-        fn a_correct_frame_whose_field_is_the_pseudo_headers_sum_stays(
+        fn correct_frame_that_looks_partial_is_unchanged(
             is_tcp in any::<bool>(),
             mut payload in prop::collection::vec(any::<u8>(), 2..60),
         ) {
-            // Two bytes of the payload make all but the pseudo header's sum and the field sum to 0.
+            // Choose two bytes of the payload so that everything except the pseudo header and the
+            // field sums to 0.
             payload.truncate(payload.len() & !1);
             payload[..2].fill(0);
-            let (open, start) = open_frame(false, is_tcp, &[], &payload);
+            let (partial, start) = partial_frame(false, is_tcp, &[], &payload);
             let at = if is_tcp { 16 } else { 6 };
-            let pseudo = u16::from_be_bytes([open[start + at], open[start + at + 1]]);
+            let pseudo = u16::from_be_bytes([partial[start + at], partial[start + at + 1]]);
             let header = if is_tcp { 20 } else { 8 };
-            let rest = fold(sum(&open[start..]) + u64::from(pseudo));
+            let rest = fold(sum(&partial[start..]) + u64::from(pseudo));
             payload[..2].copy_from_slice(&(!rest).to_be_bytes());
-            let (mut correct, start) = open_frame(false, is_tcp, &[], &payload);
+            let (mut correct, start) = partial_frame(false, is_tcp, &[], &payload);
             prop_assert_eq!(correct.len(), start + header + payload.len());
             let all = fold(sum(&correct[start..]) + u64::from(pseudo));
             prop_assert_eq!(all, u16::MAX, "a receiver finds it right");
             let before = correct.clone();
-            prop_assert!(!finish_open_checksum(&mut correct));
+            prop_assert!(!complete_partial_checksum(&mut correct));
             prop_assert_eq!(correct, before);
         }
 
         #[test]
-        fn nothing_else_is_touched_and_nothing_panics(
+        fn only_ip_packets_are_changed(
             mut frame in prop::collection::vec(any::<u8>(), 0..80),
             kind in prop::sample::select(vec![[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0xb5]]),
         ) {
@@ -154,7 +156,7 @@ mod tests {
                 ethertype.copy_from_slice(&kind);
             }
             let before = frame.clone();
-            if !finish_open_checksum(&mut frame) {
+            if !complete_partial_checksum(&mut frame) {
                 prop_assert_eq!(frame, before);
             }
         }
@@ -162,14 +164,14 @@ mod tests {
 
     #[test]
     fn fragments_tunnels_and_udp_without_a_checksum_stay() {
-        let (frame, start) = open_frame(false, false, &[], &[1; 40]);
+        let (frame, start) = partial_frame(false, false, &[], &[1; 40]);
         let stays = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut frame = frame.clone();
             change(&mut frame);
             let before = frame.clone();
-            !finish_open_checksum(&mut frame) && frame == before
+            !complete_partial_checksum(&mut frame) && frame == before
         };
-        assert!(!stays(&|_| {}), "open as it is");
+        assert!(!stays(&|_| {}), "partial");
         assert!(stays(&|frame| frame[start + 6..start + 8].fill(0)));
         assert!(stays(&|frame| frame[20] = 0x20), "more fragments follow");
         assert!(stays(&|frame| frame[21] = 1), "a later fragment");

@@ -1,0 +1,237 @@
+//! Monitoring the state of a device's link, to decide which completed packets were sent.
+//!
+//! # Why a completion alone is not enough
+//! A device that goes down purges its queued packets, and the kernel completes them like those that
+//! it sent. It does so **before** it reports that the link is down. So a completed packet was sent
+//! only if no such purge came before.
+//!
+//! The kernel proceeds in this order. It clears `IFF_RUNNING`, purges, and sends the notification.
+//! If the link comes up again, it sets the flag, attaches the device's discipline, and sends
+//! another notification.
+//!
+//! [`LinkMonitor::poll`] first reads the flags, which does not block, and then all notifications.
+//! If a packet was purged and reaped before the poll, then either the flag is still cleared, or it
+//! was set again and the notification of the first change can be read. In both cases the poll
+//! returns [`was_down`](LinkStatus::was_down). Only a notification sets the state to running,
+//! because between the flag and the notification there might be no discipline, and packets are lost
+//! as well.
+//!
+//! So: reap, poll, and then call [`DeliveryTally::confirm`]. If the poll returns `was_down`,
+//! packets in flight are uncertain too, because they might be purged already and not reaped. Reset
+//! the queue, so that they are returned as stale ([`DeliveryTally::stale`]).
+//!
+//! This does not detect a discipline that drops queued packets, or that is replaced.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+
+use super::check_name;
+use super::message::messages;
+use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
+use super::statistics::read_link_message;
+use crate::error::failed;
+use crate::netns::NetNs;
+use crate::sched::monotonic_ns;
+use crate::sys;
+
+/// Notifications of links.
+const LINK_GROUPS: u32 = libc::RTMGRP_LINK as u32;
+/// Larger than any notification; rtnetlink never sends more than 32 KiB.
+const NOTIFICATION_BYTES: usize = 32 * 1024;
+/// Interval at which a link that is not running is queried, in case its notification was lost, in
+/// ns.
+const QUERY_INTERVAL_NS: u64 = 200_000_000;
+
+/// Monitors the link of one device.
+#[derive(Debug)]
+pub struct LinkMonitor {
+    ns: NetNs,
+    device: String,
+    fd: OwnedFd,
+    tracker: LinkTracker,
+    buffer: Vec<u8>,
+    queried_ns: u64,
+}
+
+impl LinkMonitor {
+    /// Starts monitoring `device` in its current state, which can be any.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if there is no such device.
+    pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
+        check_name(device)?;
+        let named = |call| move |cause| failed(call, device, cause);
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // Protocol 0 is `NETLINK_ROUTE`.
+        let fd = ns
+            .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
+            .map_err(named("socket AF_NETLINK"))?;
+        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).map_err(named("bind AF_NETLINK"))?;
+        let mut monitor = Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            fd,
+            tracker: LinkTracker::new(device),
+            buffer: vec![0; NOTIFICATION_BYTES],
+            queried_ns: 0,
+        };
+        monitor.query()?;
+        // Discard events from before `open`.
+        let _ = monitor.tracker.take();
+        Ok(monitor)
+    }
+
+    /// Returns the device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Returns the state at the last poll.
+    pub fn state(&self) -> LinkState {
+        self.tracker.state()
+    }
+
+    /// Returns the index of the device; 0 if it is absent. If the device is recreated under the
+    /// same name, its index differs.
+    pub fn index(&self) -> u32 {
+        self.tracker.index()
+    }
+
+    /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if there is no such device.
+    pub fn mtu_bytes(&self) -> io::Result<u32> {
+        let mtu = sys::link::mtu(self.fd.as_fd(), &self.device)
+            .map_err(|cause| failed("SIOCGIFMTU", &self.device, cause))?;
+        Ok(u32::try_from(mtu).unwrap_or(0))
+    }
+
+    /// Polls the state of the device. Does not block while the device is running.
+    ///
+    /// # Errors
+    /// The error of the netlink socket.
+    pub fn poll(&mut self) -> io::Result<LinkStatus> {
+        match sys::link::flags(self.fd.as_fd(), &self.device) {
+            Ok(flags) => self.tracker.flags(Some(flags)),
+            Err(error) if is_absent(&error) => self.tracker.flags(None),
+            Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
+        }
+        self.read_notifications()?;
+        let waits = self.tracker.state() != LinkState::Running;
+        if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
+            self.query_if_present()?;
+            self.read_notifications()?;
+        }
+        Ok(self.tracker.take())
+    }
+
+    /// Reads all pending notifications.
+    fn read_notifications(&mut self) -> io::Result<()> {
+        loop {
+            match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((length, _)) => {
+                    for message in messages(&self.buffer[..length]) {
+                        if let Some(notification) =
+                            Notification::parse(message.kind, message.payload)
+                        {
+                            self.tracker.apply(notification);
+                        }
+                    }
+                }
+                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(Errno::INTR) => {}
+                // The kernel dropped notifications: query the current state instead.
+                Err(Errno::NOBUFS) => {
+                    self.tracker.lost_notifications();
+                    self.query_if_present()?;
+                }
+                Err(error) => return Err(failed("recv", &self.device, error)),
+            }
+        }
+    }
+
+    /// Queries the current state. The kernel messages between changes, never within one.
+    fn query(&mut self) -> io::Result<()> {
+        self.queried_ns = monotonic_ns();
+        let tracker = &mut self.tracker;
+        read_link_message(&self.ns, &self.device, |payload| {
+            if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
+                tracker.apply(notification);
+            }
+        })
+    }
+
+    /// Queries the state of a device that might be absent.
+    fn query_if_present(&mut self) -> io::Result<()> {
+        match self.query() {
+            Err(error) if is_absent(&error) => {
+                self.tracker.flags(None);
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}
+
+/// Returns `true` if a call failed because there is no such device.
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || crate::errno(error) == Some(libc::ENODEV)
+}
+
+impl AsFd for LinkMonitor {
+    /// Readable when there are notifications.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Packets by delivery state.
+///
+/// ```
+/// use taut_linux::link::DeliveryTally;
+///
+/// let mut tally = DeliveryTally::default();
+/// tally.reaped(3);
+/// tally.confirm(false); // the link was running all the time: they were sent
+/// tally.reaped(2);
+/// tally.confirm(true); // it was down meanwhile
+/// tally.stale(4); // and these were in flight
+/// assert_eq!((tally.completed, tally.uncertain, tally.unconfirmed), (3, 6, 0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeliveryTally {
+    /// Sent.
+    pub completed: u64,
+    /// Sent or lost: in flight when the link went down, the device was removed, or the ring was
+    /// reopened.
+    pub uncertain: u64,
+    /// Reaped, and counted as one of the two at the next poll.
+    pub unconfirmed: u64,
+}
+
+impl DeliveryTally {
+    /// Counts packets that the device returned.
+    pub fn reaped(&mut self, packets: u64) {
+        self.unconfirmed += packets;
+    }
+
+    /// Counts stale packets, which were in flight when the queue was reset.
+    pub fn stale(&mut self, packets: u64) {
+        self.uncertain += packets;
+    }
+
+    /// Assigns the reaped packets after the link was polled.
+    pub fn confirm(&mut self, was_down: bool) {
+        let packets = std::mem::take(&mut self.unconfirmed);
+        if was_down {
+            self.uncertain += packets;
+        } else {
+            self.completed += packets;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The state of one device's link, from the kernel's notifications. Makes no system calls.
+
+use super::message::{attributes, u32_at};
+
+/// `struct ifinfomsg`: family, type, index, flags, change.
+const FIXED_BYTES: usize = 16;
+/// A link that carries packets: it is administratively up, and has a carrier.
+const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+
+/// The state of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkState {
+    /// Packets are sent.
+    Running,
+    /// Administratively down, or without a carrier.
+    Down,
+    /// The device does not exist.
+    Removed,
+}
+
+/// The result of polling a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkStatus {
+    /// The current state.
+    pub state: LinkState,
+    /// The link was not running at some time since the last poll, or is not running now.
+    pub was_down: bool,
+}
+
+/// A notification of the kernel about a link, or a response of the same form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Notification<'a> {
+    pub(super) index: u32,
+    pub(super) name: Option<&'a [u8]>,
+    pub(super) flags: u32,
+    pub(super) is_removed: bool,
+}
+
+impl<'a> Notification<'a> {
+    /// Parses a message; `None` if it is about something else, such as a port of a bridge.
+    pub(super) fn parse(kind: u16, payload: &'a [u8]) -> Option<Self> {
+        let is_removed = match kind {
+            libc::RTM_NEWLINK => false,
+            libc::RTM_DELLINK => true,
+            _ => return None,
+        };
+        if i32::from(*payload.first()?) != libc::AF_UNSPEC {
+            return None;
+        }
+        let name = attributes(payload.get(FIXED_BYTES..)?)
+            .find_map(|(kind, value)| (kind == libc::IFLA_IFNAME).then_some(value))
+            .map(|name| name.strip_suffix(&[0]).unwrap_or(name));
+        Some(Self {
+            index: u32_at(payload, 4)?,
+            name,
+            flags: u32_at(payload, 8)?,
+            is_removed,
+        })
+    }
+}
+
+/// The state of the link with one name.
+#[derive(Debug)]
+pub(super) struct LinkTracker {
+    name: Vec<u8>,
+    index: u32,
+    state: LinkState,
+    was_down: bool,
+}
+
+impl LinkTracker {
+    /// The initial state: the device does not exist.
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.as_bytes().to_vec(),
+            index: 0,
+            state: LinkState::Removed,
+            was_down: false,
+        }
+    }
+
+    pub(super) fn state(&self) -> LinkState {
+        self.state
+    }
+
+    /// Returns the index of the device; 0 if it is absent.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Applies a notification. Notifications arrive in order, and only they set the state to
+    /// running.
+    pub(super) fn apply(&mut self, notification: Notification<'_>) {
+        let has_name = notification.name.is_some_and(|name| name == self.name);
+        if notification.index == self.index && self.index != 0 {
+            if notification.is_removed || notification.name.is_some() && !has_name {
+                self.removed();
+            } else {
+                self.set(notification.flags);
+            }
+        } else if has_name && !notification.is_removed {
+            // Another device: the previous one was removed or renamed.
+            self.was_down = true;
+            self.index = notification.index;
+            self.set(notification.flags);
+        }
+    }
+
+    /// Applies flags read between notifications; `None` if there is no such device. They can show
+    /// that the link is not running before its notification arrives, but never that it runs again.
+    pub(super) fn flags(&mut self, flags: Option<u16>) {
+        match flags {
+            None => self.removed(),
+            Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
+            Some(_) if self.state == LinkState::Running => self.set(0),
+            Some(_) => {}
+        }
+    }
+
+    /// Records that notifications were lost.
+    pub(super) fn lost_notifications(&mut self) {
+        self.was_down = true;
+    }
+
+    /// Returns the status since the last call.
+    pub(super) fn take(&mut self) -> LinkStatus {
+        let state = self.state;
+        // If it is not running now, it is not running at the start of the next poll.
+        let still_down = state != LinkState::Running;
+        let was_down = std::mem::replace(&mut self.was_down, still_down) || still_down;
+        LinkStatus { state, was_down }
+    }
+
+    fn set(&mut self, flags: u32) {
+        self.state = if flags & RUNNING == RUNNING {
+            LinkState::Running
+        } else {
+            self.was_down = true;
+            LinkState::Down
+        };
+    }
+
+    fn removed(&mut self) {
+        self.was_down = true;
+        self.index = 0;
+        self.state = LinkState::Removed;
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
