@@ -93,7 +93,7 @@ struct TcpRun {
     /// Link time that the wire was busy, in bytes, in the measured time.
     wire_bytes: u64,
     /// Samples of the measured time.
-    samples: Samples,
+    samples: RingSamples,
     /// Samples of the warm-up with a dry wire.
     learning_dry: u64,
 }
@@ -254,7 +254,7 @@ impl TcpRun {
 }
 
 /// Samples of the bulk senders' ring.
-struct Samples {
+struct RingSamples {
     count: u64,
     /// The wire was idle with packets queued.
     dry: u64,
@@ -270,8 +270,8 @@ fn sample(
     random: &mut SplitMix,
     from_ns: u64,
     until_ns: u64,
-) -> Result<Samples, TestbedError> {
-    let mut samples = Samples {
+) -> Result<RingSamples, TestbedError> {
+    let mut samples = RingSamples {
         count: 0,
         dry: 0,
         unsent_bytes: histogram_bytes(),

@@ -113,8 +113,8 @@ impl OneStream {
         self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
-    fn sample(&self, world: &mut World<Below>) -> Result<Samples, ScenarioError> {
-        let mut samples = Samples::default();
+    fn sample(&self, world: &mut World<Below>) -> Result<StreamSamples, ScenarioError> {
+        let mut samples = StreamSamples::default();
         for sample in 1..=SAMPLES {
             let at_ns = self.warm_up_ns + self.duration_ns * sample / SAMPLES;
             world.run_until(at_ns)?;
@@ -191,7 +191,7 @@ const BULK: u32 = 0;
 
 /// Samples of the stream: sums, and the data below it.
 #[derive(Default)]
-struct Samples {
+struct StreamSamples {
     srtt_ns: u64,
     cwnd_bytes: u64,
     charged_max_bytes: u64,
