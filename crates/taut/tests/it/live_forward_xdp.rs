@@ -49,16 +49,16 @@ fn unsupported_interfaces_are_rejected_with_advice() {
     }
     let bench = Bench::new();
     link::add_veth_pair_with_queues(&bench.between, "c0", &bench.between, "c1", 2).expect("pair");
-    let refused = |arguments: &str, what: &str| {
+    let rejected = |arguments: &str, what: &str| {
         let output = bench.run(&format!("{XDP} {arguments}"));
         let talk = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {talk}");
         assert!(talk.contains(what), "{arguments}: {talk}");
     };
-    refused("c0 b0", "c0 receives on 2 queues");
-    refused("a0 none", "no interface none here");
+    rejected("c0 b0", "c0 receives on 2 queues");
+    rejected("a0 none", "no device \"none\"; there are: a0, ");
     link::set_mtu(&bench.between, "a0", 9_000).expect("mtu");
-    refused("a0 b0", "an MTU of 3818 at most");
+    rejected("a0 b0", "an MTU of 3818 at most");
 }
 
 /// Sends frames, and counts those that arrive at the other host.
