@@ -247,7 +247,7 @@ class Scanner:
         return stop
 
     def skip_variants(self, at, end):
-        """A variant's name is no reference."""
+        """The name of a variant is not a reference."""
         begins = True
         while at < end:
             found = attribute(self.tokens, at)

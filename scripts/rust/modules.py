@@ -124,7 +124,7 @@ class Target:
 
     def file_references(self, file):
         for use in file.uses:
-            # A re-export is none: whoever uses the name refers to its definition.
+            # A re-export is not an item: users of the name refer to its definition.
             if not use.exported and use.name != "*":
                 yield from self.defined(use.module, use.path)
         for at, token in enumerate(file.tokens):

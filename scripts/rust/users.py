@@ -1,4 +1,4 @@
-"""Who uses each public item of the core: another crate, an example, a page, or nobody."""
+"""The users of each public item of the core: other crates, examples, pages, or none."""
 
 import re
 

@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use taut_measure::meter::Window;
 
-/// A figure that one thread writes and others read.
+/// A counter that one thread writes and others read.
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);
 
 impl Gauge {
-    /// Sets the figure.
+    /// Sets the counter.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds to a figure that only the calling thread writes.
+    /// Adds to a counter that only the calling thread writes.
     pub fn add(&self, value: u64) {
         self.set(self.get() + value);
     }
 
-    /// Returns the figure.
+    /// Returns the counter.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The state of a row, and the figures of its progress line.
+/// The state of a row, and the counters of its progress line.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
@@ -38,7 +38,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// How often a thread that waits for the network checks whether the row is over.
+    /// Interval at which a thread that waits for the network checks for the end of the row.
     pub const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
     /// Ends the row: every thread leaves its loop soon.
@@ -60,7 +60,7 @@ impl Control {
     }
 }
 
-/// Stops the row when a thread ends, however it ends: the others would wait for it in vain.
+/// Stops the row when a thread ends, even by a panic: otherwise the other threads would not end.
 pub struct StopOnDrop<'a>(pub &'a Control);
 
 impl Drop for StopOnDrop<'_> {
@@ -69,10 +69,10 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// What a meter of the lab measures: the time while the row is recorded.
+/// Restricts a meter to the time in which the row is recorded.
 pub struct Watch {
     pub control: Arc<Control>,
-    /// Its figures are those of the progress line.
+    /// The counters of the progress line.
     pub shown: bool,
 }
 

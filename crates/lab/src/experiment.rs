@@ -1,4 +1,4 @@
-//! The frame of every live experiment: plan, privilege, progress, interruption and output.
+//! The common part of live experiments: plan, privilege, progress, interruption and output.
 
 use std::fmt::Display;
 use std::io;
@@ -27,7 +27,7 @@ pub trait Experiment {
     /// A message if the options leave no case to measure.
     fn cases(&self) -> Result<Vec<Self::Case>, String>;
 
-    /// Describes for a dry run what a run would do.
+    /// Returns the description of a run, for a dry run.
     fn plan(&self, cases: &[Self::Case]) -> String;
 
     /// Checks before a run that it can write its files, and that the user confirmed it.
@@ -41,7 +41,7 @@ pub trait Experiment {
         true
     }
 
-    /// How many times each case is measured.
+    /// Returns the number of repetitions of each case.
     fn rounds(&self) -> u32 {
         1
     }
@@ -62,10 +62,10 @@ pub trait Experiment {
         progress: &mut Progress,
     ) -> anyhow::Result<Option<Self::Ran>>;
 
-    /// Returns what the run prints and writes.
+    /// Returns the output of the run.
     fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results;
 
-    /// Writes what is too large for [`Results`], such as a trace.
+    /// Writes files that are too large for [`Results`], such as a trace.
     ///
     /// # Errors
     /// The exit code, after a message.
@@ -76,7 +76,7 @@ pub trait Experiment {
 
 /// A case and its measurements, at least one.
 pub struct Row<C, R> {
-    /// What was measured.
+    /// The measured case.
     pub case: C,
     /// Each measurement.
     pub runs: Vec<R>,
@@ -86,8 +86,8 @@ pub struct Row<C, R> {
 pub type Rows<E> = [Row<<E as Experiment>::Case, <E as Experiment>::Ran>];
 
 impl<C, R> Row<C, R> {
-    /// Returns the median over the rounds. For an even number of rounds it is the lower middle, so
-    /// that every median was measured.
+    /// Returns the median over the repetitions. For an even number it is the lower of the two
+    /// middle values, so that every median was measured.
     pub fn median<T: PartialOrd>(&self, of: impl FnMut(&R) -> T) -> Option<T> {
         let mut values: Vec<T> = self.runs.iter().map(of).collect();
         values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
@@ -96,21 +96,21 @@ impl<C, R> Row<C, R> {
     }
 }
 
-/// What a run prints and writes.
+/// The output of a run.
 pub struct Results {
-    /// The document for programs.
+    /// The JSON document.
     pub json: Value,
-    /// The table for people.
+    /// The table.
     pub table: String,
-    /// Files that the user asked for.
+    /// The requested files.
     pub files: Vec<TextFile>,
 }
 
-/// A file that the user asked for.
+/// A requested file.
 pub struct TextFile {
-    /// What it is, for messages.
+    /// Its type, for messages.
     pub what: &'static str,
-    /// Where it goes.
+    /// Its path.
     pub path: PathBuf,
     /// Its contents.
     pub text: String,
@@ -135,7 +135,7 @@ impl TextFile {
     }
 }
 
-/// How the user wants a run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted {
     /// Print the document instead of the table.
@@ -168,7 +168,7 @@ fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode,
     let whole = rows
         .iter()
         .all(|row| row.runs.len() == experiment.rounds() as usize);
-    // After the last measurement there is nothing left to interrupt.
+    // An interrupt after the last measurement has no effect.
     let interrupt = interrupt::noted().filter(|_| !whole);
     let rows: Vec<_> = rows
         .into_iter()
@@ -187,7 +187,7 @@ fn ensure_privilege() -> Result<(), ExitCode> {
     }
 }
 
-/// Measures every case as often as the experiment wants, until the user interrupts it.
+/// Measures every case with the repetitions of the experiment, until the user interrupts it.
 fn measure_all<E: Experiment>(
     experiment: &mut E,
     cases: Vec<E::Case>,
@@ -261,13 +261,13 @@ pub fn check_files<'a>(
     files.into_iter().try_for_each(check)
 }
 
-const WHAT_TO_DO: &str = "run as root, or where users may make user namespaces and open \
-    /dev/net/tun; the kernel needs TUN/TAP, veth, and for af_packet the TBF discipline";
+const REQUIREMENTS: &str = "run as root, or on a kernel that lets users create user namespaces and \
+    open /dev/net/tun; the kernel needs TUN/TAP, veth, and for af_packet the TBF discipline";
 
 fn failed(error: &anyhow::Error) -> ExitCode {
     say!("taut: {error:#}");
     if lacks_privilege_or_feature(error) {
-        say!("taut: {WHAT_TO_DO}");
+        say!("taut: {REQUIREMENTS}");
         return ExitCode::from(exit::CANNOT_RUN_HERE);
     }
     ExitCode::from(exit::FAILED)
@@ -319,12 +319,12 @@ mod tests {
         }
 
         fn results(&self, _: &Rows<Self>, _: bool) -> Results {
-            unreachable!("nothing is shown")
+            unreachable!("the test prints no results")
         }
     }
 
     #[test]
-    fn every_case_is_measured_in_every_round() {
+    fn every_case_is_measured_in_every_repetition() {
         let rows = measure_all(&mut Constant, vec![10, 20, 31]).expect("measures");
         let runs: Vec<_> = rows
             .iter()
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_by_the_kernel_is_told_from_a_failure() {
+    fn missing_privilege_is_distinct_from_failure() {
         let kind = |kind| anyhow::Error::from(io::Error::from(kind)).context("open the device");
         assert!(lacks_privilege_or_feature(&kind(
             io::ErrorKind::PermissionDenied

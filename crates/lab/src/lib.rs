@@ -1,8 +1,8 @@
-//! Live experiments with taut's transmit queues, in network namespaces of their own.
+//! Live experiments with taut's transmit queues, in separate network namespaces.
 //!
 //! An [`Experiment`](experiment::Experiment) measures cases one after the other;
-//! [`experiment::run`] adds what is the same for all: the plan of a dry run, the check of the
-//! privilege, progress, interruption and output. [`rr`], [`ring`] and [`forward`] are the
+//! [`experiment::run`] adds the common part: the plan of a dry run, the check of the privilege,
+//! progress, interruption and output. [`rr`], [`ring`] and [`forward`] are the
 //! experiments of `taut lab`.
 //!
 //! [`world`] creates hosts and links, [`load`] fills them with TCP streams and measures the latency

@@ -7,7 +7,7 @@ use taut_report::say;
 
 use crate::control::Control;
 
-/// One line that changes on a terminal, a line for each measurement otherwise.
+/// A changing line on a terminal; otherwise one line for each measurement.
 pub struct Progress {
     measurements: usize,
     measurement: usize,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Time between two changes of the line.
+    /// Update interval of the line.
     pub const STEP_NS: u64 = 250_000_000;
 
     /// Creates the progress of a run that consists of a number of measurements.
@@ -33,12 +33,12 @@ impl Progress {
         }
     }
 
-    /// Begins a measurement of `case`: a round of several.
-    pub fn begin(&mut self, case: &impl Display, (round, rounds): (u32, u32)) {
+    /// Begins a measurement of `case`, one of several repetitions.
+    pub fn begin(&mut self, case: &impl Display, (repetition, repetitions): (u32, u32)) {
         self.measurement += 1;
-        self.label = match rounds {
+        self.label = match repetitions {
             1 => case.to_string(),
-            _ => format!("{case}, round {round}"),
+            _ => format!("{case}, repetition {repetition}"),
         };
         (self.last_received_bytes, self.last_transactions) = (0, 0);
         if self.line.is_live() {
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Shows the load. Call it once each [`STEP_NS`](Self::STEP_NS).
+    /// Shows the load. Call it every [`STEP_NS`](Self::STEP_NS).
     pub fn show(&mut self, control: &Control) {
         let (received, transactions) = (control.received_bytes.get(), control.transactions.get());
         let per_second =

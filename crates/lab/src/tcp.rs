@@ -1,4 +1,4 @@
-//! Settings and counters of a namespace's TCP.
+//! TCP settings and counters of a namespace.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use anyhow::Context;
 use taut_linux::NetNs;
 
-/// Connections ask for ECN and agree to it.
+/// Connections request ECN and accept it.
 const ECN_ALWAYS: &[u8] = b"1";
 
 const ECN_SETTING: &str = "/proc/sys/net/ipv4/tcp_ecn";
 
-/// The namespace of the thread that reads it; `/proc/net` is that of the process.
+/// Counters of the namespace of the calling thread; `/proc/net` is that of the process.
 const COUNTERS: &str = "/proc/thread-self/net/snmp";
 
 /// Lets new connections of `ns` use ECN.
@@ -20,10 +20,10 @@ pub fn negotiate_ecn(ns: &NetNs) -> anyhow::Result<()> {
         let mut setting = OpenOptions::new().write(true).open(ECN_SETTING)?;
         setting.write_all(ECN_ALWAYS)
     })?
-    .with_context(|| format!("write {ECN_SETTING}, for a discipline that marks"))
+    .with_context(|| format!("write {ECN_SETTING}, for a discipline with ECN"))
 }
 
-/// Segments that the TCP of `ns` sent again.
+/// Returns the number of segments that the TCP of `ns` retransmitted.
 pub fn retransmits(ns: &NetNs) -> io::Result<u64> {
     let text = ns.run(|| fs::read_to_string(COUNTERS))??;
     counter(&text, "Tcp:", "RetransSegs").ok_or_else(|| {
@@ -32,7 +32,7 @@ pub fn retransmits(ns: &NetNs) -> io::Result<u64> {
     })
 }
 
-/// A counter of `/proc/net/snmp`: each group has a line of names and one of values.
+/// Returns a counter of `/proc/net/snmp`. Each group has a line of names and a line of values.
 fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with(group));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_found_by_its_group_and_name() {
+    fn counter_has_group_and_name() {
         let text = "Ip: Forwarding RetransSegs\nIp: 1 2\n\
                     Tcp: MaxConn InSegs RetransSegs InErrs\nTcp: -1 70 8 0\n";
         assert_eq!(counter(text, "Tcp:", "RetransSegs"), Some(8));

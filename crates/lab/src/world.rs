@@ -1,5 +1,5 @@
-//! Two hosts in network namespaces, and the links between them. File descriptors of this process
-//! hold all of it, so nothing is left however the process ends.
+//! Two hosts in network namespaces, and the links between them. Only file descriptors of this
+//! process keep them alive, so the kernel removes them when the process ends in any way.
 
 use std::net::Ipv4Addr;
 
@@ -52,7 +52,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Gives both devices their addresses and takes them up.
+    /// Sets the addresses of both devices and takes them up.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -73,7 +73,7 @@ impl Hosts {
         let (client, server) = (&self.client, &self.server);
         start(client, CLIENT_DEVICE, CLIENT_ADDRESS).context("set up the client's side")?;
         start(server, SERVER_DEVICE, SERVER_ADDRESS).context("set up the server's side")?;
-        // No address resolution has to pass a full queue.
+        // Static neighbours: address resolution would have to pass a full queue.
         link::add_neighbour(client, CLIENT_DEVICE, SERVER_ADDRESS, to_server)?;
         link::add_neighbour(server, SERVER_DEVICE, CLIENT_ADDRESS, to_client)?;
         Ok(())
@@ -90,14 +90,14 @@ fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> std::io::Result<()> {
 pub struct Shaper {
     /// Its rate.
     pub rate_bits_per_s: u64,
-    /// What it sends at once after a pause.
+    /// The burst that it sends after a pause.
     pub burst_bytes: u32,
-    /// What it holds before it drops.
+    /// The queue before it drops.
     pub limit_bytes: u32,
 }
 
 impl Shaper {
-    /// Makes it the root discipline of `device`.
+    /// Sets the filter as the root discipline of `device`.
     ///
     /// # Errors
     /// Those of the kernel, which might have no TBF.
@@ -130,7 +130,7 @@ pub const SHAPED_DEVICE: &str = "taut-shaped";
 /// Two frames: a timer that is late by one frame must not lose link time.
 const SHAPER_BURST_BYTES: u32 = 2 * 1514;
 
-/// Any ring full of frames. The sender would have to send again what the shaper drops.
+/// More than any ring. The sender would have to retransmit packets that the shaper drops.
 const SHAPER_LIMIT_BYTES: u32 = 65_536 * 1514;
 
 /// Creates a namespace with a veth to `server`, whose near end a TBF shapes if there is a rate.

@@ -1,6 +1,7 @@
 # Draws the figures of the documentation: cells for an editor or a notebook, or a script.
-# usage: python figures.py [DIR [DOCS]]    writes SVGs to DIR (figures, if not said). DOCS is the folder docs of
-# the repository: with it also what was measured live. Without matplotlib the numbers are printed instead.
+# usage: python figures.py [DIR [DOCS]]    writes SVGs to DIR (default: figures)
+# DOCS is the folder docs of the repository, for the live measurements. Without matplotlib, the
+# script prints the numbers.
 
 # %%
 import json
@@ -18,7 +19,7 @@ try:
 except ImportError:
     plt = None
 
-# In a notebook there are no arguments of ours.
+# A notebook has no arguments of this script.
 arguments = [] if "ipykernel" in sys.modules else sys.argv[1:]
 folder = Path(arguments[0] if arguments else "figures")
 docs = Path(arguments[1]) if len(arguments) > 1 else None
@@ -26,11 +27,12 @@ folder.mkdir(parents=True, exist_ok=True)
 
 
 def figure(name, title, x, y, lines, log=(), steps=False):
-    """Draws lines, (name, x values, y values) each, or prints where they begin and end."""
+    """Draws lines of (name, x values, y values), or prints their first and last points."""
     if plt is None:
         print(f"{title}: {y} over {x}")
         for line, xs, ys in lines:
-            print(f"  {line}: {len(xs)} points, from ({xs[0]:g}, {ys[0]:g}) to ({xs[-1]:g}, {ys[-1]:g})")
+            ends = f"from ({xs[0]:g}, {ys[0]:g}) to ({xs[-1]:g}, {ys[-1]:g})"
+            print(f"  {line}: {len(xs)} points, {ends}")
         return
     drawing, axes = plt.subplots(figsize=(6, 4))
     for line, xs, ys in lines:
@@ -47,7 +49,7 @@ def figure(name, title, x, y, lines, log=(), steps=False):
 
 
 # %% [markdown]
-# The published experiment: a request/response beside bulk streams, with and without a byte limit.
+# The published experiment: request/response under bulk load, with and without a byte limit.
 
 # %%
 streams = [1, 2, 5, 10, 20]
@@ -66,21 +68,28 @@ large = table["tso"].astype(bool)
 lines = []
 for limit in ["off", "dql", "taut"]:
     rows = large & (table["limit"] == limit)
-    lines.append((limit, table["sweep.streams"][rows].astype(int), table["rr_latency_us.p50"][rows] / 1000))
-figure("rr-under-load", "Request/response under load, 1 Gbit/s", "bulk streams", "median latency, ms", lines, log="y")
+    latency_ms = table["rr_latency_us.p50"][rows] / 1000
+    lines.append((limit, table["sweep.streams"][rows].astype(int), latency_ms))
+title = "Request/response under load, 1 Gbit/s"
+figure("rr-under-load", title, "bulk streams", "median latency, ms", lines, log="y")
 
 # %% [markdown]
-# What each interval needs, and what the rules make of it (docs/limit-rules.svg).
+# Required in-flight of each interval, and the limits of the rules (docs/limit-rules.svg).
 
 # %%
 found = taut.rules("p02", ["fixed", "dql", "taut"], seed=1)
-lines = [(it.row.partition(": ")[2], it.time_ns / 1e9, it.value / 1000) for it in found.series if len(it.value)]
+lines = [
+    (it.row.partition(": ")[2], it.time_ns / 1e9, it.value / 1000)
+    for it in found.series
+    if len(it.value)
+]
 figure("limit-rules", "Exponential gaps", "s", "kB", lines, steps=True)
 for row in found.rows:
-    print(f"  {row['rule']:<6} queue {row['ratio']:.2f} of the least that is enough, link busy {row['utilisation']:.2%}")
+    queue, busy = row["ratio"], row["utilisation"]
+    print(f"  {row['rule']:<6} queue {queue:.2f} of the smallest sufficient, link busy {busy:.2%}")
 
 # %% [markdown]
-# The limit over time from the first packet on.
+# The limit over time, from the first packet on.
 
 # %%
 found = taut.simulate("limit-over-time", duration="1s")
@@ -92,7 +101,7 @@ lines = [
 figure("limit-over-time", "The limit from the start", "ms", "kB", lines, log="x", steps=True)
 
 # %% [markdown]
-# Super-packets cut at the last moment: simulated, and as measured live (docs/split.svg).
+# Late segmentation of GSO packets: simulated and live (docs/split.svg).
 
 # %%
 def over_rates(rows):
@@ -101,26 +110,41 @@ def over_rates(rows):
         those = [row for row in rows if row["split"] == split]
         rates = [row.get("sweep", row)["rate"] for row in those]
         mbit = [float(rate.replace("gbit", "e3").replace("mbit", "")) for rate in rates]
-        lines.append((f"pieces: {split}", mbit, [row["rr_tps"] for row in those]))
+        lines.append((f"chunks: {split}", mbit, [row["rr_tps"] for row in those]))
     return lines
 
 
-found = taut.simulate("split", streams=20, warm_up="500ms", duration="1s", limits=["taut"], splits=["off", "auto"])
+found = taut.simulate(
+    "split",
+    streams=20,
+    warm_up="500ms",
+    duration="1s",
+    limits=["taut"],
+    splits=["off", "auto"],
+)
 lines = over_rates([row for row in found.rows if row["tso"]])
-figure("split", "Requests a second over rates, simulated", "Mbit/s", "requests/s", lines, log="xy")
+title = "Requests per second over rates, simulated"
+figure("split", title, "Mbit/s", "requests/s", lines, log="xy")
 
 # %%
 if docs is not None:
     live = json.loads((docs / "live" / "split.json").read_text())["rows"]
     lines = over_rates([row for row in live if row["tso"] and row["limit"] == "taut"])
-    figure("split-live", "Requests a second over rates, live", "Mbit/s", "requests/s", lines, log="xy")
+    title = "Requests per second over rates, live"
+    figure("split-live", title, "Mbit/s", "requests/s", lines, log="xy")
     live = json.loads((docs / "live" / "ring.json").read_text())["rows"]
     live = [row for row in live if row["rate_bps"]]
     lines = []
     for mode in sorted({(row["driver"], row["mode"], row["rate_bps"]) for row in live}):
-        rows = [row for row in live if (row["driver"], row["mode"], row["rate_bps"]) == mode and row["limit"].endswith("p")]
+        rows = [
+            row
+            for row in live
+            if (row["driver"], row["mode"], row["rate_bps"]) == mode and row["limit"].endswith("p")
+        ]
         rows.sort(key=lambda row: row["inflight_bytes"]["p50"])
         if rows:
             name = f"{mode[0]} {mode[1]}, {mode[2] / 1e6:g} Mbit/s"
-            lines.append((name, [max(row["inflight_bytes"]["p50"], 1) for row in rows], [row["pps"] for row in rows]))
-    figure("rings-live", "Throughput over bytes in flight, live", "bytes in flight", "packets/s", lines, log="xy")
+            in_flight = [max(row["inflight_bytes"]["p50"], 1) for row in rows]
+            lines.append((name, in_flight, [row["pps"] for row in rows]))
+    title = "Throughput over bytes in flight, live"
+    figure("rings-live", title, "bytes in flight", "packets/s", lines, log="xy")

@@ -1,12 +1,11 @@
-//! What was found, on its way to Python.
+//! The result document, for Python.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use taut_report::document::Document as Found;
 
-/// A row, what it is, its unit, and times (uint64, ns) and values (float64), in the machine's
-/// order.
+/// Row, name, unit, times (uint64, ns) and values (float64), in native byte order.
 type SeriesBytes<'py> = (
     String,
     &'static str,
@@ -15,30 +14,30 @@ type SeriesBytes<'py> = (
     Bound<'py, PyBytes>,
 );
 
-/// Everything that a run found.
+/// The results of a run.
 #[pyclass(frozen, module = "taut._taut")]
 pub struct Document(pub Found);
 
 #[pymethods]
 impl Document {
-    /// As `taut sim --json` prints it.
+    /// The document as `taut sim --json` prints it.
     fn json(&self) -> PyResult<String> {
         let json = serde_json::to_string_pretty(&self.0);
         json.map(|text| text + "\n")
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// As `taut sim --json-lines` prints it.
+    /// The rows as `taut sim --json-lines` prints them.
     fn json_lines(&self) -> String {
         self.0.json_lines()
     }
 
-    /// What the columns mean.
+    /// The descriptions of the columns.
     fn columns(&self) -> Vec<(&'static str, &'static str)> {
         self.0.columns.to_vec()
     }
 
-    /// How things went over time.
+    /// The time series.
     fn series<'py>(&self, py: Python<'py>) -> Vec<SeriesBytes<'py>> {
         let series = self.0.series.iter();
         series

@@ -1,4 +1,4 @@
-//! Linux's rule with a ledger.
+//! Linux's byte queue limits, with a ledger.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,7 +8,7 @@ use crate::error::of_ledger;
 use crate::exclusive::Exclusive;
 use crate::number::{Units, Whole};
 
-/// Linux's rule, byte queue limits, with its ledger. For one thread, or one lock.
+/// Linux's byte queue limits, with a ledger. Not thread-safe: use one thread or a lock.
 #[pyclass(module = "taut")]
 pub struct Dql(Exclusive<taut_dql::Dql>);
 
@@ -51,17 +51,17 @@ impl Dql {
             .map_err(of_ledger)
     }
 
-    /// Counts one object as handed to the device; call it before the device can see it.
+    /// Counts one submitted object. Call it before the device can see the object.
     fn queued(&mut self, units: Units) -> PyResult<()> {
         self.0.get_mut().queued(units.0).map_err(of_ledger)
     }
 
-    /// Takes back the object queued last, which the device never saw.
+    /// Removes the object queued last, which the device has not seen.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
         self.0.get_mut().unqueue(units.0).map_err(of_ledger)
     }
 
-    /// Counts what the device finished, and moves the limit: once a round, and never with 0.
+    /// Counts a completion batch and updates the limit: once per reap, never with 0 units.
     fn completed(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
         self.0
             .get_mut()
@@ -69,7 +69,7 @@ impl Dql {
             .map_err(of_ledger)
     }
 
-    /// The same where the device says what is outstanding. Returns what completed by it.
+    /// As `completed`, from the number of outstanding units. Returns the completed units.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
         self.0
             .get_mut()
@@ -77,7 +77,7 @@ impl Dql {
             .map_err(of_ledger)
     }
 
-    /// Brings the ledger to what the device holds. Returns by how much it said too much.
+    /// Sets the ledger to the units that the device holds. Returns the excess of the ledger.
     fn repair(&mut self, in_flight: Units, now_ns: Whole) -> PyResult<i64> {
         self.0
             .get_mut()
@@ -85,18 +85,18 @@ impl Dql {
             .map_err(of_ledger)
     }
 
-    /// Forgets what is in flight and starts from the lower bound; for a device that was flushed.
+    /// Discards the units in flight and starts at `min_limit`, after the device was flushed.
     fn reset(&mut self, now_ns: Whole) {
         self.0.get_mut().reset(now_ns.0);
     }
 
-    /// Units left below the limit; one more object may be queued while it is at least 0.
+    /// Units left below the limit. One more object can be queued while it is at least 0.
     #[getter]
     fn room(&self) -> i32 {
         self.0.get().room()
     }
 
-    /// Whether one more object may be queued.
+    /// `True` if one more object can be queued.
     #[getter]
     fn has_room(&self) -> bool {
         self.0.get().has_room()
@@ -108,7 +108,7 @@ impl Dql {
         self.0.get().in_flight()
     }
 
-    /// How much may be in flight, in units.
+    /// Maximum in flight, in units.
     #[getter]
     fn limit(&self) -> u32 {
         self.0.get().limit()
@@ -155,7 +155,7 @@ impl Dql {
         self.0.get_mut().set_hold_time_ns(hold_time_ns.0);
     }
 
-    /// Everything that the rule knows at this moment.
+    /// The current state of the rule.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let it = self.0.get().snapshot();
         let dict = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! What is raised, and for what.
+//! Exceptions.
 
 use pyo3::PyErr;
 use pyo3::create_exception;
@@ -9,19 +9,19 @@ create_exception!(
     taut,
     ScenarioError,
     PyValueError,
-    "A scenario, a setting or a trace that cannot be; says which, and what is allowed."
+    "An invalid scenario, setting or trace. The message names it and the allowed values."
 );
 create_exception!(
     taut,
     LedgerError,
     PyValueError,
-    "A mistake of the caller in what is queued or completed. It has changed nothing."
+    "An invalid count of queued or completed units. The call had no effect."
 );
 create_exception!(
     taut,
     Fault,
     PyRuntimeError,
-    "A simulated queue went wrong: a bug in taut, and nothing that was found is to be trusted."
+    "A simulated queue failed: a bug in taut. Discard all results of the run."
 );
 
 pub fn of_scenario(error: NativeError) -> PyErr {

@@ -1,4 +1,4 @@
-//! A value of one thread at a time, as Python's classes need it.
+//! A value that one thread at a time uses, as classes of Python require.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

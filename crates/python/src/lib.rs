@@ -1,4 +1,4 @@
-//! The native half of the Python package `taut`; what users see is in `python/taut`.
+//! The native part of the Python package `taut`. The public interface is in `python/taut`.
 
 mod document;
 mod dql;
@@ -16,7 +16,7 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// The native half of the package taut.
+/// The native part of the package taut.
 #[pymodule]
 mod _taut {
     use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Any rule by its words, with a ledger.
+//! A limit from its text, with a ledger.
 
 use pyo3::prelude::*;
 use taut_path::limit::{Limit as _, ParseLimitError, StandaloneLimit, Unit};
@@ -9,7 +9,7 @@ use crate::exclusive::Exclusive;
 use crate::number::{Units, Whole};
 use crate::own_limit::raising;
 
-/// A limit by its words, with its ledger. For one thread, or one lock.
+/// A limit from its text, with a ledger. Not thread-safe: use one thread or a lock.
 #[pyclass(module = "taut")]
 pub struct Limit(Exclusive<StandaloneLimit<AnyLimit>>);
 
@@ -25,7 +25,7 @@ impl Limit {
         Ok(Self(Exclusive::new(limit)))
     }
 
-    /// Counts one object as handed to the device; call it before the device can see it.
+    /// Counts one submitted object. Call it before the device can see the object.
     fn queued(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
         self.0
             .get_mut()
@@ -33,17 +33,17 @@ impl Limit {
             .map_err(of_ledger)
     }
 
-    /// Takes back the object queued last, which the device never saw.
+    /// Removes the object queued last, which the device has not seen.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
         self.0.get_mut().unqueue(units.0).map_err(of_ledger)
     }
 
-    /// Says that there is something to send and no room: without it most rules learn nothing.
+    /// Reports that the sender is blocked by the limit. Most rules need it to adapt.
     fn refused(&mut self) {
         self.0.get_mut().blocked();
     }
 
-    /// Counts what the device finished, once a round; `more` says that the round goes on.
+    /// Counts a completion batch, once per reap; `more`: further completions are pending.
     #[pyo3(signature = (units, now_ns, *, more=false))]
     fn completed(&mut self, units: Units, now_ns: Whole, more: bool) -> PyResult<()> {
         let limit = self.0.get_mut();
@@ -53,7 +53,7 @@ impl Limit {
         })
     }
 
-    /// Counts what the device finished when it says how much is still outstanding, and says how much that was.
+    /// As `completed`, from the number of outstanding units. Returns the completed units.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
         let limit = self.0.get_mut();
         raising(None, || {
@@ -62,7 +62,7 @@ impl Limit {
         })
     }
 
-    /// Forgets what is in flight and what was learnt; for a device that was flushed.
+    /// Discards the units in flight and the learnt state, after the device was flushed.
     fn reset(&mut self, now_ns: Whole) -> PyResult<()> {
         let limit = self.0.get_mut();
         raising(None, || {
@@ -71,13 +71,13 @@ impl Limit {
         })
     }
 
-    /// Units left below the limit; one more object may be queued while it is at least 0.
+    /// Units left below the limit. One more object can be queued while it is at least 0.
     #[getter]
     fn room(&self) -> i64 {
         self.0.get().room()
     }
 
-    /// Whether one more object may be queued.
+    /// `True` if one more object can be queued.
     #[getter]
     fn has_room(&self) -> bool {
         self.0.get().has_room()
@@ -89,19 +89,19 @@ impl Limit {
         self.0.get().in_flight()
     }
 
-    /// The limit as an operator reads it, in units: "7p" is 7, and lets 7 packets through.
+    /// The limit in units, as configured: "7p" is 7 and admits 7 packets.
     #[getter]
     fn limit(&self) -> u32 {
         self.0.get().rule().config().limit
     }
 
-    /// What the device sends in a second, if the rule wants to know; 0 while it is not known.
+    /// Rate of the device in units per second, if the rule needs it; 0 while it is unknown.
     #[getter]
     fn rate_per_s(&self) -> u64 {
         self.0.get().rate_per_s()
     }
 
-    /// bytes or packets.
+    /// "bytes" or "packets".
     #[getter]
     fn unit(&self) -> &'static str {
         match self.0.get().rule().unit() {
@@ -115,7 +115,7 @@ impl Limit {
         self.0.get().rule().to_string()
     }
 
-    /// Changes settings; what is not said stays.
+    /// Changes the given settings.
     #[pyo3(signature = (*, limit=None, min_limit=None, max_limit=None, hold_time_ns=None))]
     fn configure(
         &mut self,
@@ -139,7 +139,7 @@ impl Limit {
     }
 }
 
-/// The spelling and the help of each rule, built-in ones first.
+/// The syntax and the help of each rule, built-in ones first.
 #[pyfunction]
 pub fn rule_names() -> Vec<(&'static str, &'static str)> {
     let registry = Registry::installed();

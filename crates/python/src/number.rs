@@ -1,4 +1,4 @@
-//! Whole numbers of Python, refused with what is allowed.
+//! Integers of Python. Errors state the allowed range.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,14 +11,14 @@ pub struct Units(pub u32);
 #[derive(Clone, Copy)]
 pub struct Whole(pub u64);
 
-fn whole(from: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
+fn whole(from: &Bound<'_, PyAny>, max: u64) -> PyResult<u64> {
     if let Ok(number) = from.extract::<u64>()
-        && number <= most
+        && number <= max
     {
         return Ok(number);
     }
-    let message = format!("{} is none of the whole numbers 0 to {most}", from.repr()?);
-    // An integer that does not fit is another mistake than something that is no integer.
+    let message = format!("{} is none of the whole numbers 0 to {max}", from.repr()?);
+    // An integer out of range is a ValueError, any other type a TypeError.
     if from.hasattr("__index__")? {
         Err(PyValueError::new_err(message))
     } else {

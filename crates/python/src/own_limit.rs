@@ -15,12 +15,12 @@ use taut_path::{AnyLimit, Registry};
 use crate::error::ScenarioError;
 use crate::number::Units;
 
-/// A call from Python, as the rules see it that run in it.
+/// A call from Python, for the rules that run in it.
 #[derive(Default)]
 struct Call {
     /// The exception that a rule raised. No rule is called after it.
     raised: Option<PyErr>,
-    /// Set when the result is not needed any more, also after an exception: no rule is called then.
+    /// Set when the result is not needed any more, or after an exception: no rule is called then.
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -29,7 +29,7 @@ thread_local! {
     static CALL: RefCell<Call> = RefCell::default();
 }
 
-/// Does `work`, in which limits are used. An exception of a rule is its error, and sets `stop`. No
+/// Runs `work`, which uses limits. Returns the exception of a rule as an error and sets `stop`. No
 /// rule is called after `stop` was set.
 pub fn raising<T>(
     stop: Option<Arc<AtomicBool>>,
@@ -53,12 +53,12 @@ fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     if is_over {
         return None;
     }
-    // Not at the end of the interpreter.
+    // Fails while the interpreter exits.
     let done = Python::try_attach(work)?;
     let keep = |raised| {
         CALL.with_borrow_mut(|call| {
             call.raised = Some(raised);
-            // Rules of other threads are not called either.
+            // The rules of other threads are not called either.
             if let Some(stop) = &call.stop {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -95,7 +95,7 @@ impl From<&Batch> for CompletionBatch {
     }
 }
 
-/// What was registered under a name. It stays until the process ends.
+/// A registered class. It stays registered until the process ends.
 #[derive(Debug)]
 struct Registered {
     info: LimitInfo,
@@ -103,14 +103,14 @@ struct Registered {
 }
 
 impl Registered {
-    /// A new rule, and the limit that it begins with.
+    /// Returns a new rule and its initial limit.
     fn begin(&self, py: Python<'_>, now_ns: u64) -> PyResult<(Py<PyAny>, u32)> {
         let rule = self.class.bind(py).call0()?;
         let limit = self.at_time(&rule, "begin", now_ns)?;
         Ok((rule.unbind(), limit.unwrap_or(0)))
     }
 
-    /// Calls `begin` or `reset`, which may be absent, and may return `None` for a limit of 0.
+    /// Calls `begin` or `reset`, which are optional and can return `None` for a limit of 0.
     fn at_time(&self, rule: &Bound<'_, PyAny>, method: &str, ns: u64) -> PyResult<Option<u32>> {
         match rule.getattr_opt(method)? {
             None => Ok(None),
@@ -201,7 +201,7 @@ impl Limit for OwnLimit {
         };
         match call(reset) {
             Some(Some(limit)) => self.limit = limit,
-            // Without such a method, another rule begins.
+            // Without the method, a new rule begins.
             Some(None) => self.begin(now_ns),
             None => {}
         }
@@ -238,7 +238,7 @@ pub fn register_limit(name: String, rule: Bound<'_, PyType>, help: String) -> Py
         return Err(PyTypeError::new_err(message));
     }
     let learns = unit_of(&rule)? == Unit::Bytes;
-    // For the life of the process, as the registry has it; a name that is rejected, too.
+    // Leaked, because the registry lives as long as the process; also for a rejected name.
     let name: &'static str = name.leak();
     let registered: &'static Registered = Box::leak(Box::new(Registered {
         info: LimitInfo {

@@ -1,4 +1,4 @@
-//! The traffic of a trace under other rules.
+//! The traffic of a trace under other limits.
 
 use std::fs::File;
 use std::io::BufReader;

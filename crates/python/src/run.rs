@@ -19,7 +19,7 @@ use crate::own_limit::raising;
 use crate::settings::{alias, written};
 use crate::watch::watch;
 
-/// Begins no case after it was stopped, or after a case failed.
+/// Begins no case after a stop or a failed case.
 struct Stoppable {
     run: SharedRun,
     stop: Arc<AtomicBool>,
@@ -48,11 +48,11 @@ impl AnyRun for Stoppable {
         self.not_stopped()?;
         let stop = Some(Arc::clone(&self.stop));
         raising(stop, || self.run.run(case).map_err(of_scenario)).map_err(|failure| {
-            // Only the first one: others follow from it.
+            // Keep the first failure only: others are its consequences.
             let _ = self.failure.set(failure);
             ScenarioError::Setting("a case failed".to_owned())
         })?;
-        // Its rules might not have been called to the end.
+        // The case is incomplete if its rules were not called until the end.
         self.not_stopped()
     }
 
@@ -61,21 +61,21 @@ impl AnyRun for Stoppable {
     }
 }
 
-/// Threads that run cases; one for each core if nobody says how many.
+/// Returns the number of threads that run cases [default: one for each core].
 pub fn threads(jobs: Option<Units>) -> PyResult<usize> {
     match jobs {
         None => Ok(all_cores()),
-        Some(Units(jobs)) if (1..=MOST_JOBS).contains(&jobs) => Ok(jobs as usize),
+        Some(Units(jobs)) if (1..=MAX_JOBS).contains(&jobs) => Ok(jobs as usize),
         Some(Units(jobs)) => Err(PyValueError::new_err(format!(
-            "jobs is {jobs}; allowed: 1 to {MOST_JOBS}, or None for one for each core"
+            "jobs is {jobs}; allowed: 1 to {MAX_JOBS}, or None for one for each core"
         ))),
     }
 }
 
-/// As many as the command takes.
-const MOST_JOBS: u32 = 1024;
+/// The maximum of the command.
+const MAX_JOBS: u32 = 1024;
 
-/// Runs every case of `runs`; `finished` hears which of them has been run whole.
+/// Runs every case of `runs`. Calls `finished` with the number of each complete run.
 pub fn run_watched(
     py: Python<'_>,
     runs: Vec<SharedRun>,
@@ -103,7 +103,7 @@ pub fn run_watched(
     }
 }
 
-/// The scenarios: (name, what it shows, its file).
+/// The scenarios: (name, description, file).
 #[pyfunction]
 pub fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
     let all = registry::ALL.iter();
@@ -111,16 +111,16 @@ pub fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
         .collect()
 }
 
-/// The built-in patterns.
+/// The built-in completion traces.
 #[pyfunction]
 pub fn patterns() -> Vec<&'static str> {
     limit_rules::names().collect()
 }
 
-/// A scenario file with settings changed.
+/// Returns a scenario file with changed settings.
 #[pyfunction]
 pub fn with_settings(text: &str, settings: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<String> {
-    // A scenario of that name, and a file that can be read, before anything is changed.
+    // Check the scenario and its file before the settings.
     registry::check(text).map_err(of_scenario)?;
     let mut changes = Vec::new();
     for (key, value) in settings {
@@ -146,7 +146,7 @@ pub fn simulate(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Document> {
     let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
-    // Cases of seeds may be made here, which takes a while.
+    // Creating the cases of seeds can take a while.
     let run = py
         .detach(|| sweep::prepare(text, Some(seed)))
         .map_err(of_scenario)?;

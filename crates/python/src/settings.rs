@@ -1,4 +1,4 @@
-//! Values of Python as a scenario file has them.
+//! Converts values of Python to values of a scenario file.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use taut_scenarios::sweep::prepare;
 
 use crate::error::of_scenario;
 
-/// A value, as `taut_scenarios::setting::with` takes it: a text stays what it is.
+/// Returns a value as `taut_scenarios::setting::with` accepts it: a string is not quoted.
 pub fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.extract::<String>() {
         Ok(text) => Ok(text),
@@ -15,7 +15,7 @@ pub fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// A value as it stands in TOML.
+/// Returns a value in TOML.
 fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyString>() {
         return Ok(quoted(&value.extract::<String>()?));
@@ -28,7 +28,7 @@ fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
     if value.is_instance_of::<PyFloat>() {
         let number = value.extract::<f64>()?;
-        // TOML has it in small letters.
+        // TOML has it in lower case.
         return Ok(if number.is_nan() {
             "nan".to_owned()
         } else {
@@ -39,7 +39,7 @@ fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
         let items: PyResult<Vec<String>> = value.try_iter()?.map(|it| element(&it?)).collect();
         return Ok(format!("[{}]", items?.join(", ")));
     }
-    // Paths, and the numbers and arrays of NumPy.
+    // Paths, and numbers and arrays of NumPy.
     for method in ["__fspath__", "tolist"] {
         if value.hasattr(method)? {
             return element(&value.call_method0(method)?);
@@ -51,13 +51,13 @@ fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
     )))
 }
 
-/// A text as TOML quotes it: as JSON does, but for a character that JSON may leave alone.
+/// Quotes a string for TOML: as JSON does, except for a character that JSON need not escape.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007F")
 }
 
-/// `limit` is short for the list that a scenario has of them.
+/// Returns the name of the list of limits of a scenario for `limit`, otherwise `key`.
 pub fn alias(text: &str, key: String) -> PyResult<String> {
     if key != "limit" {
         return Ok(key);

@@ -15,7 +15,7 @@ use crate::number::{Units, Whole};
 use crate::run::{run_watched, threads};
 use crate::settings::{alias, written};
 
-/// A sweep: its runs, here or elsewhere, and what was found of them so far.
+/// A sweep: its runs, in this or other processes, and their results so far.
 #[pyclass(frozen, module = "taut._taut")]
 pub struct Sweep(Mutex<Inner>);
 
@@ -28,7 +28,7 @@ impl Inner {
     fn keep(&mut self, line: &str) -> PyResult<()> {
         if let Some(book) = &mut self.book {
             book.add(line).map_err(|error| {
-                PyOSError::new_err(format!("cannot keep a finished run: {error}"))
+                PyOSError::new_err(format!("cannot store a finished run: {error}"))
             })?;
         }
         Ok(())
@@ -36,11 +36,11 @@ impl Inner {
 }
 
 impl Sweep {
-    /// Nobody waits long for it: only what is looked at and taken is done under it.
+    /// Locks the sweep. `use_it` must be short.
     fn with<T>(&self, use_it: impl FnOnce(&mut Inner) -> PyResult<T>) -> PyResult<T> {
         match self.0.lock() {
             Ok(mut inner) => use_it(&mut inner),
-            Err(_) => Err(PyRuntimeError::new_err("this sweep broke before")),
+            Err(_) => Err(PyRuntimeError::new_err("this sweep failed before")),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Sweep {
             let values = values.iter().map(written).collect::<PyResult<Vec<_>>>()?;
             if values.is_empty() {
                 return Err(ScenarioError::new_err(format!(
-                    "{key} has no values to sweep; a list that is one value stands in a list of its own"
+                    "{key} has no values to sweep; wrap a list that is one value in another list"
                 )));
             }
             grid.push(Swept {
@@ -81,7 +81,7 @@ impl Sweep {
         Ok(Self(Mutex::new(Inner { plan, book })))
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     fn __len__(&self) -> PyResult<usize> {
         self.with(|it| Ok(it.plan.parts().len()))
     }
@@ -94,7 +94,7 @@ impl Sweep {
         })
     }
 
-    /// Runs here what is not finished.
+    /// Runs the unfinished runs in this process.
     fn run(
         &self,
         py: Python<'_>,
@@ -115,26 +115,26 @@ impl Sweep {
         )
     }
 
-    /// Takes the line of a run that was finished elsewhere.
+    /// Adds the line of a run that another process finished.
     fn take(&self, line: &str) -> PyResult<()> {
         self.with(|it| match it.plan.take(line) {
             Ok(true) => it.keep(line),
             Ok(false) => Err(PyRuntimeError::new_err(
-                "a worker answered with a run that nobody asked for: has it another version of taut?",
+                "a worker returned an unknown run: does it have another version of taut?",
             )),
             Err(error) => Err(PyRuntimeError::new_err(format!(
-                "a worker answered with what cannot be read: {error}"
+                "a worker returned an invalid line: {error}"
             ))),
         })
     }
 
-    /// The rows of all that is finished.
+    /// The rows of all finished runs.
     fn document(&self, py: Python<'_>) -> PyResult<Document> {
         py.detach(|| self.with(|it| Ok(Document(it.plan.document()))))
     }
 }
 
-/// Runs a file with a seed, and gives the line that `Sweep.take` takes.
+/// Runs a file with a seed, and returns the line for `Sweep.take`.
 #[pyfunction]
 pub fn finished_line(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What happens at the queues of a scenario, written to a file.
+//! Writes the events of the queues of a scenario to a file.
 
 use std::fs::{File, remove_file, rename};
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use crate::number::Whole;
 use crate::own_limit::raising;
 use crate::watch::{Talk, watch};
 
-/// Ends a trace that nobody wants any more.
+/// Fails after a stop, so that the trace is discarded.
 struct UntilStopped<W> {
     to: W,
     stop: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ impl<W: Write> Write for UntilStopped<W> {
 
 type Traced = PyResult<u64>;
 
-/// Writes the trace beside where it belongs: half a trace is none.
+/// Writes the trace to `PATH.unfinished`, so that `PATH` is never incomplete.
 fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(".unfinished");
@@ -62,8 +62,7 @@ fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Tra
     done
 }
 
-/// Traces the rows of a scenario file whose names have `row` in them, and says how many bytes that
-/// were.
+/// Traces the rows of a scenario file whose names contain `row`. Returns the size in bytes.
 #[pyfunction]
 pub fn trace(
     py: Python<'_>,

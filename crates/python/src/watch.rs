@@ -1,4 +1,4 @@
-//! Work on a thread of its own, while the one that asked for it hears of progress and of Ctrl-C.
+//! Runs work on a separate thread, while the calling thread handles progress and Ctrl-C.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,42 +10,44 @@ use std::time::Duration;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// How often to look for Ctrl-C: nobody feels a longer wait.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval at which signals are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The stack that a main thread has as a rule.
+/// The usual stack size of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-enum News<T> {
+enum Message<T> {
     Progress(String, u64, u64),
     Finished(usize),
     End(T),
 }
 
-/// What the work tells of itself.
+/// Reports of the work to the calling thread.
 pub struct Talk<T> {
-    send: Sender<News<T>>,
+    send: Sender<Message<T>>,
     stop: Arc<AtomicBool>,
 }
 
 impl<T> Talk<T> {
-    // Nobody listens any more after an interrupt.
+    // After an interrupt, the receiver is dropped and sending fails.
 
     pub fn progress(&self, what: &str, done: u64, all: u64) {
-        let _ = self.send.send(News::Progress(what.to_owned(), done, all));
+        let _ = self
+            .send
+            .send(Message::Progress(what.to_owned(), done, all));
     }
 
     pub fn finished(&self, number: usize) {
-        let _ = self.send.send(News::Finished(number));
+        let _ = self.send.send(Message::Finished(number));
     }
 
-    /// Set when nobody wants the result any more.
+    /// Set when the result is not needed any more.
     pub fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 }
 
-/// Set however the wait ends.
+/// Sets the flag on every exit from the wait.
 struct StopAtEnd(Arc<AtomicBool>);
 
 impl Drop for StopAtEnd {
@@ -54,9 +56,9 @@ impl Drop for StopAtEnd {
     }
 }
 
-/// Does `work` without holding Python's lock. `progress` is a Python callable; `finished` hears of
-/// what the work says is finished. After Ctrl-C, or an error of one of the two, the thread is left
-/// behind: it is told to stop, and ends with what it is just doing.
+/// Runs `work` without holding the GIL. Calls `progress`, a Python callable, and `finished` for the
+/// reports of the work. After Ctrl-C or an error of one of the two, it requests a stop and does not
+/// wait for the thread, which ends after its current case.
 pub fn watch<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -65,29 +67,29 @@ pub fn watch<T: Send + 'static>(
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stop_at_end = StopAtEnd(Arc::clone(&stop));
-    let (send, mut news) = channel();
+    let (send, mut messages) = channel();
     let worker = thread::Builder::new()
         .name("taut".into())
         .stack_size(STACK_BYTES)
         .spawn(move || {
             let talk = Talk { send, stop };
             let done = work(&talk);
-            let _ = talk.send.send(News::End(done));
+            let _ = talk.send.send(Message::End(done));
         })
-        .map_err(|error| PyOSError::new_err(format!("no thread can be had: {error}")))?;
+        .map_err(|error| PyOSError::new_err(format!("cannot create a thread: {error}")))?;
     loop {
-        match next(py, &mut news) {
-            Ok(News::Progress(what, done, all)) => {
+        match next(py, &mut messages) {
+            Ok(Message::Progress(what, done, all)) => {
                 if let Some(progress) = progress {
                     progress.call1((what, done, all))?;
                 }
             }
-            Ok(News::Finished(number)) => finished(number)?,
-            Ok(News::End(done)) => return Ok(done),
+            Ok(Message::Finished(number)) => finished(number)?,
+            Ok(Message::End(done)) => return Ok(done),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => resume_unwind(panic),
-                Ok(()) => unreachable!("it sends before it ends"),
+                Ok(()) => unreachable!("the thread sends before it ends"),
             },
         }
         py.check_signals()?;
@@ -96,7 +98,7 @@ pub fn watch<T: Send + 'static>(
 
 fn next<T: Send>(
     py: Python<'_>,
-    news: &mut Receiver<News<T>>,
-) -> Result<News<T>, RecvTimeoutError> {
-    py.detach(move || news.recv_timeout(LOOK))
+    messages: &mut Receiver<Message<T>>,
+) -> Result<Message<T>, RecvTimeoutError> {
+    py.detach(move || messages.recv_timeout(CHECK_INTERVAL))
 }

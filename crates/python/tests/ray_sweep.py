@@ -15,11 +15,16 @@ import ray
 import taut
 from taut import _sweep
 
-GRID = {"scenario": "rate-change", "duration": "900ms", "ring": [64, 128, 256], "seed": list(range(1, 9))}
+GRID = {
+    "scenario": "rate-change",
+    "duration": "900ms",
+    "ring": [64, 128, 256],
+    "seed": list(range(1, 9)),
+}
 
 
 def victims():
-    """Ray's processes that run a part just now."""
+    """Returns the processes of Ray that currently run a part."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -37,8 +42,13 @@ RAYLETS = set()
 
 class OnRay(unittest.TestCase):
     def setUp(self):
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
-        # The raylet of this session is a child of this process: nobody else's workers are looked at.
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            _node_ip_address="127.0.0.1",
+        )
+        # The raylet of this session is a child of this process: consider only its workers.
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
                 name, rest = path.read_text().rsplit(")", 1)
@@ -48,9 +58,9 @@ class OnRay(unittest.TestCase):
                 RAYLETS.add(int(path.parent.name))
         self.addCleanup(ray.shutdown)
 
-    def test_a_killed_worker_changes_no_byte(self):
+    def test_killed_worker_does_not_change_the_output(self):
         here = taut.sweep(GRID)
-        heard, killed = [], []
+        calls, killed = [], []
 
         def kill():
             end = time.monotonic() + 60
@@ -64,18 +74,20 @@ class OnRay(unittest.TestCase):
         thread.start()
         with tempfile.TemporaryDirectory() as folder:
             book = Path(folder) / "runs"
-            there = taut.sweep(GRID, on="ray", resume=book, progress=lambda *news: heard.append(news))
+            there = taut.sweep(
+                GRID, on="ray", resume=book, progress=lambda *call: calls.append(call)
+            )
             self.assertEqual(book.read_text().count("\n"), 24)
             again = taut.sweep(GRID, on="ray", resume=book)
         thread.join()
         self.assertEqual(len(killed), 1)
-        self.assertTrue(any("its worker died" in what for what, _, _ in heard), heard)
+        self.assertTrue(any("its worker died" in what for what, _, _ in calls), calls)
         self.assertEqual(there.json(), here.json())
         self.assertEqual(there.json_lines(), here.json_lines())
         self.assertEqual(again.json(), here.json())
-        self.assertEqual(heard[-1][1:], (24, 24))
+        self.assertEqual(calls[-1][1:], (24, 24))
 
-    def test_a_run_that_kills_its_worker_each_time_ends_the_sweep(self):
+    def test_run_that_kills_every_worker_ends_the_sweep(self):
         kept = _sweep.run_part
         _sweep.run_part = lambda text, seed: os.kill(os.getpid(), signal.SIGKILL)
         try:

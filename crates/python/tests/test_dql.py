@@ -1,4 +1,4 @@
-"""The estimator and the limits, against what is recorded of them."""
+"""The estimator and the limits, compared with recordings."""
 
 import gzip
 import os
@@ -7,19 +7,22 @@ from pathlib import Path
 
 import taut
 
-VECTORS = Path(os.environ.get("TAUT_VECTORS", Path(__file__).parents[2] / "dql" / "tests" / "vectors"))
+DEFAULT_VECTORS = Path(__file__).parents[2] / "dql" / "tests" / "vectors"
+VECTORS = Path(os.environ.get("TAUT_VECTORS", DEFAULT_VECTORS))
 
 
 class Vectors(unittest.TestCase):
     def play(self, path):
-        """Each line of the recording with what the estimator says after its operation."""
+        """Yields each line of the recording and the state of the estimator after its operation."""
         expected = path.with_suffix(".expected")
         if expected.exists():
             lines = expected.read_text().splitlines()
         else:
-            lines = gzip.decompress(path.with_suffix(".expected.gz").read_bytes()).decode().splitlines()
+            packed = path.with_suffix(".expected.gz").read_bytes()
+            lines = gzip.decompress(packed).decode().splitlines()
         dql, now_ms = None, 0
-        for number, (operation, expected) in enumerate(zip(path.read_text().splitlines(), lines, strict=True), 1):
+        pairs = zip(path.read_text().splitlines(), lines, strict=True)
+        for number, (operation, expected) in enumerate(pairs, 1):
             word, *values = operation.split()
             refused = False
             try:
@@ -48,13 +51,14 @@ class Vectors(unittest.TestCase):
                 self.assertEqual(found, expected, f"{path.name}, line {number}: {operation}")
                 continue
             it = dql.snapshot()
-            names = "limit adj_limit num_queued num_completed room window_start_ns lowest_slack prev_over_limit"
+            names = "limit adj_limit num_queued num_completed room window_start_ns lowest_slack"
+            names += " prev_over_limit"
             names += " prev_num_queued prev_last_object last_object"
             it["window_start_ns"] //= 1_000_000
             found = " ".join(str(it[name]) for name in names.split())
             self.assertEqual(found, expected, f"{path.name}, line {number}: {operation}")
 
-    def test_every_recorded_run_is_the_same(self):
+    def test_recorded_runs_are_reproduced(self):
         paths = sorted(VECTORS.glob("*.ops"))
         self.assertGreater(len(paths), 10)
         for path in paths:
@@ -63,14 +67,14 @@ class Vectors(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    def test_every_rule_by_its_words_lets_some_through_and_holds_the_rest_back(self):
+    def test_every_rule_limits_the_units_in_flight(self):
         for words in ["dql", "taut", "taut:99.5%", "dql:2ms", "40k", "32p"]:
             with self.subTest(words):
                 limit = taut.Limit(words)
                 self.assertEqual(limit.words, words)
                 size = 1 if limit.unit == "packets" else 1500
                 now_ns, sent = 0, 0
-                # A device that sends ten packets in 100 us, and tells then.
+                # The device sends ten packets in 100 us, then reports them.
                 for _ in range(200):
                     while limit.has_room:
                         limit.queued(size, now_ns)
@@ -83,7 +87,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(taut.Limit("32p").limit, 32)
         self.assertEqual(taut.Limit("off").limit, taut.Dql().max_limit)
 
-    def test_a_mistake_is_refused_with_what_is_allowed_and_changes_nothing(self):
+    def test_invalid_calls_are_rejected_without_effect(self):
         limit = taut.Limit("40k")
         limit.queued(1500, 0)
         with self.assertRaisesRegex(taut.LedgerError, "only 1500 are in flight"):
@@ -95,7 +99,8 @@ class Limits(unittest.TestCase):
             taut.Dql(min_limit=2, max_limit=1)
         dql = taut.Dql()
         for units in [-1, 1 << 32]:
-            with self.assertRaisesRegex(ValueError, f"{units} is none of the whole numbers 0 to 4294967295"):
+            message = f"{units} is none of the whole numbers 0 to 4294967295"
+            with self.assertRaisesRegex(ValueError, message):
                 dql.queued(units)
         with self.assertRaises(TypeError):
             dql.queued("1500")
@@ -108,7 +113,7 @@ class Limits(unittest.TestCase):
         limit.completed(100, 1)
         self.assertEqual(limit.limit, 3000)
 
-    def test_help_says_what_each_method_does(self):
+    def test_every_method_has_help(self):
         for kind in [taut.Dql, taut.Limit]:
             for name, method in vars(kind).items():
                 if not name.startswith("_") and callable(method):

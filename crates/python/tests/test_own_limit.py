@@ -1,4 +1,4 @@
-"""Limit rules of a program's own: classes that it registers."""
+"""Limit rules that a program registers as classes."""
 
 import tempfile
 import threading
@@ -81,7 +81,7 @@ def complete(limit, units, now_ns):
 
 
 class OwnLimits(unittest.TestCase):
-    def test_each_limit_is_an_instance_of_its_own(self):
+    def test_each_limit_is_a_separate_instance(self):
         one, other = taut.Limit("double"), taut.Limit("double")
         self.assertEqual((one.limit, one.words, one.unit), (1000, "double", "bytes"))
         complete(one, 4000, 1)
@@ -90,7 +90,7 @@ class OwnLimits(unittest.TestCase):
         one.reset(2)
         self.assertEqual((one.limit, Double.instances), (1000, before + 1))
 
-    def test_names_are_listed_and_take_a_unit_and_a_cap(self):
+    def test_names_are_listed_and_accept_suffixes(self):
         names = taut.rule_names()
         self.assertEqual(names["double"], "Twice the largest batch.")
         self.assertEqual(names["batches"], "one more with each batch")
@@ -110,7 +110,7 @@ class OwnLimits(unittest.TestCase):
             with self.assertRaises(taut.ScenarioError):
                 taut.Limit(words)
 
-    def test_methods_that_are_absent_have_defaults(self):
+    def test_absent_methods_have_defaults(self):
         limit = taut.Limit("batches")
         self.assertEqual((limit.limit, limit.unit, limit.has_room), (0, "packets", True))
         complete(limit, 1, 1)
@@ -121,7 +121,7 @@ class OwnLimits(unittest.TestCase):
         with self.assertRaises(taut.LedgerError):
             limit.configure(limit=7)
 
-    def test_an_exception_is_raised_by_the_call_that_caused_it(self):
+    def test_exception_is_raised_by_its_call(self):
         for error in [KeyError("a"), KeyboardInterrupt()]:
             Failing.script = [1000, error, 2000, error, 2500]
             limit = taut.Limit("failing")
@@ -144,7 +144,7 @@ class OwnLimits(unittest.TestCase):
             taut.Limit("failing")
         self.assertEqual(taut.Limit("failing").limit, 3000)
 
-    def test_what_a_rule_returns_must_be_units(self):
+    def test_returned_limit_must_be_units(self):
         for returned, error in [
             ("x", TypeError),
             (None, TypeError),
@@ -164,7 +164,7 @@ class OwnLimits(unittest.TestCase):
         complete(limit, 1, 2)
         self.assertEqual(limit.limit, MAX_LIMIT)
 
-    def test_what_cannot_be_registered_says_why(self):
+    def test_invalid_registrations_are_rejected(self):
         class Without:
             pass
 
@@ -187,7 +187,7 @@ class OwnLimits(unittest.TestCase):
         for name in ["without", "furlongs", "instance"]:
             self.assertNotIn(name, taut.rule_names())
 
-    def test_a_rule_that_uses_its_own_limit_gets_an_error(self):
+    def test_rule_cannot_use_its_own_limit(self):
         class Nested:
             def completed(self, batch):
                 other = taut.Limit("double")
@@ -202,7 +202,7 @@ class OwnLimits(unittest.TestCase):
             holder[0].completed(9, 1)
         self.assertEqual(holder[0].in_flight, 0)
 
-    def test_an_exception_of_an_inner_limit_stays_its_own(self):
+    def test_exception_of_an_inner_limit_is_separate(self):
         class Catching:
             def completed(self, batch):
                 Failing.script = [1000, KeyError()]
@@ -224,7 +224,7 @@ SETTINGS = {"streams": 4, "duration": "500ms"}
 
 
 class Simulations(unittest.TestCase):
-    def test_a_rule_of_python_holds_simulated_queues(self):
+    def test_python_rule_limits_simulated_queues(self):
         found = taut.simulate("rr-under-load", seed=1, limit=["dql", "double:2ms"], **SETTINGS)
         again = taut.simulate(
             "rr-under-load", seed=1, limit=["dql", "double:2ms"], jobs=1, **SETTINGS
@@ -239,7 +239,7 @@ class Simulations(unittest.TestCase):
         }
         self.assertIn("double", str(taut.rules(pattern, ["dql", "double"]).rows))
 
-    def test_the_same_rule_in_python_gives_the_same_figures(self):
+    def test_python_rule_equals_native_rule(self):
         class Same:
             def begin(self, now_ns):
                 return 39_999
@@ -254,7 +254,7 @@ class Simulations(unittest.TestCase):
         self.assertTrue(own)
         self.assertEqual(own, built_in)
 
-    def test_an_exception_ends_a_simulation(self):
+    def test_exception_ends_a_simulation(self):
         for jobs in [1, 4]:
             Failing.script, Failing.calls = [20_000] * 50 + [LookupError("here")], 0
             with self.assertRaisesRegex(LookupError, "here"):
@@ -266,7 +266,7 @@ class Simulations(unittest.TestCase):
             taut.sweep({"scenario": "rr-under-load", "limit": ["failing"], "seed": [1], **SETTINGS})
         self.assertTrue(taut.simulate("rr-under-load", seed=1, limit=["failing"], **SETTINGS).rows)
 
-    def test_an_exception_leaves_no_run_of_a_sweep_finished(self):
+    def test_exception_leaves_no_finished_run(self):
         raised = threading.Event()
 
         class Waiting:
@@ -279,7 +279,7 @@ class Simulations(unittest.TestCase):
                 return 20_000
 
             def completed(self, batch):
-                # One run goes on while another has failed.
+                # One run continues after another has failed.
                 if self.number == 0 and not raised.is_set():
                     raised.wait(20)
                     time.sleep(0.1)
@@ -301,7 +301,7 @@ class Simulations(unittest.TestCase):
                 taut.sweep(grid, jobs=2, resume=book)
             self.assertNotIn("waiting", book.read_text())
 
-    def test_an_exception_leaves_no_trace(self):
+    def test_exception_leaves_no_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "trace")
             Failing.script = [20_000, LookupError("here")]
@@ -315,7 +315,7 @@ class Simulations(unittest.TestCase):
             with self.assertRaisesRegex(LookupError, "replayed"):
                 taut.replay(path, ["failing"])
 
-    def test_an_interrupt_ends_the_calls(self):
+    def test_interrupt_ends_the_calls(self):
         begun = threading.Event()
 
         class Slow:

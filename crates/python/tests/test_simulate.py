@@ -17,26 +17,32 @@ SHORT = {"streams": 2, "warm_up": "200ms", "duration": "500ms", "rows": "bql=on,
 
 
 class Simulate(unittest.TestCase):
-    def test_a_scenario_by_name_has_rows_series_and_a_table(self):
+    def test_scenario_has_rows_series_and_table(self):
         found = taut.simulate("rr-under-load", seed=3, limit=["dql", "40k"], **SHORT)
         self.assertEqual((found.scenario, found.seed), ("rr-under-load", 3))
         self.assertEqual(found.parameters["limits"], ["dql", "40k"])
         self.assertEqual([row["limit"] for row in found.rows], ["dql", "40k"])
         table = found.table()
         self.assertEqual(table["inflight_bytes.p90"].dtype, np.int64)
-        self.assertEqual(list(table["inflight_bytes.p90"]), [row["inflight_bytes"]["p90"] for row in found.rows])
+        expected = [row["inflight_bytes"]["p90"] for row in found.rows]
+        self.assertEqual(list(table["inflight_bytes.p90"]), expected)
         self.assertEqual(table["limit"].dtype, object)
         self.assertEqual(table["rr_tps"].dtype, np.float64)
         self.assertEqual({len(column) for column in table.values()}, {2})
 
-    def test_a_seed_gives_the_same_bytes_on_any_number_of_threads(self):
-        runs = [taut.simulate("rr-under-load", jobs=jobs, seed=1, **SHORT).json() for jobs in (1, 4)]
+    def test_output_depends_only_on_the_seed(self):
+        runs = [
+            taut.simulate("rr-under-load", jobs=jobs, seed=1, **SHORT).json() for jobs in (1, 4)
+        ]
         self.assertEqual(runs[0], runs[1])
-        # Where something is drawn at random.
-        odd = [taut.simulate("aperiodic", seed=seed, warm_up="10ms", duration="20ms") for seed in (1, 2)]
-        self.assertNotEqual(odd[0].rows, odd[1].rows)
+        # A scenario with random input.
+        runs = [
+            taut.simulate("aperiodic", seed=seed, warm_up="10ms", duration="20ms")
+            for seed in (1, 2)
+        ]
+        self.assertNotEqual(runs[0].rows, runs[1].rows)
 
-    def test_a_file_its_text_and_its_settings_are_the_same_run(self):
+    def test_file_text_and_settings_are_equivalent(self):
         text = 'scenario = "rate-change"\nduration = "30ms"\nring = 64\n'
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "own.toml"
@@ -53,9 +59,9 @@ class Simulate(unittest.TestCase):
             self.assertEqual(len(it.time_ns), len(it.value))
             self.assertTrue((np.diff(it.time_ns.astype(np.int64)) >= 0).all(), it)
 
-    def test_what_cannot_be_is_said_with_what_is_allowed(self):
+    def test_errors_state_the_allowed_values(self):
         for arguments, settings, says in [
-            (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are rr-under-load, "),
+            (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are: rr-under-load, "),
             (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are cadence, '),
             (["rate-change"], {"ring": "many"}, 'invalid ring "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
@@ -73,19 +79,19 @@ class Simulate(unittest.TestCase):
             taut.simulate("rate-change", ring={})
         with self.assertRaisesRegex(ValueError, "jobs is 0; allowed: 1 to 1024"):
             taut.simulate("rate-change", jobs=0)
-        # A number would be a file that is open already: standard output.
+        # A number would be an open descriptor: standard output.
         with self.assertRaises(TypeError):
             taut.simulate(1)
         os.fstat(1)
         with self.assertRaisesRegex(ValueError, "-1 is none of the whole numbers"):
             taut.simulate("rate-change", seed=-1)
 
-    def test_progress_tells_of_each_case_and_its_error_ends_the_run(self):
-        heard = []
-        taut.simulate("rate-change", duration="30ms", progress=lambda *news: heard.append(news))
-        what, done, cases = heard[-1]
+    def test_progress_is_called_for_each_case(self):
+        calls = []
+        taut.simulate("rate-change", duration="30ms", progress=lambda *call: calls.append(call))
+        what, done, cases = calls[-1]
         self.assertEqual((what, done), ("done", cases))
-        self.assertEqual(len(heard), cases + 1)
+        self.assertEqual(len(calls), cases + 1)
 
         def fail(*_):
             raise KeyError("mine")
@@ -95,7 +101,7 @@ class Simulate(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "progress is 7"):
             taut.simulate("rate-change", progress=7)
 
-    def test_every_scenario_has_a_file_and_says_what_it_shows(self):
+    def test_every_scenario_has_file_and_description(self):
         self.assertGreater(len(taut.scenarios()), 10)
         for name, about in taut.scenarios().items():
             self.assertIn(f'scenario = "{name}"', taut.scenario_file(name))
@@ -103,7 +109,7 @@ class Simulate(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
-    def test_other_threads_run_meanwhile(self):
+    def test_other_threads_continue_to_run(self):
         count, over = [0], threading.Event()
 
         def counting():
@@ -117,11 +123,11 @@ class Threads(unittest.TestCase):
         taut.simulate("rr-under-load", streams=20, progress=lambda *_: before.append(count[0]))
         over.set()
         thread.join()
-        # Between two cases, and not only when one of them begins.
+        # Also between two cases.
         self.assertGreater(before[-1] - before[0], 100)
 
     def test_ctrl_c_ends_a_long_run(self):
-        # Hours of it, so that it ends by the interrupt or not at all.
+        # Hours long, so that only the interrupt ends it.
         program = (
             "import taut, sys\n"
             "def begun(what, done, all): print('begun', flush=True)\n"
@@ -141,7 +147,7 @@ class Threads(unittest.TestCase):
 
 
 class Traces(unittest.TestCase):
-    def test_a_trace_is_replayed_under_other_limits(self):
+    def test_trace_is_replayed_under_other_limits(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "trace")
             length = taut.trace("rr-under-load", path, row="TSO off", limit=["dql"], **SHORT)
@@ -159,7 +165,7 @@ class Traces(unittest.TestCase):
         self.assertGreater(mean[0], 2 * mean[1])
         self.assertTrue(any("Open-loop" in note for note in found.notes))
 
-    def test_a_trace_of_no_row_leaves_no_file(self):
+    def test_trace_without_rows_leaves_no_file(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(taut.ScenarioError, "there are"):
                 taut.trace("rr-under-load", os.path.join(folder, "trace"), row="nowhere")
@@ -169,22 +175,24 @@ class Traces(unittest.TestCase):
 
 
 class Rules(unittest.TestCase):
-    def test_rules_are_compared_on_built_in_patterns(self):
+    def test_rules_are_compared_on_built_in_traces(self):
         found = taut.rules("p01", ["fixed", "dql", "taut"])
         self.assertEqual([row["rule"] for row in found.rows], ["fixed", "dql", "taut"])
         self.assertEqual(found.rows[0]["ratio"], 1.0)
-        with self.assertRaisesRegex(taut.ScenarioError, "no pattern 'x'; there are p01"):
+        with self.assertRaisesRegex(taut.ScenarioError, "no pattern 'x'; there are: p01"):
             taut.rules("x")
 
-    def test_a_pattern_of_arrays_is_that_of_its_file(self):
+    def test_arrays_are_equivalent_to_a_trace_file(self):
         count = 3000
         gaps = np.full(count, 100_000)
         head = {"id": "mine", "rate_bytes_per_us": 125.0, "end_ns": count * 100_000}
-        found = taut.rules({**head, "gap_ns": gaps, "delay_ns": np.zeros(count, int)}, ["fixed", "dql"])
+        pattern = {**head, "gap_ns": gaps, "delay_ns": np.zeros(count, int)}
+        found = taut.rules(pattern, ["fixed", "dql"])
         self.assertEqual(found.rows[0]["pattern"], "mine")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "own"
-            lines = ['{"id": "mine", "rate_bytes_per_us": 125.0, "end_ns": 300000000}'] + ["100000 0"] * count
+            first = '{"id": "mine", "rate_bytes_per_us": 125.0, "end_ns": 300000000}'
+            lines = [first] + ["100000 0"] * count
             path.write_text("\n".join(lines) + "\n")
             self.assertEqual(taut.rules(path, ["fixed", "dql"]).rows, found.rows)
         with self.assertRaisesRegex(taut.ScenarioError, "gap_ns has 2 values and delay_ns 1"):

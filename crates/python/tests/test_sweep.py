@@ -1,4 +1,4 @@
-"""Sweeps: the same bytes whoever runs them, and nothing is run twice that was finished."""
+"""Sweeps: output does not depend on the workers, and finished runs are not repeated."""
 
 import os
 import random
@@ -10,11 +10,16 @@ from pathlib import Path
 
 import taut
 
-GRID = {"scenario": "rate-change", "duration": ["30ms", "60ms"], "ring": [64, 128], "cadence": "200us"}
+GRID = {
+    "scenario": "rate-change",
+    "duration": ["30ms", "60ms"],
+    "ring": [64, 128],
+    "cadence": "200us",
+}
 
 
 class OutOfOrder(Executor):
-    """Runs nothing until all of so many are given, and then in an order of its own."""
+    """Runs nothing until this many parts are submitted, then runs them in another order."""
 
     def __init__(self, most):
         self.most, self.waiting, self.ran = most, [], 0
@@ -31,7 +36,7 @@ class OutOfOrder(Executor):
 
 
 class Sweeps(unittest.TestCase):
-    def test_the_bytes_are_the_same_in_any_order_on_any_number_of_workers(self):
+    def test_output_does_not_depend_on_order_or_workers(self):
         here = taut.sweep(GRID, seed=5)
         # Two rules, three phases each.
         self.assertEqual(len(here), 4 * 2 * 3)
@@ -47,7 +52,7 @@ class Sweeps(unittest.TestCase):
             self.assertEqual(here.json_lines(), other.json_lines())
 
     @unittest.skipUnless(os.environ.get("TAUT_COMMAND"), "TAUT_COMMAND is not the command taut")
-    def test_the_command_has_the_same_bytes_and_reads_the_same_file(self):
+    def test_command_has_the_same_output_and_file(self):
         grid = {"scenario": "aperiodic", "warm_up": "5ms", "duration": "20ms",
                 "rules": [["dql", "fixed"], ["off"]], "seed": [3, 4]}
         with tempfile.TemporaryDirectory() as folder:
@@ -57,39 +62,42 @@ class Sweeps(unittest.TestCase):
                 found = taut.sweep(grid, on=pool, resume=book)
             command = [os.environ["TAUT_COMMAND"], "sim", "run", str(settings), "--sweep",
                        'rules=["dql", "fixed"],["off"]', "--sweep", "seed=3,4"]
-            told = subprocess.run([*command, "--json-lines"], capture_output=True, text=True, check=True)
-            self.assertEqual(found.json_lines(), told.stdout)
+            options = {"capture_output": True, "text": True, "check": True}
+            output = subprocess.run([*command, "--json-lines"], **options)
+            self.assertEqual(found.json_lines(), output.stdout)
             kept = book.read_text()
-            told = subprocess.run([*command, "-j", "--resume", str(book)], capture_output=True, text=True, check=True)
-            self.assertEqual(found.json(), told.stdout)
+            output = subprocess.run([*command, "-j", "--resume", str(book)], **options)
+            self.assertEqual(found.json(), output.stdout)
             self.assertEqual(book.read_text(), kept, "run again")
 
-    def test_what_is_finished_is_not_run_again_wherever_it_was(self):
+    def test_finished_runs_are_not_repeated(self):
         with tempfile.TemporaryDirectory() as folder:
             book = Path(folder) / "runs"
             whole = taut.sweep(GRID, resume=book).json()
             kept = book.read_text()
             self.assertEqual(kept.count("\n"), 4)
-            # The last was being written when the process ended.
+            # The process ended while the last line was written.
             book.write_text(kept[:-10])
             pool = OutOfOrder(1)
             self.assertEqual(taut.sweep(GRID, resume=book, on=pool).json(), whole)
             self.assertEqual(pool.ran, 1, "the one that was torn")
             self.assertEqual(sorted(book.read_text().splitlines()), sorted(kept.splitlines()))
-            heard = []
-            taut.sweep(GRID, resume=book, on=OutOfOrder(1), progress=lambda *news: heard.append(news))
-            self.assertEqual(heard, [("done", 0, 0)])
+            calls = []
+            on_call = lambda *call: calls.append(call)  # noqa: E731
+            taut.sweep(GRID, resume=book, on=OutOfOrder(1), progress=on_call)
+            self.assertEqual(calls, [("done", 0, 0)])
             book.write_text("{}\n")
             with self.assertRaisesRegex(OSError, "line 1: not a finished run"):
                 taut.sweep(GRID, resume=book)
 
-    def test_seeds_are_swept_and_a_list_of_lists_is_values_that_are_lists(self):
+    def test_seeds_and_lists_are_swept(self):
         found = taut.sweep({"scenario": "aperiodic", "warm_up": "5ms", "duration": "5ms",
                             "rules": [["dql"], ["off"]], "seed": range(2)})
         points = [tuple(row["sweep"].values()) for row in found.rows]
-        self.assertEqual(list(dict.fromkeys(points)), [(it, seed) for it in ('["dql"]', '["off"]') for seed in "01"])
+        expected = [(it, seed) for it in ('["dql"]', '["off"]') for seed in "01"]
+        self.assertEqual(list(dict.fromkeys(points)), expected)
 
-    def test_what_cannot_be_is_said_before_anything_is_run(self):
+    def test_invalid_grids_fail_before_the_first_run(self):
         for grid, says in [
             ({"ring": [1]}, "names no scenario"),
             ({**GRID, "ring": ["many"]}, "invalid ring"),
@@ -101,7 +109,7 @@ class Sweeps(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'on is "?\'?mars'):
             taut.sweep(GRID, on="mars")
 
-    def test_an_error_of_a_worker_is_raised_here(self):
+    def test_worker_error_is_raised(self):
         class Broken(Executor):
             def submit(self, work, /, *arguments):
                 future = Future()

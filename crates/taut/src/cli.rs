@@ -1,6 +1,12 @@
-//! What the command line accepts.
+//! The verbs of the command line.
 
-use clap::{Parser, Subcommand};
+mod headings;
+#[cfg(test)]
+mod tests;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use taut_path::Registry;
+use taut_path::limit::limits_help;
 
 use crate::doctor::Doctor;
 use crate::exporter::Exporter;
@@ -19,13 +25,13 @@ use crate::sim::options::Sim;
 use crate::top::Top;
 use crate::r#where::Where;
 
-/// Keeps a transmit queue just full enough.
+/// Byte queue limits for transmit rings: lab, simulator, diagnosis
 #[cfg_attr(
     feature = "sim",
-    doc = "\n\nWithout a command: the published experiment, simulated in a second."
+    doc = "\n\nWithout a command: simulate the published experiment (one second)."
 )]
 #[derive(Debug, Parser)]
-#[command(name = "taut", version, about)]
+#[command(name = "taut", version, about, long_about = None, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -35,19 +41,19 @@ pub struct Cli {
 pub enum Command {
     #[cfg(feature = "sim")]
     Sim(Sim),
-    /// Experiments with real traffic, in network namespaces of their own.
+    /// Run experiments with real traffic, in separate network namespaces
     #[cfg(feature = "lab")]
+    #[command(after_long_help = AFTER_HELP_LAB)]
     Lab {
         #[command(subcommand)]
         scenario: LabScenario,
     },
     Send(Send),
-    #[command(after_help = AFTER_HELP_FORWARD)]
     Forward(Forward),
-    /// Turns receive offloads off until its standard input ends: a process that `forward` starts.
-    #[command(name = crate::forward::KEEPER, hide = true)]
+    /// Turn receive offloads off until standard input ends: the helper process of `forward`
+    #[command(name = crate::forward::OFFLOAD_COMMAND, hide = true)]
     KeepOffloadsOff {
-        /// Also those that take VLAN tags off
+        /// Turn VLAN tag stripping off too
         #[arg(long)]
         tags: bool,
         devices: Vec<String>,
@@ -75,13 +81,36 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("replay", "sim"),
 ];
 
-const AFTER_HELP_FORWARD: &str = "\
-Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
-Both interfaces are made promiscuous, and their receive offloads turned off, for as long as it runs;
-super-packets are cut, open checksums finished. Give the interfaces no addresses: what is for this host is
-forwarded as well. Needs root; keeps only CAP_NET_RAW once its sockets are open, and with af_xdp CAP_IPC_LOCK
-where the limit of locked memory cannot be raised. A ring that is opened again later has the send buffer that
-net.core.wmem_max allows.
-A limit means nothing where completions do not say when a frame left (a plain veth): the summary says so.
-Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
-77 cannot run here.";
+const AFTER_HELP: &str = "\
+Topics: taut help limits (values of --limit), taut help qdiscs (values of --qdisc)
+Examples:
+  taut show
+  taut doctor --time 5s";
+
+#[cfg(feature = "lab")]
+const AFTER_HELP_LAB: &str = "\
+Examples:
+  taut lab rr-under-load --only tso=off
+  taut lab forward --rate 20mbit";
+
+/// Returns the command with the options of all verbs under headings.
+pub fn command() -> clap::Command {
+    headings::add(Cli::command())
+}
+
+/// Returns the page of `taut help TOPIC`, or `None` for an unknown topic.
+pub fn topic(name: &str) -> Option<String> {
+    match name {
+        "limits" => Some(format!(
+            "Limits, as --limit and --rule accept them:\n{}\n\n\
+             A limit restricts the bytes or packets in flight: submitted to the device and not\n\
+             yet reported complete. Sizes are as in tc (40k), times need a unit (2ms).\n",
+            limits_help()
+        )),
+        "qdiscs" => Some(format!(
+            "Queueing disciplines, with the parameters of tc (such as \"fq_codel ecn\"):\n{}\n",
+            Registry::installed().qdiscs_help()
+        )),
+        _ => None,
+    }
+}

@@ -1,4 +1,4 @@
-//! `taut doctor`: a verdict for each queue, with its evidence and what to do.
+//! `taut doctor`: a verdict for each queue, with evidence and advice.
 
 mod output;
 
@@ -10,21 +10,21 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Verdict, examine, judge};
 use taut_path::units::Time;
 use taut_report::{exit, stdout};
 
+use crate::missing;
 use crate::parse::within;
 use crate::selection::SelectionArgs;
 
-/// Judges every queue's byte limit: what is wrong, how one sees it, what to do.
+/// Check every queue's byte limit; print findings, evidence and advice
 ///
-/// The queues are watched for a moment while whatever runs goes on: taut sends nothing and
-/// changes nothing. A queue without traffic is not judged, which is no error; start the traffic
-/// that matters first.
+/// The command samples the queues under the current traffic. It sends nothing and changes nothing.
+/// A queue without traffic is not judged, which is not an error: start the relevant traffic first.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Doctor {
     #[command(flatten)]
     pub selection: SelectionArgs,
 
-    /// How long to watch
+    /// Sampling time
     #[arg(short, long, value_name = "TIME", default_value = "2s",
           value_parser = within(WATCH_TIMES))]
     pub time: Time,
@@ -33,30 +33,33 @@ pub struct Doctor {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Show each rule that found nothing, too
+    /// Show the rules without a finding too
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
 
-    /// Exit with 3 for a warning, too
+    /// Exit with 3 for a warning too
     #[arg(long)]
     pub strict: bool,
 
-    /// Say why a rule is, where its threshold is from and what to do
+    /// Explain a rule: its reason, the source of its threshold, advice
     #[arg(long, value_name = "RULE", exclusive = true)]
     pub explain: Option<String>,
 
-    /// List the rules, one a line
+    /// List the rules, one per line
     #[arg(long, exclusive = true)]
     pub rules: bool,
 }
 
-/// How long the queues are watched.
+/// Sampling times.
 const WATCH_TIMES: RangeInclusive<Time> = Time::ms(1)..=Time::ms(600_000);
 
 const AFTER_HELP: &str = "\
-Times need a unit (2s), rates are as tc reads them (1gbit).
-Exit codes: 0 nothing is bad, 1 failed (no such device), 2 bad usage, 3 something is bad
-(with --strict: or worth a warning), 77 cannot run here.";
+Times need a unit (2s); rates are as in tc (1gbit).
+Exit codes: 0 no finding is bad, 1 failed (no such device), 2 bad usage, 3 a finding is bad
+(with --strict: or a warning), 77 cannot run here.
+Examples:
+  taut doctor eth0 --time 10s
+  taut doctor --explain no-limit";
 
 /// `taut doctor`.
 pub fn doctor(options: &Doctor) -> ExitCode {
@@ -81,9 +84,8 @@ fn explain(name: &str) -> ExitCode {
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return stdout::print(&output::explain(rule, stdout::columns()));
     }
-    let names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-    let message = format_args!("no rule {name:?}; there are: {}", names.join(", "));
-    exit::fail(exit::USAGE, message)
+    let names = RULES.iter().map(|rule| rule.name);
+    exit::fail(exit::USAGE, missing::no_such("rule", name, names))
 }
 
 fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {

@@ -1,4 +1,4 @@
-//! `taut exporter`: all queues for Prometheus, over HTTP or in a file for the node exporter.
+//! `taut exporter`: exports all queues to Prometheus, over HTTP or in a file.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,38 +18,43 @@ use taut_report::{exit, say};
 use crate::parse::{PERIODS, within};
 use crate::selection::SelectionArgs;
 
-/// All queues for Prometheus.
+/// Export the metrics of all queues to Prometheus
 ///
-/// Gauges are read when they are asked for. What is in flight is sampled in between too, for a
-/// histogram: a thousand times a second if devices were named and they have at most 4 queues, else
-/// 50 times. `taut show --metrics` says what each figure is. Ctrl-C or SIGTERM ends it.
+/// Gauges are read on each request. Bytes in flight are also sampled in between, for a histogram:
+/// 1000 times a second if devices are named and have at most 4 queues, otherwise 50 times a second.
+/// `taut show --metrics` describes each metric. Ctrl-C or SIGTERM ends the command.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 #[group(id = "to", required = true, multiple = false, args = ["listen", "textfile"])]
 pub struct Exporter {
     #[command(flatten)]
     pub selection: SelectionArgs,
 
-    /// Answer GET /metrics there, such as 127.0.0.1:9427
+    /// Serve GET /metrics here, such as 127.0.0.1:9427
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// Write FILE again and again, for the node exporter's textfile collector; removed at the end
+    /// Write FILE periodically, for the textfile collector of node_exporter
+    ///
+    /// The file is removed at the end: outdated metrics are worse than none.
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
 
-    /// How often FILE is written
+    /// Write interval of FILE
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = within(PERIODS),
           conflicts_with = "listen")]
     pub every: Time,
 }
 
 const AFTER_HELP: &str = "\
-At most 128 connections are held, 10 s each; who is slow makes room for who is not.
-Exit codes: 0 ended when asked to, 1 failed, 2 bad usage, 77 cannot run here.";
+At most 128 connections of 10 s each; slow clients are disconnected first.
+Exit codes: 0 interrupted, 1 failed, 2 bad usage, 77 cannot run here.
+Examples:
+  taut exporter --listen 127.0.0.1:9427
+  taut exporter eth0 --textfile /var/lib/node_exporter/taut.prom --every 30s";
 
-/// The longest wait before an interrupt is noticed.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Maximum wait before interrupts are checked.
+const MAX_WAIT: Duration = Duration::from_millis(100);
 /// Maximum number of queues that are sampled at the fast rate, if devices were named.
 const MAX_FAST_QUEUES: usize = 4;
 const FAST_HZ: u64 = 1000;
@@ -98,7 +103,7 @@ fn run(options: &Exporter) -> Result<(), ExitCode> {
         let period = Duration::from_nanos(options.every.0);
         say!("taut: {} every {period:?}, {rate}", path.display());
         let written = write_until_interrupt(path, period, &mut pages);
-        // Outdated metrics would be worse than none.
+        // Outdated metrics are worse than none.
         let _ = std::fs::remove_file(path);
         written
     } else {
@@ -110,7 +115,7 @@ fn serve(mut server: Server, pages: &mut Pages<'_>, rate: &str) -> io::Result<()
     let address = server.address()?;
     say!("taut: http://{address}/metrics, {rate}");
     while interrupt::noted().is_none() {
-        server.serve(LONGEST_WAIT, || pages.page())?;
+        server.serve(MAX_WAIT, || pages.page())?;
     }
     Ok(())
 }
@@ -130,7 +135,7 @@ fn write_until_interrupt(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            std::thread::sleep(LONGEST_WAIT.min(left));
+            std::thread::sleep(MAX_WAIT.min(left));
         }
     }
 }

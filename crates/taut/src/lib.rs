@@ -1,7 +1,7 @@
-//! The `taut` command, as a library: a program with limits and disciplines of its own calls [`run`]
-//! from its `main`, and has all verbs with them. `examples/own_rule.rs` is one.
+//! The `taut` command, as a library. A program that registers its own limits and disciplines calls
+//! [`run`] from its `main`, and has all verbs with them. `examples/own_rule.rs` is such a program.
 
-// They panic where nothing can be written; `stdout` and `say` do not.
+// These macros panic if they cannot write; `stdout` and `say` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod forward;
 #[cfg(feature = "lab")]
 mod lab;
 mod manual;
+mod missing;
 mod parse;
 mod record;
 #[cfg(feature = "sim")]
@@ -30,20 +31,25 @@ mod r#where;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 use taut_path::Registry;
 use taut_report::{exit, stdout};
 
-/// Runs the command with `args`, of which the first is the name of the program. The limits and
-/// disciplines of `registry` are available to every verb, in options, help and errors.
+/// Runs the command with `args`; the first is the name of the program. The limits and disciplines
+/// of `registry` are available in the options, help and errors of every verb.
 pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> ExitCode {
     if let Err(taken) = registry.install() {
         return exit::fail(exit::FAILED, taken);
     }
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match cli::Cli::try_parse_from(&args) {
+    let matches = cli::command().try_get_matches_from(&args);
+    let cli = match matches.and_then(|it| cli::Cli::from_arg_matches(&it)) {
         Ok(cli) => cli,
-        Err(shown) => return absent(&args).unwrap_or_else(|| show(&shown)),
+        Err(error) => {
+            return help_topic(&args)
+                .or_else(|| absent(&args))
+                .unwrap_or_else(|| show(&error));
+        }
     };
     match cli.command {
         None => first_look(),
@@ -54,7 +60,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
-        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::Cli::command()),
+        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::command()),
         Some(cli::Command::Record(options)) => record::record(&options),
         #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
@@ -69,31 +75,48 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
     }
 }
 
-/// `taut` alone: the published experiment.
+/// `taut` alone: simulates the published experiment.
 #[cfg(feature = "sim")]
 fn first_look() -> ExitCode {
     sim::first_look()
 }
 
-/// `taut` alone: the help, since this build has no simulator.
+/// `taut` alone: prints the help, because this build has no simulator.
 #[cfg(not(feature = "sim"))]
 fn first_look() -> ExitCode {
-    let printed = cli::Cli::command().print_help();
+    let printed = cli::command().print_help();
     stdout::answer(printed, ExitCode::SUCCESS)
 }
 
-/// Reports the feature that a verb needs, if this build lacks the verb.
-fn absent(args: &[OsString]) -> Option<ExitCode> {
-    let verb = args.get(1)?;
-    let (verb, feature) = cli::ABSENT.iter().find(|(name, _)| *name == verb)?;
-    let message = format_args!("this build has no `{verb}`: it needs the feature `{feature}`");
-    Some(exit::fail(exit::USAGE, message))
+/// Prints the page of `taut help TOPIC`, if `args` are that.
+fn help_topic(args: &[OsString]) -> Option<ExitCode> {
+    match args {
+        [_, help, name] if help == "help" => Some(stdout::print(&cli::topic(name.to_str()?)?)),
+        _ => None,
+    }
 }
 
-/// Help, the version, or what is wrong with the command line.
-fn show(shown: &clap::Error) -> ExitCode {
-    let printed = shown.print();
-    if shown.use_stderr() {
+/// Reports a missing feature or scenario, if `args` name one.
+fn absent(args: &[OsString]) -> Option<ExitCode> {
+    let verb = args.get(1)?;
+    if let Some((verb, feature)) = cli::ABSENT.iter().find(|(name, _)| *name == verb) {
+        return Some(exit::fail(exit::USAGE, missing::feature(verb, feature)));
+    }
+    #[cfg(feature = "sim")]
+    if verb == "sim"
+        && let Some(message) = args
+            .get(2)
+            .and_then(|name| sim::unknown_scenario(name.to_str()?))
+    {
+        return Some(exit::fail(exit::USAGE, message));
+    }
+    None
+}
+
+/// Prints the help, the version, or the error in the command line.
+fn show(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    if error.use_stderr() {
         return ExitCode::from(exit::USAGE);
     }
     stdout::answer(printed, ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `taut manual DIR`: man pages and completions, for packages of the command.
+//! `taut manual DIR`: writes man pages and completions, for packages of the command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use taut_observe::METRICS;
 use taut_observe::judge::RULES;
 use taut_report::{exit, say};
 
-/// Writes man pages (DIR/man1) and completions (DIR/completions).
+/// Write man pages (DIR/man1) and completions (DIR/completions)
 #[derive(Debug, Args)]
 pub struct Manual {
-    /// Where to write; made if it is not there
+    /// Output directory; created if absent
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
@@ -58,13 +58,13 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
         .unwrap_or(command.get_name())
         .to_owned();
     let mut page = Vec::new();
-    // There is no page for the command `help`, so the pages must not refer to one.
+    // The command `help` has no page, so the pages must not refer to one.
     let shown = command.clone().disable_help_subcommand(true);
     Man::new(shown)
         .title(name.to_uppercase())
         .render(&mut page)?;
     match name.as_str() {
-        "taut-show" => figures().to_writer(&mut page)?,
+        "taut-show" => metrics().to_writer(&mut page)?,
         "taut-doctor" => rules().to_writer(&mut page)?,
         _ => {}
     }
@@ -78,9 +78,9 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
 }
 
 /// Returns the section with the table of metrics.
-fn figures() -> Roff {
+fn metrics() -> Roff {
     let mut page = Roff::new();
-    page.control("SH", ["FIGURES"]);
+    page.control("SH", ["METRICS"]);
     for it in METRICS {
         page.control("TP", []);
         page.text([bold(it.name), roman(format!(" ({})", it.prometheus))]);

@@ -1,22 +1,22 @@
-//! Values of options, read and checked.
+//! Parsers of option values.
 
 use std::ops::RangeInclusive;
 
 use clap::builder::RangedI64ValueParser;
-use taut_path::limit::{ParseLimitError, limits_help};
+use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, Registry, qdisc};
+use taut_path::{AnyLimit, qdisc};
 pub use taut_report::value::within;
 
 /// Rates of a link in an experiment.
 pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
 /// Rates of any link.
 pub const LINK_RATES: RangeInclusive<Rate> = Rate(1_000)..=Rate(1_000_000_000_000);
-/// Times between completions.
+/// Completion intervals.
 pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 /// Durations of a run.
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
-/// Times between two readings of a queue.
+/// Intervals between two readings of a queue.
 pub const PERIODS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(86_400_000);
 
 pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
@@ -33,17 +33,6 @@ pub fn parse_qdisc(text: &str) -> Result<String, String> {
 pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
     text.parse()
         .map_err(|error: ParseLimitError| error.to_string())
-}
-
-/// Returns the help of an option that takes a discipline: `what` it is, and the disciplines.
-pub fn qdisc_help(what: &str) -> String {
-    let disciplines = Registry::installed().qdiscs_help();
-    format!("{what}, spelled as for tc:\n{disciplines}")
-}
-
-/// Returns the help of an option that takes a limit: `what` it is, and the rules.
-pub fn limit_help(what: &str) -> String {
-    format!("{what}:\n{}", limits_help())
 }
 
 #[cfg(all(test, any(feature = "lab", feature = "sim")))]

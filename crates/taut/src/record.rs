@@ -1,4 +1,4 @@
-//! `taut record`: what a kernel queue did, sampled, as a trace.
+//! `taut record`: samples kernel queues into a trace.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -16,31 +16,31 @@ use taut_report::{exit, say};
 use crate::parse::{PERIODS, within};
 use crate::selection::PlaceArgs;
 
-/// Writes what a device's queues did, sampled, as a trace.
+/// Sample the queues of a device into a trace
 ///
-/// Limit and in flight are read from sysfs so many times a second, and written where they changed.
-/// What was queued and completed cannot be known that way and is not in the trace: it can be drawn,
-/// and not replayed. Ctrl-C ends it, and what was seen by then is written.
+/// Limit and bytes in flight are read from sysfs at the given rate; changes are written. Enqueued
+/// and completed packets are not visible in sysfs. The trace can therefore be drawn, but not
+/// replayed. Ctrl-C ends the recording; the samples until then are written.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Record {
-    /// The device
+    /// Device
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// Where to write
+    /// Trace file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Only these queues, such as 0-3,7
+    /// Queues, such as 0-3,7 [default: all]
     #[arg(short = 'q', long = "queues", value_name = "QUEUES")]
     pub queues: Option<QueueSet>,
 
-    /// How long
+    /// Recording time
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = within(PERIODS))]
     pub time: Time,
 
-    /// How many times a second to look
+    /// Samples per second (1 to 10000)
     #[arg(long, value_name = "N", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: u32,
@@ -50,9 +50,12 @@ pub struct Record {
 }
 
 const AFTER_HELP: &str = "\
-Times need a unit (10s). docs/trace-format.md says what is in the file.
-At most 16 million changes are kept, some 250 MB of memory; it ends there.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.";
+Times need a unit (10s). docs/trace-format.md describes the file.
+The recording ends after 16 million changes, about 250 MB of memory.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.
+Examples:
+  taut record eth0 --output eth0.trace
+  taut record eth0 -o eth0.trace --time 60s --hz 100 --queues 0";
 
 /// `taut record`.
 pub fn record(options: &Record) -> ExitCode {
@@ -94,18 +97,20 @@ fn run(options: &Record) -> Result<ExitCode, ExitCode> {
 }
 
 fn no_limit(options: &Record, inventory: &Inventory) -> String {
-    let why = inventory.devices.first().and_then(|it| it.no_limit_reason);
-    let why = why.map_or("no such queue has one", |why| why.text());
-    format!("{} has no byte limit to record: {why}", options.device)
+    let reason = inventory.devices.first().and_then(|it| it.no_limit_reason);
+    let reason = reason.map_or("none of the selected queues has one", |reason| {
+        reason.text()
+    });
+    format!("{} has no byte limit to record: {reason}", options.device)
 }
 
-/// Prints the requested rate and the rate that was reached.
+/// Prints the requested and the achieved rate.
 fn report(options: &Record, recording: &Recording, bytes: u64) {
-    let (rounds, hz) = (recording.rounds, recording.rate_hz());
+    let (samples, hz) = (recording.rounds, recording.rate_hz());
     let path = options.output.display();
     say!(
-        "taut: wrote {bytes} bytes to {path}: {rounds} looks at {} of its queues, {hz} a second of \
-         {} asked for",
+        "taut: wrote {bytes} bytes to {path}: {samples} samples of {} queues, {hz} a second \
+         ({} requested)",
         recording.queues.len(),
         options.hz
     );

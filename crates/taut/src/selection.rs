@@ -1,5 +1,6 @@
-//! Options of every verb that reads queues: which, and where.
+//! Options of every verb that reads queues: the queues, and where to read them.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,34 +11,35 @@ use taut_observe::{Host, QueueSet, Selection};
 use taut_path::units::Rate;
 use taut_report::{exit, say};
 
+use crate::missing;
 use crate::parse::{LINK_RATES, within};
 
-/// Where queues are read.
+/// The place where queues are read.
 #[derive(Debug, Clone, Args)]
 pub struct PlaceArgs {
-    /// Devices in the network namespace NETNS: a name as `ip netns` has it, or a path
+    /// Network namespace: a name of `ip netns`, or a path
     #[arg(short = 'n', long, value_name = "NETNS", conflicts_with = "sysfs")]
     pub netns: Option<String>,
 
-    /// A directory in place of /sys, such as a copy of one
+    /// Directory to read instead of /sys, such as a copy
     #[arg(long, value_name = "DIR")]
     pub sysfs: Option<PathBuf>,
 }
 
-/// Which queues, and how fast their links are.
+/// The selected queues, and the speed of their links.
 #[derive(Debug, Clone, Args)]
 pub struct SelectionArgs {
-    /// Only these devices; all if none is said
+    /// Devices [default: all]
     #[arg(value_name = "DEV")]
     pub devices: Vec<String>,
 
-    /// Only these queues, such as 0-3,7
+    /// Queues, such as 0-3,7 [default: all]
     #[arg(short = 'q', long = "queues", value_name = "QUEUES")]
     pub queues: Option<QueueSet>,
 
-    /// Speed of the link, for times, instead of what the driver says
-    #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
-    pub rate: Option<Rate>,
+    /// Link speed, to convert bytes to time [default: reported by the driver]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(LINK_RATES))]
+    pub link_rate: Option<Rate>,
 
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -49,13 +51,13 @@ impl SelectionArgs {
         Selection {
             devices: self.devices.clone(),
             queues: self.queues.clone(),
-            rate_bits_per_s: self.rate.map(|rate| rate.0),
+            rate_bits_per_s: self.link_rate.map(|rate| rate.0),
         }
     }
 }
 
 impl PlaceArgs {
-    /// Returns the options as on a command line, with a space in front.
+    /// Returns the options as on a command line, with a leading space.
     pub fn to_arguments(&self) -> String {
         match (&self.sysfs, &self.netns) {
             (Some(directory), _) => format!(" --sysfs {}", directory.display()),
@@ -64,14 +66,14 @@ impl PlaceArgs {
         }
     }
 
-    /// Returns `true` if this machine's programs have queues among those that are read: not in a
-    /// tree or namespace of another, unless their directory is set explicitly.
+    /// Returns `true` if the queues of this machine's programs are read too. They are not read with
+    /// another tree or namespace, unless their directory is set explicitly.
     fn has_paths(&self) -> bool {
         let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
         (self.sysfs.is_none() && self.netns.is_none()) || is_set
     }
 
-    /// Opens the tree, and the namespace that it belongs to if there is one. Prints errors.
+    /// Opens the tree and its network namespace, if it has one. Prints errors.
     pub fn open(&self) -> Result<(Host, Option<NetNs>), ExitCode> {
         let (sysfs, namespace) = self.open_sysfs()?;
         let paths = self.has_paths();
@@ -83,14 +85,14 @@ impl PlaceArgs {
             if !directory.join("class/net").is_dir() {
                 let directory = directory.display();
                 let message = format_args!(
-                    "{directory} has no directory class/net: --sysfs takes what stands for /sys"
+                    "{directory} has no directory class/net: --sysfs needs a copy of /sys"
                 );
                 return Err(exit::fail(exit::USAGE, message));
             }
             return Ok((Sysfs::at(directory), None));
         }
         match &self.netns {
-            // Without netlink, less can be read, which is not an error.
+            // Without netlink, fewer properties can be read, which is not an error.
             None => Ok((Sysfs::of_process(), NetNs::current().ok())),
             Some(name) => netns(name).and_then(|namespace| {
                 let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, &error))?;
@@ -114,13 +116,20 @@ pub fn netns_path(name: &str) -> PathBuf {
     }
 }
 
-fn denied(name: &str, error: &std::io::Error) -> ExitCode {
-    say!("taut: network namespace {name}: {error}");
+fn denied(name: &str, error: &io::Error) -> ExitCode {
     match error.kind() {
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported => {
-            let message = "looking into another namespace needs root";
+        io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
+            say!(
+                "taut: network namespace {name}: {}",
+                missing::explained(error)
+            );
+            let message = "reading another network namespace needs root";
             exit::fail(exit::CANNOT_RUN_HERE, message)
         }
-        _ => ExitCode::from(exit::FAILED),
+        _ => exit::fail(
+            exit::FAILED,
+            format_args!("network namespace {name}: {}", missing::explained(error)),
+        ),
     }
 }

@@ -1,4 +1,4 @@
-//! `taut set`: changing the byte limit of the kernel's queues, and how to undo it.
+//! `taut set`: changes the byte limit of the kernel's queues, and prints how to undo it.
 
 use std::io;
 use std::process::ExitCode;
@@ -12,26 +12,26 @@ use taut_report::{exit, say, stdout};
 
 use crate::selection::PlaceArgs;
 
-/// Changes the byte limit of a device's queues, and says how to undo it.
+/// Change the byte limit of a device's queues; print how to undo it
 ///
-/// All is checked before anything is written. Should a write fail, what was written before it is
-/// undone. Settings last until the device goes or the machine restarts.
+/// All values are checked before the first write. If a write fails, the writes before it are
+/// undone. Settings last until the device is removed or the machine restarts.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Set {
-    /// The device
+    /// Device
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// Names and values in turn, such as: limit_max 40k hold_time 500ms
+    /// Names and values, such as: limit_max 40k hold_time 500ms
     #[arg(value_name = "NAME VALUE", required = true, num_args = 2..)]
     pub settings: Vec<String>,
 
-    /// Only these queues, such as 0-3,7
+    /// Queues, such as 0-3,7 [default: all]
     #[arg(short = 'q', long = "queues", value_name = "QUEUES")]
     pub queues: Option<QueueSet>,
 
-    /// Say what would be changed, and change nothing
+    /// Print the changes without writing them
     #[arg(long)]
     pub dry_run: bool,
 
@@ -44,13 +44,16 @@ pub struct Set {
 }
 
 const AFTER_HELP: &str = "\
-Names and what they take:
-  limit_max     the most that the kernel may set: a size such as 40k, or max
-  limit_min     the least: a size
-  limit         the limit now: a size; the kernel moves it on from there
-  hold_time     how long slack is observed before the limit is cut: a time such as 500ms
-  stall_thrs    the age from which a queue counts as stalled: a time, or off (Linux 6.9)
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 not allowed here (needs root).";
+Names and values:
+  limit_max     maximum of the limit: a size such as 40k, or max
+  limit_min     minimum of the limit: a size
+  limit         current limit: a size; the kernel adjusts it from there
+  hold_time     time for which slack is observed before the limit decreases, such as 500ms
+  stall_thrs    age at which a queue counts as stalled: a time, or off (Linux 6.9)
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 not permitted here (needs root).
+Examples:
+  taut set eth0 limit_max 40k --dry-run
+  taut set eth0 --queues 0-3 limit_max 40k hold_time 500ms";
 
 /// `taut set`.
 pub fn set(options: &Set) -> ExitCode {
@@ -115,14 +118,14 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
 }
 
 fn line(it: &Change, dry_run: bool) -> String {
-    let knob = it.setting.tunable();
-    let (old, new) = (set::to_text(knob, it.old), set::to_text(knob, it.new));
+    let tunable = it.setting.tunable();
+    let (old, new) = (set::to_text(tunable, it.old), set::to_text(tunable, it.new));
     let change = match (it.old == it.new, dry_run) {
         (true, _) => format!("is {old} already"),
         (false, true) => format!("{old} would become {new}"),
         (false, false) => format!("{old} -> {new}"),
     };
-    let (device, queue, name) = (&it.device, it.queue, knob.name());
+    let (device, queue, name) = (&it.device, it.queue, tunable.name());
     format!("{device} queue {queue}: {name} {change}\n")
 }
 
@@ -131,12 +134,12 @@ fn report(failed: &ApplyError) -> ExitCode {
     say!("taut: {}", failed.error);
     match (&failed.not_undone[..], failed.undone) {
         ([], 0) => say!("taut: nothing was changed"),
-        ([], undone) => say!("taut: {undone} changes made before it were undone"),
+        ([], undone) => say!("taut: the {undone} previous changes were undone"),
         (left, _) => {
             for (change, error) in left {
-                let (knob, new) = (change.setting.tunable().name(), change.new);
+                let (name, new) = (change.setting.tunable().name(), change.new);
                 let (device, queue) = (&change.device, change.queue);
-                say!("taut: {device} queue {queue}: {knob} stays {new}, undoing failed: {error}");
+                say!("taut: {device} queue {queue}: {name} stays {new}, undo failed: {error}");
             }
         }
     }

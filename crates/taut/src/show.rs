@@ -1,4 +1,4 @@
-//! `taut show`: one line a queue.
+//! `taut show`: one line for each queue.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -20,34 +20,37 @@ use taut_report::{exit, stdout};
 use crate::parse::{PERIODS, within};
 use crate::selection::SelectionArgs;
 
-/// Every queue's byte limit, a line each.
+/// Show the byte limit of every queue
 ///
-/// Limit, what is in flight, the bounds that are set, how long slack is held, stalls, and how long
-/// the link needs for the limit and for what is in flight. Devices whose limit does not work are
-/// listed below, with why. Nothing is changed, and no privilege is needed.
+/// Columns: limit, bytes in flight, limit_min and limit_max, hold time, stalls, and the time that
+/// the link needs for the limit and for the bytes in flight. Devices without a working limit are
+/// listed below the table, with the reason. The command changes nothing and needs no privilege.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Show {
     #[command(flatten)]
     pub selection: SelectionArgs,
 
-    /// Print one JSON document; with -w one a line
+    /// Print one JSON document; with -w, one per line
     #[arg(short, long)]
     pub json: bool,
 
-    /// Look again and again, so far apart
+    /// Repeat every TIME
     #[arg(short, long, value_name = "TIME", value_parser = within(PERIODS))]
     pub watch: Option<Time>,
 
-    /// Print what every figure is and where it is from, as a page of Markdown
+    /// Print the description and source of every metric, as Markdown
     #[arg(long, exclusive = true)]
     pub metrics: bool,
 }
 
 const AFTER_HELP: &str = "\
-Times need a unit (500ms), rates are as tc reads them (1gbit).
-max: nobody set limit_max. -: not known here (no link speed, or an older kernel).
-Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.";
+Times need a unit (500ms); rates are as in tc (1gbit).
+max: limit_max is not set. -: unknown (no link speed, or an older kernel).
+Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.
+Examples:
+  taut show eth0 --queues 0-3
+  taut show --watch 1s --json";
 
 /// `taut show`.
 pub fn show(options: &Show) -> ExitCode {
@@ -98,12 +101,12 @@ fn one_reading(options: &Show, inventory: &Inventory, first: bool) -> String {
     }
 }
 
-/// Returns the document for programs.
+/// Returns the JSON document.
 fn document(inventory: &Inventory) -> Value {
     let rows = inventory.rows().chain(&inventory.paths);
     let rows: Vec<Value> = rows.map(metrics::to_json).collect();
     let without: Vec<Value> = (without(inventory))
-        .map(|(device, why)| json!({"device": device, "why": why}))
+        .map(|(device, reason)| json!({"device": device, "why": reason}))
         .collect();
     envelope(json!({
         "rows": rows,
@@ -117,7 +120,7 @@ fn without(inventory: &Inventory) -> impl Iterator<Item = (&str, &'static str)> 
     (inventory.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.no_limit_reason?.text())))
 }
 
-/// Returns the tables for people. Queues of devices without a working limit are included only if
+/// Returns the tables. Queues of devices without a working limit are included only if
 /// devices were `named`.
 fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
     let devices = inventory.devices.iter();
@@ -134,9 +137,9 @@ fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
     }
     if let Some(widest) = without(inventory).map(|(device, _)| device.len()).max() {
         let gap = if out.is_empty() { "" } else { "\n" };
-        let _ = writeln!(out, "{gap}No byte limit at work:");
-        for (device, why) in without(inventory) {
-            let line = format!("  {device:<widest$}  {why}");
+        let _ = writeln!(out, "{gap}No working byte limit:");
+        for (device, reason) in without(inventory) {
+            let line = format!("  {device:<widest$}  {reason}");
             out += &fold(&line, widest + 4, width);
         }
     }
@@ -169,7 +172,7 @@ fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
     side_by_side(&columns, 2, SPACES, width)
 }
 
-/// Formats a metric for people.
+/// Formats a metric for a table.
 pub fn cell(metric: &Metric, row: &QueueRow) -> String {
     let Some(value) = (metric.get)(row) else {
         return "-".to_owned();

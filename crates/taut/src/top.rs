@@ -24,30 +24,34 @@ use draw::Appearance;
 use keys::After;
 use screen::Screen;
 
-/// All queues on a terminal, sorted by how long what is in flight waits.
+/// Show all queues on the terminal, sorted by queueing time
 ///
-/// Every queue is sampled 50 times a second, the one in detail a thousand times, and shown as the
-/// least, the mean and the most. The rate that was achieved is shown. Nothing is changed.
+/// Every queue is sampled 50 times a second, the queue in the detail view 1000 times. The columns
+/// are minimum, mean and maximum of the samples. The heading shows the achieved sampling rate. The
+/// command changes nothing.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Top {
     #[command(flatten)]
     pub selection: SelectionArgs,
 
-    /// How often the screen changes; longer is kinder to a slow link
+    /// Screen update interval; increase it on slow links
     #[arg(short, long, value_name = "TIME", default_value = "500ms",
           value_parser = within(PERIODS))]
     pub delay: Time,
 }
 
 const AFTER_HELP: &str = "\
-Keys: arrows or j k choose, Enter detail, s sort, / filter, p pause, q quit.
-NO_COLOR is honoured; without a UTF-8 locale the curves are drawn in ASCII.
+Keys: arrows or j k select, Enter detail, s sort, / filter, p pause, q quit.
+NO_COLOR is honoured. Without a UTF-8 locale, the curves are drawn in ASCII.
 Exit codes: 0 done, 1 failed, 2 bad usage or no terminal, 77 cannot run here,
-130 or 143 interrupted.";
+130 or 143 interrupted.
+Examples:
+  taut top
+  taut top eth0 --delay 2s";
 
-/// The longest wait for a key: a signal is noticed after it.
-const LONGEST_WAIT: Duration = Duration::from_millis(50);
+/// Maximum wait for a key, after which signals are checked.
+const MAX_WAIT: Duration = Duration::from_millis(50);
 /// Time between two searches for devices and programs.
 const RESCAN_NS: u64 = 1_000_000_000;
 /// Buckets of a curve: a minute of 100 ms each, in detail half a minute of 50 ms each.
@@ -178,11 +182,11 @@ fn run(
             terminal.draw(|frame| draw::draw(frame, &mut screen, style))?;
             is_stale = false;
         }
-        let wait = LONGEST_WAIT.min(next.saturating_duration_since(Instant::now()));
+        let wait = MAX_WAIT.min(next.saturating_duration_since(Instant::now()));
         if event::poll(wait)? {
             match event::read()? {
                 Event::Key(key) => match keys::press(&mut screen, key) {
-                    After::GoOn => is_stale = true,
+                    After::Continue => is_stale = true,
                     After::Quit => return Ok(None),
                 },
                 Event::Resize(..) => is_stale = true,
@@ -193,7 +197,7 @@ fn run(
 }
 
 #[cfg(test)]
-#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+#[allow(clippy::print_stderr, reason = "a skipped test reports it")]
 #[path = "../tests/it/terminal.rs"]
 mod terminal;
 
@@ -202,29 +206,29 @@ mod tests {
     use super::terminal::{Terminal, is_sane};
     use super::*;
 
-    /// Set where [`it_panics_on_a_terminal`] is to do so: in the terminal of the test below.
+    /// Set in the terminal of the test below, where [`panics_on_a_terminal`] must panic.
     const PANICS: &str = "TAUT_TEST_PANICS";
 
     #[test]
-    fn it_panics_on_a_terminal() {
+    fn panics_on_a_terminal() {
         if std::env::var_os(PANICS).is_none() {
             return;
         }
         let ended: io::Result<()> = on_terminal(|terminal| {
             terminal.draw(|frame| frame.render_widget("a whole screen", frame.area()))?;
-            // Not before it was seen.
+            // Wait until the test has seen the screen.
             event::read()?;
             panic!("on purpose");
         });
-        ended.expect("a panic is no error");
+        ended.expect("unreachable after a panic");
     }
 
-    /// In a real terminal, held by tmux.
+    /// In a real terminal, in tmux.
     #[test]
-    fn a_panic_gives_the_terminal_back_and_is_readable() {
+    fn panic_restores_the_terminal_and_is_readable() {
         let tests = std::env::current_exe().expect("this binary");
         let line = format!(
-            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal \
+            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::panics_on_a_terminal \
              --nocapture",
             tests.display()
         );

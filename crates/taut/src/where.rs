@@ -17,45 +17,48 @@ use taut_report::{exit, say, stdout};
 use crate::parse::within;
 use crate::selection::PlaceArgs;
 
-/// Where bytes wait on their way out: socket, discipline, limit, ring.
+/// Show where outgoing bytes wait: socket, discipline, limit, ring
 ///
-/// One drawing of the whole way of what is sent, each part in bytes and in time at the rate that is
-/// being sent, and whether a packet of another flow or of higher priority can overtake what is
-/// there. Says what it cannot see, and what would take away the largest part that nothing can
-/// overtake. Nothing is changed, and no privilege is needed.
+/// Draws the whole transmit path. Each part is shown in bytes and in time at the current sending
+/// rate, and with the packets that can overtake it: those of another flow, or of higher priority.
+/// Lists the parts that cannot be measured, and how to remove the largest part that nothing can
+/// overtake. The command changes nothing and needs no privilege.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Where {
-    /// A device, a process, or a port (:443, or a number that is no process)
+    /// Device, process, or port (:443, or a number that is not a process)
     #[arg(value_name = "DEV|PID|PORT")]
     pub target: String,
 
-    /// How long to look, to know the rate
+    /// Measurement time for the rate
     #[arg(short, long, value_name = "TIME", default_value = "500ms",
           value_parser = within(SAMPLE_TIMES))]
     pub time: Time,
 
-    /// Look again and again
+    /// Repeat until interrupted
     #[arg(short, long)]
     pub watch: bool,
 
-    /// Print one JSON document; with -w one a line
+    /// Print one JSON document; with -w, one per line
     #[arg(short, long)]
     pub json: bool,
 
-    // A copy of /sys has no sockets, so there is no --sysfs.
-    /// In the network namespace NETNS: a name as `ip netns` has it, or a path
+    // No --sysfs: a copy of /sys has no sockets.
+    /// Network namespace: a name of `ip netns`, or a path
     #[arg(short = 'n', long, value_name = "NETNS")]
     pub netns: Option<String>,
 }
 
-/// How long to sample: a rate needs some packets.
+/// Measurement times: a rate needs some packets.
 const SAMPLE_TIMES: RangeInclusive<Time> = Time::ms(10)..=Time::ms(60_000);
 
 const AFTER_HELP: &str = "\
 Times need a unit (500ms).
 Exit codes: 0 done, 1 failed (no such device, process or port), 2 bad usage,
-77 cannot run here.";
+77 cannot run here.
+Examples:
+  taut where eth0
+  taut where :443 --time 2s --json";
 
 /// `taut where`.
 pub fn where_(options: &Where) -> ExitCode {
@@ -66,7 +69,7 @@ pub fn where_(options: &Where) -> ExitCode {
     let (host, namespace) = match place.open() {
         Ok((host, Some(namespace))) => (host, namespace),
         Ok((_, None)) => {
-            let message = "where needs netlink, which this machine does not give";
+            let message = "where needs netlink, which is not available here";
             return exit::fail(exit::CANNOT_RUN_HERE, message);
         }
         Err(code) => return code,
@@ -105,7 +108,7 @@ fn output(options: &Where, waiting: &WaitingBytes, first: bool) -> String {
     }
 }
 
-/// Returns the document for programs.
+/// Returns the JSON document.
 fn document(waiting: &WaitingBytes) -> Value {
     let row = |it: &Stage| {
         json!({
@@ -132,7 +135,7 @@ fn document(waiting: &WaitingBytes) -> Value {
 /// Length of the longest bar.
 const BAR: usize = 16;
 
-/// Returns the drawing for people.
+/// Returns the drawing.
 fn text(waiting: &WaitingBytes, width: Option<usize>) -> String {
     let rate = waiting.rate_bits_per_s as f64 / 1e6;
     let (title, device) = (&waiting.title, &waiting.device);

@@ -1,9 +1,8 @@
-//! Sends 20,000 frames through a ring, with no more in it than the device needs. Makes two network
-//! namespaces of its own; needs root.
+//! Sends 20,000 frames through a ring under a byte limit, in two new network namespaces. Needs root.
 
 use std::{error::Error, process, thread, time::Duration};
 
-#[allow(unused_imports, reason = "for the one driver or the other")]
+#[allow(unused_imports, reason = "one of the two drivers is used")]
 use taut_linux::{Frames, af_packet::AfPacket, af_xdp::AfXdp};
 use taut_linux::{NetNs, Port, ensure_privilege, link, sched};
 use taut_path::{AnyLimit, Queue, Stop};
@@ -11,8 +10,8 @@ use taut_path::{AnyLimit, Queue, Stop};
 const FRAMES: u64 = 20_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if let Err(why) = ensure_privilege() {
-        eprintln!("ring_sender: {why}");
+    if let Err(error) = ensure_privilege() {
+        eprintln!("ring_sender: {error}");
         process::exit(77);
     }
     let (near, far) = (NetNs::new()?, NetNs::new()?);
@@ -29,31 +28,27 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut frame = [0; 1514];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
-    let mut handed_over = 0;
-    while handed_over < FRAMES || queue.backlog().packets > 0 || queue.in_flight() > 0 {
+    let mut queued = 0;
+    while queued < FRAMES || queue.backlog().packets > 0 || queue.in_flight() > 0 {
         let now_ns = sched::monotonic_ns();
-        while handed_over < FRAMES && queue.backlog().packets < 100 {
+        while queued < FRAMES && queue.backlog().packets < 100 {
             let Ok(packet) = frames.packet(&frame) else {
                 break;
             };
             queue.enqueue(packet, now_ns, &mut frames);
-            handed_over += 1;
+            queued += 1;
         }
         if let Stop::Failed(error) = queue.run(now_ns, &mut frames) {
-            eprintln!("ring_sender: {error}"); // the device is down, say: what is in the ring stays
+            eprintln!("ring_sender: {error}"); // such as a device that is down; the ring keeps its packets
             thread::sleep(Duration::from_millis(100));
         }
         if queue.complete(now_ns, &mut frames)?.stalled.is_some() {
-            queue.reset(now_ns); // nothing came back for a second: forget it, and begin a new ring
+            queue.reset(now_ns); // no completion for a second: reopen the ring
             queue.device_mut().reopen()?;
         }
     }
     let (device, sent) = (queue.device(), queue.completer_counters().completed_packets);
-    let (driver, mode, truth) = (
-        device.driver(),
-        device.mode(),
-        device.completion_status().name(),
-    );
-    println!("{sent} frames over {driver} ({mode}); completions are true: {truth}");
+    let (driver, mode, truth) = (device.driver(), device.mode(), device.completion_status().name());
+    println!("{sent} frames over {driver} ({mode}); completions: {truth}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who forwards, and how.
+//! The forwarders of the rows.
 
 use std::fmt;
 
@@ -11,30 +11,30 @@ use super::config::Forward;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForwardCase {
     pub forwarder: Forwarder,
-    /// Of the slow side.
+    /// Rate of the slow link.
     pub rate: Rate,
 }
 
-/// What joins the two links.
+/// The forwarder between the two links.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Forwarder {
     /// The kernel's bridge, and its discipline behind the shaper.
     Kernel,
-    /// Ours.
+    /// `taut forward`.
     Taut {
         qdisc: &'static str,
         limit: AnyLimit,
     },
 }
 
-/// What waits in the kernel behind the shaper.
+/// The discipline of the kernel behind the shaper.
 const KERNEL_QDISC: &str = "pfifo_fast";
-/// As many packets as the kernel's queue holds, in one queue.
+/// One queue with the capacity of the kernel's queue.
 const ONE_FIFO: &str = "pfifo limit 1000";
 const FAIR: &str = "fq_codel ecn";
 
 impl Forwarder {
-    /// Each thing that ours adds, alone and together.
+    /// Returns the kernel, and `taut forward` with each of its parts and with both.
     pub fn all() -> Vec<Self> {
         let ours = |qdisc, limit| Self::Taut { qdisc, limit };
         vec![
@@ -60,7 +60,7 @@ impl Forwarder {
         }
     }
 
-    /// `none` where no rule of ours is.
+    /// Returns the limit, or `none` for the kernel.
     pub fn limit(&self) -> String {
         match self {
             Self::Kernel => "none".to_owned(),
@@ -69,7 +69,7 @@ impl Forwarder {
     }
 }
 
-/// As a line of progress and a legend have it.
+/// The name in progress lines and legends.
 impl fmt::Display for ForwardCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { forwarder, rate } = self;
@@ -80,7 +80,7 @@ impl fmt::Display for ForwardCase {
     }
 }
 
-/// The rows. Those of a rate are neighbours.
+/// Returns the rows, grouped by rate.
 pub fn cases(experiment: &Forward) -> Vec<ForwardCase> {
     let of_rate = |rate| {
         let forwarders = Forwarder::all().into_iter();

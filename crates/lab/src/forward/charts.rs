@@ -1,4 +1,4 @@
-//! What is drawn of the rows.
+//! Charts of the rows.
 
 use taut_path::units::Rate;
 
@@ -9,11 +9,11 @@ use taut_report::chart::{Chart, Line, Stroke};
 use taut_report::limit_color::limit_color;
 use taut_scenarios::rr_under_load::show::at_most;
 
-/// What stands above the charts.
-pub const REMARK: &str = "Either part alone leaves the ping where it was: without a limit the ring \
-    and the shaper hold what the discipline should sort, and one queue cannot be sorted.";
+/// The text above the charts.
+pub const REMARK: &str = "One part alone does not reduce the ping: without a limit, packets wait in \
+    the ring and the shaper instead of the discipline, and a single queue cannot reorder them.";
 
-/// For each rate, what share of the pings took at most a time.
+/// Returns the distribution of the pings for each rate.
 pub fn charts(ran: &[&ForwardRun]) -> Vec<Chart> {
     let mut rates: Vec<Rate> = ran.iter().map(|ran| ran.case.rate).collect();
     rates.dedup();
@@ -39,7 +39,7 @@ fn chart(rate: Rate, ran: &[&ForwardRun]) -> Option<Chart> {
         title: format!("Ping under load, into {rate}"),
         description: medians.collect::<Vec<_>>().join("; "),
         x: Axis::times("ping", lowest as f64, highest as f64),
-        y: Axis::linear("% of the pings took at most", 100.0),
+        y: Axis::linear("% of the pings at most", 100.0),
         lines: all.iter().map(|it| line(it)).collect(),
     })
 }

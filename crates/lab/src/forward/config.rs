@@ -7,22 +7,22 @@ use taut_path::units::{Rate, Time};
 /// The experiment.
 #[derive(Debug, Clone)]
 pub struct Forward {
-    /// Rates of the slow side; 100 and 20 Mbit/s if there are none.
+    /// Rates of the slow link; empty: 100 and 20 Mbit/s.
     pub rates: Vec<Rate>,
-    /// Rate of the fast side.
+    /// Rate of the fast link.
     pub fast: Rate,
     /// Bulk TCP streams.
     pub streams: u32,
-    /// How long each row is measured.
+    /// Measurement time of each row.
     pub duration: Time,
     /// The seed in the document.
     pub seed: u64,
-    /// Where the page goes.
+    /// The path of the report.
     pub report: Option<PathBuf>,
 }
 
 impl Forward {
-    /// The rates of the slow side.
+    /// Returns the rates of the slow link.
     pub fn rates(&self) -> Vec<Rate> {
         match &self.rates[..] {
             [] => vec![Rate(100_000_000), Rate(20_000_000)],
@@ -30,7 +30,7 @@ impl Forward {
         }
     }
 
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
         let rates = self.rates.iter().map(|rate| format!(" --rate {rate}"));
         format!(

@@ -1,5 +1,5 @@
-//! The forwarder beside the kernel's own bridge: the latency of a ping on the way from a fast link
-//! to a slow one, while bulk streams fill it.
+//! `taut forward` compared with the kernel's bridge: the latency of a ping from a fast link to a
+//! slow one, while bulk streams saturate the slow link.
 
 mod case;
 mod charts;
@@ -37,16 +37,16 @@ impl Experiment for Forward {
     type Case = ForwardCase;
     type Ran = ForwardRun;
 
-    /// The rows of a rate are neighbours.
+    /// The rows are grouped by rate.
     fn cases(&self) -> Result<Vec<ForwardCase>, String> {
         Ok(case::cases(self))
     }
 
     fn plan(&self, cases: &[ForwardCase]) -> String {
         let mut text = format!(
-            "forward: {} bulk streams and a ping each 5 ms from {} into a slower link\n\
+            "forward: {} bulk streams and a ping every 5 ms from {} into a slower link\n\
              would make 3 network namespaces with a veth from the first to the second and one from \
-             there to the third, each with a TBF, held by this process alone\n",
+             there to the third, each with a TBF, until this process ends\n",
             self.streams, self.fast,
         );
         for case in cases {

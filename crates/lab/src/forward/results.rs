@@ -1,4 +1,4 @@
-//! What the rows showed, as data.
+//! The results of the rows, as data.
 
 use serde_json::{Value, json};
 use taut_report::document::{DOCUMENT_VERSION, Document};
@@ -7,25 +7,25 @@ use super::case::{ForwardCase, Forwarder};
 use super::config::Forward;
 use super::row::ForwardRun;
 
-/// What the lab shows, in a line.
-pub const ABOUT: &str = "bulk streams go from a fast link into a slow one: what a ping meets \
-    behind the kernel's own bridge, and behind ours with and without its parts";
+/// The description of the experiment.
+pub const ABOUT: &str = "ping latency while bulk streams go from a fast link into a slow one, \
+    through the kernel's bridge and through taut forward with and without its parts";
 
-/// What the columns mean, for people.
+/// The descriptions of the columns.
 const COLUMNS: &[(&str, &str)] = &[
     (
         "forwarder",
-        "kernel: the kernel's bridge and what waits behind the shaper (TBF, burst 5k, 1,000 \
+        "kernel: the kernel's bridge and its queue behind the shaper (TBF, burst 5k, 1,000 \
          packets); taut: taut forward into the same shaper",
     ),
     (
         "limit",
-        "none: no rule of ours; off: the ring of 1,024 frames is all that holds it back",
+        "none: the kernel's bridge has no limit; off: only the ring of 1,024 frames limits",
     ),
     ("rate_bps", "of the slow link"),
     (
         "ping_us",
-        "from a small datagram's sending to its echo, one each 5 ms; what was lost is not in it",
+        "from the sending of a small datagram to its echo, every 5 ms; without lost ones",
     ),
 ];
 
@@ -50,7 +50,7 @@ impl ForwardRun {
     }
 }
 
-/// The document of `options`, which gave `ran`.
+/// Returns the document of the runs with `options`.
 pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Document {
     let slow_bps: Vec<u64> = options.rates().iter().map(|rate| rate.0).collect();
     let parameters = json!({
@@ -75,10 +75,10 @@ pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Do
     }
 }
 
-/// Timers that are later than this are worth a word: a ping is no better than its timer.
+/// Timer lateness above which a note is printed: it is part of the latency of a ping.
 const LATE_NS: u64 = 1_000_000;
 
-/// How ours compares with the kernel's bridge at the same rate, and what was lost.
+/// Compares `taut forward` with the kernel's bridge at the same rate, and reports lost pings.
 fn notes(ran: &[&ForwardRun]) -> Vec<String> {
     let mut notes = Vec::new();
     for one in ran {
@@ -90,7 +90,7 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
         {
             let share = |ours: u64, kernels: u64| ours as f64 * 100.0 / kernels.max(1) as f64;
             notes.push(format!(
-                "{}: p99 is {:.1} % of the kernel's bridge's, at {:.1} % of its goodput",
+                "{}: p99 is {:.1} % of that of the kernel's bridge, at {:.1} % of its goodput",
                 one.case,
                 share(one.p99_ns(), kernel.p99_ns()),
                 share(one.goodput_bps, kernel.goodput_bps)
@@ -99,8 +99,8 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
         let late_ns = one.late_ns.value_at_quantile(0.99);
         if late_ns > LATE_NS {
             notes.push(format!(
-                "{}: timers were {} us late (99 of 100): the machine is busy, and the p99 is its \
-                 own as well",
+                "{}: timers were up to {} us late (p99): the machine is busy, and the p99 \
+                 includes its delays",
                 one.case,
                 late_ns / 1000
             ));

@@ -27,7 +27,7 @@ pub struct ForwardRun {
     pub case: ForwardCase,
     pub ping_ns: Histogram<u64>,
     pub lost_pings: u64,
-    /// How late the pings were sent.
+    /// The lateness of the pings.
     pub late_ns: Histogram<u64>,
     pub goodput_bps: u64,
 }
@@ -38,8 +38,8 @@ pub fn run(
     case: &ForwardCase,
     progress: &mut Progress,
 ) -> anyhow::Result<Option<ForwardRun>> {
-    let world =
-        ForwardWorld::new(case, experiment.fast.0).context("set up the hosts and the box")?;
+    let world = ForwardWorld::new(case, experiment.fast.0)
+        .context("set up the hosts and the bridge host")?;
     let control = Arc::new(Control::default());
     let board = Arc::new(Board::default());
     let bridge = spawn_bridge(&world.between, case, &control, &board)?;
@@ -54,7 +54,7 @@ pub fn run(
         control.in_flight_bytes.set(in_flight());
     });
     control.stop();
-    // A bridge that failed is why the load failed, so its error goes first.
+    // A failed bridge is the cause of a failed load, so its error is reported first.
     if let Some(bridge) = bridge {
         let forwarded = bridge.join();
         forwarded

@@ -1,4 +1,4 @@
-//! Two hosts and a box between them, whose link to the server is the slow one.
+//! Two hosts and a bridge host between them, whose link to the server is the slow one.
 
 use taut_linux::NetNs;
 use taut_linux::link::{self, OffloadControl};
@@ -6,34 +6,34 @@ use taut_linux::link::{self, OffloadControl};
 use super::case::{ForwardCase, Forwarder};
 use crate::world::{CLIENT_DEVICE, Hosts, SERVER_DEVICE, Shaper, bridge};
 
-/// The box's end of the fast link.
+/// The device of the bridge host on the fast link.
 pub const FAST_DEVICE: &str = "taut-fast";
-/// The box's end of the slow link.
+/// The device of the bridge host on the slow link.
 pub const SLOW_DEVICE: &str = "taut-slow";
 
-/// The bucket of the fast side: a whole super-packet, so that these arrive at the box.
+/// The bucket of the fast link: a GSO packet, so that GSO packets arrive at the bridge host.
 const FAST_BURST_BYTES: u32 = 128 * 1024;
-/// The bucket of the slow side: a few frames.
+/// The bucket of the slow link: a few frames.
 const SLOW_BURST_BYTES: u32 = 5 * 1024;
-/// What the shapers may hold where nothing else bounds it.
+/// The capacity of the shapers if nothing else bounds it.
 const SHAPER_LIMIT_BYTES: u32 = 8 << 20;
-/// What a device's own queue holds.
+/// The queue length of a device.
 const QUEUE_PACKETS: u32 = 1000;
 
-/// Two hosts and the box.
+/// Two hosts and the bridge host.
 pub struct ForwardWorld {
     pub hosts: Hosts,
     pub between: NetNs,
 }
 
 impl ForwardWorld {
-    /// Creates the hosts and links of `case`, and the kernel's bridge if that is what forwards.
+    /// Creates the hosts and links of `case`, and the kernel's bridge if it is the forwarder.
     pub fn new(case: &ForwardCase, fast_bits_per_s: u64) -> anyhow::Result<Self> {
         let (hosts, between) = (Hosts::new()?, NetNs::new()?);
         link::add_veth_pair(&hosts.client, CLIENT_DEVICE, &between, FAST_DEVICE)?;
         link::add_veth_pair(&between, SLOW_DEVICE, &hosts.server, SERVER_DEVICE)?;
         hosts.set_macs()?;
-        // As the forwarder does.
+        // As `taut forward` does.
         let offloads = OffloadControl::new(&between)?;
         for device in [FAST_DEVICE, SLOW_DEVICE] {
             offloads.turn_off(device)?;

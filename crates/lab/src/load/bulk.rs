@@ -1,4 +1,4 @@
-//! Bulk streams: one thread fills all sockets, one empties them.
+//! Bulk streams: one thread writes to all sockets, one reads from them.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream as StdStream;
@@ -8,16 +8,16 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::control::Control;
 
-/// What one call writes or reads: large enough that calls cost little beside the bytes.
+/// Bytes of one call: large enough that the cost of the call is small.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// A receiver is woken for this much: waking it for each frame costs more than the frame does.
+/// Bytes for which a receiver is woken: a wake-up for each frame costs more than the frame.
 pub const READ_BYTES: i32 = 64 * 1024;
 
-/// Events taken at once.
+/// Events per poll.
 const EVENTS: usize = 256;
 
-/// Writes into every socket as much as it takes.
+/// Writes to every socket until it would block.
 pub fn send(sockets: Vec<StdStream>, control: &Control) -> anyhow::Result<()> {
     let chunk = vec![0x5a; CHUNK_BYTES];
     each_ready(sockets, Interest::WRITABLE, control, |socket| {
@@ -25,7 +25,7 @@ pub fn send(sockets: Vec<StdStream>, control: &Control) -> anyhow::Result<()> {
     })
 }
 
-/// Reads whatever arrives, and counts it.
+/// Reads and counts all received bytes.
 pub fn receive(sockets: Vec<StdStream>, control: &Control) -> anyhow::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
     each_ready(sockets, Interest::READABLE, control, |socket| {
@@ -52,14 +52,14 @@ fn each_ready(
         }
         for event in &events {
             let socket = &mut sockets[event.token().0];
-            // Edge-triggered: what is left undone is not reported again.
+            // Edge-triggered: remaining data is not reported again.
             while !control.is_stopped() {
                 match work(socket) {
                     Ok(bytes) if bytes > 0 => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // When the row is over, the other end goes away first or last.
+                    // At the end of the row, either end can close first.
                     _ if control.is_stopped() => break,
-                    Ok(_) => anyhow::bail!("a bulk stream was closed by its other end"),
+                    Ok(_) => anyhow::bail!("a bulk stream was closed by its peer"),
                     Err(error) => return Err(error.into()),
                 }
             }

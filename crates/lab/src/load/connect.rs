@@ -11,7 +11,7 @@ use taut_linux::NetNs;
 use super::ping;
 use crate::world::{Hosts, SERVER_ADDRESS};
 
-/// Port of the bulk streams, any that is free in a namespace of our own.
+/// Port of the bulk streams; any port is free in a new namespace.
 const BULK_PORT: u16 = 5001;
 /// Port of the request/response.
 const REQUEST_PORT: u16 = 5002;
@@ -19,29 +19,29 @@ const REQUEST_PORT: u16 = 5002;
 /// Type of service of the request/response: low delay, priority 6, the first band.
 const LOW_DELAY_TOS: u32 = 0x10;
 
-/// How long a connection may take to be made, over an idle link.
+/// Timeout of a connection over an idle link.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The congestion control of all streams. The system's default may be another, such as bbr, whose
-/// pacing would stay with a socket that is switched after it connected.
+/// The congestion control of all streams. The default of the system can be bbr, whose pacing would
+/// remain on a socket that is switched after it connected.
 const CONGESTION_CONTROL: &[u8] = b"cubic";
 
-/// What goes to and fro beside the bulk streams.
+/// The traffic in parallel to the bulk streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
-    /// A byte each way over TCP at high priority, one after the other.
+    /// One byte in each direction over TCP at high priority, one request at a time.
     Requests,
-    /// Datagrams of best effort at fixed intervals, which are echoed.
+    /// Best-effort datagrams at fixed intervals, and their echoes.
     Pings,
 }
 
-/// The sockets of it: of who asks and of who answers.
+/// The sockets of that traffic: the requester and the responder.
 pub(super) enum Asking {
     Requests(TcpStream, TcpStream),
     Pings(UdpSocket, UdpSocket),
 }
 
-/// Connections that are made and do not send yet.
+/// Established connections that do not send yet.
 pub struct Connected {
     pub(super) bulk: Vec<(TcpStream, TcpStream)>,
     pub(super) asking: Asking,
@@ -87,7 +87,7 @@ fn requests(client: &NetNs, listener: TcpListener, address: SocketAddr) -> anyho
     Ok(Asking::Requests(client, server))
 }
 
-/// A socket that will use our congestion control from its first packet on.
+/// Returns a socket that uses the congestion control from its first packet on.
 fn socket() -> anyhow::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket
@@ -96,11 +96,11 @@ fn socket() -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// A listening socket; what it accepts inherits its congestion control.
+/// Returns a listening socket; accepted sockets inherit its congestion control.
 fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let socket = socket()?;
     socket.bind(&address.into())?;
-    // Connections are made one at a time.
+    // Connections are established one at a time.
     socket.listen(1)?;
     Ok(socket.into())
 }
@@ -114,7 +114,7 @@ fn connect_one(
     Ok((client.into(), accept(listener)?))
 }
 
-/// Accepts with a timeout: a handshake that was lost must not hang the lab.
+/// Accepts with a timeout, so that a lost handshake does not block the lab.
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let deadline = Instant::now() + CONNECT_TIMEOUT;
@@ -130,7 +130,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
         if Instant::now() > deadline {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // The connection is made already; it only has to appear in the queue.
+        // The connection is established; it only has to appear in the queue.
         std::thread::sleep(Duration::from_micros(100));
     }
 }

@@ -1,4 +1,4 @@
-//! Pings: small datagrams at fixed intervals, echoed by the other end.
+//! Pings: small datagrams at fixed intervals, echoed by the peer.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,11 +15,11 @@ use crate::world::{Hosts, SERVER_ADDRESS};
 
 /// Port of the echo.
 const PORT: u16 = 5003;
-/// Time between two pings: many for a quantile, and no load on a slow link (1 % of 10 Mbit/s).
+/// Ping interval: enough pings for a quantile, and little load on a slow link (1 % of 10 Mbit/s).
 const INTERVAL_NS: u64 = 5_000_000;
-/// A ping's number is all that it says; with its headers it is as short as a frame may be.
+/// A ping contains only its number; with its headers it has the minimum size of a frame.
 const BYTES: usize = 18;
-/// Answers later than this are lost: a queue of 1,000 full frames lasts 12 s at 1 Mbit/s.
+/// Timeout of an echo: a queue of 1,000 full frames lasts 12 s at 1 Mbit/s.
 const PATIENCE_NS: u64 = 15_000_000_000;
 
 /// Binds a socket of the client and one of the server.
@@ -38,7 +38,7 @@ pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
     Ok((asking.context("connect for pings")?, answering))
 }
 
-/// Sends one each [`INTERVAL_NS`], whether or not the one before was answered.
+/// Sends a ping every [`INTERVAL_NS`], independently of the previous echo.
 pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
     let mut requests = Requests {
         transactions: 0,
@@ -46,14 +46,14 @@ pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
         lost: 0,
         late_ns: histogram_ns(),
     };
-    // When each was sent, the oldest first; those that are answered are `None`.
+    // Time of sending, the oldest first; `None` after the echo.
     let mut sent: VecDeque<Option<u64>> = VecDeque::new();
     let mut oldest = 0u64;
     let mut next_ns = sched::monotonic_ns();
     while !control.is_stopped() {
         let now_ns = sched::monotonic_ns();
         if now_ns >= next_ns {
-            // A socket that cannot send now has lost this one.
+            // If the socket would block, this ping is lost.
             let mut bytes = [0; BYTES];
             bytes[..8].copy_from_slice(&(oldest + sent.len() as u64).to_be_bytes());
             let _ = socket.send(&bytes);
@@ -86,7 +86,7 @@ pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
             requests.latency_ns.saturating_record(latency_ns);
         }
     }
-    // Those of the last moments may still be on their way: only older ones are lost.
+    // The latest pings can still be in flight: only older ones are lost.
     let longest_ns = requests.latency_ns.max();
     let now_ns = sched::monotonic_ns();
     let old = sent
@@ -97,7 +97,7 @@ pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
     Ok(requests)
 }
 
-/// The number of a ping that was answered before `until_ns`.
+/// Returns the number of an echo that arrives before `until_ns`.
 fn wait_for_answer(socket: &UdpSocket, until_ns: u64) -> io::Result<Option<u64>> {
     let left_ns = until_ns.saturating_sub(sched::monotonic_ns());
     if left_ns == 0 {
@@ -113,13 +113,13 @@ fn wait_for_answer(socket: &UdpSocket, until_ns: u64) -> io::Result<Option<u64>>
     }
 }
 
-/// Answers each ping.
+/// Echoes each ping.
 pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut bytes = [0; BYTES];
     while !control.is_stopped() {
         match socket.recv_from(&mut bytes) {
-            // What cannot be sent now is lost.
+            // If the socket would block, the echo is lost.
             Ok((length, from)) => drop(socket.send_to(&bytes[..length], from)),
             Err(error) if is_nothing(&error) => {}
             Err(error) => return Err(error.into()),
@@ -128,7 +128,7 @@ pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nothing came in time, or nobody listens yet.
+/// Returns `true` for a timeout, and if the peer does not listen yet.
 fn is_nothing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
     matches!(

@@ -1,4 +1,4 @@
-//! The request/response: one byte each way, one at a time.
+//! The request/response: one byte in each direction, one request at a time.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,19 +9,19 @@ use taut_measure::meter::histogram_ns;
 
 use crate::control::Control;
 
-/// What the requests measured while the row was recorded.
+/// The measurements of the requests while the row was recorded.
 #[derive(Debug)]
 pub struct Requests {
     pub transactions: u64,
     /// From the request's write to the response's read, in ns.
     pub latency_ns: Histogram<u64>,
-    /// Requests that were never answered.
+    /// Requests without a response.
     pub lost: u64,
-    /// How late those went out that have a time, in ns.
+    /// Lateness of timed requests, in ns.
     pub late_ns: Histogram<u64>,
 }
 
-/// Asks again and again.
+/// Sends requests until the row ends.
 pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut requests = Requests {
@@ -59,7 +59,7 @@ pub fn answer(mut socket: TcpStream, control: &Control) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes one byte; false when the row is over and the other end is gone because of that.
+/// Writes one byte. Returns `false` if the row is over and the peer has closed.
 fn write_byte(socket: &mut TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
     match socket.write_all(byte) {
         Err(_) if control.is_stopped() => Ok(false),
@@ -67,7 +67,7 @@ fn write_byte(socket: &mut TcpStream, byte: &[u8; 1], control: &Control) -> io::
     }
 }
 
-/// Reads one byte; false when the row is over first.
+/// Reads one byte. Returns `false` if the row ends first.
 fn wait_for_byte(
     socket: &mut TcpStream,
     byte: &mut [u8; 1],

@@ -15,7 +15,7 @@ use crate::control::{Control, StopOnDrop};
 
 /// A running load.
 pub struct Load {
-    /// The bulk senders' sockets, to ask the kernel about them.
+    /// The sockets of the bulk senders, for their kernel counters.
     senders: Vec<TcpStream>,
     bulk: [JoinHandle<anyhow::Result<()>>; 2],
     echo: JoinHandle<anyhow::Result<()>>,
@@ -23,7 +23,7 @@ pub struct Load {
 }
 
 impl Connected {
-    /// Starts all of it, until `control` stops the row.
+    /// Starts all threads. They end when `control` stops the row.
     pub fn start(self, control: &Arc<Control>) -> anyhow::Result<Load> {
         let (senders, receivers): (Vec<_>, Vec<_>) = self.bulk.into_iter().unzip();
         for receiver in &receivers {
@@ -64,7 +64,7 @@ impl Connected {
     }
 }
 
-/// What the bulk streams had delivered at one moment.
+/// The bytes that the bulk streams have delivered at one time.
 pub struct Delivered(Vec<TcpInfo>);
 
 impl Delivered {
@@ -81,9 +81,9 @@ impl Delivered {
 }
 
 impl Load {
-    /// What arrived so far, each segment counted once and those behind a hole included. What the
-    /// receiving application reads stands still while a hole is repaired and leaps afterwards,
-    /// which over some seconds is more noise than signal.
+    /// Returns the bytes that arrived so far, each segment counted once, including those behind a
+    /// hole. The bytes that the application reads stall while a hole is repaired and then jump,
+    /// which adds noise over a few seconds.
     pub fn delivered(&self) -> io::Result<Delivered> {
         self.senders
             .iter()
@@ -92,7 +92,7 @@ impl Load {
             .map(Delivered)
     }
 
-    /// Waits for every thread, and gives what the requests measured.
+    /// Waits for every thread. Returns the measurements of the requests.
     pub fn join(self) -> anyhow::Result<Requests> {
         for thread in self.bulk.into_iter().chain([self.echo]) {
             join(thread)?;

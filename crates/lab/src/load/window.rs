@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::progress::Progress;
 use crate::world::Hosts;
 
-/// What a row under load does.
+/// The load of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Bulk TCP streams.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub duration_ns: u64,
 }
 
-/// What a row under load gave.
+/// The results of a row under load.
 pub struct Loaded {
     /// The measured time, or `None` if the user interrupted it.
     pub window: Option<Window>,
@@ -35,7 +35,7 @@ pub struct Loaded {
     pub requests: Requests,
 }
 
-/// What passed in the measured time.
+/// The traffic in the measured time.
 pub struct Window {
     /// Its length.
     pub length_ns: u64,

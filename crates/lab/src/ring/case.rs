@@ -8,11 +8,11 @@ use taut_relay::driver::Driver;
 use super::config::{Card, RingSweep, USUAL_DEPTH};
 use super::links::Link;
 
-/// What keeps the bytes in flight down in a row.
+/// The limit of the bytes in flight in a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hold {
     Limit(AnyLimit),
-    /// No queue at all: frames into the ring as long as it has slots.
+    /// No queue: frames are submitted as long as the ring has slots.
     Bare,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for RingCase {
     }
 }
 
-/// Every row.
+/// Returns all rows.
 pub fn cases(experiment: &RingSweep) -> Vec<RingCase> {
     let mut cases = Vec::new();
     for driver in experiment.drivers() {
@@ -52,7 +52,7 @@ pub fn cases(experiment: &RingSweep) -> Vec<RingCase> {
                     hold,
                 });
             };
-            // Where everything completes at once, or no packet waits: the cost of the loop itself.
+            // All packets complete immediately, or none waits: the cost of the loop itself.
             if link == Link::Polling {
                 add(Hold::Bare);
             }

@@ -9,33 +9,33 @@ use taut_relay::driver::Driver;
 
 /// Slots of every ring, and the largest depth.
 pub const MAX_SLOTS: u32 = 4_096;
-/// The depth that users set without a measurement.
+/// A typical depth without measurement.
 pub const USUAL_DEPTH: u32 = 1_024;
 
 /// The experiment.
 #[derive(Debug, Clone)]
 pub struct RingSweep {
-    /// The drivers; all if there are none.
+    /// The drivers; empty: all.
     pub drivers: Vec<Driver>,
-    /// Rates of the shaper; 100 Mbit/s and 1 Gbit/s if there are none.
+    /// Rates of the shaper; empty: 100 Mbit/s and 1 Gbit/s.
     pub rates: Vec<Rate>,
-    /// Fixed depths in packets; powers of 4 if there are none.
+    /// Fixed depths in packets; empty: powers of 4.
     pub depths: Vec<u32>,
-    /// Limits to compare with them; `dql` and `taut` if there are none.
+    /// Limits to compare with them; empty: `dql` and `taut`.
     pub limits: Vec<AnyLimit>,
-    /// Time between two looks for completions.
+    /// Completion poll interval.
     pub cadence: Time,
-    /// How long each row is measured.
+    /// Measurement time of each row.
     pub duration: Time,
-    /// How many times each row is measured.
+    /// Repetitions of each row.
     pub rounds: u32,
     /// A card of the user instead of links of the experiment.
     pub card: Option<Card>,
-    /// Seed of the frames' bytes.
+    /// Seed of the payload of the frames.
     pub seed: u64,
-    /// Where the tables go.
+    /// The path of the tables.
     pub tables: Option<PathBuf>,
-    /// Where the picture goes.
+    /// The path of the charts.
     pub svg: Option<PathBuf>,
 }
 
@@ -44,9 +44,9 @@ pub struct RingSweep {
 pub struct Card {
     /// Its device, in the namespace of the process.
     pub device: String,
-    /// The hardware address at the other end of its cable.
+    /// The MAC address of its peer.
     pub peer_mac: MacAddress,
-    /// The user allows the experiment to fill the link.
+    /// The user allows the experiment to saturate the link.
     pub confirmed: bool,
 }
 
@@ -65,7 +65,7 @@ impl RingSweep {
         }
     }
 
-    /// Fixed depths, then limits.
+    /// Returns the fixed depths, then the limits.
     pub fn limits(&self) -> Vec<AnyLimit> {
         let depths = match &self.depths[..] {
             [] => (0..=6).map(|power| 4_u32.pow(power)).collect(),

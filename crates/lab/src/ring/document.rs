@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::config::RingSweep;
 use super::findings::{Finding, findings};
 use super::rows::RingRow;
-use super::table::{beside_bare, table};
+use super::table::{compared_with_bare, table};
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -44,7 +44,7 @@ impl RingDocument {
         }
     }
 
-    /// Tables, a link each: for a terminal, or for a page.
+    /// Returns a table for each link, for a terminal or as Markdown.
     pub fn text(&self, markdown: bool) -> String {
         let bullet = if markdown { "- " } else { "" };
         let mut text = String::new();
@@ -61,7 +61,7 @@ impl RingDocument {
                     let _ = writeln!(text, "{bullet}{}", finding.sentence());
                 }
             }
-            if let Some(line) = beside_bare(&rows) {
+            if let Some(line) = compared_with_bare(&rows) {
                 let _ = writeln!(text, "{bullet}{line}");
             }
             text.push('\n');

@@ -1,28 +1,28 @@
-//! What each limit gives, compared with fixed depths.
+//! Comparison of each limit with fixed depths.
 
 use serde::Serialize;
 
 use super::rows::RingRow;
 
-/// The share of the best throughput that is as good as all.
+/// The share of the best throughput that is sufficient.
 const ENOUGH: f64 = 0.99;
 
-/// What a limit gives, compared with fixed depths on the same link.
+/// A limit, compared with fixed depths on the same link.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     pub driver: &'static str,
     pub link: String,
     pub rate_bps: Option<u64>,
     pub limit: String,
-    /// Of the best fixed depth's packets a second.
+    /// Packets per second relative to the best fixed depth.
     pub throughput_share: f64,
-    /// The least fixed depth that reaches 99 % of the best.
+    /// The smallest sufficient depth: it reaches 99 % of the best.
     pub least_depth: Option<String>,
-    /// Times the bytes in flight of that depth.
+    /// Bytes in flight relative to that depth.
     pub inflight_ratio: Option<f64>,
 }
 
-/// For every limit what it gives.
+/// Returns the comparison of every limit.
 pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
     let limits = rows
         .iter()
@@ -33,7 +33,7 @@ pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
             .filter(|it| it.is_fixed && it.is_of(row))
             .collect();
         let best = fixed.iter().map(|it| it.pps).max_by(f64::total_cmp)?;
-        // Depths are in the order in which they were measured: from the least on.
+        // Depths were measured in increasing order.
         let least = fixed.iter().find(|it| it.pps >= ENOUGH * best);
         let ratio = |least: &&RingRow| {
             row.inflight_bytes.p50 as f64 / (least.inflight_bytes.p50 as f64).max(1.0)
@@ -56,23 +56,23 @@ fn three_decimals(number: f64) -> f64 {
 }
 
 impl Finding {
-    /// Returns `true` if it is about the link of `row`.
+    /// Returns `true` if the limit was measured on the link of `row`.
     pub fn is_of(&self, row: &RingRow) -> bool {
         (self.driver, &self.link, self.rate_bps) == (row.driver, &row.link, row.rate_bps)
     }
 
-    /// A sentence for people.
+    /// Returns the comparison as text.
     pub fn sentence(&self) -> String {
         let share = self.throughput_share * 100.0;
         let compared = match (&self.least_depth, self.inflight_ratio) {
             (Some(depth), Some(ratio)) => format!(
-                "; {ratio:.2} times the bytes in flight of {depth}, the least depth that reaches \
-                 99 %"
+                "; {ratio:.2} times the bytes in flight of {depth}, the smallest sufficient depth \
+                 (99 %)"
             ),
             _ => String::new(),
         };
         let limit = &self.limit;
-        format!("{limit}: {share:.1} % of the best depth's throughput{compared}")
+        format!("{limit}: {share:.1} % of the throughput of the best depth{compared}")
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_held_against_the_least_depth_that_is_enough() {
+    fn limit_is_compared_with_smallest_sufficient_depth() {
         let rows = [
             row("1p", 4_000.0, 1_514),
             row("4p", 8_250.0, 6_056),

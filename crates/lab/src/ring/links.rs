@@ -1,4 +1,4 @@
-//! The links that rows are measured on, each in namespaces of its own.
+//! The links of the rows, each in separate namespaces.
 
 use taut_linux::af_xdp::{
     AfXdp, AfXdpCompletions, AfXdpReceiver, AfXdpTx, Redirect, UmemFrames, XdpConfig, XdpMode,
@@ -8,24 +8,24 @@ use taut_linux::{NetNs, link::MacAddress};
 
 use crate::world::{SERVER_DEVICE, SHAPED_DEVICE, shaped_veth};
 
-/// What is below the ring.
+/// The link below the ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
-    /// A veth whose own discipline shapes: in the way of a packet socket.
+    /// A veth with a shaper as its discipline, which packet sockets pass.
     Shaper { rate_bits_per_s: u64 },
-    /// A macvlan on a veth that shapes: AF_XDP goes past a device's own discipline, but not past
-    /// the one below.
+    /// A macvlan on a veth with a shaper: AF_XDP bypasses the discipline of its device, but not
+    /// that of the lower device.
     Macvlan { rate_bits_per_s: u64 },
-    /// A veth whose peer has an XDP program, and a thread of the kernel that polls it.
+    /// A veth whose peer has an XDP program and a polling kernel thread.
     Polling,
-    /// A veth whose peer takes every frame at once.
+    /// A veth whose peer accepts every frame immediately.
     Plain,
-    /// Somebody's card.
+    /// A card of the user.
     Card { device: String, to: MacAddress },
 }
 
 impl Link {
-    /// The name in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(&self) -> String {
         match self {
             Self::Shaper { .. } => "veth, tbf".into(),
@@ -36,7 +36,7 @@ impl Link {
         }
     }
 
-    /// Whether anything of it is more than memory.
+    /// Returns `true` if the link has no hardware.
     pub const fn is_virtual(&self) -> bool {
         !matches!(self, Self::Card { .. })
     }
@@ -50,7 +50,7 @@ impl Link {
         }
     }
 
-    /// Where frames go.
+    /// Returns the destination of the frames.
     pub const fn to(&self) -> MacAddress {
         match self {
             Self::Card { to, .. } => *to,
@@ -58,22 +58,22 @@ impl Link {
         }
     }
 
-    /// Makes it. It is gone when what is returned is dropped.
-    pub fn make(&self) -> anyhow::Result<Made> {
+    /// Creates the link. Dropping the returned value removes it.
+    pub fn create(&self) -> anyhow::Result<ActiveLink> {
         match self {
             Self::Shaper { rate_bits_per_s } => veth(Some(*rate_bits_per_s)),
             Self::Plain => veth(None),
             Self::Macvlan { rate_bits_per_s } => {
-                let mut made = veth(Some(*rate_bits_per_s))?;
-                link::add_macvlan(&made.ns, MACVLAN, SHAPED_DEVICE)?;
-                link::set_root_qdisc(&made.ns, MACVLAN, RootQdisc::NoQueue)?;
-                link::set_up(&made.ns, MACVLAN)?;
-                made.device = MACVLAN.into();
-                Ok(made)
+                let mut created = veth(Some(*rate_bits_per_s))?;
+                link::add_macvlan(&created.ns, MACVLAN, SHAPED_DEVICE)?;
+                link::set_root_qdisc(&created.ns, MACVLAN, RootQdisc::NoQueue)?;
+                link::set_up(&created.ns, MACVLAN)?;
+                created.device = MACVLAN.into();
+                Ok(created)
             }
             Self::Polling => {
-                let mut made = veth(None)?;
-                let far = made.far.as_ref();
+                let mut created = veth(None)?;
+                let far = created.far.as_ref();
                 let far = far.ok_or_else(|| anyhow::anyhow!("a veth has two ends"))?;
                 let config = XdpConfig {
                     mode: XdpMode::Copy,
@@ -81,10 +81,10 @@ impl Link {
                 };
                 let poller = AfXdp::open_both(far, SERVER_DEVICE, &config, Redirect::Native)?;
                 link::set_threaded_polling(far, SERVER_DEVICE, true)?;
-                made.poller = Some(poller);
-                Ok(made)
+                created.poller = Some(poller);
+                Ok(created)
             }
-            Self::Card { device, .. } => Ok(Made {
+            Self::Card { device, .. } => Ok(ActiveLink {
                 ns: NetNs::current()?,
                 device: device.clone(),
                 far: None,
@@ -96,29 +96,29 @@ impl Link {
 
 const MACVLAN: &str = "taut-macvlan";
 
-/// Who polls; nobody reads what it takes, so that it is thrown away there.
+/// The receiver at the polling peer. Its frames are not read, so the kernel drops them.
 type Poller = (AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames);
 
-/// A link that is there.
-pub struct Made {
+/// A created link.
+pub struct ActiveLink {
     pub ns: NetNs,
     pub device: String,
     far: Option<NetNs>,
     poller: Option<Poller>,
 }
 
-impl Made {
-    /// Whether somebody polls at the far end.
+impl ActiveLink {
+    /// Returns `true` if the peer polls.
     pub const fn is_polled(&self) -> bool {
         self.poller.is_some()
     }
 }
 
-fn veth(rate_bits_per_s: Option<u64>) -> anyhow::Result<Made> {
+fn veth(rate_bits_per_s: Option<u64>) -> anyhow::Result<ActiveLink> {
     let far = NetNs::new()?;
     let ns = shaped_veth(&far, rate_bits_per_s)?;
     link::set_up(&far, SERVER_DEVICE)?;
-    Ok(Made {
+    Ok(ActiveLink {
         ns,
         device: SHAPED_DEVICE.into(),
         far: Some(far),

@@ -1,4 +1,4 @@
-//! One row: the loop of `taut send` over a link, or a bare one beside it.
+//! Measures a row: the loop of `taut send` over a link, or a bare loop for comparison.
 
 use std::thread;
 
@@ -18,17 +18,17 @@ use taut_relay::raise_priority;
 use taut_relay::source::{Content, FeedSettings, Generated};
 use taut_relay::transmit::{Settings, transmit};
 
-/// Bytes of each frame: what an MTU of 1,500 carries at most.
+/// Size of each frame: the maximum for an MTU of 1,500.
 const FRAME_BYTES: u32 = 1_514;
-/// A fixed depth is there at once; a limit has to be found.
+/// Warm-up time: a limit needs it to converge.
 const WARM_UP_FIXED_NS: u64 = 200_000_000;
 const WARM_UP_NS: u64 = 1_500_000_000;
-/// How long a link that was just made may take until it is up, in ns.
+/// Timeout for a new link to be up, in ns.
 const UP_NS: u64 = 10_000_000_000;
-/// Packets behind a doorbell of the bare loop, as a queue's burst.
+/// Packets per doorbell of the bare loop, as in a burst of a queue.
 const BURST: u32 = 64;
 
-/// What a run of it gave.
+/// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct RingRun {
     pub packets_per_s: f64,
@@ -36,7 +36,7 @@ pub struct RingRun {
     pub in_flight_p90_bytes: u64,
     pub completion_p50_ns: u64,
     pub completion_p99_ns: u64,
-    /// In its own units; nothing where there is none.
+    /// In its units; `None` without a limit.
     pub limit_p50: Option<(u64, bool)>,
     pub completion_status: CompletionStatus,
     pub mode: &'static str,
@@ -44,19 +44,19 @@ pub struct RingRun {
 }
 
 impl RingCase {
-    /// Makes the link, and measures; `None` if it was interrupted.
+    /// Creates the link and measures. Returns `None` if the user interrupted it.
     pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<RingRun>> {
-        let made = self.link.make()?;
-        let mut watch = LinkMonitor::open(&made.ns, &made.device)?;
+        let active = self.link.create()?;
+        let mut watch = LinkMonitor::open(&active.ns, &active.device)?;
         wait_until_up(&mut watch)?;
-        let (ns, device) = (&made.ns, made.device.as_str());
-        let waits = !made.is_polled() && self.link != Link::Plain;
-        // On a thread of its own: real-time priority cannot be given back by everybody.
+        let (ns, device) = (&active.ns, active.device.as_str());
+        let waits = !active.is_polled() && self.link != Link::Plain;
+        // On a separate thread: not every user can leave real-time priority.
         let ran = thread::scope(|scope| {
             scope
                 .spawn(move || {
                     if waits {
-                        // It sleeps between its rounds, and a thread that is late shows as bytes in
+                        // The thread sleeps between polls, and its lateness adds to the bytes in
                         // flight.
                         raise_priority();
                     }
@@ -164,7 +164,7 @@ impl WithPort for Limited<'_> {
     }
 }
 
-/// What is left without a queue: frames, slots, doorbell, reaping.
+/// The loop without a queue: frames, slots, doorbell, reaping.
 struct Bare<'a> {
     options: &'a RingSweep,
     generated: Generated,

@@ -1,4 +1,4 @@
-//! Fixed depths of a ring against the limits, over real drivers.
+//! Limits compared with fixed depths of a ring, over real drivers.
 
 mod case;
 mod charts;
@@ -36,10 +36,10 @@ impl Experiment for RingSweep {
         let mut text = match &self.card {
             Some(Card {
                 device, peer_mac, ..
-            }) => format!("ring: would fill the link of {device} with frames to {peer_mac}\n"),
+            }) => format!("ring: would saturate the link of {device} with frames to {peer_mac}\n"),
             None => {
-                "ring: would make 2 network namespaces with a veth between for each row, held by \
-                     this process alone\n"
+                "ring: would create 2 network namespaces with a veth between for each row, until \
+                     this process ends\n"
                     .to_owned()
             }
         };
@@ -57,8 +57,8 @@ impl Experiment for RingSweep {
         match &self.card {
             Some(card) if !card.confirmed => {
                 say!(
-                    "taut: this fills the link of {} with frames, as many as it carries, for a \
-                     minute or two; say --yes if nobody else needs it",
+                    "taut: this saturates the link of {} for a minute or two; confirm with --yes \
+                     that no other host needs it",
                     card.device
                 );
                 Err(ExitCode::from(exit::USAGE))
@@ -67,7 +67,7 @@ impl Experiment for RingSweep {
         }
     }
 
-    /// A card is in the namespace of the process.
+    /// Returns `false` for a card, which is in the namespace of the process.
     fn needs_namespaces(&self) -> bool {
         self.card.is_none()
     }

@@ -25,16 +25,16 @@ pub struct RingRow {
     pub driver: &'static str,
     pub mode: &'static str,
     pub link: String,
-    /// `virtual`, or `card` for somebody's own.
+    /// `virtual`, or `card` for a card of the user.
     pub hardware: &'static str,
-    /// Of the shaper; nothing where there is none.
+    /// Rate of the shaper; `null` without one.
     pub rate_bps: Option<u64>,
     pub limit: String,
     pub pps: f64,
     pub inflight_bytes: InFlight,
     pub completion_us: Completion,
     pub completions: &'static str,
-    /// The median of the limit, in its own units; nothing where none holds.
+    /// The median of the limit, in its units; `null` without a limit.
     pub limit_p50: Option<u64>,
     #[serde(skip)]
     pub in_packets: bool,
@@ -85,13 +85,13 @@ impl RingRow {
 
 pub const BARE: &str = "bare loop";
 
-/// Whether a limit is a number of packets.
+/// Returns `true` if a limit is a number of packets.
 fn is_depth(limit: &str) -> bool {
     let packets = limit.strip_suffix('p');
     packets.is_some_and(|packets| packets.parse::<u32>().is_ok())
 }
 
-/// A row for tests.
+/// Returns a row for tests.
 #[cfg(test)]
 pub fn example(limit: &str, pps: f64, in_flight: u64) -> RingRow {
     RingRow {

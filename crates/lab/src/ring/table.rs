@@ -8,8 +8,8 @@ use taut_report::layout::{SPACES, column, side_by_side};
 use super::config::USUAL_DEPTH;
 use super::rows::{BARE, RingRow};
 
-/// The cost of the path where nothing else costs.
-pub fn beside_bare(rows: &[&RingRow]) -> Option<String> {
+/// Returns the comparison with the bare loop: the cost of the path without other costs.
+pub fn compared_with_bare(rows: &[&RingRow]) -> Option<String> {
     let pps = |name: &str| rows.iter().find(|row| row.limit == name).map(|row| row.pps);
     let usual_name = format!("{USUAL_DEPTH}p");
     let (bare, usual) = (pps(BARE)?, pps(&usual_name)?);
@@ -18,7 +18,8 @@ pub fn beside_bare(rows: &[&RingRow]) -> Option<String> {
         .map(|row| format!("{} {:.1} %", row.limit, row.pps / usual.max(1.0) * 100.0))
         .collect();
     Some(format!(
-        "{usual_name} makes {:.1} % of the bare loop's packets a second; of {usual_name}'s: {}",
+        "{usual_name} reaches {:.1} % of the packets/s of the bare loop; relative to \
+         {usual_name}: {}",
         usual / bare.max(1.0) * 100.0,
         limits.join(", ")
     ))
@@ -31,7 +32,7 @@ const HEADS: [&str; 7] = [
     "p90",
     "completion p50",
     "p99",
-    "its median",
+    "limit p50",
 ];
 
 pub fn table(rows: &[&RingRow], markdown: bool) -> String {
@@ -86,14 +87,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_is_held_against_a_bare_loop() {
+    fn path_is_compared_with_bare_loop() {
         let rows = [
             row("bare loop", 1_000_000.0, 0),
             row("1024p", 960_000.0, 1_000_000),
             row("dql", 950_000.0, 80_000),
         ];
-        let line = beside_bare(&rows.iter().collect::<Vec<_>>()).expect("both are there");
-        assert!(line.contains("96.0 % of the bare loop"), "{line}");
+        let line = compared_with_bare(&rows.iter().collect::<Vec<_>>()).expect("both rows");
+        assert!(
+            line.contains("96.0 % of the packets/s of the bare loop"),
+            "{line}"
+        );
         assert!(line.contains("dql 99.0 %"), "{line}");
     }
 }

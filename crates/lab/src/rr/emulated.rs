@@ -1,4 +1,4 @@
-//! One direction over an emulated NIC: TAP, discipline, limit, ring, wire, TAP.
+//! One direction over an emulated NIC: TAP, discipline, limit, ring, link, TAP.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -14,31 +14,31 @@ use super::frames::Frames;
 use super::router::{Route, RouteOutcome, Watcher};
 use super::tap_source::TapSource;
 
-/// A packet that others follow may be delivered this much late. A receiving NIC moderates its
-/// interrupts too, and a wake-up for each of 81,000 frames a second costs more than they do.
+/// Maximum delay of the delivery of a packet that others follow. A receiving NIC also moderates its
+/// interrupts, and a wake-up for each of 81,000 frames per second costs more than the frames.
 const DELIVERY_SLACK_NS: u64 = 50_000;
 
 type MeteredQueue = Queue<EmulatedNic, AnyLimit, AnyQdisc, Watcher>;
 
-/// A queue whose wire ends in another TAP.
+/// A queue whose link ends in another TAP.
 pub struct EmulatedDirection {
     source: TapSource,
     frames: Frames,
     queue: MeteredQueue,
-    /// Where other programs see the queue.
+    /// Makes the queue visible to other programs.
     published: Published,
     to: Rc<Tap>,
     refused_packets: u64,
 }
 
-/// What the NIC did, without a borrow of it.
+/// An action of the NIC, without borrowing it.
 enum Did {
     Delivered(io::Result<WriteOutcome>),
     Interrupt,
 }
 
 impl EmulatedDirection {
-    /// Carries what `source` says to `to`, through `queue`.
+    /// Forwards packets from `source` to `to`, through `queue`.
     pub fn new(source: TapSource, queue: MeteredQueue, published: Published, to: Rc<Tap>) -> Self {
         Self {
             frames: source.frames.clone(),
@@ -50,8 +50,8 @@ impl EmulatedDirection {
         }
     }
 
-    /// Replays what the NIC did by `now_ns`, in nominal order and at nominal times, so that being
-    /// late is not mistaken for a wire that ran dry.
+    /// Replays the actions of the NIC until `now_ns`, in nominal order and at nominal times, so
+    /// that lateness does not count as an idle link.
     fn advance(&mut self, now_ns: u64) -> io::Result<()> {
         while let Some((at_ns, did)) = self.advance_one(now_ns) {
             match did {
@@ -92,7 +92,7 @@ impl EmulatedDirection {
         Ok(())
     }
 
-    /// The emulated NIC's doorbell cannot fail, and every other reason to stop is waited for.
+    /// The doorbell of the emulated NIC cannot fail, and every other stop is waited for.
     fn run(&mut self, now_ns: u64) {
         let _ = self.queue.run(now_ns, &mut self.frames);
     }
@@ -115,7 +115,7 @@ impl Route for EmulatedDirection {
 
     fn next_wakeup_ns(&self) -> Option<u64> {
         let nic = self.queue.device();
-        // Interrupts refill the ring and are on time; so is the last packet of a burst.
+        // Interrupts refill the ring, so they are on time, as is the last packet of a burst.
         let last_of_burst = nic.packets_to_send() <= 1;
         let slack_ns = if last_of_burst { 0 } else { DELIVERY_SLACK_NS };
         let delivery_ns = nic.next_event_ns().map(|at_ns| at_ns + slack_ns);

@@ -1,4 +1,4 @@
-//! The frames of one TAP, and where they end.
+//! The frames of one TAP.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -10,28 +10,29 @@ use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
 use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
 
-/// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
-/// discipline); then the TAP's packets are dropped here, and counted.
+/// Frames for a discipline and a ring. A long discipline can need more; then packets of the TAP are
+/// dropped here and counted.
 const FRAMES: u32 = 16_384;
 
-/// What the memory of a packet costs beyond its bytes: the kernel's own bookkeeping of a packet in
-/// a queue, so that budgets mean what they mean there (a 1,514-byte packet charges 2,304).
+/// Memory charge of a packet beyond its bytes: the overhead of a queued packet in the kernel, so
+/// that budgets are comparable (a 1,514-byte packet charges 2,304).
 const BOOKKEEPING_BYTES: u32 = 790;
 
-/// Room for the headers of a piece: Ethernet, two tags, and IP and TCP with all options.
+/// Room for the headers of a chunk: Ethernet, two tags, and IP and TCP with all options.
 const HEADERS_BYTES: usize = 256;
 
 /// The frames read from one TAP, shared by its reader, its queue and its driver.
 #[derive(Clone)]
 pub struct Frames {
     pool: FramePool,
-    /// Those that were in use and are free: the last back is the first out, so that no more memory
-    /// is touched than is in use at once. With frames of 64 KB it would be a gigabyte.
+    /// Free frames that were in use before. The last one released is the next one used, so that
+    /// only the memory of concurrently used frames is touched. All frames of 64 KB would be a
+    /// gigabyte.
     used: Rc<RefCell<Vec<Frame>>>,
 }
 
 impl Frames {
-    /// Frames for what `tap` can say.
+    /// Creates frames for the packets of `tap`.
     pub fn for_tap(tap: &Tap) -> Self {
         let frame_bytes = tap.read_limit_bytes() as u32;
         Self {
@@ -59,9 +60,8 @@ impl Frames {
         lent.map_err(io::Error::other)
     }
 
-    /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a
-    /// super-packet copies its header, and a checksum of TCP that is still open does not cover
-    /// these bits.
+    /// Writes `packet` to `tap`, with its congestion mark if it has one. Segmentation of a GSO
+    /// packet copies its header, and a partial TCP checksum does not cover these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<WriteOutcome> {
         if let Some(piece) = packet.chunk() {
             return self.write_piece(packet, piece, tap);
@@ -75,8 +75,8 @@ impl Frames {
         })?
     }
 
-    /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame
-    /// stays as it is.
+    /// Writes some segments of a GSO packet to `tap`, with separate headers. The frame is not
+    /// changed.
     fn write_piece(&self, packet: &Packet, piece: Chunk, tap: &Tap) -> io::Result<WriteOutcome> {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
@@ -123,20 +123,20 @@ impl Frames {
     }
 }
 
-/// What a read from a TAP gave.
+/// The result of a read from a TAP.
 pub enum Arrival {
     Packet(Packet),
     Nothing,
-    /// A packet was there and every frame in use: it is lost.
+    /// A packet was dropped because every frame is in use.
     NoFrame,
 }
 
-/// Reads the headers of a frame into the descriptor that will stand for it.
+/// Parses the headers of a frame into its descriptor.
 fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
     let (header, bytes) = VirtioNetHeader::split(header_and_frame).unwrap_or_default();
     let class = classify(bytes);
     let wire_bytes = bytes.len() as u32;
-    // What is in a tunnel goes whole, as one long frame: nothing may cut it.
+    // A tunnelled GSO packet is sent whole, as one long frame: it cannot be segmented.
     let segmentation = Segmenter::of(header, bytes)
         .ok()
         .and_then(|cut| cut.segmentation())
@@ -162,7 +162,7 @@ impl PacketSink for Frames {
     }
 }
 
-/// A packet socket takes frames without the virtio-net header.
+/// A packet socket requires frames without the virtio-net header.
 impl FrameSource for Frames {
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
         let copy = |bytes: &mut [u8]| {
@@ -171,7 +171,7 @@ impl FrameSource for Frames {
             out[..fits].copy_from_slice(&bytes[..fits]);
             bytes.len()
         };
-        // A frame that is not ours has no bytes: too few for any device.
+        // An unknown frame has no bytes: too few for any device.
         self.with(packet, copy).unwrap_or(0)
     }
 }

@@ -1,20 +1,23 @@
-//! Whether a machine was too late for its figures to be those of the experiment.
+//! Detects rows whose results reflect a busy machine instead of the limit.
 
 use taut_scenarios::rr_under_load::Row;
 
-/// A row is late if more than one wake-up in a hundred came this much of a cadence too late: what
-/// completes in that time was neither reported nor refilled, so ring, limit and latency grow by it.
-const LATE_CADENCES: f64 = 0.5;
+/// A row is late if the 99th percentile of the wake-up delay exceeds this share of the completion
+/// interval. Completions of that time are reported late, so ring, limit and latency grow.
+const MAX_LATE_SHARE: f64 = 0.5;
 
-/// Whether the timers of `row` were late, where completions come each `cadence_ns`.
-pub fn is_late(row: &Row, cadence_ns: u64) -> bool {
+/// Returns `true` if the timers of `row` were late, with completions every `interval_ns`.
+pub fn is_late(row: &Row, interval_ns: u64) -> bool {
     let late_ns = row.timers_late_us.map_or(0, |late| late.p99 * 1000);
-    late_ns as f64 > cadence_ns as f64 * LATE_CADENCES
+    late_ns as f64 > interval_ns as f64 * MAX_LATE_SHARE
 }
 
-/// What to say of the rows whose timers were late, if there are any.
-pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
-    let late: Vec<&Row> = rows.iter().filter(|row| is_late(row, cadence_ns)).collect();
+/// Returns a note about the rows whose timers were late, if there are any.
+pub fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
+    let late: Vec<&Row> = rows
+        .iter()
+        .filter(|row| is_late(row, interval_ns))
+        .collect();
     let names: Vec<String> = late.iter().map(|row| row.case().to_string()).collect();
     let times = late.iter().filter_map(|row| row.timers_late_us);
     let (p99, max) = (
@@ -22,12 +25,12 @@ pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
         times.map(|it| it.max).max()?,
     );
     Some(format!(
-        "late: the machine was too busy for these rows: {}. Wake-ups came up to {p99} us late (99 \
-         of 100) and {max} us at most, where completions are {} us apart: rings, limits and \
-         latencies are larger than they need be, and the wire may have run dry. Run it again on an \
-         idle machine.",
+        "late: the machine was too busy for these rows: {}. Wake-ups were up to {p99} us late \
+         (p99) and at most {max} us, with completions every {} us. Rings, limits and latencies are \
+         larger than necessary, and the link can have been idle. Repeat the run on an idle \
+         machine.",
         names.join("; "),
-        cadence_ns / 1000,
+        interval_ns / 1000,
     ))
 }
 
@@ -65,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_late_from_half_a_cadence_on_and_says_so() {
+    fn row_is_late_from_half_an_interval_on() {
         let rows = [row(None), row(Some(125)), row(Some(126))];
         let late = rows.iter().map(|row| is_late(row, 250_000));
         assert_eq!(late.collect::<Vec<_>>(), [false, false, true]);
         assert_eq!(note(&rows[..2], 250_000), None);
-        let said = note(&rows, 250_000).expect("one is late");
-        for part in ["limit dql, TSO off", "126 us", "9000 us", "250 us apart"] {
-            assert!(said.contains(part), "{part}: {said}");
+        let text = note(&rows, 250_000).expect("one is late");
+        for part in ["limit dql, TSO off", "126 us", "9000 us", "every 250 us"] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bulk TCP streams saturate a link while one request/response runs at high priority, with the TCP
+//! Request/response latency at high priority while bulk TCP streams saturate the link, with the TCP
 //! of two network namespaces.
 
 mod config;
@@ -56,7 +56,7 @@ impl Experiment for RrUnderLoad {
     type Case = Case;
     type Ran = RrRun;
 
-    /// The slots of an AF_PACKET ring hold one frame each, so it has no rows with super-packets.
+    /// The slots of an AF_PACKET ring hold one frame each, so it has no rows with GSO packets.
     fn cases(&self) -> Result<Vec<Case>, String> {
         let Config {
             settings, driver, ..
@@ -67,8 +67,8 @@ impl Experiment for RrUnderLoad {
         cases.retain(|case| *driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
-                "--only {} leaves no row with this limit and driver: off is no limit, and the \
-                 af_packet driver sends frames, no super-packets; allowed: bql=on with a limit, \
+                "--only {} leaves no row with this limit and driver: off is not a limit, and the \
+                 af_packet driver has no GSO packets; allowed: bql=on with a limit, \
                  bql=off, tso=off",
                 settings.rows
             ));
@@ -83,7 +83,7 @@ impl Experiment for RrUnderLoad {
         let mut text = format!(
             "rr-under-load: {} bulk streams and one request/response, {} of {} bit/s, ring {}, \
              completions every {} us, {}\n\
-             would make {}, held by this process alone\n",
+             would create {}, until this process ends\n",
             settings.streams,
             driver.name(),
             settings.rate.0,

@@ -1,4 +1,4 @@
-//! One direction over an AF_PACKET ring, and the plain way back.
+//! One direction over an AF_PACKET ring, and the reverse direction without a queue.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use super::frames::Frames;
 use super::router::{BATCH_PACKETS, Route, RouteOutcome, Watcher};
 use super::tap_source::TapSource;
 
-/// From a TAP through a queue of ours into a ring of the kernel's.
+/// From a TAP through a taut queue into a ring of the kernel.
 pub struct RingParts;
 
 impl Parts for RingParts {
@@ -27,7 +27,7 @@ impl Parts for RingParts {
     }
 }
 
-/// The device stays up until the row ends. A stall is counted, and ends nothing.
+/// The device stays up until the row ends. A stall is only counted.
 impl Route for Direction<RingParts> {
     fn fd(&self) -> BorrowedFd<'_> {
         self.source().fd()
@@ -62,7 +62,7 @@ impl Route for Direction<RingParts> {
     }
 }
 
-/// From a device of the kernel's to a TAP, at once.
+/// From a kernel device to a TAP, without a queue.
 pub struct ReceiveDirection {
     from: PacketReceiver,
     to: Rc<Tap>,
@@ -71,7 +71,7 @@ pub struct ReceiveDirection {
 }
 
 impl ReceiveDirection {
-    /// Carries what `from` receives to `to`.
+    /// Forwards packets that `from` receives to `to`.
     pub fn new(from: PacketReceiver, to: Rc<Tap>) -> Self {
         let buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
         Self {

@@ -30,7 +30,7 @@ fn parameters(config: &Config) -> Value {
     })
 }
 
-/// The document of a run that gave `rows`.
+/// Returns the document of `rows`.
 pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
     let figures = if config.is_published() {
         figures(rows, &["cadence"], &["cadence"])

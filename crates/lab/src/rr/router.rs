@@ -1,4 +1,4 @@
-//! The thread that moves packets: every direction in turn, asleep in between.
+//! The packet thread: serves the directions round-robin and sleeps in between.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,50 +12,49 @@ use taut_relay::{Next, Work, raise_priority, run};
 
 use crate::control::{Control, StopOnDrop, Watch};
 
-/// Packets taken from one device before the others have their turn.
+/// Packets read from one device before the next one is served.
 pub const BATCH_PACKETS: usize = 64;
 
-/// One way through the lab.
+/// One direction of the link.
 pub trait Route {
     /// The descriptor to poll.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Does what is due by `now_ns` and, if the source is `readable`, takes at most
-    /// [`BATCH_PACKETS`] packets in. Returns whether more may be waiting.
+    /// Processes events due by `now_ns`. If the source is `readable`, reads at most
+    /// [`BATCH_PACKETS`] packets. Returns `true` if more can be waiting.
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool>;
 
-    /// When to come back even if nothing arrives, in ns.
+    /// Returns the time of the next event, in ns.
     fn next_wakeup_ns(&self) -> Option<u64>;
 
-    /// What was measured, once the row is over.
+    /// Returns the measurements after the end of the row.
     fn into_outcome(self: Box<Self>) -> io::Result<RouteOutcome>;
 }
 
-/// What one direction measured.
+/// The measurements of one direction.
 #[derive(Debug, Default)]
 pub struct RouteOutcome {
     pub in_flight_bytes: Quantiles,
     pub waiting_packets: Quantiles,
-    /// In the limit's units.
+    /// In the units of the limit.
     pub limit_p50: u64,
     pub curve: Curve,
-    /// Packets that did not get through, for any reason that this side knows.
+    /// Packets lost for any reason that is known here.
     pub drops: u64,
     /// Packets that the discipline marked.
     pub marks: u64,
-    /// Times that the oldest packet in flight was older than the threshold, and the longest of
-    /// them.
+    /// Stalls: times that the oldest packet in flight exceeded the threshold, and the longest one.
     pub stalls: u64,
     pub longest_stall_ns: u64,
-    /// What its queue did, if that is wanted.
+    /// The recorded events of the queue, if a trace is requested.
     pub recording: Option<Recording>,
 }
 
-/// What watches a queue of the lab: always a meter, and a recording if a trace is wanted.
+/// The probes of a queue: a meter, and a recording if a trace is requested.
 pub type Watcher = (Meter<Watch>, Option<Recording>);
 
 impl RouteOutcome {
-    /// What `watcher` measured at a queue with these counters, without drops and marks.
+    /// Returns the measurements of `watcher` and these counters, without drops and marks.
     pub fn of(watcher: &mut Watcher, completer: CompleterCounters) -> Self {
         let (meter, recording) = watcher;
         Self {
@@ -71,14 +70,14 @@ impl RouteOutcome {
     }
 }
 
-/// What the thread that moves packets measured.
+/// The measurements of the packet thread.
 pub struct Routed {
     pub directions: Vec<RouteOutcome>,
-    /// How late the moments came at which something was due, while the row was recorded.
+    /// The lateness of timed events while the row was recorded.
     pub late_ns: Histogram<u64>,
 }
 
-/// Moves packets until the row is stopped, with `real_time` priority where that is allowed.
+/// Forwards packets until the row is stopped, with `real_time` priority if permitted.
 pub fn route(
     directions: Vec<Box<dyn Route>>,
     control: &Control,
@@ -105,11 +104,11 @@ pub fn route(
 
 struct Router<'a> {
     directions: Vec<Box<dyn Route>>,
-    /// Which of them may have more waiting.
+    /// Directions that can have more packets waiting.
     has_more: Vec<bool>,
     control: &'a Control,
     late_ns: Histogram<u64>,
-    /// When the next thing is due, in ns.
+    /// Time of the next event, in ns.
     due_ns: Option<u64>,
 }
 
@@ -133,7 +132,7 @@ impl Work for Router<'_> {
             *has_more = direction.service(now_ns, readable)?;
         }
         let wakeups_ns = self.directions.iter().filter_map(|it| it.next_wakeup_ns());
-        // What is due already can be done now at the earliest.
+        // An overdue event is processed now at the earliest.
         self.due_ns = wakeups_ns.min().map(|at_ns| at_ns.max(now_ns));
         Ok(match self.has_more.contains(&true) {
             true => Next::Now,

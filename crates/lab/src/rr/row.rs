@@ -19,14 +19,14 @@ use crate::load::{Beside, Plan, Requests, Window};
 use crate::progress::Progress;
 use crate::tcp;
 
-/// A row, and the latencies that its page draws.
+/// A row, and the latencies for the report.
 pub struct RrRun {
     pub row: Row,
     latency_ns: Histogram<u64>,
 }
 
 impl RrRun {
-    /// What the page draws.
+    /// Returns the data for the report.
     pub fn drawn(&self) -> Drawn<'_> {
         Drawn {
             case: self.row.case(),
@@ -64,8 +64,8 @@ pub fn run(
     let routed = router
         .join()
         .map_err(|_| anyhow!("the routing thread panicked"))?;
-    // A router that failed is why the load failed, so its error goes first.
-    let mut routed = routed.context("move packets")?;
+    // A failed router is the cause of a failed load, so its error is reported first.
+    let mut routed = routed.context("forward packets")?;
     report_stall(case, &routed);
     let (loaded, retransmits) = loaded?;
     let Some(window) = &loaded.window else {
@@ -101,13 +101,13 @@ fn report_stall(case: &Case, routed: &Routed) {
     let longest_ms = stalls_ns.max().unwrap_or(0) / 1_000_000;
     if longest_ms > 0 {
         say!(
-            "taut: {case}: packets were in the device for up to {longest_ms} ms; it stood still, \
-             or the ring is far too large for its rate"
+            "taut: {case}: packets were in the device for up to {longest_ms} ms; it stalled, or \
+             the ring is too large for its rate"
         );
     }
 }
 
-/// The row, without the retransmits, which TCP counts.
+/// Returns the row, without the retransmits, which TCP counts.
 fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) -> Row {
     let directions = &routed.directions;
     let forward = &directions[0];

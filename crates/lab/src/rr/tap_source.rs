@@ -1,4 +1,4 @@
-//! Where a direction begins: a TAP, read empty into a transmit queue.
+//! The source of a direction: a TAP that is drained into a transmit queue.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use taut_relay::{Inlet, Source};
 use super::frames::{Arrival, Frames};
 use super::router::BATCH_PACKETS;
 
-/// A TAP that is read at once, because it has no back-pressure and drops without a report.
+/// A TAP that is read immediately, because it has no back-pressure and drops without a report.
 pub struct TapSource {
     ns: NetNs,
     tap: Rc<Tap>,
@@ -37,7 +37,7 @@ impl TapSource {
         self.tap.as_fd()
     }
 
-    /// Reads at most [`BATCH_PACKETS`] packets. Returns whether more may be waiting.
+    /// Reads at most [`BATCH_PACKETS`] packets. Returns `true` if more can be waiting.
     pub fn read(&mut self, mut on_packet: impl FnMut(Packet)) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {
             match self.frames.read(&self.tap)? {
@@ -49,7 +49,7 @@ impl TapSource {
         Ok(true)
     }
 
-    /// Returns the packets that were lost before the queue: in the TAP, or for want of a frame.
+    /// Returns the packets lost before the queue: in the TAP, or without a free frame.
     pub fn lost_packets(&self) -> io::Result<u64> {
         let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
         Ok(by_tap + self.no_frame_packets)

@@ -23,7 +23,7 @@ use super::tap_source::TapSource;
 use crate::control::{Control, Watch};
 use crate::world::{CLIENT_DEVICE, SERVER_DEVICE, SHAPED_DEVICE};
 
-/// What every direction of a row has in common.
+/// The common settings of the directions of a row.
 pub struct Wiring<'a> {
     pub config: &'a Config,
     pub control: &'a Arc<Control>,
@@ -33,8 +33,8 @@ pub struct Wiring<'a> {
 }
 
 impl Wiring<'_> {
-    /// An emulated NIC from `source` to `to`. Two NICs of one seed would draw the same numbers, so
-    /// each direction has its `index`.
+    /// Returns an emulated NIC from `source` to `to`. Two NICs with the same seed would draw the
+    /// same random numbers, so each direction has an `index`.
     pub fn emulated(
         &self,
         source: TapSource,
@@ -74,7 +74,7 @@ impl Wiring<'_> {
         )))
     }
 
-    /// An AF_PACKET ring from `source` to the shaped device in `ns`.
+    /// Returns an AF_PACKET ring from `source` to the shaped device in `ns`.
     pub fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Route>> {
         let settings = &self.config.settings;
         let now_ns = sched::monotonic_ns();
@@ -96,7 +96,7 @@ impl Wiring<'_> {
         Ok(direction)
     }
 
-    /// Where others see a queue to `device`.
+    /// Publishes a queue to `device` for other programs.
     fn published(&self, device: &str) -> Published {
         Published::new(&QueueInfo {
             device,
@@ -107,7 +107,7 @@ impl Wiring<'_> {
         })
     }
 
-    /// The measured direction is the one that is `shown`.
+    /// Returns the probes; the measured direction is the one that is `shown`.
     fn watcher(&self, now_ns: u64, shown: bool) -> Watcher {
         let watch = Watch {
             control: Arc::clone(self.control),

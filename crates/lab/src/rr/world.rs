@@ -1,4 +1,4 @@
-//! The hosts of a row, and what joins them.
+//! The hosts of a row, and the links between them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::world::{
     CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, SHAPED_DEVICE, shaped_veth,
 };
 
-/// Packets that a TAP may hold until we read them: so many that it never drops what our own
-/// discipline should drop, were we kept from running for some milliseconds.
+/// Queue length of a TAP. If the packet thread does not run for some milliseconds, the TAP must not
+/// drop packets that the discipline should drop.
 const TAP_QUEUE_PACKETS: u32 = 10_000;
 
-/// What a row makes, for people.
+/// Returns the description of the namespaces and devices of a row.
 pub const fn devices(driver: DriverKind) -> &'static str {
     match driver {
         DriverKind::Emulated => "2 network namespaces with a TAP device each",
@@ -36,18 +36,18 @@ pub const fn devices(driver: DriverKind) -> &'static str {
     }
 }
 
-/// Two hosts and what joins them.
+/// Two hosts and the links between them.
 pub struct RrWorld {
     pub hosts: Hosts,
     client_tap: Tap,
     far_end: FarEnd,
 }
 
-/// The server's side of the link.
+/// The server side of the link.
 enum FarEnd {
-    /// A TAP: the wire between is ours.
+    /// A TAP: the link is emulated.
     Tap(Tap),
-    /// A veth from this namespace, where the kernel shapes it.
+    /// A veth from this namespace, shaped by the kernel.
     Veth(NetNs),
 }
 
@@ -60,7 +60,7 @@ impl RrWorld {
             tcp::negotiate_ecn(&hosts.server)?;
         }
         let emulated = config.driver == DriverKind::Emulated;
-        // A packet ring sends frames as they are, so checksums must be complete by then.
+        // A packet ring sends frames unchanged, so checksums must be complete.
         let offloads = (emulated, case.tso);
         let tap = |ns, device, mac| Tap::open(ns, device, tap_config(mac, offloads));
         let client_tap = tap(&hosts.client, CLIENT_DEVICE, CLIENT_MAC)?;
@@ -78,9 +78,9 @@ impl RrWorld {
         })
     }
 
-    /// Joins the hosts: from client to server, whose queue is measured, and back. Between TAPs,
-    /// both directions have a NIC and a queue of the same kind. The measured queue has a
-    /// recording of `max_events`, if they are wanted.
+    /// Connects the hosts in both directions; the queue from client to server is measured. Between
+    /// TAPs, both directions have a NIC and a queue of the same type. The measured queue records at
+    /// most `max_events`, if they are requested.
     pub fn directions(
         self,
         config: &Config,

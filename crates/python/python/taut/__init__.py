@@ -5,13 +5,13 @@
 >>> found.rows[-1]["limit"]
 'taut'
 
-`simulate` runs a scenario, `sweep` every combination of some settings, on one machine or on a Ray cluster;
-`trace` and `replay` ask what another rule would have made of the same packets, `rules` compares rules on
-completion patterns. `Dql` and `Limit` are the rules themselves, for a queue of your own.
-`register_limit` adds a rule of your own, a class, to all of them.
+`simulate` runs a scenario. `sweep` runs every combination of settings, on one machine or on a Ray
+cluster. `trace` and `replay` compare limits on the same packets, `rules` on completion traces.
+`Dql` and `Limit` are the rules themselves, for other queues. `register_limit` adds a class as a
+rule to all of them.
 
-What they return has `rows` (plain dicts) and `table()` (NumPy arrays by column: what `pandas.DataFrame` and
-`polars.DataFrame` take). A seed gives the same figures on every machine.
+Results have `rows` (plain dicts) and `table()` (NumPy arrays by column, for `pandas.DataFrame` and
+`polars.DataFrame`). The same seed gives the same results on every machine.
 """
 
 from ._result import Figure, Progress, Result, Series

@@ -1,4 +1,4 @@
-"""What a run found."""
+"""Results of a run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from ._taut import Document
 
-#: `True` for a line on standard error, or what is called with (what is run, how many are done, of how many).
+#: `True` for a line on standard error, or a callable with the arguments (current case, cases done,
+#: number of cases).
 Progress = Union[bool, Callable[[str, int, int], object], None]
 
 
 @dataclass(frozen=True)
 class Series:
-    """A value over time: from `time_ns[i]` on it is `value[i]`."""
+    """A time series: the value is `value[i]` from `time_ns[i]` on."""
 
     row: str
     name: str
@@ -30,7 +31,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """A published figure, or the two ends of its range, and what was found in its place."""
+    """A published number, or the two ends of its range, and the measured value."""
 
     id: str
     published: list[float]
@@ -40,43 +41,45 @@ class Figure:
 
 
 class Result:
-    """What a run found. Units stand last in the names of what has one."""
+    """The results of a run. Names end with the unit, if there is one."""
 
     scenario: str
     seed: int
     taut_version: str
-    #: What must be known of the rows before they are trusted.
+    #: Caveats of the rows.
     notes: list[str]
-    #: Every setting that was run.
+    #: All settings of the run.
     parameters: dict[str, Any]
     #: A dict for each row, all with the same keys.
     rows: list[dict[str, Any]]
     figures: list[Figure]
-    #: What the columns mean, where their names do not say it.
+    #: Descriptions of columns whose names are not self-explanatory.
     columns: dict[str, str]
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        found = json.loads(document.json())
+        results = json.loads(document.json())
         for name in ("scenario", "seed", "taut_version", "notes", "parameters", "rows"):
-            setattr(self, name, found[name])
-        self.figures = [Figure(**figure) for figure in found["figures"]]
+            setattr(self, name, results[name])
+        self.figures = [Figure(**figure) for figure in results["figures"]]
         self.columns = dict(document.columns())
 
     @property
     def series(self) -> list[Series]:
-        """How things went over time, for drawing."""
+        """The time series, for charts."""
         return [
-            Series(row, name, unit, np.frombuffer(times, np.uint64), np.frombuffer(values, np.float64))
+            Series(
+                row, name, unit, np.frombuffer(times, np.uint64), np.frombuffer(values, np.float64)
+            )
             for row, name, unit, times, values in self._document.series()
         ]
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """The rows as columns: what lies inside of a value has its path, joined by dots, as a name.
+        """The rows as columns. Nested values have their path, joined by dots, as a name.
 
-        `pandas.DataFrame(result.table())` and `polars.DataFrame(result.table())` are data frames of it.
-        Columns of numbers are int64 or float64, nan where a row has none; those of text are of str objects,
-        None where a row has none.
+        `pandas.DataFrame(result.table())` and `polars.DataFrame(result.table())` create data
+        frames. Columns of numbers are int64 or float64, with nan for missing values. Columns of
+        text contain str objects, with None for missing values.
         """
         rows = [dict(_leaves("", row)) for row in self.rows]
         names = dict.fromkeys(name for row in rows for name in row)
@@ -126,7 +129,7 @@ def _column(values: list[Any]) -> NDArray[Any]:
 
 
 class _Line:
-    """A progress line on standard error, gone when the run is."""
+    """A progress line on standard error, cleared at the end of the run."""
 
     def __init__(self) -> None:
         self._longest = 0
@@ -140,12 +143,12 @@ class _Line:
 
 
 def listener(progress: Progress) -> Callable[[str, int, int], object] | None:
-    """Who hears of progress, if anybody."""
+    """Returns the receiver of progress, or None."""
     if progress is True:
-        # In a file the line would be written over and over.
+        # A file would contain every update of the line.
         return _Line() if sys.stderr.isatty() else None
     if progress is None or progress is False:
         return None
     if not callable(progress):
-        raise TypeError(f"progress is {progress!r}; allowed: True, False, None, or what can be called")
+        raise TypeError(f"progress is {progress!r}; allowed: True, False, None, or a callable")
     return progress

@@ -11,44 +11,44 @@ from typing import Any, Union
 from . import _taut
 from ._result import Progress, Result, listener
 
-#: A scenario's name, a file of settings (a path, or a str that names a file), or the text of one (a str with a
-#: line break).
+#: The name of a scenario, a scenario file (a path, or a str that names a file), or the text of one
+#: (a str with a line break).
 Scenario = Union[str, "os.PathLike[str]"]
 
-#: A scenario file is settings: what is longer is something else.
-_MOST_BYTES = 1 << 20
+#: Maximum size of a scenario file.
+_MAX_BYTES = 1 << 20
 
 
 def scenarios() -> dict[str, str]:
-    """What there is to simulate: each scenario's name, and what it shows."""
+    """The scenarios: name and description."""
     return {name: about for name, about, _ in _taut.scenarios()}
 
 
 def scenario_file(name: str) -> str:
-    """The file (TOML) of a scenario: every setting of it, with its default and what it means."""
+    """The TOML file of a scenario: every setting, with default and description."""
     for known, _, text in _taut.scenarios():
         if known == name:
             return text
     names = ", ".join(known for known, _, _ in _taut.scenarios())
-    raise _taut.ScenarioError(f"no scenario {name!r}; there are {names}")
+    raise _taut.ScenarioError(f"no scenario {name!r}; there are: {names}")
 
 
 def pattern_names() -> list[str]:
-    """The built-in patterns that `rules` knows."""
+    """The names of the built-in completion traces, for `rules`."""
     return _taut.patterns()
 
 
 def rule_names() -> dict[str, str]:
-    """How each rule is spelled, and what it does; `40k` and `32p` are fixed limits besides."""
+    """The syntax and description of each rule. `40k` and `32p` are fixed limits in addition."""
     return dict(_taut.rule_names())
 
 
 def register_limit(name: str, rule: type[_taut.LimitRule], *, help: str | None = None) -> None:
-    """Registers a limit rule of your own: a class. `name` is then a limit everywhere in this process.
+    """Registers a class as a limit rule. `name` is then a limit everywhere in this process.
 
-    That is `Limit`, `simulate`, `sweep`, `trace`, `replay` and `rules`, also as "NAME:packets" and
-    with a cap in time ("NAME:2ms"). Each limit is an instance of its own, created without
-    arguments. The methods of the class:
+    That is in `Limit`, `simulate`, `sweep`, `trace`, `replay` and `rules`, also as "NAME:packets"
+    and with a time cap ("NAME:2ms"). Each limit is a separate instance, created without arguments.
+    The methods of the class:
 
     - `completed(self, batch)` returns the limit after a completion batch (a `CompletionBatch`).
     - `begin(self, now_ns)` returns the limit at the start. Without it, or if it returns None, the
@@ -76,25 +76,29 @@ def register_limit(name: str, rule: type[_taut.LimitRule], *, help: str | None =
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """The settings that are meant, as TOML."""
+    """Returns the settings as TOML."""
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario
     if isinstance(scenario, str) and not _is_path(scenario):
         return scenario_file(scenario)
-    # A number would be a file that is open already.
+    # Rejects a number, which `open` accepts as a descriptor.
     path = os.fspath(scenario)
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(_MOST_BYTES + 1)
+            text = file.read(_MAX_BYTES + 1)
     except UnicodeDecodeError as error:
-        raise _taut.ScenarioError(f"{path!s} is no scenario file: {error}") from None
-    if len(text) > _MOST_BYTES:
-        raise _taut.ScenarioError(f"{path!s} is longer than {_MOST_BYTES} characters: no scenario file")
+        raise _taut.ScenarioError(f"{path!s} is not a scenario file: {error}") from None
+    if len(text) > _MAX_BYTES:
+        raise _taut.ScenarioError(
+            f"{path!s} is longer than {_MAX_BYTES} characters: not a scenario file"
+        )
     return text
 
 
 def _is_path(text: str) -> bool:
-    return text not in scenarios() and (text.endswith(".toml") or os.sep in text or os.path.isfile(text))
+    if text in scenarios():
+        return False
+    return text.endswith(".toml") or os.sep in text or os.path.isfile(text)
 
 
 def simulate(
@@ -107,15 +111,15 @@ def simulate(
 ) -> Result:
     """Runs a scenario in virtual time.
 
-    `settings` replace those of its file; `scenario_file(name)` says what there is. A text is taken as it is
-    written there, without the quotes ("1gbit", "250us"). `limit` is short for the list of limits that a
-    scenario has. `seed` is 1 by default; `jobs` is how many cases are run at a time (one for each core),
-    which changes no figure.
+    `settings` replace those of its file, which `scenario_file(name)` lists. Strings have the syntax
+    of the file, without the quotes ("1gbit", "250us"). `limit` is an alias for the list of limits
+    of a scenario. `seed` is 1 by default. `jobs` is the number of parallel cases (default: one for
+    each core); it does not change results.
 
-    Other Python threads run meanwhile. Ctrl-C is answered at once; the case that was being run then ends by
-    itself, in a thread that nobody waits for.
+    Other Python threads continue to run. Ctrl-C returns immediately; the current case ends in a
+    background thread.
 
-    Raises `ScenarioError` (a ValueError) for what cannot be, with what is allowed.
+    Raises `ScenarioError` (a ValueError) for invalid values, with the allowed ones.
     """
     text = _taut.with_settings(scenario_text(scenario), list(settings.items()))
     return Result(_taut.simulate(text, seed, jobs, listener(progress)))
@@ -130,10 +134,10 @@ def trace(
     progress: Progress = None,
     **settings: Any,
 ) -> int:
-    """Writes what happens at the queues of a scenario to a file that `replay` reads.
+    """Writes the events of the queues of a scenario to a file, for `replay`.
 
-    Only of rows with `row` in their names. Returns the file's length in bytes; docs/trace-format.md says what
-    is in it. Until it is whole the file is called PATH.unfinished.
+    Includes only rows whose names contain `row`. Returns the size of the file in bytes.
+    docs/trace-format.md describes the format. An incomplete file is named PATH.unfinished.
     """
     text = _taut.with_settings(scenario_text(scenario), list(settings.items()))
     return _taut.trace(text, os.fspath(path), seed, row, listener(progress))
@@ -149,17 +153,17 @@ def replay(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Result:
-    """What if: the traffic of a trace under other limits (off, dql and taut, by default).
+    """Replays the traffic of a trace under other limits (default: off, dql and taut).
 
-    `dql every 1ms` hands completions on at a fixed period. `rate` is the link's (bit/s, or text such as
-    "1gbit"), instead of the most that the trace shows; `ring` is its slots. It is open-loop: the senders do
-    not react to what the limit changes.
+    `dql every 1ms` reports completions at a fixed interval. `rate` is the link rate (bit/s, or a
+    string such as "1gbit"; default: the maximum of the trace). `ring` is the number of slots. The
+    replay is open-loop: the senders do not react to the limit.
     """
     if isinstance(limits, str):
         limits = [limits]
-    words = None if limits is None else [str(limit) for limit in limits]
+    specs = None if limits is None else [str(limit) for limit in limits]
     rate = None if rate is None else str(rate)
-    return Result(_taut.replay(os.fspath(trace), words, row, rate, ring, jobs, listener(progress)))
+    return Result(_taut.replay(os.fspath(trace), specs, row, rate, ring, jobs, listener(progress)))
 
 
 def rules(
@@ -171,12 +175,12 @@ def rules(
     progress: Progress = None,
     **settings: Any,
 ) -> Result:
-    """Compares limit rules on completion patterns, beside the least fixed limit that is enough.
+    """Compares limit rules with the smallest sufficient limit of completion traces.
 
-    `pattern` is a name of `pattern_names()`, the beginning of some ("p", "f"; "" is all), a list of them, a
-    pattern file (a path), or a pattern of your own: a dict with `gap_ns` and `delay_ns` (arrays, an interrupt
-    each) and the keys of a pattern file's first line, such as `rate_bytes_per_us` and `end_ns`.
-    `settings` are those of the scenario limit-rules.
+    `pattern` is a name of `pattern_names()`, a prefix ("p", "f"; "" selects all), a list of these,
+    a trace file (a path), or a dict. A dict has `gap_ns` and `delay_ns` (arrays with a value per
+    interrupt) and the keys of the first line of a trace file, such as `rate_bytes_per_us` and
+    `end_ns`. `settings` are those of the scenario limit-rules.
     """
     if rules is not None:
         settings["rules"] = rules
@@ -190,17 +194,17 @@ def rules(
     if isinstance(pattern, os.PathLike):
         settings.update(patterns=[], files=[os.fspath(pattern)])
     else:
-        wanted = [pattern] if isinstance(pattern, str) else list(pattern)
-        settings["patterns"] = _patterns(wanted)
+        prefixes = [pattern] if isinstance(pattern, str) else list(pattern)
+        settings["patterns"] = _patterns(prefixes)
     return simulate("limit-rules", seed=seed, jobs=jobs, progress=progress, **settings)
 
 
-def _patterns(wanted: list[str]) -> list[str]:
+def _patterns(prefixes: list[str]) -> list[str]:
     names = pattern_names()
-    for start in wanted:
+    for start in prefixes:
         if not any(name.startswith(start) for name in names):
-            raise _taut.ScenarioError(f"no pattern {start!r}; there are {', '.join(names)}")
-    return [name for name in names if name.startswith(tuple(wanted))]
+            raise _taut.ScenarioError(f"no pattern {start!r}; there are: {', '.join(names)}")
+    return [name for name in names if name.startswith(tuple(prefixes))]
 
 
 def _pattern_file(pattern: Mapping[str, Any]) -> str:
@@ -210,14 +214,16 @@ def _pattern_file(pattern: Mapping[str, Any]) -> str:
         raise _taut.ScenarioError(f"a pattern without {' and '.join(missing)}")
     gaps, delays = list(pattern["gap_ns"]), list(pattern["delay_ns"])
     if len(gaps) != len(delays):
-        raise _taut.ScenarioError(f"gap_ns has {len(gaps)} values and delay_ns {len(delays)}: one each for an interrupt")
+        raise _taut.ScenarioError(
+            f"gap_ns has {len(gaps)} values and delay_ns {len(delays)}: each interrupt needs both"
+        )
     lines = [json.dumps({"id": "own", **head}, default=_plain)]
     lines += [f"{int(gap)} {int(delay)}" for gap, delay in zip(gaps, delays)]
     return "\n".join(lines) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's arrays and numbers, for JSON."""
+    """Converts arrays and numbers of NumPy for JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} cannot be in a pattern")

@@ -1,4 +1,4 @@
-"""Every combination of the values of some settings: here, on an executor, or on a Ray cluster."""
+"""Sweeps over combinations of settings: in this process, on an executor, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from . import _taut
 from ._result import Progress, Result, listener
 from ._run import scenario_text
 
-#: A run whose worker died is given to another one so often: a run that kills its worker each time must end.
+#: Retries of a run whose worker died. The limit ends a run that kills its worker every time.
 _RETRIES = 3
 
-#: Runs that are handed out at a time, for each that is run: enough that no worker waits, few enough that a
-#: sweep of a million fits in memory.
+#: Submitted runs per worker: enough that no worker is idle, few enough that a sweep of a million
+#: runs fits in memory.
 _AHEAD = 4
 
 
@@ -28,25 +28,29 @@ def sweep(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Result:
-    """Runs a scenario with every combination of the values of some settings, and returns one table.
+    """Runs a scenario with every combination of setting values, and returns one table.
 
-    `grid` names the `scenario` and its settings: a list is swept, anything else is set. Where a value is a
-    list itself, it stands in another one. `seed` may be swept too:
+    `grid` contains the `scenario` and its settings. A list is swept, any other value is set. Wrap a
+    value that is itself a list in another list. `seed` can be swept too:
 
-    >>> taut.sweep({"scenario": "rate-change", "duration": "60ms", "ring": [64, 128], "seed": [1, 2]})
+    >>> grid = {"scenario": "rate-change", "duration": "60ms", "ring": [64, 128], "seed": [1, 2]}
+    >>> taut.sweep(grid)
     <taut.Result rate-change seed=1: 24 rows>
 
-    The rows are those of `taut sim --sweep`, `json_lines()` to the byte, whoever runs them and in whatever
-    order: `on` is None for threads of this process, "ray" for the cluster that Ray is connected to (taut must
-    be installed on its workers), or a `concurrent.futures.Executor` of processes, such as Dask's or mpi4py's.
-    A run whose worker died on Ray is given to another one.
+    The rows equal those of `taut sim --sweep`, and `json_lines()` has the same bytes, independently
+    of the workers and the order. `on` is None for threads of this process, "ray" for the connected
+    Ray cluster (taut must be installed on its workers), or a `concurrent.futures.Executor` of
+    processes, such as those of Dask or mpi4py. On Ray, a run whose worker died is repeated on
+    another one.
 
-    Finished runs are kept in the file `resume`, and what is in it is not run again; `taut sim --resume` reads
-    the same files. After Ctrl-C it has what was finished by then.
+    The file `resume` stores finished runs, which are not repeated. `taut sim --resume` uses the
+    same format. After Ctrl-C it has the runs that were finished.
     """
     settings = dict(grid)
     if "scenario" not in settings:
-        raise _taut.ScenarioError('the grid names no scenario; allowed: {"scenario": "rr-under-load", ...}')
+        raise _taut.ScenarioError(
+            'the grid names no scenario; allowed: {"scenario": "rr-under-load", ...}'
+        )
     text = scenario_text(settings.pop("scenario"))
     swept = [(key, value) for key, value in settings.items() if _is_swept(value)]
     fixed = [(key, value) for key, value in settings.items() if not _is_swept(value)]
@@ -56,13 +60,13 @@ def sweep(
     text = _taut.with_settings(text, [(key, value) for key, value in fixed if key != "seed"])
     path = None if resume is None else os.fspath(resume)
     it = _taut.Sweep(text, seed, [(key, list(values)) for key, values in swept], path)
-    heard = listener(progress)
+    on_progress = listener(progress)
     if on is None:
-        it.run(jobs, heard)
+        it.run(jobs, on_progress)
     elif on == "ray":
-        _hand_out(it, _Ray(jobs), heard)
+        _run_on(it, _Ray(jobs), on_progress)
     elif isinstance(on, Executor):
-        _hand_out(it, _Pool(on, jobs), heard)
+        _run_on(it, _Pool(on, jobs), on_progress)
     else:
         raise ValueError(f'on is {on!r}; allowed: None, "ray", or a concurrent.futures.Executor')
     return Result(it.document())
@@ -70,24 +74,28 @@ def sweep(
 
 def _is_swept(value: Any) -> bool:
     # An array of NumPy is a list of values too.
-    return isinstance(value, (list, tuple, range)) or (hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1)
+    is_array = hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1
+    return is_array or isinstance(value, (list, tuple, range))
 
 
 def run_part(text: str, seed: int) -> str:
-    """What a worker does: one run, whose line is all that goes back."""
+    """Runs one part on a worker. Returns its line."""
     return _taut.finished_line(text, seed, 1)
 
 
 class _Workers(Protocol):
-    """Who runs the parts."""
+    """The workers that run the parts."""
 
-    #: Parts that may be with them at a time.
-    most: int
+    #: Maximum number of submitted parts.
+    max_parts: int
 
     def give(self, text: str, seed: int) -> Any: ...
 
     def next(self, given: list[Any]) -> tuple[Any, Callable[[], str]]:
-        """One of `given` that has ended, and what gives its line, or raises `_WorkerDied`."""
+        """Waits for one of `given`. Returns it and a function for its line.
+
+        The function raises `_WorkerDied` if the worker died.
+        """
 
     def cancel(self, given: list[Any]) -> None: ...
 
@@ -96,19 +104,21 @@ class _WorkerDied(Exception):
     pass
 
 
-def _hand_out(it: _taut.Sweep, workers: _Workers, progress: Callable[[str, int, int], object] | None) -> None:
+def _run_on(
+    it: _taut.Sweep, workers: _Workers, progress: Callable[[str, int, int], object] | None
+) -> None:
     left = it.left()
     waiting = [(number, 0) for number in reversed(range(len(left)))]
     given: dict[Any, tuple[int, int]] = {}
     done = 0
 
-    def tell(what: str) -> None:
+    def report(what: str) -> None:
         if progress is not None:
             progress(what, done, len(left))
 
     try:
         while waiting or given:
-            while waiting and len(given) < workers.most:
+            while waiting and len(given) < workers.max_parts:
                 number, tries = waiting.pop()
                 given[workers.give(*left[number])] = (number, tries)
             ended, line = workers.next(list(given))
@@ -118,18 +128,19 @@ def _hand_out(it: _taut.Sweep, workers: _Workers, progress: Callable[[str, int, 
             except _WorkerDied as died:
                 if tries == _RETRIES:
                     raise RuntimeError(
-                        f"run {number + 1} of {len(left)} ended its worker {tries + 1} times; the last time: {died}"
+                        f"run {number + 1} of {len(left)} ended its worker {tries + 1} times; "
+                        f"last error: {died}"
                     ) from died
                 waiting.append((number, tries + 1))
-                tell(f"run {number + 1} again: its worker died")
+                report(f"run {number + 1} again: its worker died")
                 continue
             done += 1
-            tell(f"run {number + 1}")
+            report(f"run {number + 1}")
     except BaseException:
         workers.cancel(list(given))
         raise
     if done == 0:
-        tell("done")
+        report("done")
 
 
 class _Pool:
@@ -137,7 +148,7 @@ class _Pool:
 
     def __init__(self, pool: Executor, jobs: int | None) -> None:
         self._pool = pool
-        self.most = _AHEAD * (jobs or os.cpu_count() or 1)
+        self.max_parts = _AHEAD * (jobs or os.cpu_count() or 1)
 
     def give(self, text: str, seed: int) -> Future[str]:
         return self._pool.submit(run_part, text, seed)
@@ -164,8 +175,9 @@ class _Ray:
         if not ray.is_initialized():
             ray.init()
         cores = int(ray.cluster_resources().get("CPU", 1))
-        self.most = jobs or max(_AHEAD * cores, 16)
-        # Retries are ours: they are told, and a run that kills its worker each time ends with its number.
+        self.max_parts = jobs or max(_AHEAD * cores, 16)
+        # `_run_on` retries instead of Ray: it reports retries, and the number of a run that always
+        # fails.
         self._part = ray.remote(num_cpus=1, max_retries=0)(run_part)
 
     def give(self, text: str, seed: int) -> Any:
@@ -173,7 +185,7 @@ class _Ray:
 
     def next(self, given: list[Any]) -> tuple[Any, Callable[[], str]]:
         done: list[Any] = []
-        # In steps, so that Ctrl-C is heard.
+        # With a timeout, so that Ctrl-C is handled.
         while not done:
             done, _ = self._ray.wait(given, num_returns=1, timeout=0.5)
         return done[0], lambda: self._line(done[0])
@@ -184,10 +196,11 @@ class _Ray:
             line: str = self._ray.get(ended)
             return line
         except errors.RayTaskError as error:
-            # What the run itself says of its settings is an error of the caller, not of the worker.
+            # An error of the run is an error of the caller, not of the worker.
             raise error.as_instanceof_cause() from None
         except errors.RayError as error:
-            raise _WorkerDied(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+            message = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise _WorkerDied(message) from error
 
     def cancel(self, given: list[Any]) -> None:
         for part in given:

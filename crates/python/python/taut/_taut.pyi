@@ -27,19 +27,19 @@ __version__: str
 _Progress = Callable[[str, int, int], object]
 
 class ScenarioError(ValueError):
-    """A scenario, a setting or a trace that cannot be; says which, and what is allowed."""
+    """An invalid scenario, setting or trace. The message names it and the allowed values."""
 
 class LedgerError(ValueError):
-    """A mistake of the caller in what is queued or completed. It has changed nothing."""
+    """An invalid count of queued or completed units. The call had no effect."""
 
 class Fault(RuntimeError):
-    """A simulated queue went wrong: a bug in taut, and nothing that was found is to be trusted."""
+    """A simulated queue failed: a bug in taut. Discard all results of the run."""
 
 @final
 class Dql:
-    """Linux's rule, byte queue limits, with its ledger. For one thread, or one lock.
+    """Linux's byte queue limits, with a ledger. Not thread-safe: use one thread or a lock.
 
-    Amounts are in units of your choice (bytes, for a link), times in ns of a clock that does not go back.
+    Amounts are in arbitrary units (bytes, for a link), times in ns of a monotonic clock.
     """
 
     limit: int
@@ -56,48 +56,49 @@ class Dql:
         hold_time_ns: int | None = None,
     ) -> Dql: ...
     def queued(self, units: int) -> None:
-        """Counts one object as handed to the device; call it before the device can see it."""
+        """Counts one submitted object. Call it before the device can see the object."""
     def unqueue(self, units: int) -> None:
-        """Takes back the object queued last, which the device never saw."""
+        """Removes the object queued last, which the device has not seen."""
     def completed(self, units: int, now_ns: int) -> None:
-        """Counts what the device finished, and moves the limit: once a round, and never with 0."""
+        """Counts a completion batch and updates the limit: once per reap, never with 0 units."""
     def observe_in_flight(self, units: int, now_ns: int) -> int:
-        """The same where the device says what is outstanding. Returns what completed by it."""
+        """As `completed`, from the number of outstanding units. Returns the completed units."""
     def repair(self, in_flight: int, now_ns: int) -> int:
-        """Brings the ledger to what the device holds. Returns by how much it said too much."""
+        """Sets the ledger to the units that the device holds. Returns the excess of the ledger."""
     def reset(self, now_ns: int) -> None:
-        """Forgets what is in flight and starts from the lower bound; for a device that was flushed."""
+        """Discards the units in flight and starts at `min_limit`, after the device was flushed."""
     @property
     def room(self) -> int:
-        """Units left below the limit; one more object may be queued while it is at least 0."""
+        """Units left below the limit. One more object can be queued while it is at least 0."""
     @property
     def has_room(self) -> bool: ...
     @property
     def in_flight(self) -> int: ...
     def snapshot(self) -> dict[str, int]:
-        """Everything that the rule knows at this moment."""
+        """The current state of the rule."""
 
 @final
 class Limit:
-    """A limit by its words ("taut", "taut:99.5%", "dql", "40k", "32p", "dql:2ms", "dql:packets"), with its ledger.
+    """A limit from its text, with a ledger.
 
-    For one thread, or one lock. Amounts are bytes, or packets where `unit` says so; times are ns of a clock
-    that does not go back.
+    The text is such as "taut", "taut:99.5%", "dql", "40k", "32p", "dql:2ms" or "dql:packets". Not
+    thread-safe: use one thread or a lock. Amounts are bytes, or packets if `unit` is "packets";
+    times are ns of a monotonic clock.
     """
 
     def __new__(cls, words: str, now_ns: int = 0) -> Limit: ...
     def queued(self, units: int, now_ns: int) -> None:
-        """Counts one object as handed to the device; call it before the device can see it."""
+        """Counts one submitted object. Call it before the device can see the object."""
     def unqueue(self, units: int) -> None:
-        """Takes back the object queued last, which the device never saw."""
+        """Removes the object queued last, which the device has not seen."""
     def refused(self) -> None:
-        """Says that there is something to send and no room: without it most rules learn nothing."""
+        """Reports that the sender is blocked by the limit. Most rules need it to adapt."""
     def completed(self, units: int, now_ns: int, *, more: bool = False) -> None:
-        """Counts what the device finished, once a round; `more` says that the round goes on."""
+        """Counts a completion batch, once per reap; `more`: further completions are pending."""
     def observe_in_flight(self, units: int, now_ns: int) -> int:
-        """Counts what the device finished when it says how much is still outstanding, and says how much that was."""
+        """As `completed`, from the number of outstanding units. Returns the completed units."""
     def reset(self, now_ns: int) -> None:
-        """Forgets what is in flight and what was learnt; for a device that was flushed."""
+        """Discards the units in flight and the learnt state, after the device was flushed."""
     def configure(
         self,
         *,
@@ -106,23 +107,23 @@ class Limit:
         max_limit: int | None = None,
         hold_time_ns: int | None = None,
     ) -> None:
-        """Changes settings; what is not said stays."""
+        """Changes the given settings."""
     @property
     def room(self) -> int:
-        """Units left below the limit; one more object may be queued while it is at least 0."""
+        """Units left below the limit. One more object can be queued while it is at least 0."""
     @property
     def has_room(self) -> bool: ...
     @property
     def in_flight(self) -> int: ...
     @property
     def limit(self) -> int:
-        """The limit as an operator reads it, in units: "7p" is 7, and lets 7 packets through."""
+        """The limit in units, as configured: "7p" is 7 and admits 7 packets."""
     @property
     def rate_per_s(self) -> int:
-        """What the device sends in a second, if the rule wants to know; 0 while it is not known."""
+        """Rate of the device in units per second, if the rule needs it; 0 while it is unknown."""
     @property
     def unit(self) -> str:
-        """bytes or packets."""
+        """'bytes' or 'packets'."""
     @property
     def words(self) -> str: ...
 
@@ -151,7 +152,7 @@ class CompletionBatch:
         """The rate of the device in units per second; 0 while it is unknown."""
     @property
     def ring_units(self) -> int:
-        """The most units that the ring holds, less one object, while it stops the sender before the
+        """Capacity of the ring in units, less one object, while it stops the sender before the
         limit does; 4294967295 otherwise."""
     @property
     def more_pending(self) -> bool:
@@ -195,6 +196,8 @@ def replay(
 ) -> Document: ...
 def rule_names() -> list[tuple[str, str]]: ...
 def scenarios() -> list[tuple[str, str, str]]: ...
-def simulate(text: str, seed: int | None, jobs: int | None, progress: _Progress | None) -> Document: ...
+def simulate(
+    text: str, seed: int | None, jobs: int | None, progress: _Progress | None
+) -> Document: ...
 def trace(text: str, path: str, seed: int | None, row: str, progress: _Progress | None) -> int: ...
 def with_settings(text: str, settings: list[tuple[str, Any]]) -> str: ...

@@ -1,4 +1,4 @@
-//! Verdicts for people and for programs.
+//! Verdicts, as JSON or text.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use taut_report::document::envelope;
 use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
 
-/// Returns the document for programs.
+/// Returns the JSON document.
 pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
     let row = |it: &Judgement| {
         let wrong = it.finding.verdict >= Verdict::Warn;
@@ -29,7 +29,7 @@ pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
     format!("{document:#}\n")
 }
 
-/// Returns a paragraph for each queue: findings first, and the other rules in a line.
+/// Returns a paragraph for each queue: findings first, then the other rules on one line each.
 pub fn text(
     judgements: &[Judgement],
     evidence: &[Evidence],
@@ -53,8 +53,8 @@ pub fn text(
             }
         }
         if !verbose && it.queue.is_some() {
-            out += &in_short("ok", Verdict::Ok, &about, width);
-            out += &in_short("not judged", Verdict::NotJudged, &about, width);
+            out += &short_line("ok", Verdict::Ok, &about, width);
+            out += &short_line("not judged", Verdict::NotJudged, &about, width);
         }
     }
     out += &closing(judgements);
@@ -86,7 +86,7 @@ fn heading(it: &Evidence) -> String {
 const VERDICT: usize = 10;
 const NAME: usize = 15;
 
-/// Returns what to do, with the name of the device.
+/// Returns the advice, with the name of the device.
 fn advice(it: &Judgement) -> String {
     it.rule.advice.replace("DEV", &it.device)
 }
@@ -118,8 +118,8 @@ fn fold_after(line: &str, indent: usize, width: Option<usize>) -> String {
     format!("{left}{}", folded.get(indent..).unwrap_or("\n"))
 }
 
-/// Returns the rules with `verdict` in a line, with the reason that most of them share.
-fn in_short(title: &str, verdict: Verdict, about: &[&Judgement], width: Option<usize>) -> String {
+/// Returns one line of the rules with `verdict`, with their common reason.
+fn short_line(title: &str, verdict: Verdict, about: &[&Judgement], width: Option<usize>) -> String {
     let those = about.iter().filter(|it| it.finding.verdict == verdict);
     let names: Vec<&str> = those.clone().map(|it| it.rule.name).collect();
     if names.is_empty() {
@@ -144,23 +144,23 @@ fn closing(judgements: &[Judgement]) -> String {
     };
     let (bad, warn) = (count(Verdict::Bad), count(Verdict::Warn));
     let mut out = format!(
-        "\n{bad} bad, {warn} to be warned of, {} ok, {} not judged",
+        "\n{bad} bad, {warn} warnings, {} ok, {} not judged",
         count(Verdict::Ok),
         count(Verdict::NotJudged)
     );
     if bad + warn > 0 {
-        out += "; taut doctor --explain RULE says why";
+        out += "; for details: taut doctor --explain RULE";
     }
     out + "\n"
 }
 
-/// Returns the rules, a line each.
+/// Returns the rules, one per line.
 pub fn list() -> String {
     let line = |rule: &Rule| format!("{:<NAME$}  {}\n", rule.name, rule.help);
     RULES.iter().map(line).collect()
 }
 
-/// Returns everything about one rule.
+/// Returns the explanation of a rule.
 pub fn explain(rule: &Rule, width: Option<usize>) -> String {
     let mut out = format!("{}: {}\n\n", rule.name, rule.help);
     out += &fold(rule.why, 0, width);

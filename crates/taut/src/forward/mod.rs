@@ -1,4 +1,4 @@
-//! A transparent bridge of two interfaces, with a queue of ours in each direction.
+//! `taut forward`: a transparent bridge of two interfaces, with a taut queue in each direction.
 
 pub mod options;
 mod run;
@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use taut_relay::offload;
 use taut_report::{exit, say};
 
-pub use offload::COMMAND as KEEPER;
+pub use offload::COMMAND as OFFLOAD_COMMAND;
 pub use run::forward;
 
-/// The process that keeps receive offloads off.
+/// Runs the helper process that keeps receive offloads off.
 pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
     match offload::keep_offloads(devices, tags, &|line| say!("taut: {line}")) {
         Ok(()) => ExitCode::SUCCESS,

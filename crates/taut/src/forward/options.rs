@@ -9,100 +9,100 @@ use taut_path::{AnyLimit, LateSegmentation};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
-use crate::parse::{
-    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
-};
+use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;
-/// The smallest ring holds the largest super-packet.
+/// The smallest ring has room for the largest GSO packet.
 const RINGS: RangeInclusive<u32> = 32..=65_536;
 const DEFAULT_CADENCE: Time = Time::us(250);
 
 const DRIVER_HELP: &str = "\
-What carries the frames:
-af_packet: packet sockets. The box hears what it forwards too; frames go out through the device's \
-own discipline.
-af_xdp: an XDP program on each interface catches what comes in, so that the box's own kernel hears \
-nothing of it, and frames go out past the device's discipline. Interfaces with one receive queue \
-and an MTU of 3818 at most. The tags of VLAN devices on the other end of a veth are lost: turn txvlan \
-off there.";
+Driver
+af_packet: packet sockets. The host's network stack receives the forwarded frames too. Frames pass \
+the queueing discipline of the device.
+af_xdp: an XDP program on each interface redirects the received frames, so the host's network \
+stack receives none. Frames bypass the queueing discipline of the device. Each interface must have one \
+receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable txvlan \
+there; otherwise their tags are lost.";
 
-/// Forwards everything between two interfaces, in both directions.
+/// Forward all frames between two interfaces, in both directions
 ///
-/// A transparent bridge: VLANs and any protocol pass untouched. Each direction waits in a
-/// discipline of ours and is held back by a limit, so that what waits can be reordered, marked or
-/// dropped. Ctrl-C ends it with a summary.
+/// A transparent bridge: VLAN tags and all protocols pass unchanged. Each direction has a queueing
+/// discipline and a limit of taut, so that waiting packets can be reordered, marked or dropped.
+/// Ctrl-C ends the command with a summary.
 #[derive(Debug, Clone, Args)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Forward {
-    /// One interface
+    /// First interface
     #[arg(value_name = "A")]
     pub a: String,
 
-    /// The other interface
+    /// Second interface
     #[arg(value_name = "B")]
     pub b: String,
 
-    /// What carries the frames
+    /// Driver
     #[arg(long, value_enum, default_value_t = Driver::AfPacket, long_help = DRIVER_HELP)]
     pub driver: Driver,
 
     #[command(flatten)]
     pub path: PathOptions,
 
-    /// Both interfaces are in the network namespace NETNS: a name as `ip netns` has it, or a path
+    /// Network namespace of both: a name of `ip netns`, or a path
     #[arg(short = 'n', long, value_name = "NETNS")]
     pub netns: Option<String>,
 
-    /// End after this time; without it, at Ctrl-C
+    /// End after TIME [default: at Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
     pub duration: Option<Time>,
 
-    /// Print one JSON document at the end instead of the summary
+    /// Print the summary as one JSON document
     #[arg(short, long)]
     pub json: bool,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan without running it
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What each direction goes through.
+/// Settings of each direction.
 #[derive(Debug, Clone, Args)]
 pub struct PathOptions {
-    /// Queueing discipline, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc,
-          long_help = qdisc_help("Queueing discipline"))]
+    /// Queueing discipline (taut help qdiscs)
+    #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)
+    /// Limit: dql, taut, 40k, 32p, off (taut help limits)
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(),
-          value_parser = parse_limit,
-          long_help = limit_help("What holds the queue back"))]
+          value_parser = parse_limit)]
     pub limit: AnyLimit,
 
-    /// A software shaper above, towards B and, after a comma, towards A if that is another rate.
-    /// Set it a little below a bottleneck that is further away
+    /// Shaper rate towards B, and towards A if different [default: none]
+    ///
+    /// Set it slightly below the rate of a bottleneck further along the path.
     #[arg(long, value_name = "RATE[,RATE]", value_parser = parse_rates)]
     pub rate: Option<Rates>,
 
-    /// Slots of each ring (32 to 65536)
+    /// Ring size in slots (32 to 65536)
     #[arg(long, value_name = "N", default_value_t = DEFAULT_RING, value_parser = count_in(RINGS))]
     pub ring: u32,
 
-    /// Time between completions, with a unit
+    /// Completion interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE,
           value_parser = within(CADENCES))]
     pub cadence: Time,
 
-    /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time
-    /// (auto, where there is a limit; all, always). af_xdp has none. At most 511 wait whole, each
-    /// way; more are cut on entry
+    /// Late segmentation of GSO packets: auto, all, off
+    ///
+    /// off: segment on entry. all: segment immediately before submission, one segment at a time.
+    /// auto: as all if there is a limit. With af_xdp there are no GSO packets. At most 511 GSO
+    /// packets wait whole in each direction; further ones are segmented on entry.
     #[arg(long, value_name = "SPLIT", default_value_t = LateSegmentation::Auto)]
     pub split: LateSegmentation,
 }
 
-/// The shapers of both directions.
+/// Shaper rates of both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
     pub to_b: Rate,
@@ -129,7 +129,7 @@ fn parse_rates(text: &str) -> Result<Rates, String> {
 }
 
 impl PathOptions {
-    /// As the engine takes them.
+    /// Returns the settings of the bridge.
     pub fn settings(&self) -> PathSettings {
         let rates_bits_per_s = match self.rate {
             Some(rates) => [Some(rates.to_b.0), Some(rates.to_a.0)],
@@ -147,6 +147,21 @@ impl PathOptions {
     }
 }
 
+const AFTER_HELP: &str = "\
+Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
+While it runs, both interfaces are promiscuous and their receive offloads are off. GSO packets are
+segmented and partial checksums completed. The interfaces must not have addresses: frames for this
+host are forwarded too.
+Needs root. After its sockets are open it keeps only CAP_NET_RAW, and with af_xdp CAP_IPC_LOCK if
+the limit of locked memory cannot be raised. A ring that is reopened later has the send buffer that
+net.core.wmem_max allows.
+If completions are early (a plain veth), the limit is disabled, and the summary states it.
+Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
+77 cannot run here.
+Examples:
+  taut forward eth0 eth1
+  taut forward eth0 eth1 --rate 95mbit,19mbit --limit taut --duration 60s";
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -160,33 +175,33 @@ mod tests {
     }
 
     fn parse(line: &str) -> Result<Forward, String> {
-        let words = std::iter::once("forward").chain(line.split_whitespace());
-        Line::try_parse_from(words)
+        let arguments = std::iter::once("forward").chain(line.split_whitespace());
+        Line::try_parse_from(arguments)
             .map(|line| line.options)
             .map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_rate_is_of_both_directions_or_of_each() {
+    fn rate_applies_to_both_directions_or_each() {
         let rates = |line| parse(line).map(|options| options.path.rate.map(|it| it.to_string()));
         assert_eq!(rates("a b"), Ok(None));
         assert_eq!(rates("a b --rate 100mbit"), Ok(Some("100mbit".to_owned())));
-        let apart = rates("a b --rate 100mbit,20mbit");
-        assert_eq!(apart, Ok(Some("100mbit,20mbit".to_owned())));
+        let separate = rates("a b --rate 100mbit,20mbit");
+        assert_eq!(separate, Ok(Some("100mbit,20mbit".to_owned())));
         for wrong in ["1mbit,", ",1mbit", "1mbit,2,3", "x"] {
             assert!(parse(&format!("a b --rate {wrong}")).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn defaults_are_those_of_the_engine() {
+    fn defaults_are_those_of_the_bridge() {
         let path = parse("a b").unwrap().path.settings();
         let default = PathSettings::default();
         assert_eq!(format!("{path:?}"), format!("{default:?}"));
     }
 
     #[test]
-    fn two_interfaces_are_needed_and_nonsense_is_refused() {
+    fn invalid_command_lines_are_rejected() {
         for wrong in [
             "",
             "a",

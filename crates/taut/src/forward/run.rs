@@ -8,6 +8,7 @@ use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
+use taut_linux::link;
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
 use taut_relay::bridge::{Board, Bridge, Listener, check};
 use taut_relay::driver::Driver;
@@ -18,8 +19,9 @@ use taut_report::{exit, say, stdout};
 
 use super::options::Forward;
 use super::summary::Summary;
-use super::talk::sentence;
+use super::talk::message;
 use super::view;
+use crate::missing;
 use crate::selection::netns_path;
 
 /// `taut forward`.
@@ -44,43 +46,56 @@ pub fn forward(options: &Forward) -> ExitCode {
         Err(error) => {
             say!("taut: {error:#}");
             if lacks_privilege(&error) {
-                return exit::fail(exit::CANNOT_RUN_HERE, WHAT_TO_DO);
+                return exit::fail(exit::CANNOT_RUN_HERE, NEEDED_PRIVILEGES);
             }
             ExitCode::from(exit::FAILED)
         }
     }
 }
 
-/// Whether the kernel refused something that a privilege gets.
+/// Returns `true` if the kernel denied a permission.
 fn lacks_privilege(error: &anyhow::Error) -> bool {
     let causes = error.chain();
     let mut causes = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
 }
 
-const WHAT_TO_DO: &str = "its sockets need CAP_NET_RAW, the program of af_xdp CAP_BPF and \
-    CAP_NET_ADMIN, turning receive offloads off CAP_NET_ADMIN, and another namespace \
-    CAP_SYS_ADMIN: run as root";
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+const NEEDED_PRIVILEGES: &str = "\
+    run as root: sockets need CAP_NET_RAW, the XDP program of af_xdp CAP_BPF and CAP_NET_ADMIN, \
+    disabling receive offloads CAP_NET_ADMIN, and another namespace CAP_SYS_ADMIN";
 
 fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     interrupt::note()?;
     if let Some(name) = &options.netns {
-        let entered = NetNs::open(&netns_path(name)).and_then(|ns| ns.enter());
+        let opened = NetNs::open(&netns_path(name));
+        if opened.as_ref().is_err_and(is_missing) {
+            anyhow::bail!(missing::netns(name));
+        }
+        let entered = opened.and_then(|ns| ns.enter());
         entered.with_context(|| format!("network namespace {name}"))?;
     }
     let ns = NetNs::current()?;
+    for name in names {
+        if link::describe(&ns, name).as_ref().is_err_and(is_missing) {
+            anyhow::bail!(missing::device(&ns, name));
+        }
+    }
     let (_, remarks) = check(&ns, names)?;
     let mut bridge = Bridge::<I>::open(&ns, names, &options.path.settings())?;
-    // Before anything is given up, and before there are threads.
+    // Before capabilities are dropped and threads are started.
     let tags = options.driver == Driver::AfXdp;
-    let (keeper, said) =
-        OffloadHelper::start(names, tags).context("start the keeper of receive offloads")?;
+    let (offloads, messages) = OffloadHelper::start(names, tags)
+        .context("start the helper process for receive offloads")?;
     let kept = I::kept()?;
     retain_capabilities(&kept)?;
     if kept.contains(&Capability::IpcLock) {
-        say!("taut: the limit of locked memory cannot be raised here: keeping CAP_IPC_LOCK too");
+        say!("taut: the limit of locked memory cannot be raised here; keeping CAP_IPC_LOCK");
     }
-    for remark in remarks.into_iter().chain(said).chain(bridge.remarks()) {
+    for remark in remarks.into_iter().chain(messages).chain(bridge.remarks()) {
         say!("taut: {remark}");
     }
     say!(
@@ -93,9 +108,9 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     let is_over = || {
         interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| sched::monotonic_ns() >= end_ns)
     };
-    let ran = watched(&mut bridge, names, &keeper, is_over);
+    let ran = run_with_view(&mut bridge, names, &offloads, is_over);
     let length_ns = sched::monotonic_ns() - start_ns;
-    keeper.finish();
+    offloads.finish();
     ran?;
     let summary = Summary::new(options, bridge.directions(), length_ns);
     let printed = summary.print(options.json);
@@ -108,11 +123,11 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     }
 }
 
-/// Runs the bridge while another thread shows how it goes.
-fn watched<I: Interface>(
+/// Runs the bridge while another thread shows its state.
+fn run_with_view<I: Interface>(
     bridge: &mut Bridge<I>,
     names: [&str; 2],
-    keeper: &OffloadHelper,
+    offloads: &OffloadHelper,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
     let board = Arc::new(Board::default());
@@ -127,13 +142,13 @@ fn watched<I: Interface>(
     };
     let listener = BridgeEvents {
         events: send,
-        keeper,
+        offloads,
     };
     let ran = bridge.run(&board, &listener, is_over);
     drop(listener);
-    // A terminal that stands still holds it up: the end does not wait for that.
-    let patience_ns = sched::monotonic_ns() + 200_000_000;
-    while !shown.is_finished() && sched::monotonic_ns() < patience_ns {
+    // A stalled terminal blocks the view: do not wait for it longer than this.
+    let deadline_ns = sched::monotonic_ns() + 200_000_000;
+    while !shown.is_finished() && sched::monotonic_ns() < deadline_ns {
         thread::sleep(std::time::Duration::from_millis(1));
     }
     Ok(ran?)
@@ -141,22 +156,22 @@ fn watched<I: Interface>(
 
 struct BridgeEvents<'a> {
     events: Sender<String>,
-    keeper: &'a OffloadHelper,
+    offloads: &'a OffloadHelper,
 }
 
 impl Listener for BridgeEvents<'_> {
     fn event(&self, interface: &str, event: Event<'_>) {
-        if let Some(text) = sentence(interface, &event) {
-            // If the view is gone, nobody can be told.
+        if let Some(text) = message(interface, &event) {
+            // Fails if the view has ended: the event is then discarded.
             let _ = self.events.send(text);
         }
         if matches!(event, Event::Returned) {
-            self.keeper.again();
+            self.offloads.again();
         }
     }
 }
 
-/// What a run would do, for `--dry-run`.
+/// Returns the plan of a run, for `--dry-run`.
 fn plan(options: &Forward) -> String {
     let Forward { a, b, path, .. } = options;
     let shaped = match path.rate {
@@ -166,17 +181,17 @@ fn plan(options: &Forward) -> String {
         ),
         None => String::new(),
     };
-    let (caught, kept) = match options.driver {
+    let (xdp, kept) = match options.driver {
         Driver::AfPacket => ("", ""),
         Driver::AfXdp => (
-            "would put an XDP program on both, until it ends\n",
-            ", and CAP_IPC_LOCK where locked memory is limited",
+            "would attach an XDP program to both, until it ends\n",
+            ", and CAP_IPC_LOCK if locked memory is limited",
         ),
     };
     format!(
-        "would forward everything between {a} and {b}: {}, {shaped}limit {}, {} rings of {}, \
+        "would forward all frames between {a} and {b}: {}, {shaped}limit {}, {} rings of {}, \
          completions every {} us\n\
-         {caught}\
+         {xdp}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
          would keep CAP_NET_RAW only{kept}\n",
         path.qdisc,

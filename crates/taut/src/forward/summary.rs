@@ -1,4 +1,4 @@
-//! What was forwarded: as data, and for people.
+//! The summary of a run, as JSON or text.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -16,19 +16,19 @@ use super::options::Forward;
 /// The version of the document.
 const VERSION: u32 = 1;
 
-/// Columns by which second lines are indented.
+/// Indentation of continuation lines.
 const INDENT: usize = 4;
 
-/// What was forwarded in one direction.
+/// The counts of one direction.
 #[derive(Debug, Serialize)]
-struct Way {
+struct DirectionSummary {
     from: String,
     to: String,
     driver: &'static str,
     mode: &'static str,
-    /// What completions mean: `true`, `false` or `unknown`.
+    /// The status of the completions: `true`, `false` or `unknown`.
     completions: &'static str,
-    /// The limit in the end, in its units; nothing where none holds.
+    /// The last limit, in its units; `null` without a limit.
     limit_now: Option<u32>,
     received_packets: u64,
     received_bytes: u64,
@@ -39,7 +39,7 @@ struct Way {
     in_doubt_packets: u64,
     marked_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
-    /// Frames that never ended, or ended and never began: none.
+    /// Frames received but never finished, or finished but never received; always 0.
     unaccounted_packets: u64,
     pps: u64,
     bps: u64,
@@ -58,10 +58,10 @@ pub struct Summary {
     ring_slots: u32,
     cadence_ns: u64,
     duration_ms: u64,
-    directions: [Way; 2],
+    directions: [DirectionSummary; 2],
 }
 
-impl Way {
+impl DirectionSummary {
     fn of(
         direction: &Direction<Bridged<impl Interface>>,
         [from, to]: [&str; 2],
@@ -101,7 +101,7 @@ impl Way {
         );
         if self.super_packets > 0 {
             text += &format!(
-                " ({} of them super-packets, cut into {})",
+                " ({} GSO packets, {} segments)",
                 self.super_packets, self.segments
             );
         }
@@ -110,7 +110,7 @@ impl Way {
             (self.marked_packets > 0).then(|| format!(" ({} marked)", self.marked_packets));
         text += &marked.unwrap_or_default();
         if self.in_doubt_packets > 0 {
-            text += &format!(", {} in doubt", self.in_doubt_packets);
+            text += &format!(", {} uncertain", self.in_doubt_packets);
         }
         let dropped: Vec<String> = self
             .dropped_packets
@@ -126,10 +126,8 @@ impl Way {
         }
         text += &format!("; {} packets/s, {} bit/s", self.pps, self.bps);
         text += &match (self.completions, self.limit_now) {
-            ("false", _) => {
-                "; no limit held: completions here do not say when a frame left".to_owned()
-            }
-            (_, Some(limit)) => format!("; the limit is {limit}"),
+            ("false", _) => "; limit disabled: completions are early".to_owned(),
+            (_, Some(limit)) => format!("; limit {limit}"),
             (_, None) => String::new(),
         };
         text
@@ -137,7 +135,7 @@ impl Way {
 }
 
 impl Summary {
-    /// What `directions` carried in `length_ns`.
+    /// Returns the summary of `directions` over `length_ns`.
     pub fn new<I: Interface>(
         options: &Forward,
         [there, back]: &[Direction<Bridged<I>>; 2],
@@ -156,25 +154,25 @@ impl Summary {
             cadence_ns: options.path.cadence.0,
             duration_ms: length_ns / 1_000_000,
             directions: [
-                Way::of(there, [a, b], length_ns),
-                Way::of(back, [b, a], length_ns),
+                DirectionSummary::of(there, [a, b], length_ns),
+                DirectionSummary::of(back, [b, a], length_ns),
             ],
         }
     }
 
-    /// Frames of which nobody knows what became of them.
+    /// Returns the number of frames that are unaccounted for.
     pub fn unaccounted_packets(&self) -> u64 {
         let directions = self.directions.iter();
         directions.map(|it| it.unaccounted_packets).sum()
     }
 
-    /// Prints it.
+    /// Prints the summary.
     pub fn print(&self, as_json: bool) -> ExitCode {
         if as_json {
             return stdout::print_json(self);
         }
         let width = stdout::columns();
-        let lines = self.directions.iter().map(Way::text);
+        let lines = self.directions.iter().map(DirectionSummary::text);
         let text: String = lines.map(|line| fold(&line, INDENT, width)).collect();
         stdout::print(&text)
     }

@@ -1,4 +1,4 @@
-//! How it goes, on a terminal.
+//! The state of the bridge, on a terminal.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -8,24 +8,24 @@ use taut_relay::bridge::{Board, DirectionBoard};
 use taut_report::message::ChangingLines;
 use taut_report::say;
 
-/// Time between two changes of the table.
-const STEP: Duration = Duration::from_millis(500);
-const STEPS_PER_S: u64 = 2;
+/// Update interval of the table.
+const INTERVAL: Duration = Duration::from_millis(500);
+const UPDATES_PER_S: u64 = 2;
 
-/// What a direction had sent when it was last looked at.
+/// Packets and bytes sent by a direction at the last update.
 #[derive(Debug, Clone, Copy, Default)]
-struct Before {
+struct SentCounts {
     packets: u64,
     bytes: u64,
 }
 
-/// Shows the board, and says what comes through `events`, until nobody sends any more. On a thread
-/// of its own: a terminal that stands still must not hold up a frame.
+/// Shows the board and prints the messages of `events` until the channel is closed. Must run on a
+/// separate thread: a stalled terminal must not delay frames.
 pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
     let mut lines = ChangingLines::new();
-    let mut before = [Before::default(); 2];
+    let mut before = [SentCounts::default(); 2];
     loop {
-        match events.recv_timeout(STEP) {
+        match events.recv_timeout(INTERVAL) {
             Ok(event) => {
                 lines.clear();
                 say!("taut: {event}");
@@ -39,26 +39,26 @@ pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
     }
 }
 
-fn table(board: &Board, [a, b]: [&str; 2], before: &mut [Before; 2]) -> Vec<String> {
+fn table(board: &Board, [a, b]: [&str; 2], before: &mut [SentCounts; 2]) -> Vec<String> {
     let width = a.len() + b.len() + 4;
     let mut lines = vec![format!(
         "{:<width$}  {:>7} {:>9} {:>7} {:>8} {:>9} {:>8}",
-        "", "limit", "in flight", "waiting", "pps", "Mbit/s", "dropped"
+        "", "limit", "in flight", "backlog", "pps", "Mbit/s", "dropped"
     )];
-    let ways = [format!("{a} -> {b}"), format!("{b} -> {a}")];
-    for ((way, direction), before) in ways.iter().zip(board).zip(before) {
-        lines.push(format!("{way:<width$}  {}", figures(direction, before)));
+    let names = [format!("{a} -> {b}"), format!("{b} -> {a}")];
+    for ((name, direction), before) in names.iter().zip(board).zip(before) {
+        lines.push(format!("{name:<width$}  {}", cells(direction, before)));
     }
     lines
 }
 
-fn figures(direction: &DirectionBoard, before: &mut Before) -> String {
-    let now = Before {
+fn cells(direction: &DirectionBoard, before: &mut SentCounts) -> String {
+    let now = SentCounts {
         packets: direction.sent_packets.load(Relaxed),
         bytes: direction.sent_bytes.load(Relaxed),
     };
-    // What is found to be in doubt is taken from what was sent.
-    let per_second = |now: u64, before: u64| now.saturating_sub(before) * STEPS_PER_S;
+    // The counts can decrease: uncertain packets are subtracted from sent ones.
+    let per_second = |now: u64, before: u64| now.saturating_sub(before) * UPDATES_PER_S;
     let pps = per_second(now.packets, before.packets);
     let mbit = per_second(now.bytes, before.bytes) as f64 * 8.0 / 1e6;
     *before = now;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_a_line_for_each_direction_and_fits_a_terminal() {
+    fn table_has_a_line_for_each_direction() {
         let board = Board::default();
         board[0].has_limit.store(1, Relaxed);
         board[0].limit.store(9_084, Relaxed);
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "                limit in flight waiting      pps    Mbit/s  dropped",
+                "                limit in flight backlog      pps    Mbit/s  dropped",
                 "eth0 -> eth1     9084         0       0     8200     100.0        0",
                 "eth1 -> eth0      off         0       0        0       0.0        0",
             ]

@@ -12,14 +12,14 @@ use taut_scenarios::validation::STREAMS;
 
 use crate::parse::{DURATIONS, RATES, count_in, within};
 
-/// The forwarder beside the kernel's own bridge.
+/// Options of `taut lab forward`.
 #[derive(Debug, Clone, Args)]
 pub struct LabForward {
-    /// Rate of the slow side, as tc reads it; said again, further rows [default: 100mbit, 20mbit]
+    /// Rate of the slow link (repeatable) [default: 100mbit, 20mbit]
     #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
     pub rates: Vec<Rate>,
 
-    /// Rate of the fast side
+    /// Rate of the fast link
     #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000),
           value_parser = within(RATES))]
     pub fast: Rate,
@@ -28,12 +28,12 @@ pub struct LabForward {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count_in(STREAMS))]
     pub streams: u32,
 
-    /// How long each row is measured, after its warm-up
+    /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
           value_parser = within(DURATIONS))]
     pub duration: Time,
 
-    /// Seed of everything drawn at random
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
@@ -41,14 +41,14 @@ pub struct LabForward {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Write a report too: one HTML page that works offline
+    /// Write a report to FILE too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
     /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan without running it
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! Experiments with real traffic: the options of each.
+//! Options of the experiments with real traffic.
 
 mod forward;
 mod ring;
@@ -14,28 +14,27 @@ use rr_under_load::RrUnderLoad;
 
 #[derive(Debug, Subcommand)]
 pub enum LabScenario {
-    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
+    /// Measure request/response latency while bulk TCP streams saturate the link
     ///
-    /// Two network namespaces with kernel TCP, joined by taut's transmit path and an emulated NIC
-    /// (or an AF_PACKET ring). One row for each of limit off/on and TSO on/off: bytes in the ring,
-    /// transactions and their latency, goodput, with the published figures beside them.
-    #[command(after_help = AFTER_HELP)]
+    /// Two network namespaces with kernel TCP, connected by taut's transmit path and an emulated
+    /// NIC (or an AF_PACKET ring). One row for each of limit off/on and TSO on/off: bytes in the
+    /// ring, transactions and their latency, and goodput, compared with the published results.
+    #[command(after_long_help = AFTER_HELP)]
     RrUnderLoad(RrUnderLoad),
-    /// The forwarder beside the kernel's own bridge: ping under load and goodput.
+    /// Compare `taut forward` with the kernel's bridge: ping under load, goodput
     ///
-    /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the
-    /// kernel's bridge or through ours, without a limit, with one queue, and with fq_codel under a
-    /// limit, so that one sees what comes from which.
-    #[command(after_help = AFTER_HELP_LAB_FORWARD)]
+    /// Three network namespaces: bulk TCP streams pass from a fast link to a slow one, through the
+    /// kernel's bridge or taut's. Rows without a limit, with one queue, and with fq_codel under a
+    /// limit show the effect of each.
+    #[command(after_long_help = AFTER_HELP_LAB_FORWARD)]
     Forward(LabForward),
-    /// Fixed depths of a ring against the limits, over AF_PACKET and AF_XDP.
+    /// Compare limits with fixed ring depths, over AF_PACKET and AF_XDP
     ///
-    /// Two network namespaces with a veth between for each row: shaped (for AF_XDP below a
-    /// macvlan), with a peer that polls, and plain. Packets a second, bytes in flight and the time
-    /// to completion of every depth and limit; and what each limit gives beside the least depth
-    /// that is enough. With
-    /// --device the same on a card of yours.
-    #[command(after_help = AFTER_HELP_RING)]
+    /// Each row uses two network namespaces and a veth pair: shaped (for AF_XDP, below a macvlan),
+    /// with a polling peer, or plain. Measures packets per second, bytes in flight and completion
+    /// latency of every depth and limit, and compares each limit with the smallest sufficient
+    /// depth. With --device, it measures a real card.
+    #[command(after_long_help = AFTER_HELP_RING)]
     Ring(RingSweep),
 }
 
@@ -51,19 +50,31 @@ impl LabScenario {
 }
 
 const AFTER_HELP: &str = "\
-Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
-Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
-After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
+Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
+Needs root, or a kernel that lets users create user namespaces and open /dev/net/tun.
+After Ctrl-C or SIGTERM, the finished rows are printed. A second signal, at least half a second
+later, ends the command immediately.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.
+Examples:
+  taut lab rr-under-load --only bql=on
+  taut lab rr-under-load --limit dql --limit taut --report lab.html";
 
 const AFTER_HELP_LAB_FORWARD: &str = "\
-Rates as tc reads them (1gbit); times need a unit (5s).
-Needs root, or a kernel that lets users make user namespaces.
-After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
+Rates are as in tc (1gbit); times need a unit (5s).
+Needs root, or a kernel that lets users create user namespaces.
+After Ctrl-C or SIGTERM, the finished rows are printed. A second signal, at least half a second
+later, ends the command immediately.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.
+Examples:
+  taut lab forward --rate 20mbit
+  taut lab forward --duration 10s --report forward.html";
 
 const AFTER_HELP_RING: &str = "\
-Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
-Needs root; a card also a peer that does not mind: see docs/hardware/README.md.
-After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
+Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
+Needs root. A card also needs a peer that tolerates the load: see docs/hardware/README.md.
+After Ctrl-C or SIGTERM, the finished rows are printed. A second signal, at least half a second
+later, ends the command immediately.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.
+Examples:
+  taut lab ring --driver af_packet --rate 100mbit
+  taut lab ring --depth 1 --depth 64 --limit taut --json";

@@ -14,41 +14,41 @@ use taut_relay::driver::Driver;
 
 use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, within};
 
-/// Fixed depths of a ring against the limits: throughput, bytes in flight, completion latency.
+/// Options of `taut lab ring`.
 #[derive(Debug, Clone, Args)]
 pub struct RingSweep {
-    /// Only this driver; said again, both
+    /// Driver (repeatable) [default: both]
     #[arg(long = "driver", value_name = "DRIVER", value_enum)]
     pub drivers: Vec<Driver>,
 
-    /// Rates of the shaper, as tc reads them; said again, more [default: 100mbit and 1gbit]
+    /// Rate of the shaper (repeatable) [default: 100mbit, 1gbit]
     #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
     pub rates: Vec<Rate>,
 
-    /// Fixed depths in packets (1 to 4096); said again, more [default: 1, 4, 16 .. 4096]
+    /// Fixed depth in packets (repeatable) [default: 1, 4, 16 .. 4096]
     #[arg(long = "depth", value_name = "N", value_parser = count_in(1..=MAX_SLOTS))]
     pub depths: Vec<u32>,
 
-    /// Limits beside them: dql, taut, need, bytes (40k); said again, more [default: dql and taut]
+    /// Limit (repeatable; taut help limits) [default: dql, taut]
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
           value_parser = parse_limit)]
     pub limits: Vec<AnyLimit>,
 
-    /// Time between two looks for completions, with a unit
+    /// Completion poll interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
           value_parser = within(CADENCES))]
     pub cadence: Time,
 
-    /// How long each row is measured, after its warm-up
+    /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
           value_parser = within(DURATIONS))]
     pub duration: Time,
 
-    /// Times that every row is run, one after the other; the medians are shown (1 to 99)
+    /// Repetitions of each row; medians are printed (1 to 99)
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in(1..=99))]
     pub rounds: u32,
 
-    /// A real card instead of links of the lab's own; needs --peer-mac and --yes
+    /// Real card instead of veth pairs; needs --peer-mac and --yes
     #[arg(
         long,
         value_name = "DEV",
@@ -57,15 +57,15 @@ pub struct RingSweep {
     )]
     pub device: Option<String>,
 
-    /// Who is at the other end of the card's cable: the frames go there
+    /// MAC address of the peer of the card, the destination of the frames
     #[arg(long, value_name = "MAC", requires = "device")]
     pub peer_mac: Option<MacAddress>,
 
-    /// Yes, fill the card's link with frames
+    /// Confirm that the link of the card will be saturated
     #[arg(long)]
     pub yes: bool,
 
-    /// Seed of the frames' bytes
+    /// Seed of the payload of the frames
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
@@ -73,15 +73,15 @@ pub struct RingSweep {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Write the tables into this file too, as Markdown
+    /// Write the tables to FILE too, as Markdown
     #[arg(long, value_name = "FILE")]
     pub tables: Option<PathBuf>,
 
-    /// Draw the sweeps of the shaped links into this file, as SVG
+    /// Write charts of the shaped links to FILE, as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan without running it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -96,7 +96,7 @@ impl RingSweep {
         experiment::run(self.experiment(), wanted)
     }
 
-    /// The experiment with these options.
+    /// Returns the experiment with these options.
     fn experiment(&self) -> ring::RingSweep {
         let card = |(device, peer_mac): (&String, MacAddress)| Card {
             device: device.clone(),

@@ -19,18 +19,19 @@ pub struct RrUnderLoad {
     #[command(flatten)]
     pub experiment: Experiment,
 
-    /// What carries the packets
+    /// Driver
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
     pub driver: DriverKind,
 
-    /// Leave the thread that moves packets at ordinary priority, as it is without privilege: a busy
-    /// machine makes it late then
+    /// Run the packet thread at normal priority
+    ///
+    /// Without privilege, the thread always has normal priority. On a busy machine it is then late.
     #[arg(long)]
     pub no_real_time: bool,
 
-    /// Write a report too: one HTML page that works offline
+    /// Write a report to FILE too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
     /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -38,20 +39,20 @@ pub struct RrUnderLoad {
     #[command(flatten)]
     pub trace: TraceFile,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan without running it
     #[arg(long)]
     pub dry_run: bool,
 }
 
 impl RrUnderLoad {
-    /// Without options.
+    /// Returns the options of the published experiment: the defaults.
     fn published() -> Option<Self> {
         let command = Self::augment_args(clap::Command::new(Settings::NAME));
         let matches = command.try_get_matches_from([Settings::NAME]).ok()?;
         Self::from_arg_matches(&matches).ok()
     }
 
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     fn command(&self) -> String {
         let mut line = NAME.to_owned();
         if let Some(published) = Self::published() {
@@ -66,7 +67,7 @@ impl RrUnderLoad {
         line
     }
 
-    /// The experiment with these options.
+    /// Returns the experiment with these options.
     fn experiment(&self) -> rr::RrUnderLoad {
         let experiment = &self.experiment;
         rr::RrUnderLoad::new(rr::Config {
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_ring_runs_slower_and_without_super_packets_by_default() {
+    fn packet_ring_defaults_to_100_mbit_without_tso() {
         let plan = |line: &str| {
             let experiment = parse(line).experiment();
             experiment.cases().map(|cases| experiment.plan(&cases))
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_with_a_limit_are_those_of_linux_unless_others_are_said() {
+    fn limits_default_to_dql() {
         let limits = |line: &str| {
             let cases = parse(line).experiment().cases().unwrap().into_iter();
             cases
@@ -137,8 +138,8 @@ mod tests {
                 .join(" ")
         };
         assert_eq!(limits("--only tso=off"), "off dql");
-        let said = "--only tso=off --limit taut --limit dql";
-        assert_eq!(limits(said), "off taut dql", "in the order said");
+        let given = "--only tso=off --limit taut --limit dql";
+        assert_eq!(limits(given), "off taut dql", "in the given order");
         let twice = parse("--limit 1p --limit taut --limit 1p");
         let twice = twice.experiment().cases();
         let error = twice.unwrap_err();

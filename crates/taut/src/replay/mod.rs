@@ -1,4 +1,4 @@
-//! `taut replay`: the traffic of a trace under other rules.
+//! `taut replay`: the traffic of a trace under other limits.
 
 pub mod options;
 
@@ -11,7 +11,7 @@ use taut_report::document::Document;
 use taut_scenarios::replay;
 use taut_scenarios::run::{AnyRun, all_cores};
 
-use crate::sim;
+use crate::{missing, sim};
 use options::Replay;
 use taut_report::emit::{self, Form};
 use taut_report::over_time::charts;
@@ -55,14 +55,15 @@ pub fn run(options: &Replay) -> ExitCode {
     }
 }
 
-/// The queues of the trace that were asked for.
+/// Reads the selected queues of the trace.
 fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
     let path = options.file.display();
     let fail = |code: u8, error: String| {
         say!("taut: {path}: {error}");
         ExitCode::from(code)
     };
-    let file = File::open(&options.file).map_err(|error| fail(exit::FAILED, error.to_string()))?;
+    let file = File::open(&options.file)
+        .map_err(|error| exit::fail(exit::FAILED, missing::unreadable(&options.file, &error)))?;
     replay::Replay::new(BufReader::new(file), options.settings()).map_err(|error| {
         let code = if error.is_io() {
             exit::FAILED
@@ -78,7 +79,7 @@ fn page<'d>(document: &'d Document, options: &Replay) -> Page<'d> {
     Page {
         document,
         origin: Origin::Simulated,
-        about: "the traffic of a trace under other rules",
+        about: "the traffic of a trace under other limits",
         charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
         command: options.command(),

@@ -1,9 +1,8 @@
-//! What `taut replay` accepts.
+//! Options of `taut replay`.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use taut_path::limit::limits_help;
 use taut_path::units::Rate;
 use taut_scenarios::replay::ReplaySettings;
 use taut_sim::single_queue_bench::Rule;
@@ -11,25 +10,26 @@ use taut_sim::single_queue_bench::Rule;
 use crate::parse::{LINK_RATES, within};
 use crate::rr::command::quoted;
 
-/// What if: the traffic of a trace under other rules.
+/// Replay the traffic of a trace under other limits
 ///
-/// Takes a trace of every event of a queue, such as `taut sim SCENARIO --trace FILE` and
-/// `taut lab rr-under-load --trace FILE` write, and gives its packets, at their times, to a queue with another limit. What was in flight, how long the link
-/// had nothing to send while packets waited. It is open-loop: the senders do not react.
+/// Reads a trace of every event of a queue, as written by `taut sim SCENARIO --trace FILE` and
+/// `taut lab rr-under-load --trace FILE`. Enqueues its packets at their times into a queue with
+/// another limit. Prints bytes in flight, and the time in which the link was idle while packets
+/// waited. The replay is open-loop: the senders do not react.
 #[derive(Debug, Args)]
-#[command(after_help = after_help())]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Replay {
-    /// The trace
+    /// Trace file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// A rule, and so on for more [default: off, dql, need and taut]
+    /// Limit (repeatable; taut help limits) [default: off, dql, taut]
     ///
-    /// `RULE every TIME` hands completions on at a fixed period.
+    /// `RULE every TIME` reports completions at a fixed interval.
     #[arg(short, long = "limit", value_name = "RULE", allow_hyphen_values = true)]
     pub limits: Vec<Rule>,
 
-    /// Only queues that have this in their names
+    /// Only queues whose name contains TEXT [default: all]
     #[arg(
         long,
         value_name = "TEXT",
@@ -38,11 +38,11 @@ pub struct Replay {
     )]
     pub row: String,
 
-    /// The link's rate, instead of the most that the trace shows
-    #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
-    pub rate: Option<Rate>,
+    /// Link rate [default: maximum of the trace]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(LINK_RATES))]
+    pub link_rate: Option<Rate>,
 
-    /// Slots of the ring; each packet takes one
+    /// Ring size in packets
     #[arg(long, value_name = "N", default_value_t = ReplaySettings::DEFAULT_RING,
           value_parser = clap::value_parser!(u32).range(1..=ReplaySettings::MAX_RING.into()))]
     pub ring: u32,
@@ -51,15 +51,16 @@ pub struct Replay {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Write a report too: one HTML page that works offline
+    /// Write a report to FILE too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
 
 impl Replay {
-    /// What is replayed, and how.
+    /// Returns the settings of the replay.
     pub fn settings(&self) -> ReplaySettings {
         ReplaySettings {
             file: self.file.display().to_string(),
@@ -68,12 +69,12 @@ impl Replay {
                 true => ReplaySettings::default_rules(),
                 false => self.limits.clone(),
             },
-            rate_bits_per_s: self.rate.map(|rate| rate.0),
+            rate_bits_per_s: self.link_rate.map(|rate| rate.0),
             ring: self.ring,
         }
     }
 
-    /// What gives the same again.
+    /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
         let mut line = format!("taut replay {}", quoted(&self.file.display().to_string()));
         for rule in &self.limits {
@@ -82,18 +83,16 @@ impl Replay {
         if !self.row.is_empty() {
             line += &format!(" --row {}", quoted(&self.row));
         }
-        if let Some(rate) = self.rate {
+        if let Some(rate) = self.link_rate {
             line += &format!(" --rate {rate}");
         }
         line + &format!(" --ring {}", self.ring)
     }
 }
 
-fn after_help() -> String {
-    format!(
-        "Rules:\n{}\n\
-         Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed (a sampled one),\n\
-         130 or 143 interrupted.",
-        limits_help()
-    )
-}
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed (a sampled one),
+130 or 143 interrupted.
+Examples:
+  taut replay queue.trace
+  taut replay queue.trace --limit dql --limit taut:99% --rate 1gbit --report replay.html";

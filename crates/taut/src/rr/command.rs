@@ -1,13 +1,14 @@
-//! A command line that gives the same results again.
+//! Command lines that repeat a run.
 
 use super::experiment::Experiment;
 
-/// `command` with the options of `experiment` that differ from those of `defaults`, without the seed.
+/// Returns `command` with the options of `experiment` that differ from `defaults`, without the
+/// seed.
 pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> String {
-    let mut words = vec![command.to_owned()];
+    let mut arguments = vec![command.to_owned()];
     let mut push = |differs: bool, option: &str, value: String| {
         if differs {
-            words.push(format!("--{option} {}", quoted(&value)));
+            arguments.push(format!("--{option} {}", quoted(&value)));
         }
     };
     let Experiment {
@@ -42,16 +43,16 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         duration.to_string(),
     );
     push(*only != defaults.only, "only", only.to_string());
-    words.join(" ")
+    arguments.join(" ")
 }
 
-/// `word` so that a shell reads it as one.
-pub fn quoted(word: &str) -> String {
+/// Quotes `argument` for a shell.
+pub fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
     } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
+        format!("'{}'", argument.replace('\'', "'\\''"))
     }
 }
 
@@ -76,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_said_and_read_back_as_it_was() {
-        let said = ["--rate", "2.5gbit", "--cadence", "0.1ms", "--limit", "40k"];
+    fn options_that_differ_round_trip() {
+        let first = ["--rate", "2.5gbit", "--cadence", "0.1ms", "--limit", "40k"];
         let rest = [
             "--qdisc",
             "pfifo_fast limit 500",
@@ -91,7 +92,7 @@ mod tests {
             "250us",
         ];
         let defaults = parse(&[]);
-        let command = line(NAME, &parse(&[&said[..], &rest].concat()), &defaults);
+        let command = line(NAME, &parse(&[&first[..], &rest].concat()), &defaults);
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --cadence 100us \
@@ -99,18 +100,18 @@ mod tests {
              --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");
-        let words: Vec<String> = quote_free
+        let arguments: Vec<String> = quote_free
             .split(' ')
             .skip(3)
             .map(|word| word.replace('\'', "").replace("_limit_500", " limit 500"))
             .collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        assert_eq!(line(NAME, &parse(&words), &defaults), command);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        assert_eq!(line(NAME, &parse(&arguments), &defaults), command);
         assert_eq!(line(NAME, &defaults, &defaults), "taut sim rr-under-load");
     }
 
     #[test]
-    fn a_shell_reads_each_word_as_one() {
+    fn arguments_are_quoted_for_a_shell() {
         for (word, written) in [
             ("a.toml", "a.toml"),
             ("my file", "'my file'"),

@@ -1,4 +1,4 @@
-//! What is varied in the experiment, read and checked: the same options live and simulated.
+//! Options of the experiment, live and simulated.
 
 use clap::Args;
 use taut_measure::DEFAULT_SEED;
@@ -8,11 +8,9 @@ use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::schema::Schema;
 use taut_scenarios::validation::{RINGS, STREAMS};
 
-use crate::parse::{
-    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
-};
+use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
 
-/// Bulk streams saturate a link while one request/response runs at high priority.
+/// Request/response latency while bulk streams saturate the link
 #[derive(Debug, Clone, Args)]
 pub struct Experiment {
     /// Bulk TCP streams (1 to 4000)
@@ -20,47 +18,50 @@ pub struct Experiment {
           value_parser = count_in(STREAMS))]
     pub streams: u32,
 
-    /// Link rate, as tc reads it [default: 1gbit; a packet ring: 100mbit]
+    /// Link rate [default: 1gbit; with af_packet: 100mbit]
     #[arg(long, value_name = "RATE", value_parser = within(RATES))]
     pub rate: Option<Rate>,
 
-    /// Descriptors of the ring (32 to 65536)
+    /// Ring size in descriptors (32 to 65536)
     #[arg(long, value_name = "N", default_value_t = Settings::defaults().ring,
           value_parser = count_in(RINGS))]
     pub ring: u32,
 
-    /// Time between completions, with a unit
+    /// Completion interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().cadence,
           value_parser = within(CADENCES))]
     pub cadence: Time,
 
-    /// Queueing discipline, spelled as for tc
+    /// Queueing discipline (taut help qdiscs)
     #[arg(long, value_name = "QDISC", default_value_t = Settings::defaults().qdisc,
-          value_parser = parse_qdisc, long_help = qdisc_help("Queueing discipline"))]
+          value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for
-    /// those alone; said again, further rows [default: dql, simulated also taut]
-    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit,
-          long_help = limit_help(LIMIT_HELP))]
+    /// Limit (repeatable; taut help limits) [default: dql; in sim also taut]
+    ///
+    /// Each limit adds rows to those without a limit; `off` adds none.
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
+          value_parser = parse_limit)]
     pub limits: Vec<AnyLimit>,
 
-    /// How super-packets go to the device in the rows with a limit: off (whole), auto (at most a twelfth of
-    /// the limit at a time), 1/N (an N-th), all (each segment alone), or for how long a piece may hold the
-    /// link, such as 250us; said again, further rows [default: off and auto]
+    /// Late segmentation of GSO packets (repeatable) [default: off, auto]
+    ///
+    /// Applies to the rows with a limit. off: submit GSO packets whole. auto: chunks of at most a
+    /// twelfth of the limit. 1/N: chunks of at most an N-th of the limit. all: each segment
+    /// separately. A time such as 250us: the longest time that a chunk occupies the link.
     #[arg(long = "split", value_name = "SPLIT")]
     pub splits: Vec<LateSegmentation>,
 
-    /// How long each row is measured, after its warm-up
+    /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
           value_parser = within(DURATIONS))]
     pub duration: Time,
 
-    /// Seed of everything drawn at random
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
-    /// Run only some rows, such as bql=on or bql=on,tso=off
+    /// Rows to run, such as bql=on or bql=on,tso=off
     #[arg(long, value_name = "ROWS", default_value_t = Settings::defaults().rows)]
     pub only: Only,
 
@@ -70,15 +71,15 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// How super-packets go to the device.
+    /// Returns the modes of late segmentation.
     pub fn splits(&self) -> Vec<LateSegmentation> {
         match &self.splits[..] {
             [] => Settings::defaults().splits,
-            said => said.to_vec(),
+            splits => splits.to_vec(),
         }
     }
 
-    /// The scenario in virtual time.
+    /// Returns the settings of the simulated scenario.
     pub fn settings(&self) -> Settings {
         let defaults = Settings::defaults();
         Settings {
@@ -100,9 +101,6 @@ impl Experiment {
     }
 }
 
-const LIMIT_HELP: &str = "A limit beside the rows without one; said again, further rows [default: dql, \
-    simulated also taut]";
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_the_published_experiment() {
+    fn defaults_are_the_published_experiment() {
         let options = parse("").unwrap();
         assert_eq!(options.rate, None);
         assert_eq!(
@@ -146,7 +144,7 @@ mod tests {
             ("tso=off", "off- dql- 40k-"),
             ("tso=off,bql=on", "dql- 40k-"),
         ] {
-            // Without a limit is a row already; said again it is no other.
+            // The row without a limit exists already: `off` adds none.
             let options = parse(&format!(
                 "--only {only} --limit dql --limit off --limit 40k"
             ));
@@ -162,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_where_and_what_is_allowed() {
-        let refused = [
+    fn errors_state_position_and_allowed_values() {
+        let rejected = [
             ("--rate 1gbitt", "position 2"),
             ("--rate 999999", "1mbit to 100gbit"),
             ("--cadence 250", "position 4"),
@@ -177,14 +175,14 @@ mod tests {
             ("--only bql=on,bql=off", "position 8"),
             ("--only ", "value is required"),
         ];
-        for (line, what) in refused {
+        for (line, what) in rejected {
             let error = parse(line).map(|_| ()).unwrap_err();
             assert!(error.contains(what), "{line}: {error}");
         }
     }
 
     #[test]
-    fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
+    fn rates_and_sizes_have_tc_syntax() {
         let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
         assert_eq!(options.rate, Some(Rate(2_500_000_000)));
         assert_eq!(options.limits, [AnyLimit::bytes(40 * 1024)]);
@@ -193,7 +191,7 @@ mod tests {
         assert_eq!(
             settings.limits,
             [AnyLimit::taut(), AnyLimit::packets(32)],
-            "nothing is added to what was said"
+            "only the given limits"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The options of the experiment of a request/response under load, live and simulated.
+//! Options of the request/response experiment, live and simulated.
 
 pub mod command;
 pub mod experiment;

@@ -1,17 +1,17 @@
-//! The line that changes while packets are sent.
+//! The status line while packets are sent.
 
 use taut_linux::link::LinkState;
 use taut_path::limit::Unit;
 use taut_report::message::ChangingLine;
 use taut_report::number::scaled;
 
-/// Between two changes of the line, in ns.
-const STEP_NS: u64 = 250_000_000;
+/// Update interval of the line, in ns.
+const INTERVAL_NS: u64 = 250_000_000;
 
-/// What is shown. Packets and bytes are totals.
-pub struct Shown<'a> {
+/// The values of the line. Packets and bytes are totals.
+pub struct Status<'a> {
     pub device: &'a str,
-    /// If it is not running.
+    /// Set if the device is not running.
     pub state: Option<LinkState>,
     pub limit: Option<(u32, Unit)>,
     pub in_flight_bytes: u64,
@@ -20,7 +20,7 @@ pub struct Shown<'a> {
     pub latency_ns: Option<u64>,
 }
 
-/// The line, and what it showed last.
+/// The line, and the totals of its last update.
 pub struct Line {
     line: ChangingLine,
     shown_ns: Option<u64>,
@@ -39,10 +39,13 @@ impl Line {
     }
 
     pub fn is_due(&self, now_ns: u64) -> bool {
-        self.line.is_live() && self.shown_ns.is_none_or(|at_ns| now_ns >= at_ns + STEP_NS)
+        self.line.is_live()
+            && self
+                .shown_ns
+                .is_none_or(|at_ns| now_ns >= at_ns + INTERVAL_NS)
     }
 
-    pub fn show(&mut self, shown: &Shown<'_>, now_ns: u64) {
+    pub fn show(&mut self, shown: &Status<'_>, now_ns: u64) {
         let past_ns = now_ns - self.shown_ns.replace(now_ns).unwrap_or(now_ns);
         let (packets, bytes) = (shown.packets - self.packets, shown.bytes - self.bytes);
         (self.packets, self.bytes) = (shown.packets, shown.bytes);
@@ -52,7 +55,7 @@ impl Line {
     }
 }
 
-fn text(shown: &Shown<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
+fn text(shown: &Status<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
     let per_second = |number: u64| number as f64 * 1e9 / past_ns as f64;
     let state = match shown.state {
         Some(LinkState::Down) => " is down,",
@@ -83,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_what_it_must() {
-        let shown = Shown {
+    fn line_has_limit_rates_and_latency() {
+        let shown = Status {
             device: "veth0",
             state: None,
             limit: Some((10_598, Unit::Bytes)),
@@ -98,7 +101,7 @@ mod tests {
             "veth0: limit 10.6K, 12.1K in flight, 8.32K packets/s, 101Mbit/s, completed after 1240 \
              us"
         );
-        let off = Shown {
+        let off = Status {
             limit: None,
             state: Some(LinkState::Down),
             latency_ns: None,

@@ -1,4 +1,4 @@
-//! `taut send`: frames through a transmit queue into a real device.
+//! `taut send`: sends frames through a transmit queue to a real device.
 
 mod live;
 pub mod options;
@@ -18,14 +18,15 @@ use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_captu
 use taut_relay::transmit::{Outcome, Settings, transmit};
 use taut_report::{exit, say, stdout};
 
+use crate::missing;
 use crate::selection::netns;
 use options::{MAX_BYTES, Send};
 use talk::Talk;
 
-/// Frames beyond those of the ring: what waits in the discipline, and what the FILL ring takes.
+/// Frames in addition to those of the ring: for the discipline and the FILL ring.
 const SPARE_FRAMES: u32 = 1_024;
-/// Between two looks at a link that is not up yet, in ns.
-const LOOK_NS: u64 = 50_000_000;
+/// Poll interval of a link that is not up yet, in ns.
+const LINK_POLL_NS: u64 = 50_000_000;
 
 /// `taut send`.
 pub fn send(options: &Send) -> ExitCode {
@@ -44,7 +45,7 @@ fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
     interrupt::note().map_err(|error| failed(&error))?;
     let code = match run(options, &ns, source.content) {
         Ok(Some(outcome)) => show(options, &outcome),
-        // Interrupted while it waited for the link.
+        // Interrupted before the link was up.
         Ok(None) => ended(ExitCode::SUCCESS),
         Err(error) => match error.downcast_ref::<io::Error>() {
             Some(error) => failed(error),
@@ -54,38 +55,47 @@ fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
     Ok(code)
 }
 
-/// Frames, and what they are for people.
-struct Made {
+/// Frames to send, and their description.
+struct Source {
     content: Content,
-    what: String,
+    description: String,
 }
 
-fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
-    let at = link::describe(ns, &options.device).map_err(|error| failed(&error))?;
-    // Loopback takes Ethernet frames too.
-    if !at.is_ethernet() && options.device != "lo" {
+fn source(options: &Send, ns: &NetNs) -> Result<Source, ExitCode> {
+    let device = link::describe(ns, &options.device).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::device(ns, &options.device)),
+        _ => failed(&error),
+    })?;
+    // Loopback accepts Ethernet frames too.
+    if !device.is_ethernet() && options.device != "lo" {
         let message = format_args!(
-            "{} carries no Ethernet frames (link type {}): nothing else can be sent",
-            options.device, at.kind
+            "{} carries no Ethernet frames (link type {}), and taut sends no others",
+            options.device, device.kind
         );
         return Err(exit::fail(exit::FAILED, message));
     }
     let Some(file) = &options.file else {
-        let fits = (at.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
+        let fits = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
         let size = options.size.map_or(fits, |size| size.0 as u32);
-        let from = at.mac.unwrap_or(MacAddress::local(1));
+        let from = device.mac.unwrap_or(MacAddress::local(1));
         let generated = Generated::new(size, options.flows, from, options.to, options.seed);
-        return Ok(Made {
+        return Ok(Source {
             content: Content::Generated(generated),
-            what: format!(
+            description: format!(
                 "generated frames of {size} bytes in {} flows from {from} to {}",
                 options.flows, options.to
             ),
         });
     };
-    let found = read_capture(file).map_err(|error| exit::fail(exit::FAILED, error))?;
-    if let Some(broken) = &found.broken {
-        say!("taut: {}: {broken}; sending what is whole", file.display());
+    if let Err(error) = std::fs::metadata(file) {
+        return Err(exit::fail(exit::FAILED, missing::unreadable(file, &error)));
+    }
+    let capture = read_capture(file).map_err(|error| exit::fail(exit::FAILED, error))?;
+    if let Some(broken) = &capture.broken {
+        say!(
+            "taut: {}: {broken}; sending the complete frames",
+            file.display()
+        );
     }
     let passes = match options.passes {
         None => Some(1),
@@ -93,21 +103,21 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
         some => some,
     };
     let times = match passes {
-        None => "again and again".to_owned(),
+        None => "repeated until interrupted".to_owned(),
         Some(passes) => format!("{passes} times"),
     };
-    Ok(Made {
-        content: Content::Capture(found.capture.with_passes(passes)),
-        what: format!(
+    Ok(Source {
+        content: Content::Capture(capture.capture.with_passes(passes)),
+        description: format!(
             "{} frames of {}, the longest of {} bytes, {times}",
-            found.frames,
+            capture.frames,
             file.display(),
-            found.longest_bytes
+            capture.longest_bytes
         ),
     })
 }
 
-/// Sends; `None` if somebody asked for the end before the link was up.
+/// Sends the frames. Returns `None` if it was interrupted before the link was up.
 fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Outcome>> {
     let mut watch = LinkMonitor::open(ns, &options.device)?;
     if !wait_for_link(&mut watch)? {
@@ -128,30 +138,30 @@ fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Ou
     outcome.map(Some)
 }
 
-/// A link may take its time: that is no loss. Returns whether it is up.
+/// Waits until the link is up. Returns `false` after an interrupt.
 fn wait_for_link(watch: &mut LinkMonitor) -> io::Result<bool> {
-    let mut said = false;
+    let mut reported = false;
     while watch.poll()?.state != LinkState::Running {
         if watch.state() == LinkState::Removed {
-            let gone = format!("{} is gone", watch.device());
-            return Err(io::Error::new(io::ErrorKind::NotFound, gone));
+            let message = format!("{}: device removed", watch.device());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
-        if !said {
+        if !reported {
             say!(
-                "taut: {} is down, or has no carrier: waiting for it",
+                "taut: {} is down, or has no carrier; waiting",
                 watch.device()
             );
-            said = true;
+            reported = true;
         }
         if interrupt::noted().is_some() {
             return Ok(false);
         }
-        poll::wait(&[watch.as_fd()], Some(monotonic_ns() + LOOK_NS))?;
+        poll::wait(&[watch.as_fd()], Some(monotonic_ns() + LINK_POLL_NS))?;
     }
     Ok(true)
 }
 
-/// The engine over whichever driver.
+/// The sender, for any driver.
 struct Sending<'a> {
     options: &'a Send,
     watch: LinkMonitor,
@@ -181,7 +191,7 @@ impl WithPort for Sending<'_> {
     }
 }
 
-/// Prints the outcome; the exit code says whether it adds up.
+/// Prints the outcome. The exit code reports whether the counts add up.
 fn show(options: &Send, outcome: &Outcome) -> ExitCode {
     let printed = output::print(outcome, &options.device, options.json);
     if let Some(failed) = &outcome.failed {
@@ -189,7 +199,7 @@ fn show(options: &Send, outcome: &Outcome) -> ExitCode {
     }
     if outcome.account.unknown_completions() > 0 {
         say!(
-            "taut: the driver handed back {} packets that it was never given",
+            "taut: the driver completed {} packets that were never submitted",
             outcome.account.unknown_completions()
         );
     }
@@ -203,7 +213,7 @@ fn show(options: &Send, outcome: &Outcome) -> ExitCode {
     }
 }
 
-/// The exit code of a run that was all right, or interrupted.
+/// Returns the exit code of a run that succeeded or was interrupted.
 fn ended(code: ExitCode) -> ExitCode {
     match interrupt::noted() {
         Some(interrupt) if code == ExitCode::SUCCESS => ExitCode::from(interrupt.exit_code()),
@@ -212,7 +222,7 @@ fn ended(code: ExitCode) -> ExitCode {
 }
 
 fn failed(error: &io::Error) -> ExitCode {
-    say!("taut: {error}");
+    say!("taut: {}", missing::explained(error));
     if error.kind() == io::ErrorKind::PermissionDenied {
         let message = "sending frames needs CAP_NET_RAW: run as root";
         return exit::fail(exit::CANNOT_RUN_HERE, message);
@@ -220,27 +230,27 @@ fn failed(error: &io::Error) -> ExitCode {
     ExitCode::from(exit::FAILED)
 }
 
-/// What a run would do, for `--dry-run`.
-fn plan(options: &Send, made: &Made) -> String {
-    let place = match &options.netns {
+/// Returns the plan of a run, for `--dry-run`.
+fn plan(options: &Send, source: &Source) -> String {
+    let netns = match &options.netns {
         Some(name) => format!(" in namespace {name}"),
         None => String::new(),
     };
     let rate = match options.rate {
-        Some(rate) => format!(", no faster than {rate}"),
+        Some(rate) => format!(", at most {rate}"),
         None => String::new(),
     };
     let count = match options.count {
-        Some(count) => format!(", {count} at most"),
+        Some(count) => format!(", at most {count} packets"),
         None => String::new(),
     };
     format!(
-        "would send on {}{place} over {}: {}{count}{rate}\n\
+        "would send on {}{netns} over {}: {}{count}{rate}\n\
          discipline {}, limit {}, ring of {} packets (longest frame: the MTU and \
          {FRAME_EXTRA_BYTES} bytes), completions every {}, stall after {}\n",
         options.device,
         options.driver.name(),
-        made.what,
+        source.description,
         options.qdisc,
         options.limit,
         options.ring,

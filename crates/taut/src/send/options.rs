@@ -11,93 +11,94 @@ use taut_path::units::{Rate, Size, Time};
 use taut_relay::driver::Driver;
 use taut_relay::source::MIN_BYTES;
 
-use crate::parse::{
-    CADENCES, LINK_RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
-};
+use crate::parse::{CADENCES, LINK_RATES, count_in, parse_limit, parse_qdisc, within};
 
-/// Sends a capture or generated frames through a transmit queue with a limit, and accounts for
-/// each.
+/// Send a capture or generated frames through a transmit queue with a limit
 ///
-/// A packet counts as sent when the device has completed it and its link was up all that time. What
-/// was in flight when the link went down, the device went away or the ring was opened again is in
-/// doubt; every other packet is dropped with a reason.
+/// A packet counts as sent when the device completed it and the link stayed up in the meantime.
+/// Packets in flight when the link went down, the device was removed or the ring was reopened are
+/// counted as uncertain. Every other packet is completed, or dropped with a reason.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct Send {
-    /// The device to send on
+    /// Device to send on
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// A pcap or pcapng file of Ethernet frames, read into memory; without one, frames are
-    /// generated
+    /// pcap or pcapng file of Ethernet frames [default: generated frames]
+    ///
+    /// The file is read into memory.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// The device is in the network namespace NETNS: a name as `ip netns` has it, or a path
+    /// Network namespace: a name of `ip netns`, or a path
     #[arg(short = 'n', long, value_name = "NETNS")]
     pub netns: Option<String>,
 
-    /// What carries the packets
+    /// Transmit driver
     #[arg(long, value_enum, default_value_t = Driver::AfPacket)]
     pub driver: Driver,
 
-    /// The device's queue, for af_xdp
+    /// Device queue, for af_xdp
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub queue: u32,
 
-    /// Queueing discipline in front of the ring, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = "pfifo", value_parser = parse_qdisc,
-          long_help = qdisc_help("Queueing discipline in front of the ring"))]
+    /// Queueing discipline (taut help qdiscs)
+    #[arg(long, value_name = "QDISC", default_value = "pfifo", value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// How much may be in flight: dql, taut, need, bytes (40k), packets (64p) or off
+    /// Limit: dql, taut, 40k, 64p, off (taut help limits)
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(),
-          value_parser = parse_limit,
-          long_help = limit_help("How much may be in flight"))]
+          value_parser = parse_limit)]
     pub limit: AnyLimit,
 
-    /// Packets that the ring holds (1 to 65536)
+    /// Ring size in packets (1 to 65536)
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = count_in(1..=65_536))]
     pub ring: u32,
 
-    /// Time between two looks for completions, with a unit
+    /// Completion poll interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
           value_parser = within(CADENCES))]
     pub cadence: Time,
 
-    /// Age of the oldest packet in flight at which the ring is opened again, with a unit
+    /// Stall threshold: age of the oldest packet in flight
+    ///
+    /// After a stall, the ring is reopened.
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
           value_parser = within(STALLS))]
     pub stall: Time,
 
-    /// Send the file N times; without N, until Ctrl-C
+    /// Send the file N times; without N, until Ctrl-C [default: 1]
     #[arg(long = "loop", value_name = "N", num_args = 0..=1, require_equals = true,
           default_missing_value = "0", requires = "file")]
     pub passes: Option<u64>,
 
-    /// Stop after so many packets
+    /// Stop after N packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// Stop after this time, with a unit
+    /// Stop after TIME, such as 10s
     #[arg(long, value_name = "TIME", value_parser = within(SEND_DURATIONS))]
     pub duration: Option<Time>,
 
-    /// No faster than this, as tc reads rates; frames count with their Ethernet header
+    /// Maximum rate, such as 10mbit; Ethernet headers count
     #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
     pub rate: Option<Rate>,
 
-    /// Bytes of each generated frame, with its Ethernet header (60 to 65549) [default: what fits
-    /// the MTU]
+    /// Size of a generated frame with its Ethernet header [default: MTU + 14]
+    ///
+    /// 60 to 65549 bytes.
     #[arg(long, value_name = "SIZE", value_parser = within(SIZES), conflicts_with = "file")]
     pub size: Option<Size>,
 
-    /// Flows that the generated frames take turns in (1 to 65535)
+    /// Flows of the generated frames, round-robin (1 to 65535)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in(1..=65_535),
           conflicts_with = "file")]
     pub flows: u32,
 
-    /// Where generated frames go to; the default is an address that no card has
+    /// Destination MAC address of generated frames
+    ///
+    /// The default is a locally administered address that no card has.
     #[arg(
         long,
         value_name = "MAC",
@@ -106,31 +107,35 @@ pub struct Send {
     )]
     pub to: MacAddress,
 
-    /// Seed of the generated frames' bytes
+    /// Seed of the payload of generated frames
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, conflicts_with = "file")]
     pub seed: u64,
 
-    /// Print one JSON document instead of lines for people
+    /// Print one JSON document instead of text
     #[arg(short, long)]
     pub json: bool,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan without running it
     #[arg(long)]
     pub dry_run: bool,
 }
 
 const AFTER_HELP: &str = "\
-Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
+Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
 Needs CAP_NET_RAW; another namespace (-n) needs CAP_SYS_ADMIN too. Root has both.
-Ctrl-C or SIGTERM takes in no more and waits for what was taken in; one half a second later ends at once.
-Exit codes: 0 every packet is accounted for, 1 failed (also: the device is gone, or stands still),
-2 bad usage, 3 a packet is unaccounted for, 77 cannot run here, 130 or 143 interrupted.";
+After Ctrl-C or SIGTERM, the command accepts no further packets and waits for those already queued.
+A second signal, at least half a second later, ends it immediately.
+Exit codes: 0 every packet is accounted for, 1 failed (also: the device was removed or stalled),
+2 bad usage, 3 a packet is unaccounted for, 77 cannot run here, 130 or 143 interrupted.
+Examples:
+  taut send eth1 flows.pcap --limit taut
+  taut send eth1 --count 100000 --flows 8 --rate 100mbit --json";
 
-/// Ages at which the ring is opened again.
+/// Stall thresholds.
 const STALLS: RangeInclusive<Time> = Time::ms(10)..=Time::ms(3_600_000);
-/// From a moment to 30 days.
+/// Durations, up to 30 days.
 const SEND_DURATIONS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(30 * 86_400_000);
-/// Bytes of a frame.
+/// Frame sizes.
 const SIZES: RangeInclusive<Size> = Size(MIN_BYTES as u64)..=Size(MAX_BYTES as u64);
 /// The longest frame: the largest MTU and an Ethernet header.
 pub const MAX_BYTES: u32 = 65_549;
@@ -153,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_may_have_a_number() {
+    fn loop_takes_an_optional_number() {
         assert_eq!(parse("veth0 a.pcap").unwrap().passes, None);
         let endless = parse("veth0 --loop a.pcap").unwrap();
         assert_eq!(
@@ -164,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_what_is_allowed() {
-        let refused = [
+    fn errors_state_the_allowed_values() {
+        let rejected = [
             ("veth0 --size 59", "60b to 65549b"),
             ("veth0 --flows 0", "1..=65535"),
             ("veth0 --rate 1", "1kbit to"),
@@ -178,7 +183,7 @@ mod tests {
             ("veth0 a.pcap --size 100", "cannot be used with"),
             ("", "DEV"),
         ];
-        for (line, what) in refused {
+        for (line, what) in rejected {
             let error = parse(line).map(|_| ()).unwrap_err();
             assert!(error.contains(what), "{line}: {error}");
         }

@@ -1,4 +1,4 @@
-//! What was sent: as data, and for people.
+//! The summary of a run, as JSON or text.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use taut_report::layout::fold;
 use taut_report::number::{one_decimal, scaled};
 use taut_report::stdout;
 
-/// Columns of the names that lines begin with.
+/// Columns of the name at the start of each line.
 const NAME_COLUMNS: usize = 12;
 
 /// The document.
@@ -28,7 +28,7 @@ struct Document {
     in_doubt_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
     unaccounted_packets: u64,
-    /// `null` where there is no limit, or it counts packets.
+    /// `null` without a limit, or if it counts packets.
     limit_bytes_p50: Option<u64>,
     /// The median over time.
     inflight_bytes: u64,
@@ -36,12 +36,12 @@ struct Document {
     bps: f64,
 }
 
-/// Prints what became of everything: one JSON document, or lines.
+/// Prints the summary, as one JSON document or as text.
 pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
     if !as_json {
         return stdout::print(&text(outcome, device));
     }
-    let (account, measurements) = (&outcome.account, &outcome.measurements);
+    let (account, results) = (&outcome.account, &outcome.measurements);
     let reasons = DropReason::ALL.into_iter().map(DropReason::name);
     let reasons = reasons.chain(RejectReason::OF_FEED.map(RejectReason::name));
     let document = Document {
@@ -54,18 +54,18 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         in_doubt_packets: account.uncertain_packets(),
         dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
         unaccounted_packets: account.unaccounted_packets(),
-        limit_bytes_p50: measurements
+        limit_bytes_p50: results
             .limit_p50
             .filter(|_| outcome.limit_unit == Unit::Bytes),
-        inflight_bytes: measurements.in_flight_p50_bytes,
-        pps: one_decimal(measurements.rate.packets_per_s),
-        bps: one_decimal(measurements.rate.bits_per_s),
+        inflight_bytes: results.in_flight_p50_bytes,
+        pps: one_decimal(results.rate.packets_per_s),
+        bps: one_decimal(results.rate.bits_per_s),
     };
     stdout::print_json(&document)
 }
 
 fn text(outcome: &Outcome, device: &str) -> String {
-    let (account, measurements) = (&outcome.account, &outcome.measurements);
+    let (account, results) = (&outcome.account, &outcome.measurements);
     let dropped = account.dropped_packets().iter();
     let reasons: Vec<String> = dropped
         .map(|(reason, packets)| format!("{packets} {reason}"))
@@ -74,9 +74,9 @@ fn text(outcome: &Outcome, device: &str) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
-    let limit = match (measurements.limit_p50, outcome.limit_unit) {
+    let limit = match (results.limit_p50, outcome.limit_unit) {
         (None, _) if !outcome.completion_status.limit_applies() => {
-            format!("off, not {}: completions are false", outcome.limit)
+            format!("{} disabled: completions are early", outcome.limit)
         }
         (None, _) => "off".to_owned(),
         (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
@@ -84,10 +84,11 @@ fn text(outcome: &Outcome, device: &str) -> String {
     };
     let text = format!(
         "device      {device}: {} {}, completions {}\n\
-         packets     {} submitted = {} completed + {} in doubt + {} dropped{reasons} + {} unaccounted\n\
+         packets     {} submitted = {} completed + {} uncertain + {} dropped{reasons} \
+         + {} unaccounted\n\
          rate        {} packets/s, {}bit/s\n\
-         limit       {limit}; {} bytes in flight half of the time, {} nine tenths\n\
-         completion  after {} us (median), {} us (99 of 100)\n",
+         limit       {limit}; in flight: {} bytes (median), {} bytes (90th percentile)\n\
+         completion  after {} us (median), {} us (99th percentile)\n",
         outcome.driver,
         outcome.mode,
         outcome.completion_status.name(),
@@ -96,12 +97,12 @@ fn text(outcome: &Outcome, device: &str) -> String {
         account.uncertain_packets(),
         account.all_dropped_packets(),
         account.unaccounted_packets(),
-        scaled(measurements.rate.packets_per_s),
-        scaled(measurements.rate.bits_per_s),
-        measurements.in_flight_p50_bytes,
-        measurements.in_flight_p90_bytes,
-        measurements.completion_p50_ns / 1_000,
-        measurements.completion_p99_ns / 1_000,
+        scaled(results.rate.packets_per_s),
+        scaled(results.rate.bits_per_s),
+        results.in_flight_p50_bytes,
+        results.in_flight_p90_bytes,
+        results.completion_p50_ns / 1_000,
+        results.completion_p99_ns / 1_000,
     );
     let width = stdout::columns();
     text.lines()

@@ -1,4 +1,4 @@
-//! What is said while packets are sent.
+//! Messages while packets are sent.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use taut_relay::transmit::{Observer, Sending};
 use taut_report::message::ChangingLine;
 use taut_report::say;
 
-use super::live::{Line, Shown};
+use super::live::{Line, Status};
 
-/// The line that changes, and messages over it.
+/// The status line, and the messages above it.
 pub struct Talk {
     line: Line,
-    /// What was said last of the completions.
-    said_truth: CompletionStatus,
+    /// The status of the completions in the last message.
+    reported_truth: CompletionStatus,
     state: LinkState,
 }
 
@@ -26,40 +26,40 @@ impl Talk {
     pub fn new() -> Self {
         Self {
             line: Line::new(),
-            said_truth: CompletionStatus::Unknown,
+            reported_truth: CompletionStatus::Unknown,
             state: LinkState::Running,
         }
     }
 
-    /// Says what completions mean, when that changes.
-    fn tell_truth<P: Port, F: Frames>(&mut self, direction: &Direction<Sending<P, F>>) {
+    /// Reports a change of the status of the completions.
+    fn report_truth<P: Port, F: Frames>(&mut self, direction: &Direction<Sending<P, F>>) {
         let truth = direction.completion_status();
         let device = direction.port().device();
         let name = direction.rule().to_string();
         let is_off = match name.as_str() {
             "off" => String::new(),
-            name => format!(". No limit can hold where that is so: {name} is off"),
+            name => format!("; the limit {name} is disabled"),
         };
-        match (self.said_truth, truth) {
-            (_, CompletionStatus::Early) if self.said_truth != CompletionStatus::Early => {
-                over_the_line(format_args!(
-                    "the completions of {device} are false: packets are reported done as soon as they \
-                 are handed over, wherever they are then (a plain veth, a bridge){is_off}"
+        match (self.reported_truth, truth) {
+            (_, CompletionStatus::Early) if self.reported_truth != CompletionStatus::Early => {
+                print_above(format_args!(
+                    "{device} reports early completions: packets are complete when the doorbell \
+                 returns (a plain veth, a bridge){is_off}"
                 ))
             }
-            (CompletionStatus::Early, CompletionStatus::Valid) => over_the_line(format_args!(
-                "the completions of {device} are true after all: the limit {name} holds"
+            (CompletionStatus::Early, CompletionStatus::Valid) => print_above(format_args!(
+                "{device} reports valid completions now: the limit {name} is enabled"
             )),
             _ => {}
         }
-        self.said_truth = truth;
+        self.reported_truth = truth;
     }
 }
 
 impl<P: Port, F: Frames> Observer<P, F> for Talk {
     fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
-        if self.said_truth != direction.completion_status() {
-            self.tell_truth(direction);
+        if self.reported_truth != direction.completion_status() {
+            self.report_truth(direction);
         }
         if !self.line.is_due(now_ns) {
             return;
@@ -70,7 +70,7 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
         let (packets, bytes) = direction.account().returned();
         let is_running = self.state == LinkState::Running;
         let unit = direction.rule().unit();
-        let shown = Shown {
+        let status = Status {
             device: direction.port().device(),
             state: (!is_running).then_some(self.state),
             limit: (!snapshot.early_completions).then_some((snapshot.limit, unit)),
@@ -79,39 +79,38 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
             bytes,
             latency_ns,
         };
-        self.line.show(&shown, now_ns);
+        self.line.show(&status, now_ns);
     }
 
     fn event(&mut self, device: &str, event: Event<'_>) {
         match event {
             Event::Up => {
                 self.state = LinkState::Running;
-                over_the_line(format_args!("{device} is up: sending again"));
+                print_above(format_args!("{device} is up: sending continues"));
             }
             Event::Down => {
                 self.state = LinkState::Down;
-                over_the_line(format_args!(
-                    "{device} is down, or has no carrier: waiting for it; what was in flight is in \
-                     doubt"
+                print_above(format_args!(
+                    "{device} is down, or has no carrier; waiting. Packets in flight are uncertain"
                 ));
             }
             Event::Removed => {
                 self.state = LinkState::Removed;
-                over_the_line(format_args!(
-                    "{device} is gone: what was in flight is in doubt"
+                print_above(format_args!(
+                    "{device}: device removed; packets in flight are uncertain"
                 ));
             }
-            Event::Stalled { age_ns, packets } => over_the_line(format_args!(
-                "{device} completes nothing: the oldest of {packets} packets in flight is {} ms \
-                 old; they are in doubt now, and the ring is opened again",
+            Event::Stalled { age_ns, packets } => print_above(format_args!(
+                "{device}: stalled, the oldest of {packets} packets in flight is {} ms old; they \
+                 are uncertain, and the ring is reopened",
                 age_ns / 1_000_000
             )),
             Event::Failed(error) | Event::NotReopened(error) => {
-                over_the_line(format_args!("{error}; trying again"));
+                print_above(format_args!("{error}; retrying"));
             }
             Event::Stopping { packets } if interrupt::noted().is_some() => {
-                over_the_line(format_args!(
-                    "waiting for {packets} packets that were taken in; once more ends at once"
+                print_above(format_args!(
+                    "waiting for {packets} queued packets; a second signal ends immediately"
                 ));
             }
             Event::Stopping { .. } | Event::Returned | Event::Mtu(_) => {}
@@ -119,8 +118,8 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
     }
 }
 
-/// Over a line that may be on the terminal.
-fn over_the_line(text: fmt::Arguments<'_>) {
+/// Prints a message above the status line.
+fn print_above(text: fmt::Arguments<'_>) {
     ChangingLine::new().clear();
     say!("taut: {text}");
 }

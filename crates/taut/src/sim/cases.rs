@@ -1,4 +1,4 @@
-//! Cases, with a progress line, until all are done or the user interrupts them.
+//! Runs cases with a progress line, until all are done or the user interrupts.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use taut_linux::interrupt::Interrupt;
 use taut_report::emit::Form;
 use taut_report::{exit, say};
 
-/// Runs `run` and emits what is wanted of it: the document, a page, traces. `text` returns the
+/// Runs `run` and writes the requested output: the document, a page, traces. `text` returns the
 /// document's table, `page` its page.
 pub fn show(
     run: SharedRun,
@@ -42,8 +42,8 @@ pub fn usage(error: &impl Display) -> ExitCode {
     ExitCode::from(exit::USAGE)
 }
 
-/// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
-/// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
+/// Runs the cases of `runs` on `jobs` threads, with a progress line. Returns the interrupt that
+/// ended the runs early, if there was one. Calls `finished` for each complete run.
 pub fn run_cases(
     runs: Vec<SharedRun>,
     jobs: usize,

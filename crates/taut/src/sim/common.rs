@@ -1,15 +1,16 @@
-//! Options of every scenario.
+//! Options of all scenarios.
 
 use clap::Args;
 
 use super::output::Output;
 
-/// What every scenario accepts.
+/// Options of all scenarios.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Seed of everything drawn at random [default: 1]
+    /// Seed of all random numbers [default: 1]
     ///
-    /// Scenarios that draw nothing (no jitter, no loss, no pattern of chance) give the same for every seed.
+    /// Scenarios without random input (jitter, loss, random traces) give the same results for every
+    /// seed.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 

@@ -1,4 +1,4 @@
-//! Limit rules side by side, on named patterns and on files.
+//! Comparison of limit rules, on built-in completion traces and on files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,45 +18,44 @@ use super::common::Common;
 use super::limit_rules_show::{charts, remark, text};
 use super::output::Output;
 use super::sweep;
+use crate::missing;
 use crate::rr::command::quoted;
 use taut_report::emit::Form;
 use taut_report::page::{Origin, Page};
 use taut_report::{exit, say, stdout};
 
-/// What `taut sim limit-rules` accepts.
+/// Options of `taut sim limit-rules`.
 #[derive(Debug, Clone, Args)]
 pub struct LimitRulesOptions {
-    /// Compare on this file only; may be given again
+    /// Completion trace file (repeatable) [default: the built-in traces]
     ///
     /// The first line is a JSON object: rate_bytes_per_us or rates ([[t_ns, bytes_per_us], ...]),
-    /// end_ns, and as wanted id, sizes, budget, poll_ns, burst ({period_ns, objects}), warm_ns,
-    /// utilisation. Each other line is an interrupt: gap_ns delay_ns. docs/pattern-format.md says what
-    /// each means, with an example.
+    /// end_ns, and optionally id, sizes, budget, poll_ns, burst ({period_ns, objects}), warm_ns,
+    /// utilisation. Each further line is an interrupt: gap_ns delay_ns. docs/pattern-format.md
+    /// describes the format, with an example.
     #[arg(long, value_name = "FILE")]
     pub pattern: Vec<PathBuf>,
 
-    /// Compare on this built-in pattern only; a prefix such as p, f, w or p04 takes all that have it;
-    /// may be given again
+    /// Built-in trace, or a prefix such as p, f, w or p04 (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
 
-    /// Compare this rule only: off, fixed, dql, need, taut, 40k, 32p, or dql every 1ms; may
-    /// be given again
+    /// Limit, fixed, or such as "dql every 1ms" (repeatable; taut help limits)
     ///
-    /// taut promises what the pattern wants (its utilisation) unless it is told a share itself, as in
-    /// taut:99.5%; also behind :packets or a cap in time.
+    /// `fixed` is the smallest sufficient limit of each trace. The target utilisation of `taut` is
+    /// that of the trace, unless the limit has its own, as in taut:99.5%.
     #[arg(long, value_name = "RULE", allow_hyphen_values = true)]
     pub rule: Vec<RuleName>,
 
-    /// Seeds of each built-in pattern, counted from --seed
+    /// Seeds of each built-in trace, counted from --seed [default: 1]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
 
-    /// What is measured of a built-in family or load (f.., w..)
+    /// Measurement time of a built-in family or load (f.., w..)
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
 
-    /// What is not measured at its start
+    /// Warm-up time of a built-in family or load
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Time>,
 
@@ -72,16 +71,12 @@ impl LimitRulesOptions {
             settings.files.clone_from(&self.pattern);
         }
         if !self.only.is_empty() {
-            if let Some(nothing) = self
+            if let Some(unknown) = self
                 .only
                 .iter()
                 .find(|it| !names().any(|name| name.starts_with(*it)))
             {
-                let names: Vec<&str> = names().collect();
-                return Err(format!(
-                    "no pattern {nothing:?}; there are {}",
-                    names.join(", ")
-                ));
+                return Err(missing::no_such("pattern", unknown, names()));
             }
             let only = |name: &String| self.only.iter().any(|it| name.starts_with(it));
             settings.patterns.retain(only);
@@ -95,11 +90,11 @@ impl LimitRulesOptions {
         Ok(settings)
     }
 
-    /// What gives the same again, but for the seed.
+    /// Returns the command that repeats the run, without the seed.
     fn command(&self) -> String {
-        let mut words = vec!["taut sim limit-rules".to_owned()];
+        let mut arguments = vec!["taut sim limit-rules".to_owned()];
         let mut push =
-            |option: &str, value: String| words.push(format!("--{option} {}", quoted(&value)));
+            |option: &str, value: String| arguments.push(format!("--{option} {}", quoted(&value)));
         for file in &self.pattern {
             push("pattern", file.display().to_string());
         }
@@ -118,7 +113,7 @@ impl LimitRulesOptions {
         if let Some(seeds) = self.seeds {
             push("seeds", seeds.to_string());
         }
-        words.join(" ")
+        arguments.join(" ")
     }
 }
 
@@ -138,7 +133,7 @@ pub fn run(options: &LimitRulesOptions) -> ExitCode {
     }
 }
 
-/// Runs valid settings, wherever they came from; `command` gives the same again, but for the seed.
+/// Runs validated settings. `command` repeats the run, without the seed.
 pub fn run_settings(
     settings: LimitRulesSettings,
     seed: u64,

@@ -1,4 +1,4 @@
-//! How the comparison of limit rules is shown.
+//! Table and charts of the comparison of limit rules.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use taut_report::layout::{SPACES, side_by_side};
 use taut_report::limit_color::{NEUTRAL, limit_color};
 use taut_report::text::closing;
 
-/// What stands above the charts.
+/// Returns the text above the charts.
 pub fn remark(compared: &[Compared]) -> String {
     let left_out: Vec<&str> = rules(compared)
         .into_iter()
@@ -20,25 +20,25 @@ pub fn remark(compared: &[Compared]) -> String {
     let left_out = match left_out[..] {
         [] => String::new(),
         _ => format!(
-            " Not drawn, since they would dwarf the rest: {}.",
+            " Not drawn, because their values are much larger: {}.",
             left_out.join(", ")
         ),
     };
     format!("{REMARK}{left_out}")
 }
 
-const REMARK: &str = "Bars: the mean queue over that of the least fixed limit that keeps the \
-    wire busy for the promised share of the time; 1 is as good as a limit gets that knows the \
-    pattern beforehand. Below, for each pattern: what each interval between interrupts needs (the \
-    most in each step), and the limits that the rules chose from it.";
+const REMARK: &str = "Bars: the mean queue relative to that of the smallest fixed limit that \
+    reaches the target utilisation; 1 is the optimum of a fixed limit that is chosen with \
+    knowledge of the trace. Below, for each trace: the required in-flight of each interval between \
+    interrupts (the maximum in each step), and the limits of the rules.";
 
-/// More patterns than this are not drawn over time.
-const MOST_OVER_TIME: usize = 23;
+/// Maximum number of traces that are drawn over time.
+const MAX_OVER_TIME: usize = 23;
 
-/// More rules than this cannot be told apart.
-const MOST_RULES: usize = 8;
+/// Maximum number of rules in a chart.
+const MAX_RULES: usize = 8;
 
-/// The rules that were run, in their order.
+/// Returns the rules of the rows, in their order.
 fn rules(compared: &[Compared]) -> Vec<&str> {
     let mut rules: Vec<&str> = Vec::new();
     for row in compared.iter().flat_map(|it| &it.rows) {
@@ -49,18 +49,18 @@ fn rules(compared: &[Compared]) -> Vec<&str> {
     rules
 }
 
-/// Those that are drawn: all but what is many times larger than the rest, unless there is nothing
-/// else.
+/// Returns the rules to draw: without those whose values are many times larger, unless there are
+/// no others.
 fn drawn(compared: &[Compared]) -> Vec<&str> {
     let all = rules(compared);
     let is_small = |rule: &&&str| **rule != "off" && !rule.contains(" every ");
     let small: Vec<&str> = all.iter().filter(is_small).copied().collect();
     let mut drawn = if small.is_empty() { all } else { small };
-    drawn.truncate(MOST_RULES);
+    drawn.truncate(MAX_RULES);
     drawn
 }
 
-/// The rows, grouped by pattern.
+/// Returns the table, grouped by trace.
 pub fn text(document: &Document, compared: &[Compared], width: Option<usize>) -> String {
     let mut out = String::new();
     for Compared { rows, .. } in compared {
@@ -90,7 +90,7 @@ fn columns(rows: &[LimitRow]) -> Vec<Vec<String>> {
         ("  rule", |row| format!("  {}", row.rule)),
         ("ratio", ratio),
         ("busy %", |row| format!("{:.4}", row.utilisation * 100.0)),
-        ("least %", |row| {
+        ("min %", |row| {
             format!("{:.4}", row.utilisation_least * 100.0)
         }),
         ("delay p50", |row| format!("{:.0}", row.hp_delay_us_p50)),
@@ -132,7 +132,7 @@ fn ratio(row: &LimitRow) -> String {
     }
 }
 
-/// Without a limit there is nothing to say.
+/// Returns the limit, or `-` without one.
 fn limit(row: &LimitRow) -> String {
     if row.rule == "off" {
         return "-".to_owned();
@@ -145,12 +145,12 @@ fn ms(ms: Option<f64>) -> String {
     ms.map_or("-".to_owned(), |ms| format!("{ms:.1}"))
 }
 
-/// Ratios and losses as bars, then each pattern over time.
+/// Returns bar charts of ratios and losses, then a chart over time for each trace.
 pub fn charts(compared: &[Compared]) -> Vec<Chart> {
     let mut charts = vec![
         bars(
             compared,
-            "Queue over the least that is enough",
+            "Queue relative to the smallest sufficient limit",
             "ratio of mean queues",
             |row| row.ratio.unwrap_or(0.0),
         ),
@@ -164,13 +164,13 @@ pub fn charts(compared: &[Compared]) -> Vec<Chart> {
     charts.extend(
         compared
             .iter()
-            .take(MOST_OVER_TIME)
+            .take(MAX_OVER_TIME)
             .map(|one| over_time(one, compared)),
     );
     charts
 }
 
-/// Patterns from left to right, in each a bar for each rule.
+/// Returns a bar for each rule, grouped by trace.
 fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&LimitRow) -> f64) -> Chart {
     let drawn = drawn(compared);
     let width = 0.8 / drawn.len().max(1) as f64;
@@ -220,7 +220,7 @@ fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
         color,
         stroke,
         points: (points.iter().map(|&(ns, value)| (ns as f64 / 1e9, value)))
-            // The last value holds to the end.
+            // The last value is valid until the end.
             .chain(points.last().map(|last| (end_s, last.1)))
             .collect(),
         ..Line::default()
@@ -240,9 +240,10 @@ fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
     let highest = points.map(|point| point.1).fold(0.0, f64::max);
     let pattern = one.rows.first().map_or("", |row| &row.pattern);
     Chart {
-        title: format!("{pattern}: need and limits"),
+        title: format!("{pattern}: required in-flight and limits"),
         description: format!(
-            "{pattern}: the need of each interval and the limits of the rules, in bytes, over time."
+            "{pattern}: required in-flight of each interval and limits of the rules, in bytes, \
+             over time."
         ),
         x: Axis::up_to("time (s)", end_s),
         y: Axis::linear("bytes", highest),

@@ -16,16 +16,18 @@ mod watch;
 
 use std::process::ExitCode;
 
+use clap::Subcommand;
 use options::{Scenario, Sim};
 use taut_scenarios::registry::{self, Entry};
 
+use crate::missing;
 use taut_linux::interrupt;
 use taut_report::layout::fold;
 use taut_report::{say, stdout};
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {
-    // Also while cases are made. What cannot be noted is said when they are run.
+    // Interrupts count from here, while cases are built. `run_cases` reports a failure of the call.
     let _ = interrupt::note();
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
@@ -33,16 +35,25 @@ pub fn sim(sim: &Sim) -> ExitCode {
         Some(Scenario::Pauses(options)) => pauses::run(options),
         Some(Scenario::File(path, common)) => scenario::run_file(path, common),
         Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
-        // Without a scenario there is a list, or the usage would have been shown.
+        // Without a scenario and without `--list`, clap prints the usage.
         None => list(),
     }
 }
 
-/// `taut` alone: what it is about, in a second.
+/// Returns the message for a scenario that does not exist; `None` for an option or a scenario.
+pub fn unknown_scenario(name: &str) -> Option<String> {
+    if name.starts_with('-') || name == "help" || Scenario::has_subcommand(name) {
+        return None;
+    }
+    let names = registry::ALL.iter().map(|entry| entry.name);
+    Some(missing::no_such("scenario", name, names))
+}
+
+/// `taut` alone: simulates the published experiment, in a second.
 pub fn first_look() -> ExitCode {
     let done = rr_under_load::published();
     say!(
-        "\nThis was simulated. The same live, with real TCP, as root:\n  taut lab rr-under-load\n\
+        "\nThis was simulated. To run it live, with real TCP, as root:\n  taut lab rr-under-load\n\
          More: taut --help"
     );
     done

@@ -1,4 +1,4 @@
-//! What `taut sim` accepts.
+//! Options of `taut sim`.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,14 @@ use taut_scenarios::registry::{self, Entry};
 use super::common::Common;
 use super::{limit_rules, pauses, rr_under_load};
 
-/// Experiments in virtual time, on any machine.
+/// Run experiments in virtual time, on any machine
 ///
-/// No privilege is needed, and a seed gives the same figures on every run.
+/// Needs no privilege. The same seed gives the same results on every machine.
 #[derive(Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Sim {
-    /// List the scenarios, one a line
+    /// List the scenarios, one per line
     #[arg(long)]
     pub list: bool,
 
@@ -22,60 +23,110 @@ pub struct Sim {
     pub scenario: Option<Scenario>,
 }
 
-/// What is run.
+/// The scenario to run.
 #[derive(Debug)]
 pub enum Scenario {
-    /// The experiment that the lab runs live.
+    /// The experiment that `taut lab` runs live.
     RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
-    /// Limit rules on patterns.
+    /// The comparison of limit rules on completion traces.
     LimitRules(Box<limit_rules::LimitRulesOptions>),
-    /// Limit rules and pauses.
+    /// The effect of pauses on limit rules.
     Pauses(Box<pauses::PausesOptions>),
-    /// A file.
+    /// A scenario file.
     File(PathBuf, Common),
-    /// One of the registry.
+    /// A scenario of the registry.
     BuiltIn(&'static Entry, Common),
 }
 
 #[derive(Subcommand)]
 enum Fixed {
-    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
+    /// Measure request/response latency while bulk TCP streams saturate the link
     ///
-    /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
-    /// privilege, and the same figures on every run of a seed.
+    /// The transmit path and the emulated NIC of the lab, in virtual time. Needs no privilege. The
+    /// same seed gives the same results.
+    #[command(after_long_help = AFTER_HELP_RR)]
     RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
 
-    /// Limit rules on completion patterns, beside the least fixed limit that is enough.
+    /// Compare limit rules with the smallest sufficient limit of completion traces
     ///
-    /// Every rule on every pattern: the published six (p..), families of our own (f..), or files.
-    /// A short run; the long comparison is scripts/limit-rules.sh.
+    /// Runs every rule on every trace: the six published ones (p..), synthetic families (f..),
+    /// loads (w..), or files. This is a short run; the long comparison is scripts/limit-rules.sh.
+    #[command(after_long_help = AFTER_HELP_LIMIT_RULES)]
     LimitRules(Box<limit_rules::LimitRulesOptions>),
 
-    /// What a pause of the sender or of its thread does to a limit.
+    /// Measure the effect of a pause of the sender or its thread on a limit
     ///
-    /// Every rule on every ring, link rate and pause, compared with the same run without a pause.
+    /// Runs every rule on every ring, link rate and pause, and compares it with a run without
+    /// pauses.
+    #[command(after_long_help = AFTER_HELP_PAUSES)]
     Pauses(Box<pauses::PausesOptions>),
 
-    /// Run a scenario file.
+    /// Run a scenario file
+    #[command(after_long_help = AFTER_HELP_RUN)]
     Run {
-        /// A TOML file that names a scenario and its settings
+        /// TOML file with the name of a scenario and its settings
         file: PathBuf,
         #[command(flatten)]
         common: Box<Common>,
     },
 }
 
-/// The scenarios of the registry that are not commands of their own.
+const AFTER_HELP: &str = "\
+Examples:
+  taut sim --list
+  taut sim right-size --report right-size.html";
+
+const AFTER_HELP_RR: &str = "\
+Examples:
+  taut sim rr-under-load --limit dql --limit taut
+  taut sim rr-under-load --only tso=off --trace queue.trace --trace-row dql";
+
+const AFTER_HELP_LIMIT_RULES: &str = "\
+Examples:
+  taut sim limit-rules --only p01 --rule dql --rule taut
+  taut sim limit-rules --pattern trace.txt --report limit-rules.html";
+
+const AFTER_HELP_PAUSES: &str = "\
+Examples:
+  taut sim pauses --rule dql --rule taut
+  taut sim pauses --json";
+
+const AFTER_HELP_RUN: &str = "\
+Examples:
+  taut sim run scenario.toml
+  taut sim run scenario.toml --sweep seed=1,2,3 --resume runs.jsonl";
+
+/// Maximum length of a scenario's description in the list of `-h`.
+const MAX_ABOUT_CHARS: usize = 78;
+
+/// Returns the description of a scenario, without its last parts if it is too long for `-h`.
+fn short_about(entry: &Entry) -> &'static str {
+    let mut about = entry.about;
+    while about.chars().count() > MAX_ABOUT_CHARS
+        && let Some(end) = about.rfind([',', ':'])
+    {
+        about = &about[..end];
+    }
+    about
+}
+
+/// Returns the scenarios of the registry without a separate command.
 fn built_in() -> impl Iterator<Item = &'static Entry> {
     let own = |entry: &&Entry| Fixed::has_subcommand(entry.name);
     registry::ALL.iter().filter(move |entry| !own(entry))
 }
 
-// By hand, for the registry's names are not known to the derive.
+// Not derived: the names come from the registry at run time.
 impl Subcommand for Scenario {
     fn augment_subcommands(command: Command) -> Command {
-        let to_command =
-            |entry: &Entry| Common::augment_args(Command::new(entry.name)).about(entry.about);
+        let to_command = |entry: &'static Entry| {
+            let command = Common::augment_args(Command::new(entry.name));
+            let command = command.about(short_about(entry)).long_about(entry.about);
+            command.after_long_help(format!(
+                "Examples:\n  taut sim {0}\n  taut sim {0} --seed 2 --report {0}.html",
+                entry.name
+            ))
+        };
         Fixed::augment_subcommands(command).subcommands(built_in().map(to_command))
     }
 

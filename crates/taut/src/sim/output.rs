@@ -1,4 +1,4 @@
-//! What is wanted of a simulation besides its table.
+//! Output of a simulation besides its table.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,20 +18,21 @@ use taut_report::emit::{self, Form};
 use taut_report::output_file::{PcapFile, TraceFile};
 use taut_report::{exit, say};
 
-/// What is wanted besides the table.
+/// Options of the output besides the table.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
     /// Print the rows as comma-separated values
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    /// Print each row as a JSON object, on a line of its own
+    /// Print each row as a JSON object, one per line
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub json_lines: bool,
 
-    /// Write a report too: one HTML page that works offline
+    /// Write a report to FILE too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -41,7 +42,7 @@ pub struct Output {
     #[command(flatten)]
     pub pcap: PcapFile,
 
-    /// Capture only rows that have this in their name
+    /// Capture only rows whose name contains TEXT [default: all]
     #[arg(
         long,
         value_name = "TEXT",
@@ -54,7 +55,7 @@ pub struct Output {
     #[command(flatten)]
     pub trace: TraceFile,
 
-    /// Trace only rows that have this in their name
+    /// Trace only rows whose name contains TEXT [default: all]
     #[arg(
         long,
         value_name = "TEXT",
@@ -65,7 +66,7 @@ pub struct Output {
     pub trace_row: String,
 }
 
-/// Half a trace is none, so that nothing of it is left after an interrupt.
+/// Fails after an interrupt, so that an incomplete trace is discarded.
 struct UntilInterrupted<'a>(&'a mut dyn Write);
 
 impl Write for UntilInterrupted<'_> {
@@ -81,30 +82,30 @@ impl Write for UntilInterrupted<'_> {
     }
 }
 
-/// Writes what `tap` records of the rows of `run` that are `wanted`. Returns the number of bytes.
-fn tap(run: &dyn AnyRun, wanted: (Tap, &str), out: &mut dyn Write) -> io::Result<u64> {
+/// Writes the events of the selected tap and rows of `run`. Returns the number of bytes.
+fn tap(run: &dyn AnyRun, selected: (Tap, &str), out: &mut dyn Write) -> io::Result<u64> {
     let mut progress = ProgressLine::new();
     let mut show = |what: &str, done, all| progress.show(what, done, all);
     let mut out = UntilInterrupted(out);
-    tracing::write(run, wanted, &mut out, &mut show).map_err(|error| match error {
+    tracing::write(run, selected, &mut out, &mut show).map_err(|error| match error {
         ScenarioError::Io(error) => error,
         other => io::Error::other(other),
     })
 }
 
 impl Output {
-    /// Fails if one of these files, which are read, would be written over.
+    /// Fails if the run would overwrite one of `inputs`.
     pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
         emit::check_spared(self.files().chain(self.many.resume()), inputs)
     }
 
-    /// Those that are written when all is done.
+    /// Returns the files that are written at the end of the run.
     fn files(&self) -> impl Iterator<Item = &Path> {
         let files = [&self.report, &self.trace.path, &self.pcap.path];
         files.into_iter().filter_map(|file| file.as_deref())
     }
 
-    /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
+    /// Fails before the run if a file cannot be written, or no row can be traced.
     pub fn check(&self, run: &dyn AnyRun) -> Result<(), ExitCode> {
         let files: Vec<&Path> = self.files().collect();
         if let Some(twice) = (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
@@ -128,7 +129,7 @@ impl Output {
         Ok(())
     }
 
-    /// The form of what is printed; `json` is an option of its own, shared with the lab.
+    /// Returns the form of the output. `json` is separate because the lab shares it.
     pub fn form(&self, json: bool) -> Form {
         match (json, self.csv, self.json_lines) {
             (true, ..) => Form::Json,
@@ -138,8 +139,8 @@ impl Output {
         }
     }
 
-    /// Prints a document, for people as `text` has it, and writes the page that `page` makes. What
-    /// interrupted the run, if anything did, decides the exit code; then nothing is traced.
+    /// Prints a document, in the form of a table with `text`, and writes the page of `page`. After
+    /// an interrupt, no trace is written, and the exit code is that of the interrupt.
     pub fn emit<'d>(
         &self,
         form: Form,

@@ -1,4 +1,4 @@
-//! What a pause does to limit rules.
+//! The effect of pauses on limit rules.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use super::common::Common;
 use super::scenario;
 use crate::rr::command::quoted;
 
-/// What `taut sim pauses` accepts.
+/// Options of `taut sim pauses`.
 #[derive(Debug, Clone, Args)]
 pub struct PausesOptions {
-    /// Run this rule only: off, dql, need, taut, 40k, 32p, or dql every 1ms (repeatable)
+    /// Limit, or such as "dql every 1ms" (repeatable; taut help limits)
     #[arg(long, value_name = "RULE", allow_hyphen_values = true)]
     pub rule: Vec<Rule>,
 

@@ -1,9 +1,9 @@
-//! What is being run, for those who wait at a terminal.
+//! Progress on a terminal.
 
 use taut_linux::interrupt;
 use taut_report::message::ChangingLine;
 
-/// One line on stderr that changes; silent where stderr is no terminal. Gone when dropped.
+/// A changing line on stderr. Writes nothing if stderr is not a terminal; dropping clears it.
 pub struct ProgressLine(ChangingLine);
 
 impl ProgressLine {
@@ -11,9 +11,9 @@ impl ProgressLine {
         Self(ChangingLine::new())
     }
 
-    /// So many parts are done, of so many, and `what` is being run.
+    /// Shows that `done` of `all` parts are done, and `what` is running.
     pub fn show(&mut self, what: &str, done: u64, all: u64) {
-        // After an interrupt what was found is being shown.
+        // After an interrupt, the results are being printed.
         if interrupt::noted().is_none() {
             self.0.show(&format!("[{done}/{all}] {what}"));
         }

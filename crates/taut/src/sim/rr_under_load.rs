@@ -1,4 +1,4 @@
-//! The experiment of a request/response under load, in virtual time.
+//! The request/response experiment, in virtual time.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use taut_report::page::Origin;
 use taut_report::stdout;
 use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 
-/// What `taut sim rr-under-load` accepts: settings other than those of its file.
+/// Options of `taut sim rr-under-load`.
 #[derive(Debug, Clone, Args)]
 pub struct RrUnderLoadOptions {
     #[command(flatten)]
@@ -29,14 +29,14 @@ pub struct RrUnderLoadOptions {
 }
 
 impl RrUnderLoadOptions {
-    /// The published experiment.
+    /// Returns the options of the published experiment: the defaults.
     fn published() -> Result<Self, clap::Error> {
         let command = Self::augment_args(clap::Command::new(Settings::NAME));
         Self::from_arg_matches(&command.try_get_matches_from([Settings::NAME])?)
     }
 }
 
-/// `taut` alone: the published experiment.
+/// `taut` alone: runs the published experiment.
 pub fn published() -> ExitCode {
     run_settings(
         Settings::defaults(),
@@ -64,7 +64,7 @@ pub fn run(options: &RrUnderLoadOptions) -> ExitCode {
     )
 }
 
-/// Runs settings, wherever they came from; `command` gives the same again, but for the seed.
+/// Runs settings. `command` repeats the run, without the seed.
 pub fn run_settings(
     settings: Settings,
     seed: u64,

@@ -1,4 +1,4 @@
-//! Scenarios from files, and those that are built in.
+//! Scenarios from files, and built-in ones.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,14 +13,15 @@ use super::cases::{show, usage};
 use super::common::Common;
 use super::rr_under_load::run_settings;
 use super::sweep;
+use crate::missing;
 use crate::rr::command::quoted;
 use taut_report::over_time::charts;
 use taut_report::page::{Origin, Page};
 use taut_report::text::text;
 use taut_report::{exit, say, stdout};
 
-/// A scenario file is settings: what is longer is something else.
-const MOST_BYTES: u64 = 1 << 20;
+/// Maximum size of a scenario file.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// `taut sim NAME`.
 pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
@@ -38,7 +39,7 @@ pub fn run_file(path: &Path, options: &Common) -> ExitCode {
             run(&text, &command, options)
         }
         Err(error) => {
-            say!("taut: cannot read {}: {error}", path.display());
+            say!("taut: {}", missing::unreadable(path, &error));
             ExitCode::from(match error.kind() {
                 std::io::ErrorKind::InvalidData => exit::USAGE,
                 _ => exit::FAILED,
@@ -50,9 +51,9 @@ pub fn run_file(path: &Path, options: &Common) -> ExitCode {
 fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
-    // One byte more, to tell a file that is too long from one that just fits.
-    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
+    // One byte more, to detect a file that is too long.
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
     }
     Ok(text)
@@ -66,7 +67,7 @@ pub(super) fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     if output.many.is_wanted() {
         return sweep::run(file, seed, output, form);
     }
-    // These have tables and charts of their own.
+    // These scenarios have their own tables and charts.
     match registry::find(file).map(|entry| entry.name) {
         Ok(rr_under_load::Settings::NAME) => {
             if let Ok(settings) = registry::read(file) {

@@ -1,4 +1,4 @@
-//! Every combination of the values of some settings, and runs that need not be run again.
+//! Sweeps: every combination of setting values, with finished runs kept in a file.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,13 +21,14 @@ use taut_report::{exit, say, stdout};
 pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
     let many = &output.many;
     if seed != DEFAULT_SEED && many.sweep.iter().any(|it| it.key == "seed") {
-        let message = format!("--seed {seed} and --sweep seed: name all seeds in the second");
+        let message =
+            format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
         return failed(exit::USAGE, &message);
     }
     match run_all(file, seed, many) {
         Ok((document, interrupt)) => {
-            let whole = || text(&document, stdout::columns());
-            let shown = emit::print(&document, form, whole);
+            let table = || text(&document, stdout::columns());
+            let shown = emit::print(&document, form, table);
             interrupt.map_or(shown, |interrupt| {
                 emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
             })
@@ -50,12 +51,12 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
         book = Some(opened);
     }
     let (runs, left) = (plan.parts().len(), plan.left());
-    let whole = Arc::new(AtomicUsize::new(runs - left.len()));
+    let finished = Arc::new(AtomicUsize::new(runs - left.len()));
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {
-        let (unwritten, whole) = (unwritten.clone(), whole.clone());
+        let (unwritten, finished) = (unwritten.clone(), finished.clone());
         run_cases(left, many.jobs(), move |run| {
-            whole.fetch_add(1, Ordering::Relaxed);
+            finished.fetch_add(1, Ordering::Relaxed);
             if let Some(book) = &mut book
                 && let Err(error) = book.add(&finished_line(&run.document()))
             {
@@ -66,11 +67,12 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
     if let Some(path) = &many.resume {
         let path = path.display();
         if let Some(error) = unwritten.get() {
-            say!("taut: cannot keep runs in {path}: {error}");
+            say!("taut: cannot store runs in {path}: {error}");
         } else if interrupt.is_some() {
-            let whole = whole.load(Ordering::Relaxed);
+            let finished = finished.load(Ordering::Relaxed);
             say!(
-                "taut: {path} keeps {whole} of {runs} runs; a run is kept when all its rows are finished"
+                "taut: {path} keeps {finished} of {runs} runs; a run is kept when all its rows are \
+                 finished"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Work that may be interrupted, and what was finished by then.
+//! Work that the user can interrupt.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use taut_linux::interrupt::{Interrupt, note, noted};
 
-/// How often to look: nobody feels a longer wait after Ctrl-C.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which interrupts are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The stack that the main thread has as a rule.
+/// The usual stack size of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Does `work` on a thread of its own, until it is done or somebody asks the process to end. Then the
-/// thread is left behind: it ends with the process, and what it finished must be somewhere else.
+/// Runs `work` on a separate thread, until it is done or the process is interrupted. After an
+/// interrupt the thread keeps running until the process exits, so `work` must store its results
+/// elsewhere.
 pub fn watch<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Result<T, Interrupt>> {
@@ -25,16 +26,16 @@ pub fn watch<T: Send + 'static>(
         .name("run".into())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // Nobody listens any more after an interrupt.
+            // After an interrupt, the receiver is dropped.
             let _ = send.send(work());
         })?;
     loop {
-        match done.recv_timeout(LOOK) {
+        match done.recv_timeout(CHECK_INTERVAL) {
             Ok(result) => return Ok(Ok(result)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => resume_unwind(panic),
-                Ok(()) => unreachable!("it sends before it ends"),
+                Ok(()) => unreachable!("the thread sends before it ends"),
             },
         }
         if let Some(interrupt) = noted() {

@@ -1,4 +1,4 @@
-//! The screen.
+//! Draws the screen.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -23,7 +23,7 @@ const BLOCKS: [char; 9] = [
 ];
 const ASCII: [char; 5] = [' ', '.', '-', '=', '#'];
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Appearance {
     pub color: bool,
@@ -97,12 +97,12 @@ fn heading(screen: &Screen, style: Appearance) -> Paragraph<'static> {
 fn footer(screen: &Screen, style: Appearance) -> Paragraph<'static> {
     if screen.typing {
         return Paragraph::new(format!(
-            "filter: {}_   Enter keeps it, Esc drops it",
+            "filter: {}_   Enter keep, Esc clear",
             screen.filter
         ));
     }
     let enter = if screen.in_detail { "back" } else { "detail" };
-    let mut text = format!("q quit  s sort  / filter  p pause  Enter {enter}  up/down choose");
+    let mut text = format!("q quit  s sort  / filter  p pause  Enter {enter}  up/down select");
     if !screen.filter.is_empty() {
         text = format!("filter: {}   {text}", screen.filter);
     }
@@ -116,7 +116,7 @@ const NAME: usize = 12;
 fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Rect) {
     screen.page = usize::from(area.height).saturating_sub(1);
     let line = screen.line();
-    // The chosen line must be on the screen.
+    // The selected line must be on the screen.
     screen.first = screen
         .first
         .min(line)
@@ -129,7 +129,7 @@ fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Re
     let curve_width = width.saturating_sub(name_width + NUMBERS + 1);
     let titles = format!(
         "{:<name_width$}{:>6}{:>10}{:>9}{:>9}{:>9}{:>8} {:<curve_width$}",
-        "device", "queue", "limit", "least", "mean", "most", "time", "in flight"
+        "device", "queue", "limit", "min", "mean", "max", "time", "in flight"
     );
     let mut lines = vec![Line::from(titles).style(Style::new().add_modifier(Modifier::UNDERLINED))];
     for (at, queue) in shown
@@ -146,7 +146,7 @@ fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Re
     }
     if shown.is_empty() {
         let text = match screen.all() {
-            0 => "no queue with a byte limit at work; taut show says why",
+            0 => "no queue with a working byte limit; run taut show for the reason",
             _ => "no queue passes the filter",
         };
         lines.push(Line::from(text));
@@ -198,8 +198,8 @@ fn amount(value: u64) -> String {
 }
 
 fn detail(frame: &mut Frame<'_>, screen: &Screen, style: Appearance, area: Rect) {
-    let Some(queue) = screen.chosen() else {
-        frame.render_widget(Paragraph::new("the queue is gone"), area);
+    let Some(queue) = screen.selected() else {
+        frame.render_widget(Paragraph::new("queue removed"), area);
         return;
     };
     let close = screen.close.as_ref();
@@ -208,14 +208,14 @@ fn detail(frame: &mut Frame<'_>, screen: &Screen, style: Appearance, area: Rect)
         .unwrap_or(&queue.samples);
     let [text, chart] = Layout::vertical([Constraint::Length(5), Constraint::Min(1)]).areas(area);
     frame.render_widget(
-        Paragraph::new(about(queue, history, usize::from(area.width))),
+        Paragraph::new(describe(queue, history, usize::from(area.width))),
         text,
     );
     draw_chart(frame, history, style, chart);
 }
 
 /// Describes a queue in lines of at most `width`.
-fn about(queue: &SampledQueue<History>, history: &History, width: usize) -> Vec<Line<'static>> {
+fn describe(queue: &SampledQueue<History>, history: &History, width: usize) -> Vec<Line<'static>> {
     let title = format!(
         "{} queue {}, sampled {} times a second",
         name(&queue.row),
@@ -244,7 +244,7 @@ fn about(queue: &SampledQueue<History>, history: &History, width: usize) -> Vec<
     let settings: Vec<String> = settings.collect();
     let mut lines = vec![
         Line::from(title).bold(),
-        Line::from(spread("limit, least / mean / most of a second", limit)),
+        Line::from(spread("limit, min / mean / max of a second", limit)),
         Line::from(spread("in flight", in_flight)),
     ];
     let folded = fold(&settings.join("  "), 0, Some(width.max(20)));
@@ -286,7 +286,7 @@ fn draw_chart(frame: &mut Frame<'_>, history: &History, style: Appearance, area:
             .data(points)
     };
     let datasets = vec![
-        line("in flight, most", &in_flight, Color::Green),
+        line("in flight, max", &in_flight, Color::Green),
         line("limit", &limit, Color::Yellow),
     ];
     let y_labels = [0.0, top / 2.0, top].map(|y| amount(y as u64));
@@ -340,7 +340,7 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines[1].starts_with("device       queue     limit    least"),
+            lines[1].starts_with("device       queue     limit      min"),
             "{lines:#?}"
         );
         assert!(
@@ -349,11 +349,11 @@ mod tests {
         );
         assert!(lines[2].trim_end().ends_with("...."), "a curve: {lines:#?}");
         assert!(lines[23].starts_with("q quit"), "{lines:#?}");
-        screen.choose(usize::MAX);
+        screen.select(usize::MAX);
         let lines = render(&mut screen, (80, 24), PLAIN);
         assert!(
             lines[22].starts_with("eth0 "),
-            "the chosen line is on the screen: {lines:#?}"
+            "the selected line is on the screen: {lines:#?}"
         );
     }
 
@@ -367,7 +367,7 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines.iter().any(|line| line.contains("in flight, most")),
+            lines.iter().any(|line| line.contains("in flight, max")),
             "{lines:#?}"
         );
         for style in [
@@ -385,6 +385,9 @@ mod tests {
             }
         }
         let mut empty = with(Vec::new());
-        assert!(render(&mut empty, (80, 24), PLAIN)[2].starts_with("no queue with a byte limit"));
+        assert!(
+            render(&mut empty, (80, 24), PLAIN)[2]
+                .starts_with("no queue with a working byte limit")
+        );
     }
 }

@@ -9,20 +9,20 @@ const FILTER_CHARACTERS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    GoOn,
+    Continue,
     Quit,
 }
 
 pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
     if key.kind == KeyEventKind::Release {
-        return After::GoOn;
+        return After::Continue;
     }
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         return After::Quit;
     }
     if screen.typing {
         type_filter(screen, key.code);
-        return After::GoOn;
+        return After::Continue;
     }
     let (line, page) = (screen.line(), screen.page.max(1));
     match key.code {
@@ -34,15 +34,15 @@ pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
         KeyCode::Char('p' | ' ') => screen.paused = !screen.paused,
         KeyCode::Char('s') => screen.sort_by(screen.sort.next()),
         KeyCode::Char('/') => (screen.typing, screen.in_detail) = (true, false),
-        KeyCode::Up | KeyCode::Char('k') => screen.choose(line.saturating_sub(1)),
-        KeyCode::Down | KeyCode::Char('j') => screen.choose(line + 1),
-        KeyCode::PageUp => screen.choose(line.saturating_sub(page)),
-        KeyCode::PageDown => screen.choose(line + page),
-        KeyCode::Home => screen.choose(0),
-        KeyCode::End => screen.choose(usize::MAX),
+        KeyCode::Up | KeyCode::Char('k') => screen.select(line.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => screen.select(line + 1),
+        KeyCode::PageUp => screen.select(line.saturating_sub(page)),
+        KeyCode::PageDown => screen.select(line + page),
+        KeyCode::Home => screen.select(0),
+        KeyCode::End => screen.select(usize::MAX),
         _ => {}
     }
-    After::GoOn
+    After::Continue
 }
 
 fn type_filter(screen: &mut Screen, code: KeyCode) {
@@ -58,7 +58,7 @@ fn type_filter(screen: &mut Screen, code: KeyCode) {
         }
         _ => {}
     }
-    screen.choose(0);
+    screen.select(0);
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
 
     fn press_all(screen: &mut Screen, keys: &[KeyCode]) -> After {
         let press_one = |_, &code| press(screen, KeyEvent::new(code, KeyModifiers::NONE));
-        keys.iter().fold(After::GoOn, press_one)
+        keys.iter().fold(After::Continue, press_one)
     }
 
     #[test]
@@ -77,16 +77,16 @@ mod tests {
         let mut screen = with(vec![queue("eth0", 1), queue("q0", 2)]);
         assert_eq!(
             press_all(&mut screen, &[Char('/'), Char('q'), Enter]),
-            After::GoOn
+            After::Continue
         );
         assert_eq!((screen.filter.as_str(), screen.shown().len()), ("q", 1));
-        assert_eq!(press_all(&mut screen, &[Enter, Esc, Esc]), After::GoOn);
+        assert_eq!(press_all(&mut screen, &[Enter, Esc, Esc]), After::Continue);
         assert_eq!((screen.in_detail, screen.shown().len()), (false, 2));
         assert_eq!(press_all(&mut screen, &[Esc]), After::Quit);
     }
 
     #[test]
-    fn choice_stays_within_shown_lines() {
+    fn selection_stays_within_visible_lines() {
         use KeyCode::{Char, Down, End, Home, PageDown, Up};
         let mut screen = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
         screen.page = 4;

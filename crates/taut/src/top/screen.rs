@@ -1,4 +1,4 @@
-//! What the screen shows.
+//! The state of the screen.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use taut_observe::{QueueKey, QueueRow};
 
 use super::curve::{name, queueing};
 
-/// What the queues are sorted by.
+/// The sort key of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
     #[default]
@@ -37,7 +37,7 @@ impl Sort {
     }
 }
 
-/// Everything that keys change, and the queues as last sampled.
+/// The state that keys change, and the latest samples of the queues.
 #[derive(Debug, Default)]
 pub struct Screen {
     pub sort: Sort,
@@ -46,18 +46,18 @@ pub struct Screen {
     pub typing: bool,
     pub paused: bool,
     pub in_detail: bool,
-    /// Lines that a page has.
+    /// Lines of a page.
     pub page: usize,
-    /// The first line that is shown.
+    /// The first visible line.
     pub first: usize,
-    chosen: Option<QueueKey>,
+    selected: Option<QueueKey>,
     queues: Vec<SampledQueue<History>>,
     /// Samples of the queue in detail.
     pub close: Option<History>,
 }
 
 impl Screen {
-    /// Takes over new samples.
+    /// Stores new samples.
     pub fn update(&mut self, queues: Vec<SampledQueue<History>>, close: Option<History>) {
         (self.queues, self.close) = (queues, close);
         self.order();
@@ -73,7 +73,7 @@ impl Screen {
         }
     }
 
-    /// Sorts by something else.
+    /// Changes the sort key.
     pub fn sort_by(&mut self, sort: Sort) {
         self.sort = sort;
         self.order();
@@ -89,30 +89,30 @@ impl Screen {
         self.queues.len()
     }
 
-    /// Returns the line of the chosen queue; the first line if it was removed.
+    /// Returns the line of the selected queue; the first line if it was removed.
     pub fn line(&self) -> usize {
         let shown = self.shown();
-        let chosen = shown
+        let selected = shown
             .iter()
-            .position(|it| Some(it.row.key()) == self.chosen);
-        chosen.unwrap_or(0)
+            .position(|it| Some(it.row.key()) == self.selected);
+        selected.unwrap_or(0)
     }
 
-    /// Returns the chosen queue, which remains the same when the order changes.
-    pub fn chosen(&self) -> Option<&SampledQueue<History>> {
+    /// Returns the selected queue, which remains the same when the order changes.
+    pub fn selected(&self) -> Option<&SampledQueue<History>> {
         self.shown().get(self.line()).copied()
     }
 
-    pub fn choose(&mut self, line: usize) {
+    pub fn select(&mut self, line: usize) {
         let shown = self.shown();
         let last = shown.len().saturating_sub(1);
-        self.chosen = shown.get(line.min(last)).map(|it| it.row.key());
+        self.selected = shown.get(line.min(last)).map(|it| it.row.key());
     }
 
     /// Returns the queue in detail.
     pub fn detail(&self) -> Option<&QueueRow> {
-        let chosen = self.chosen().filter(|_| self.in_detail)?;
-        Some(&chosen.row)
+        let selected = self.selected().filter(|_| self.in_detail)?;
+        Some(&selected.row)
     }
 }
 
@@ -161,27 +161,30 @@ pub mod tests {
     }
 
     #[test]
-    fn longest_time_is_first_and_choice_survives_sorting() {
+    fn selection_survives_sorting() {
         let mut screen = with(vec![queue("a", 10), queue("b", 30), queue("c", 20)]);
         assert_eq!(names(&screen), ["b", "c", "a"]);
-        screen.choose(1);
+        screen.select(1);
         screen.sort_by(Sort::Name);
         assert_eq!(names(&screen), ["a", "b", "c"]);
         assert_eq!(
-            (screen.line(), screen.chosen().unwrap().row.device.as_str()),
+            (
+                screen.line(),
+                screen.selected().unwrap().row.device.as_str()
+            ),
             (2, "c")
         );
         screen.update(vec![queue("a", 1)], None);
-        assert_eq!(screen.line(), 0, "it is gone");
+        assert_eq!(screen.line(), 0, "queue removed");
     }
 
     #[test]
-    fn filter_may_leave_no_queue() {
+    fn filter_can_hide_all_queues() {
         let mut screen = with(vec![queue("eth0", 10), queue("wlan0", 30)]);
         screen.filter = "eth".to_owned();
         assert_eq!(names(&screen), ["eth0"]);
         screen.filter = "x".to_owned();
-        screen.choose(7);
-        assert!(screen.chosen().is_none() && screen.detail().is_none());
+        screen.select(7);
+        assert!(screen.selected().is_none() && screen.detail().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The verbs of a feature that the build lacks.
+//! Verbs of a feature that the build lacks.
 
 use crate::sim_command::taut;
 

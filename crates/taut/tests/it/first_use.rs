@@ -1,4 +1,4 @@
-//! What somebody meets who uses the command for the first time: Ctrl-C, pipes that close, names.
+//! Interrupts, closed pipes and limit names, at the command line.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use std::{fs, thread};
 use crate::sim_command::{Scratch, failed, stdout, taut};
 use serde_json::Value;
 
-/// Runs so long that it never ends by itself, and finds a first row within a moment.
+/// A run that does not end in a test, and finishes its first row in a moment.
 const ENDLESS: &str = r#"scenario = "right-size"
 rates = ["400gbit"]
 warm_up = "0ns"
@@ -17,8 +17,8 @@ duration = "3600s"
 traffic = [{ name = "short", at_most = "1ms" }, { name = "endless" }]
 "#;
 
-/// Starts `arguments`, sends `signal` after `wait`, twice at once as a terminal and `timeout` may, and gives what came of
-/// it.
+/// Starts `arguments` and sends `signal` after `wait`, twice at once, as a terminal with `timeout`
+/// can. Returns the output.
 fn interrupted(arguments: &str, signal: &str, wait: Duration) -> Output {
     let mut command = taut(arguments);
     let child = command
@@ -33,8 +33,8 @@ fn interrupted(arguments: &str, signal: &str, wait: Duration) -> Output {
     child.wait_with_output().expect("ends")
 }
 
-/// The same, later and later until a row was finished by then: how fast the machine is does not
-/// matter.
+/// As [`interrupted`], with a longer wait until a row was finished: independent of the machine's
+/// speed.
 fn interrupted_with_rows(arguments: &str, signal: &str) -> Output {
     let mut wait = Duration::from_millis(500);
     loop {
@@ -49,7 +49,7 @@ fn interrupted_with_rows(arguments: &str, signal: &str) -> Output {
 }
 
 #[test]
-fn an_interrupted_run_shows_the_rows_that_were_finished() {
+fn interrupted_run_prints_finished_rows() {
     let scratch = Scratch::new("interrupted");
     let file = scratch.file("endless.toml");
     fs::write(&file, ENDLESS).unwrap();
@@ -79,7 +79,7 @@ fn an_interrupted_run_shows_the_rows_that_were_finished() {
 }
 
 #[test]
-fn an_interrupted_run_that_keeps_runs_says_how_many_it_kept() {
+fn interrupted_run_reports_kept_runs() {
     let scratch = Scratch::new("kept");
     let (file, kept) = (scratch.file("endless.toml"), scratch.file("runs"));
     fs::write(&file, ENDLESS).unwrap();
@@ -90,14 +90,14 @@ fn an_interrupted_run_that_keeps_runs_says_how_many_it_kept() {
 }
 
 #[test]
-fn a_run_interrupted_before_its_first_row_says_so_and_leaves_no_report() {
+fn run_without_rows_writes_no_report() {
     let scratch = Scratch::new("no-row");
     let page = scratch.file("out.html");
     let line = format!(
         "sim rr-under-load --duration 3600s --report {}",
         page.display()
     );
-    // Long enough to be listening: a run that was killed before has no exit code.
+    // The signal handler must be installed: a run that was killed before has no exit code.
     let mut wait = Duration::from_millis(500);
     let output = loop {
         let output = interrupted(&line, "-INT", wait);
@@ -114,12 +114,12 @@ fn a_run_interrupted_before_its_first_row_says_so_and_leaves_no_report() {
     assert_eq!(scratch.names().len(), 0);
 }
 
-/// What a pipe of Linux holds, if nobody changed it.
+/// The default capacity of a pipe in Linux.
 const PIPE_BYTES: usize = 65_536;
 
 #[test]
-fn a_second_wish_to_end_ends_a_run_that_cannot_say_what_it_found() {
-    let scratch = Scratch::new("second-wish");
+fn second_signal_ends_a_blocked_run() {
+    let scratch = Scratch::new("second-signal");
     let file = scratch.file("endless.toml");
     fs::write(&file, ENDLESS).unwrap();
     let send_int = |id: &str| {
@@ -128,7 +128,7 @@ fn a_second_wish_to_end_ends_a_run_that_cannot_say_what_it_found() {
     };
     let mut wait = Duration::from_millis(500);
     loop {
-        // Full, and nobody reads it: the run stands still when it shows its rows.
+        // The pipe is full and has no reader: the run blocks when it prints its rows.
         let (_reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(&[0; PIPE_BYTES]).unwrap();
         let mut child = taut(&format!("sim run {} -j", file.display()))
@@ -139,29 +139,29 @@ fn a_second_wish_to_end_ends_a_run_that_cannot_say_what_it_found() {
         let id = child.id().to_string();
         thread::sleep(wait);
         send_int(&id);
-        // Longer than what counts as the same wish.
+        // Longer than the time in which signals count as one.
         thread::sleep(Duration::from_millis(1_000));
         let early = child.try_wait().expect("ours");
         if early.is_none() {
             send_int(&id);
-            // A run that goes on fails here, instead of taking the rest with it.
+            // A run that does not end fails here, instead of blocking the other tests.
             let ended = (0..600).find_map(|_| {
                 thread::sleep(Duration::from_millis(100));
                 child.try_wait().expect("ours")
             });
             let _ = child.kill();
-            let ended = ended.expect("it does not go on");
+            let ended = ended.expect("ends");
             assert_eq!(ended.signal(), Some(2), "{ended}");
             return;
         }
-        // It was not listening yet, or had found nothing to show.
+        // Its signal handler was not installed yet, or it had no row to print.
         wait *= 2;
         assert!(wait < Duration::from_secs(60), "{early:?}");
     }
 }
 
 #[test]
-fn a_stderr_that_nobody_reads_ends_nothing() {
+fn closed_stderr_does_not_end_a_run() {
     let scratch = Scratch::new("stderr");
     let page = scratch.file("out.html");
     let report = format!("sim right-size --report {}", page.display());
@@ -183,7 +183,7 @@ fn a_stderr_that_nobody_reads_ends_nothing() {
 }
 
 #[test]
-fn help_that_cannot_be_written_is_a_failure_and_a_reader_that_left_is_none() {
+fn unwritable_help_fails_but_closed_pipe_does_not() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let left = taut("--help").stdout(writer).output().unwrap();
@@ -195,7 +195,7 @@ fn help_that_cannot_be_written_is_a_failure_and_a_reader_that_left_is_none() {
 }
 
 #[test]
-fn a_limit_is_shown_as_it_was_said_and_off_is_one() {
+fn limits_are_printed_as_given() {
     let short = "sim rr-under-load --streams 4 --duration 500ms --only tso=off";
     let limits = |line: &str| {
         let document: Value = serde_json::from_str(&stdout(&format!("{short} {line} -j"))).unwrap();
@@ -213,7 +213,7 @@ fn a_limit_is_shown_as_it_was_said_and_off_is_one() {
 }
 
 #[test]
-fn the_rule_of_this_project_has_one_name_and_is_drawn_alone_too() {
+fn taut_has_one_name_and_is_drawn_alone() {
     let scratch = Scratch::new("one-name");
     let page = scratch.file("out.html");
     let line = "sim limit-rules --only p01 --only p05";

@@ -1,4 +1,4 @@
-//! What the lab says without doing anything, and without privilege.
+//! Dry runs of the lab, without privilege.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ fn dry_run() -> Command {
 }
 
 #[test]
-fn the_plan_names_the_rows_that_would_run() {
+fn plan_lists_the_rows() {
     let output = dry_run().output().expect("runs");
     assert!(output.status.success());
     let plan = String::from_utf8_lossy(&output.stdout);
@@ -21,11 +21,11 @@ fn the_plan_names_the_rows_that_would_run() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_printed_is_a_failure_and_no_panic() {
+fn unwritable_plan_fails_without_panic() {
     let full = File::options()
         .write(true)
         .open("/dev/full")
-        .expect("a device that is full");
+        .expect("/dev/full");
     let output = dry_run().stdout(full).output().expect("runs");
     assert_eq!(output.status.code(), Some(1));
     let talk = String::from_utf8_lossy(&output.stderr);

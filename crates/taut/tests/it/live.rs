@@ -1,13 +1,13 @@
-//! What the tests of live labs have in common.
+//! Helpers of the tests of live experiments.
 
 use std::process::Output;
 
 use serde_json::Value;
 
-/// What the command exits with where it cannot run.
+/// Exit code of the command if it cannot run here.
 const CANNOT_RUN_HERE: i32 = 77;
 
-/// Whether the lab could run and need not have been left out; it ended with `code`.
+/// Returns `true` if the lab ran and ended with `code`, `false` if it cannot run here.
 pub fn ended_with(code: i32, Output { status, stderr, .. }: &Output) -> bool {
     let talk = String::from_utf8_lossy(stderr);
     if status.code() == Some(CANNOT_RUN_HERE) {
@@ -20,12 +20,12 @@ pub fn ended_with(code: i32, Output { status, stderr, .. }: &Output) -> bool {
     true
 }
 
-/// Whether the lab did what it was told, and could.
+/// Returns `true` if the lab ran and succeeded, `false` if it cannot run here.
 pub fn ran(output: &Output) -> bool {
     ended_with(0, output)
 }
 
-/// What the lab of `scenario` printed.
+/// Returns the document of the lab of `scenario`.
 pub fn document(scenario: &str, output: &Output) -> Value {
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     assert_eq!(
@@ -39,7 +39,7 @@ pub fn rows(document: &Value) -> &Vec<Value> {
     document["rows"].as_array().expect("rows")
 }
 
-/// At a JSON pointer.
+/// Returns the number at a JSON pointer.
 pub fn number(row: &Value, path: &str) -> f64 {
     let value = row.pointer(path).and_then(Value::as_f64);
     value.unwrap_or_else(|| panic!("{path} in {row}"))

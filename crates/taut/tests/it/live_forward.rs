@@ -1,5 +1,5 @@
-//! `taut forward`, live, in namespaces of the test's own: what comes in goes out untouched or is counted,
-//! whatever happens to the interfaces.
+//! `taut forward` in separate namespaces: every received frame is forwarded unchanged or counted,
+//! under all changes of the interfaces.
 
 #[path = "live_forward/bench.rs"]
 pub mod bench;
@@ -14,7 +14,7 @@ use taut_linux::link::{self, OffloadControl, RootQdisc};
 use taut_linux::segment::Segmenter;
 use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome};
 
-/// Frames of all kinds: name, and what follows the addresses.
+/// Frames of all types: name, and the bytes after the addresses.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     let tagged = |tags: &[u8], length: usize| {
         let mut rest = [tags, &[0x88, 0xb5]].concat();
@@ -51,7 +51,7 @@ fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Each kind, from both sides, to all sorts of addresses.
+/// Every type, in both directions, to all types of addresses.
 pub fn every_kind_passes(arguments: &str) {
     let bench = Bench::new();
     let forward = bench.start(arguments);
@@ -59,7 +59,7 @@ pub fn every_kind_passes(arguments: &str) {
     for (from, to) in [(LEFT, RIGHT), (RIGHT, LEFT)] {
         let receiver = bench.receiver(to);
         for (number, (name, rest)) in kinds().into_iter().enumerate() {
-            // To one, to all, to some, and to those that a bridge would keep for itself.
+            // Unicast, broadcast, multicast, and addresses that an 802.1D bridge does not forward.
             for group in [[2, 0, 0, 0, 0, 99], [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0x0e]] {
                 let bytes = frame(group, number as u8, &rest);
                 bench.send(from, VirtioNetHeader::default(), &bytes);
@@ -75,13 +75,13 @@ pub fn every_kind_passes(arguments: &str) {
 }
 
 #[test]
-fn every_kind_of_frame_passes_untouched_in_both_directions() {
+fn all_frame_types_pass_unchanged() {
     if allowed() {
         every_kind_passes("");
     }
 }
 
-/// A TCP stream of so many bytes from left to right; what arrived.
+/// Sends a TCP stream of this many bytes from left to right. Returns the received bytes.
 pub fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
     let address = (bench::RIGHT_ADDRESS, port);
     let listener = bench
@@ -110,7 +110,7 @@ pub fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
             .all(|(at, &byte)| byte == pattern(at))
 }
 
-/// A stream and datagrams between the hosts; the document.
+/// Sends a stream and datagrams between the hosts. Returns the document.
 pub fn tcp_and_udp_arrive(arguments: &str) -> Value {
     let bench = Bench::new();
     let forward = bench.start(arguments);
@@ -126,7 +126,7 @@ pub fn tcp_and_udp_arrive(arguments: &str) -> Value {
     right
         .set_read_timeout(Some(bench::PATIENCE))
         .expect("timeout");
-    // Also one that is sent in fragments: these have no checksum of their own.
+    // One is sent in fragments, which have no checksum.
     for length in [0, 1, 17, 1472, 4000] {
         let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
         left.send_to(&data, (bench::RIGHT_ADDRESS, 5002))
@@ -141,7 +141,7 @@ pub fn tcp_and_udp_arrive(arguments: &str) -> Value {
 }
 
 #[test]
-fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
+fn offloaded_tcp_and_udp_arrive() {
     if !allowed() {
         return;
     }
@@ -154,11 +154,11 @@ fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
 }
 
 #[test]
-fn a_super_packet_of_datagrams_arrives_as_these() {
+fn gso_packet_arrives_as_datagrams() {
     if !allowed() {
         return;
     }
-    // Cut at the last moment, and on entry.
+    // Late segmentation, and segmentation on entry.
     for split in ["", "--split off"] {
         a_super_packet_of_datagrams_arrives(split);
     }
@@ -189,9 +189,9 @@ fn a_super_packet_of_datagrams_arrives(split: &str) {
     assert_eq!(total(&document, "unaccounted_packets"), 0);
 }
 
-/// A TAP is the network card of a guest: what the guest leaves uncut comes out of it as a super-packet.
+/// A TAP is the network card of a guest: it delivers the GSO packets of the guest whole.
 #[test]
-fn super_packets_of_a_tap_are_cut_behind_it_and_those_for_it_before_it() {
+fn gso_packets_of_a_tap_are_segmented() {
     if !allowed() {
         return;
     }
@@ -241,7 +241,7 @@ fn super_packets_of_a_tap_are_cut_behind_it_and_those_for_it_before_it() {
 }
 
 #[test]
-fn what_the_other_interface_cannot_carry_is_told_at_the_start_and_counted() {
+fn too_long_frames_are_reported_and_counted() {
     if !allowed() {
         return;
     }
@@ -266,10 +266,10 @@ fn what_the_other_interface_cannot_carry_is_told_at_the_start_and_counted() {
     assert_eq!(total(&document, "unaccounted_packets"), 0);
 }
 
-/// More than the shaped link carries, through a short discipline: each frame that came in is in one of the
-/// counts, and as many arrive as were sent.
+/// Overloads a shaped link through a short discipline. Every received frame is in one of the
+/// counts, and the sent frames arrive.
 #[test]
-fn under_overload_the_counts_are_those_of_the_far_side() {
+fn counts_agree_with_receiver_under_overload() {
     if !allowed() {
         return;
     }
@@ -304,7 +304,7 @@ fn under_overload_the_counts_are_those_of_the_far_side() {
 }
 
 #[test]
-fn a_software_shaper_holds_to_its_rate() {
+fn software_shaper_keeps_its_rate() {
     if !allowed() {
         return;
     }
@@ -318,7 +318,7 @@ fn a_software_shaper_holds_to_its_rate() {
     receiver.count(&bytes, 200);
     let document = forward.end();
     assert_eq!(of(&document, 0, "sent_packets"), 200);
-    // Never ahead of it, but for what it may catch up with; a slow machine may be behind.
+    // Not faster than the rate, except for a burst; a slow machine can be slower.
     let took_ms = document["duration_ms"].as_u64().expect("ms");
     let least_ms = 200 * 1500 * 8 / 10_000 - 2;
     assert!(
@@ -327,8 +327,8 @@ fn a_software_shaper_holds_to_its_rate() {
     );
 }
 
-/// Takes the way down with much in it, and up again, and sends until so many more came through; the
-/// document, and what arrived in all.
+/// Takes the link down with packets in flight, then up again, and sends until this many more
+/// arrive. Returns the document and all received frames.
 fn outage(down: impl Fn(&Bench)) -> (Value, u64) {
     let bench = Bench::new();
     let shaper = RootQdisc::Tbf {
@@ -337,7 +337,7 @@ fn outage(down: impl Fn(&Bench)) -> (Value, u64) {
         limit_bytes: 1 << 20,
     };
     link::set_root_qdisc(&bench.between, "b0", shaper).expect("TBF");
-    // Without a limit much is in the device when it goes down.
+    // Without a limit, many packets are in the device when it goes down.
     let forward = bench.start("--limit off");
     let receiver = bench.receiver(RIGHT);
     let bytes = frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 1400]);
@@ -349,16 +349,16 @@ fn outage(down: impl Fn(&Bench)) -> (Value, u64) {
     send(300);
     let mut arrived = receiver.count(&bytes, 20);
     down(&bench);
-    forward.hears("b0 is down");
+    forward.waits_for("b0 is down");
     send(10);
     link::set_up(&bench.between, "b0").expect("up");
     link::set_up(&bench.right, "r0").expect("up");
-    forward.hears("b0 is up");
-    // What was on its way before is not taken for what comes now.
+    forward.waits_for("b0 is up");
+    // Discard frames from before.
     bench.settle();
     arrived += receiver.all(&bytes);
     let before = arrived;
-    // The kernel may take a carrier away once more before it stays.
+    // The kernel can remove the carrier once more.
     bench::until("50 came through", || {
         send(1);
         arrived += receiver.all(&bytes);
@@ -374,7 +374,7 @@ fn outage(down: impl Fn(&Bench)) -> (Value, u64) {
 }
 
 #[test]
-fn a_link_that_goes_down_is_survived_and_what_never_left_is_not_counted_as_sent() {
+fn packets_purged_at_link_down_are_not_sent() {
     if !allowed() {
         return;
     }
@@ -387,9 +387,9 @@ fn a_link_that_goes_down_is_survived_and_what_never_left_is_not_counted_as_sent(
     );
 }
 
-/// What leaves while the other end goes down is lost there, so fewer may arrive than were sent.
+/// Frames sent while the peer goes down are lost there, so fewer can arrive than were sent.
 #[test]
-fn the_other_end_may_go_down_too() {
+fn peer_link_down_is_survived() {
     if !allowed() {
         return;
     }
@@ -399,9 +399,9 @@ fn the_other_end_may_go_down_too() {
     assert!(arrived <= sent + in_doubt, "{arrived} arrived: {document}");
 }
 
-/// Its old sockets are of no use then, and it has no privilege but the one that new ones need.
+/// The old sockets are unusable, and the process has only the capability that new sockets need.
 #[test]
-fn an_interface_that_is_gone_is_waited_for_and_opened_again_with_cap_net_raw_only() {
+fn added_interface_is_reopened_with_cap_net_raw() {
     if !allowed() {
         return;
     }
@@ -420,23 +420,23 @@ fn an_interface_that_is_gone_is_waited_for_and_opened_again_with_cap_net_raw_onl
         assert!(status.contains(gone), "{gone} in {status}");
     }
     bench.remove_right_link();
-    forward.hears("b0 is gone");
+    forward.waits_for("b0: interface removed");
     bench.send(
         LEFT,
         VirtioNetHeader::default(),
         &frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 100]),
     );
     bench.add_right_link();
-    forward.hears("b0 is back");
-    forward.hears("b0 is up");
+    forward.waits_for("b0: interface added again");
+    forward.waits_for("b0 is up");
     assert!(stream(&bench, 5001, 1 << 20), "in both directions");
     let document = forward.end();
     assert_eq!(total(&document, "unaccounted_packets"), 0, "{document}");
 }
 
-/// A shaper so slow that nothing comes back: for the forwarder the completions are lost.
+/// The shaper is so slow that the completions appear to be lost.
 #[test]
-fn a_ring_from_which_nothing_comes_back_is_made_anew_with_cap_net_raw_only() {
+fn stalled_ring_is_reopened_with_cap_net_raw() {
     if !allowed() {
         return;
     }
@@ -457,7 +457,7 @@ fn a_ring_from_which_nothing_comes_back_is_made_anew_with_cap_net_raw_only() {
         (0..frames).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
     };
     send(5);
-    forward.hears("its ring is made anew");
+    forward.waits_for("reopening its ring");
     shape(100_000_000);
     send(50);
     let arrived = receiver.count(&bytes, 50);
@@ -476,7 +476,7 @@ fn a_ring_from_which_nothing_comes_back_is_made_anew_with_cap_net_raw_only() {
 }
 
 #[test]
-fn receive_offloads_are_off_meanwhile_and_put_back_however_it_ends() {
+fn receive_offloads_are_always_restored() {
     if !allowed() {
         return;
     }
@@ -497,14 +497,14 @@ fn receive_offloads_are_off_meanwhile_and_put_back_however_it_ends() {
         forward.kill(signal);
         bench::until("they are put back", || active() == "rx-gro");
     }
-    // And after a kill, another one works.
+    // After SIGKILL, a new process works.
     let forward = bench.start("");
     assert!(stream(&bench, 5001, 1 << 20));
     forward.end();
 }
 
 #[test]
-fn what_cannot_be_bridged_is_refused_with_its_name() {
+fn unbridgeable_interfaces_are_named() {
     if !allowed() {
         return;
     }
@@ -513,10 +513,10 @@ fn what_cannot_be_bridged_is_refused_with_its_name() {
     for (line, code, what) in [
         ("a0 a0", 2, "a0 twice"),
         ("a0", 2, "<B>"),
-        ("a0 none", 1, "no interface none here"),
+        ("a0 none", 1, "no device \"none\"; there are: a0, "),
         ("lo b0", 1, "lo carries no Ethernet frames"),
         ("c0 c1", 1, "connected to each other"),
-        ("-n nowhere a0 b0", 1, "nowhere"),
+        ("-n nowhere a0 b0", 1, "no network namespace \"nowhere\""),
         ("a0 b0 --limit 1q", 2, "position 2"),
     ] {
         let output = bench.run(line);

@@ -1,6 +1,6 @@
-//! `taut forward --driver af_xdp`: what comes in goes out untouched or is counted, whatever happens to the
-//! interfaces. Run on its own:
-//! `cargo test --release -p taut --test it -- live_forward_xdp --ignored --test-threads 1`.
+//! `taut forward --driver af_xdp`: every received frame is forwarded unchanged or counted, under
+//! all changes of the interfaces. Run it separately: `cargo test --release -p taut --test it --
+//! live_forward_xdp --ignored --test-threads 1`.
 
 use serde_json::Value;
 
@@ -15,16 +15,17 @@ const TO: [u8; 6] = [2, 0, 0, 0, 0, 99];
 
 #[test]
 #[ignore = "live"]
-fn every_kind_of_frame_passes_untouched_in_both_directions() {
+fn all_frame_types_pass_unchanged() {
     if allowed() {
         every_kind_passes(XDP);
     }
 }
 
-/// What a host's stack sends into a veth is open and uncut, and no header says so.
+/// A veth delivers GSO packets and partial checksums of the sender's stack without a header for
+/// them.
 #[test]
 #[ignore = "live"]
-fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
+fn offloaded_tcp_and_udp_arrive() {
     if !allowed() {
         return;
     }
@@ -42,25 +43,25 @@ fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
 
 #[test]
 #[ignore = "live"]
-fn what_cannot_be_driven_is_refused_with_what_to_do() {
+fn unsupported_interfaces_are_rejected_with_advice() {
     if !allowed() {
         return;
     }
     let bench = Bench::new();
     link::add_veth_pair_with_queues(&bench.between, "c0", &bench.between, "c1", 2).expect("pair");
-    let refused = |arguments: &str, what: &str| {
+    let rejected = |arguments: &str, what: &str| {
         let output = bench.run(&format!("{XDP} {arguments}"));
         let talk = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {talk}");
         assert!(talk.contains(what), "{arguments}: {talk}");
     };
-    refused("c0 b0", "c0 receives on 2 queues");
-    refused("a0 none", "no interface none here");
+    rejected("c0 b0", "c0 receives on 2 queues");
+    rejected("a0 none", "no device \"none\"; there are: a0, ");
     link::set_mtu(&bench.between, "a0", 9_000).expect("mtu");
-    refused("a0 b0", "an MTU of 3818 at most");
+    rejected("a0 b0", "an MTU of 3818 at most");
 }
 
-/// Sends frames, and counts how many of them arrive at the other host.
+/// Sends frames, and counts those that arrive at the other host.
 fn pass(bench: &Bench, frames: u64) -> u64 {
     let receiver = bench.receiver(RIGHT);
     let bytes = frame(TO, 1, &[0x88; 1_400]);
@@ -68,14 +69,14 @@ fn pass(bench: &Bench, frames: u64) -> u64 {
     receiver.count(&bytes, frames)
 }
 
-/// Without addresses to answer from, a host says nothing of its own.
+/// Without addresses, a host sends no frames of its own.
 fn assert_adds_up(document: &Value) {
     assert_eq!(total(document, "unaccounted_packets"), 0, "{document}");
 }
 
 #[test]
 #[ignore = "live"]
-fn a_link_that_goes_down_and_up_is_survived() {
+fn forwarding_continues_after_link_down() {
     if !allowed() {
         return;
     }
@@ -86,11 +87,11 @@ fn a_link_that_goes_down_and_up_is_survived() {
     let mut sent = 50;
     for _ in 0..2 {
         link::set_down(&bench.between, "b0").expect("down");
-        forward.hears("b0 is down");
+        forward.waits_for("b0 is down");
         (0..10).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
         link::set_up(&bench.between, "b0").expect("up");
-        forward.hears("b0 is up");
-        // The kernel may take a carrier away once more before it stays.
+        forward.waits_for("b0 is up");
+        // The kernel can remove the carrier once more.
         assert!(stream(&bench, 5001, 1 << 16), "in both directions");
         arrived += pass(&bench, 50);
         sent += 60;
@@ -101,10 +102,10 @@ fn a_link_that_goes_down_and_up_is_survived() {
     assert!(of(&document, 0, "sent_packets") + of(&document, 0, "in_doubt_packets") >= arrived);
 }
 
-/// The program and its map are held, so a new socket, and another device, need CAP_NET_RAW only.
+/// The program and its map stay open, so a new socket or device needs CAP_NET_RAW only.
 #[test]
 #[ignore = "live"]
-fn with_cap_net_raw_only_a_socket_is_made_anew_and_another_device_is_served() {
+fn sockets_are_reopened_with_cap_net_raw() {
     if !allowed() {
         return;
     }
@@ -116,37 +117,37 @@ fn with_cap_net_raw_only_a_socket_is_made_anew_and_another_device_is_served() {
         talk.contains("redirects received frames, in its driver"),
         "{talk}"
     );
-    // 13 is CAP_NET_RAW; 14 is CAP_IPC_LOCK, where locked memory cannot be raised without it.
-    let keeps_two = talk.contains("keeping CAP_IPC_LOCK too");
+    // 13 is CAP_NET_RAW; 14 is CAP_IPC_LOCK, kept if the limit of locked memory cannot be raised.
+    let keeps_two = talk.contains("keeping CAP_IPC_LOCK");
     let kept = if keeps_two { "6000" } else { "2000" };
     for set in ["CapPrm", "CapEff"] {
         let line = format!("{set}:\t{kept:0>16}");
         assert!(status.contains(&line), "{line} in {status}");
     }
     assert_eq!(pass(&bench, 20), 20);
-    // Another limit for frames: the ring is opened again, on the same device.
+    // A new MTU: the ring is reopened on the same device.
     for mtu_bytes in [1_400, 1_500] {
         link::set_mtu(&bench.between, "b0", mtu_bytes).expect("mtu");
-        forward.hears(&format!("b0 has an MTU of {mtu_bytes} now"));
+        forward.waits_for(&format!("b0: MTU changed to {mtu_bytes}"));
         assert_eq!(pass(&bench, 20), 20);
     }
     assert!(stream(&bench, 5001, 1 << 16), "in both directions");
     bench.remove_right_link();
-    forward.hears("b0 is gone");
+    forward.waits_for("b0: interface removed");
     let lost = frame(TO, 1, &[0x88; 100]);
     bench.send(LEFT, VirtioNetHeader::default(), &lost);
     bench.add_right_link();
-    forward.hears("b0 is back");
-    forward.hears("b0 is up");
+    forward.waits_for("b0: interface added again");
+    forward.waits_for("b0 is up");
     assert!(stream(&bench, 5002, 1 << 20), "in both directions");
     let document = forward.end();
     assert_adds_up(&document);
 }
 
-/// The kernel has 2,048 frames to fill.
+/// The FILL ring has 2,048 frames.
 #[test]
 #[ignore = "live"]
-fn what_the_kernel_drops_for_want_of_frames_is_counted() {
+fn kernel_drops_without_frames_are_counted() {
     if !allowed() {
         return;
     }
@@ -170,7 +171,7 @@ fn what_the_kernel_drops_for_want_of_frames_is_counted() {
 
 #[test]
 #[ignore = "live"]
-fn the_devices_are_as_they_were_however_it_ends() {
+fn devices_are_always_restored() {
     if !allowed() {
         return;
     }
@@ -179,7 +180,7 @@ fn the_devices_are_as_they_were_however_it_ends() {
         let forward = bench.start(XDP);
         assert_eq!(pass(&bench, 5), 5);
         forward.kill(signal);
-        // Of a program that is still there, the kernel says that it is busy.
+        // While a program is attached, the kernel returns EBUSY.
         let own = bench.receiver_at(&bench.between, "a0");
         let bytes = frame(TO, 3, &[0x88; 100]);
         bench::until("the box hears again", || {
@@ -189,8 +190,8 @@ fn the_devices_are_as_they_were_however_it_ends() {
     }
 }
 
-/// The right host behind a bridge of its own, whose port to it has a shaper: what waits there is still the
-/// forwarder's, for its completions are true.
+/// The right host is behind a separate bridge with a shaper on its port. Packets in the shaper are
+/// not complete, so the completions are valid.
 struct Shaped {
     bench: Bench,
     switch: NetNs,
@@ -230,7 +231,7 @@ impl Shaped {
         link::set_root_qdisc(&self.switch, "out", shaper).expect("shaper");
     }
 
-    /// A bridge lets frames through some time after its ports are up.
+    /// A bridge forwards frames some time after its ports are up.
     fn wait_until_it_forwards(&self) {
         let receiver = self.bench.receiver(RIGHT);
         let probe = frame(TO, 9, &[0x88; 60]);
@@ -244,7 +245,7 @@ impl Shaped {
 
 #[test]
 #[ignore = "live"]
-fn behind_a_shaper_completions_are_true_and_what_stands_still_is_made_anew() {
+fn stalled_af_xdp_ring_is_reopened() {
     if !allowed() {
         return;
     }
@@ -253,12 +254,12 @@ fn behind_a_shaper_completions_are_true_and_what_stands_still_is_made_anew() {
     let forward = bench.start(&format!("{XDP} --limit off"));
     world.wait_until_it_forwards();
     assert_eq!(pass(bench, 500), 500);
-    // 11 s a frame: for the forwarder the completions are lost.
+    // Each frame takes 11 s: the completions appear to be lost.
     world.shape(1_000);
     let bytes = frame(TO, 1, &[0x88; 1_400]);
     (0..20).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
-    forward.hears("its ring is made anew");
-    // The kernel has these still, and a socket that was closed would keep the queue busy.
+    forward.waits_for("reopening its ring");
+    // The kernel still holds these frames; after a close, the queue would be busy.
     let receiver = bench.receiver(RIGHT);
     world.shape(100_000_000);
     (0..50).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));

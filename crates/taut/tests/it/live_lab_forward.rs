@@ -1,4 +1,4 @@
-//! The forwarder beside the kernel's bridge, live. Run on its own:
+//! `taut forward` compared with the kernel's bridge. Run it separately:
 //! `cargo test --release -p taut --test it -- live_lab_forward --ignored --test-threads 1`.
 
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::live::{self, number};
 
-/// The rows of the lab; `None` where it cannot run and need not.
+/// Returns the rows of the lab, or `None` if it cannot run here.
 fn rows(arguments: &str) -> Option<Vec<Value>> {
     let output = Command::new(env!("CARGO_BIN_EXE_taut"))
         .args(["lab", "forward", "-j"])
@@ -23,16 +23,18 @@ fn rows(arguments: &str) -> Option<Vec<Value>> {
     Some(rows)
 }
 
-/// Of that of another row.
+/// Returns the goodput relative to another row.
 fn goodput(row: &Value, other: &Value) -> f64 {
     number(row, "/goodput_bps") / number(other, "/goodput_bps")
 }
 
-/// Promised is a tenth, and 99 %; as ratios with wide margins on a busy machine, a quarter and 90 %.
+/// The targets are a tenth and 99 %. For busy machines the test has wider margins: a quarter and 90
+/// %.
 #[test]
 #[ignore = "keeps two cores busy"]
-fn only_both_parts_together_take_the_queue_out_of_the_way_of_a_ping() {
-    // A machine that stands still for a fifth of a second takes the goodput of one row: it is given two more tries.
+fn low_ping_needs_limit_and_fq_codel() {
+    // A machine that stalls for a fifth of a second reduces the goodput of one row: try three
+    // times.
     let mut tries = (0..3).map(|_| rows("--rate 100mbit --duration 2s"));
     let Some(mut rows) = tries.next().flatten() else {
         return;

@@ -1,4 +1,4 @@
-//! `taut lab ring`, shortened. Run on its own:
+//! `taut lab ring`, shortened. Run it separately:
 //! `cargo test --release -p taut --test it -- live_ring --ignored --test-threads 1`.
 
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ fn rows(arguments: &str) -> Vec<Value> {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn over_both_drivers_a_depth_is_as_many_bytes_and_a_limit_far_fewer_than_the_largest() {
+fn depth_sets_bytes_and_limit_needs_fewer() {
     if !allowed() {
         return;
     }
@@ -38,7 +38,7 @@ fn over_both_drivers_a_depth_is_as_many_bytes_and_a_limit_far_fewer_than_the_lar
         };
         for (depth, packets) in [("64p", 64.0), ("1024p", 1_024.0)] {
             let bytes = number(row(depth), "/inflight_bytes/p50");
-            // A histogram is exact to a thousandth.
+            // The histogram has a precision of 0.1 %.
             assert!(
                 (bytes / (packets * 1_514.0) - 1.0).abs() < 0.02,
                 "{}",

@@ -1,8 +1,8 @@
-//! The main experiment, live. Saturates two cores for about a minute, so it is run on its own:
+//! The main experiment, live. It saturates two cores for about a minute, so run it separately:
 //! `cargo test --release -p taut --test it -- live_rr_under_load --ignored --test-threads 1`.
 //!
-//! Gated on bytes, which follow from link rate and cadence, and on ratios with wide margins: on a
-//! busy machine transactions take what time they take.
+//! The tests check bytes, which follow from link rate and completion interval, and ratios with wide
+//! margins: the latency of transactions depends on the load of the machine.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::live::{self, number};
 
-/// A space within an argument.
+/// Stands for a space within an argument.
 const SPACE: char = '\u{a0}';
 
 fn lab(arguments: &str) -> Command {
@@ -23,7 +23,7 @@ fn lab(arguments: &str) -> Command {
     command
 }
 
-/// Runs the lab and reads its document; `None` where it cannot run and need not.
+/// Runs the lab. Returns its document, or `None` if it cannot run here.
 fn run(arguments: &str) -> Option<Value> {
     let output = lab(arguments).arg("-j").output().expect("runs");
     live::ran(&output).then(|| live::document("rr-under-load", &output))
@@ -38,7 +38,7 @@ fn row(document: &Value, bql: bool, tso: bool) -> &Value {
 
 #[test]
 #[ignore = "saturates two cores"]
-fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
+fn limit_shortens_the_ring_and_latency() {
     let Some(document) = run("--duration 2s --seed 7") else {
         return;
     };
@@ -46,7 +46,7 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
     let (off_tso, on_tso) = (row(&document, false, true), row(&document, true, true));
     let (off, on) = (row(&document, false, false), row(&document, true, false));
 
-    // A full ring: 300 packets of 1514 bytes, or some fifty super-packets of up to 64 KB.
+    // A full ring: 300 packets of 1514 bytes, or about fifty GSO packets of up to 64 KB.
     assert!(
         (440e3..470e3).contains(&number(off, "/inflight_bytes/max")),
         "{off}"
@@ -55,7 +55,8 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
         (2e6..4.5e6).contains(&number(off_tso, "/inflight_bytes/max")),
         "{off_tso}"
     );
-    // Twice the bytes of a cadence: 2 x 250 us x 123 MB/s = 61.5K, and at most two packets more.
+    // Twice the bytes of a completion interval: 2 x 250 us x 123 MB/s = 61.5K, and at most two
+    // packets more.
     assert!(
         (55e3..75e3).contains(&number(on, "/inflight_bytes/p90")),
         "{on}"
@@ -69,8 +70,8 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
         number(on_tso, "/rr_tps") > 5.0 * number(off_tso, "/rr_tps"),
         "{document}"
     );
-    // Without TSO the rates say how much of a core was left for the lab, so they are not looked at.
-    // The wire never starves: 1448 of 1538 bytes of link time are payload.
+    // Without TSO, the rates depend on the available CPU time, so they are not checked.
+    // The link is never idle: 1448 of 1538 bytes of link time are payload.
     assert!(
         number(on_tso, "/goodput_bps") > 0.9 * number(off_tso, "/goodput_bps"),
         "{document}"
@@ -84,7 +85,7 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
 
 #[test]
 #[ignore = "saturates two cores"]
-fn a_packet_ring_in_front_of_a_shaper_is_held_short_by_the_limit() {
+fn limit_keeps_a_shaped_packet_ring_short() {
     let Some(document) = run("--driver af_packet --rate 100mbit --duration 2s") else {
         return;
     };
@@ -100,7 +101,7 @@ fn a_packet_ring_in_front_of_a_shaper_is_held_short_by_the_limit() {
         "{document}"
     );
     assert!(
-        // The shaper's own timers are late on a busy machine, in one row more than in the other.
+        // On a busy machine the timers of the shaper are late, differently in each row.
         number(on, "/goodput_bps") > 0.8 * number(off, "/goodput_bps"),
         "{document}"
     );
@@ -108,7 +109,7 @@ fn a_packet_ring_in_front_of_a_shaper_is_held_short_by_the_limit() {
 
 #[test]
 #[ignore = "saturates two cores"]
-fn a_fixed_limit_holds_what_it_says_and_one_packet_more() {
+fn fixed_limit_admits_one_more_packet() {
     let Some(document) = run("--only bql=on,tso=off --limit 100k --duration 1s") else {
         return;
     };
@@ -120,12 +121,12 @@ fn a_fixed_limit_holds_what_it_says_and_one_packet_more() {
     );
 }
 
-/// Marks in place of drops, with super-packets and without: a frame whose rewritten checksum were
-/// wrong would be thrown away by the receiver's kernel, and its sender would send it again.
+/// Marks instead of drops, with and without GSO packets. The receiver's kernel drops a frame with a
+/// wrong rewritten checksum, and the sender retransmits it.
 #[test]
 #[ignore = "saturates two cores"]
-fn marked_packets_arrive_and_slow_their_senders_down() {
-    // At 1 Gbit/s the queue of a busy machine is empty too often for a standing one.
+fn marks_slow_senders_without_loss() {
+    // At 1 Gbit/s, the queue of a busy machine is empty too often to be a standing queue.
     let few = "--streams 4 --only bql=on --rate 200mbit --duration 2s";
     let Some(marking) = run(&format!("{few} --qdisc fq_codel")) else {
         return;
@@ -136,8 +137,8 @@ fn marked_packets_arrive_and_slow_their_senders_down() {
         assert!(number(marked, "/marks") >= 10.0, "{marked}");
         assert_eq!(number(dropped, "/marks"), 0.0, "{dropped}");
         assert!(number(dropped, "/drops") >= 10.0, "{dropped}");
-        // A frame whose checksum is wrong is sent again until one gets through without a mark: some
-        // thirty times for each mark. A busy machine loses a few in the TAP.
+        // A frame with a wrong checksum is retransmitted until a copy passes unmarked: about thirty
+        // times for each mark. A busy machine drops a few frames in the TAP.
         let again = number(marked, "/retransmits");
         assert!(again < 5.0 * number(marked, "/marks"), "{marked}");
         assert!(
@@ -153,7 +154,7 @@ fn marked_packets_arrive_and_slow_their_senders_down() {
 
 #[test]
 #[ignore = "saturates two cores"]
-fn a_killed_lab_leaves_no_namespace_behind() {
+fn killed_lab_leaves_no_namespace() {
     if run("--only bql=on,tso=on --duration 500ms --streams 1").is_none() {
         return;
     }
@@ -163,23 +164,23 @@ fn a_killed_lab_leaves_no_namespace_behind() {
         .spawn()
         .unwrap();
     let ours = namespaces_of("self");
-    let made = |child: &Child| -> Vec<String> {
+    let created = |child: &Child| -> Vec<String> {
         let theirs = namespaces_of(&child.id().to_string());
         theirs
             .into_iter()
             .filter(|namespace| !ours.contains(namespace))
             .collect()
     };
-    let grown = wait_until(|| made(&child).len() >= 2);
-    let namespaces = made(&child);
+    let grown = wait_until(|| created(&child).len() >= 2);
+    let namespaces = created(&child);
     child.kill().expect("still running");
     child.wait().expect("was killed");
     assert!(
         grown,
-        "the lab made {namespaces:?}, so this test sees nothing"
+        "the lab created {namespaces:?}: too few for this test"
     );
 
-    // A namespace lives by the processes in it, the descriptors of it, and the mounts of it.
+    // Processes, descriptors and mounts keep a namespace alive.
     let holders = || {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let holds = |pid: &String| {
@@ -207,7 +208,7 @@ fn a_killed_lab_leaves_no_namespace_behind() {
     }
 }
 
-/// The network namespaces that a process holds, by a thread or by a descriptor: `net:[4026531840]`.
+/// Returns the network namespaces of a process, of its threads and descriptors: `net:[4026531840]`.
 fn namespaces_of(pid: &str) -> Vec<String> {
     let entries = |folder: String| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let threads = entries(format!("/proc/{pid}/task")).map(|task| task.path().join("ns/net"));
@@ -225,7 +226,7 @@ fn namespaces_of(pid: &str) -> Vec<String> {
         .collect()
 }
 
-/// Polls for up to 30 s: a busy machine takes its time.
+/// Polls for up to 30 s, for busy machines.
 fn wait_until(condition: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! `taut send` over a link of its own: what arrives, and what is said of it. Run on its own:
+//! `taut send` over a veth pair: received frames and messages. Run it separately:
 //! `cargo test --release -p taut --test it -- live_send --ignored --test-threads 1`.
 
 use std::fs;
@@ -9,7 +9,7 @@ use taut_linux::link::RootQdisc;
 
 use crate::send_world::{World, allowed, shaped};
 
-/// A file that is gone when the test is over.
+/// A file that is removed on drop.
 pub struct Capture(pub PathBuf);
 
 impl Capture {
@@ -35,7 +35,7 @@ impl Drop for Capture {
     }
 }
 
-/// Frames of all lengths that nobody answers, no two alike.
+/// Distinct frames of all lengths that no host answers.
 fn frames(count: u32) -> Vec<Vec<u8>> {
     let frame = |number: u32| {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
@@ -57,7 +57,7 @@ fn a_file_arrives(driver: &str) {
     }
     let world = World::new(shaped(50_000_000));
     let good = frames(1_000);
-    // Not all of a file can be sent.
+    // The file has frames that cannot be sent.
     let mut all = good.clone();
     all.insert(500, Vec::new());
     all.insert(100, vec![7; 13]);
@@ -69,7 +69,7 @@ fn a_file_arrives(driver: &str) {
     let sent = world
         .send(&format!("{path} --loop=2 --driver {driver} --rate 50mbit"))
         .end();
-    let heard = listener.end();
+    let received = listener.end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();
     assert_eq!(sent.count("submitted_packets"), 2 * all.len() as u64);
@@ -77,29 +77,29 @@ fn a_file_arrives(driver: &str) {
     let dropped = &sent.document["dropped_packets"];
     assert_eq!(dropped["shorter_than_header"], 4);
     assert_eq!(dropped["longer_than_mtu"], 4);
-    assert_eq!(heard.missed, 0);
-    // A veth pads nothing.
+    assert_eq!(received.missed, 0);
+    // A veth does not pad frames.
     assert!(
-        heard.frames.iter().eq(good.iter().chain(&good)),
+        received.frames.iter().eq(good.iter().chain(&good)),
         "bit for bit and in order"
     );
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_file_arrives_bit_for_bit_and_in_order_over_af_packet() {
+fn file_arrives_unchanged_over_af_packet() {
     a_file_arrives("af_packet");
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_file_arrives_bit_for_bit_and_in_order_over_af_xdp() {
+fn file_arrives_unchanged_over_af_xdp() {
     a_file_arrives("af_xdp");
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn behind_a_shaper_completions_are_true_and_the_limit_keeps_the_ring_short() {
+fn limit_keeps_a_shaped_ring_short() {
     if !allowed() {
         return;
     }
@@ -122,7 +122,7 @@ fn behind_a_shaper_completions_are_true_and_the_limit_keeps_the_ring_short() {
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn on_a_plain_veth_completions_are_false_and_it_says_that_the_limit_is_off() {
+fn plain_veth_disables_the_limit() {
     if !allowed() {
         return;
     }
@@ -136,13 +136,13 @@ fn on_a_plain_veth_completions_are_false_and_it_says_that_the_limit_is_off() {
         assert_eq!(sent.document["driver"], driver);
         assert_eq!(sent.document["completions"], "false");
         assert!(sent.document["limit_bytes_p50"].is_null());
-        assert!(sent.talk.contains("dql is off"), "{sent:?}");
+        assert!(sent.talk.contains("the limit dql is disabled"), "{sent:?}");
     }
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn an_interrupt_takes_in_no_more_and_waits_for_what_was_taken_in() {
+fn interrupt_completes_queued_packets() {
     if !allowed() {
         return;
     }
@@ -153,23 +153,23 @@ fn an_interrupt_takes_in_no_more_and_waits_for_what_was_taken_in() {
         world.wait_for_packets(200);
         sending.signal(signal);
         let sent = sending.end();
-        let heard = listener.end();
+        let received = listener.end();
         assert_eq!(sent.code, Some(code), "{sent:?}");
         sent.assert_adds_up();
         assert_eq!((sent.count("in_doubt_packets"), sent.dropped()), (0, 0));
-        heard.assert_in_order();
-        heard.assert_agrees(&sent);
+        received.assert_in_order();
+        received.assert_agrees(&sent);
     }
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_discipline_that_drops_is_counted_with_its_reason() {
+fn qdisc_drops_are_counted_with_reason() {
     if !allowed() {
         return;
     }
     let world = World::new(shaped(2_000_000));
-    // 128 packets that wait are 0.8 s.
+    // 128 waiting packets take 0.8 s.
     let sent = world
         .send("--qdisc codel --limit dql --duration 2s --flows 4")
         .end();

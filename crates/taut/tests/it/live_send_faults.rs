@@ -1,4 +1,4 @@
-//! `taut send` while things go wrong: no hang, no panic, every packet accounted for. Run on its own:
+//! `taut send` under faults: no hang, no panic, every packet accounted for. Run it separately:
 //! `cargo test --release -p taut --test it -- live_send_faults --ignored --test-threads 1`.
 
 use std::thread;
@@ -13,7 +13,7 @@ const RATE: u64 = 20_000_000;
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_link_that_goes_down_and_up_in_mid_send() {
+fn link_down_and_up_while_sending() {
     if !allowed() {
         return;
     }
@@ -29,20 +29,23 @@ fn a_link_that_goes_down_and_up_in_mid_send() {
             link::set_up(&world.near, DEVICE).expect("up");
         }
         let sent = sending.end();
-        let heard = listener.end();
+        let received = listener.end();
         assert_eq!(sent.code, Some(0), "{sent:?}");
         sent.assert_adds_up();
         assert_eq!(sent.count("submitted_packets"), 4_000);
         assert!(sent.talk.contains("near is down"), "{sent:?}");
-        assert!(sent.talk.contains("near is up: sending again"), "{sent:?}");
-        heard.assert_in_order();
-        heard.assert_agrees(&sent);
+        assert!(
+            sent.talk.contains("near is up: sending continues"),
+            "{sent:?}"
+        );
+        received.assert_in_order();
+        received.assert_agrees(&sent);
     }
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn what_was_in_flight_at_a_link_down_is_in_doubt() {
+fn packets_in_flight_at_link_down_are_uncertain() {
     if !allowed() {
         return;
     }
@@ -53,29 +56,29 @@ fn what_was_in_flight_at_a_link_down_is_in_doubt() {
     link::set_down(&world.near, DEVICE).expect("down");
     link::set_up(&world.near, DEVICE).expect("up");
     let sent = sending.end();
-    let heard = listener.end();
+    let received = listener.end();
     sent.assert_adds_up();
     let in_doubt = sent.count("in_doubt_packets");
-    // The shaper held a hundred, which vanished.
+    // The kernel purged the hundred packets in the shaper.
     assert!((90..=300).contains(&in_doubt), "{sent:?}");
-    assert!((heard.frames.len() as u64) < 3_000, "{sent:?}");
-    heard.assert_in_order();
-    heard.assert_agrees(&sent);
+    assert!((received.frames.len() as u64) < 3_000, "{sent:?}");
+    received.assert_in_order();
+    received.assert_agrees(&sent);
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_device_that_is_gone_for_good_ends_it_and_is_named() {
+fn removed_device_ends_the_run() {
     if !allowed() {
         return;
     }
     for driver in ["af_packet", "af_xdp"] {
         let mut world = World::new(shaped(RATE));
-        // It ends long before its time is over, for else nobody would wait so long here.
+        // The run must end long before its duration.
         let arguments = format!("--driver {driver} --rate 20mbit --limit 100p --duration 3600s");
         let sending = world.send(&arguments);
         world.wait_for_packets(300);
-        // The pair goes with the peer's namespace.
+        // Removing the peer's namespace removes the pair.
         world.far = None;
         let sent = sending.end();
         assert_eq!(sent.code, Some(1), "{sent:?}");
@@ -86,7 +89,7 @@ fn a_device_that_is_gone_for_good_ends_it_and_is_named() {
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn another_device_of_the_same_name_is_sent_on_again() {
+fn new_device_of_the_same_name_is_used() {
     if !allowed() {
         return;
     }
@@ -99,28 +102,32 @@ fn another_device_of_the_same_name_is_sent_on_again() {
         world.make_link(shaped(RATE));
         let listener = world.listen();
         let sent = sending.end();
-        let heard = listener.end();
+        let received = listener.end();
         assert_eq!(sent.code, Some(0), "{sent:?}");
         sent.assert_adds_up();
         assert_eq!(sent.count("submitted_packets"), 3_000);
-        assert!(heard.frames.len() > 1_000, "{} arrived", heard.frames.len());
-        heard.assert_in_order();
+        assert!(
+            received.frames.len() > 1_000,
+            "{} arrived",
+            received.frames.len()
+        );
+        received.assert_in_order();
     }
 }
 
-/// Another device has the name, and somebody else its queue, for longer than one try to bind it takes.
+/// A new device has the name, and another socket its queue, for longer than one attempt to bind it.
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_queue_that_is_busy_is_tried_again_until_it_is_free() {
+fn busy_queue_is_retried() {
     if !allowed() {
         return;
     }
     let mut world = World::new(shaped(RATE));
-    // Of a stall nobody speaks meanwhile, and it is tried for as long as that.
+    // The stall threshold is long, so that no stall is reported meanwhile.
     let mut sending = world.send("--driver af_xdp --rate 20mbit --stall 30s --count 3000");
     world.wait_for_packets(300);
     link::delete(&world.near, DEVICE).expect("deleted");
-    // Down at first, so that this socket is the first.
+    // The device is down at first, so that this socket binds first.
     world.add_link(shaped(RATE));
     let config = XdpConfig {
         mode: XdpMode::Copy,
@@ -128,35 +135,35 @@ fn a_queue_that_is_busy_is_tried_again_until_it_is_free() {
     };
     let other = AfXdp::open(&world.near, DEVICE, &config).expect("is free");
     world.up();
-    sending.hears("bind near: Device or resource busy");
+    sending.waits_for("bind near: Device or resource busy");
     let listener = world.listen();
     drop(other);
     let sent = sending.end();
-    let heard = listener.end();
+    let received = listener.end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();
     assert_eq!(sent.count("submitted_packets"), 3_000);
-    assert!(!heard.frames.is_empty(), "it sends again: {sent:?}");
-    assert!(sent.talk.contains("trying again"), "{sent:?}");
-    heard.assert_in_order();
+    assert!(!received.frames.is_empty(), "it sends again: {sent:?}");
+    assert!(sent.talk.contains("retrying"), "{sent:?}");
+    received.assert_in_order();
 }
 
-/// The age that is told of a stall, in ms.
-fn told_age_ms(talk: &str) -> Option<u64> {
+/// Returns the age of the oldest packet in the message about a stall, in ms.
+fn reported_age_ms(talk: &str) -> Option<u64> {
     let (_, after) = talk.split_once("packets in flight is ")?;
     after.split(' ').next()?.parse().ok()
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn completions_that_stop_are_reported_and_it_sends_again() {
+fn stall_is_reported_and_sending_continues() {
     if !allowed() {
         return;
     }
     let world = World::new(shaped(RATE));
     let sending = world.send("--limit 50p --stall 500ms --count 3000");
     world.wait_for_packets(300);
-    // A frame takes 12 s.
+    // Each frame takes 12 s.
     world.shape(shaped(1_000));
     thread::sleep(Duration::from_millis(1_500));
     world.shape(shaped(RATE));
@@ -168,13 +175,13 @@ fn completions_that_stop_are_reported_and_it_sends_again() {
         sent.count("completed_packets") > 1_000,
         "it sent again: {sent:?}"
     );
-    let age_ms = told_age_ms(&sent.talk).expect("an age");
+    let age_ms = reported_age_ms(&sent.talk).expect("an age");
     assert!((500..=1_000).contains(&age_ms), "{sent:?}");
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_device_that_stands_still_does_not_keep_it_from_ending() {
+fn stalled_device_does_not_block_the_end() {
     if !allowed() {
         return;
     }
@@ -187,11 +194,11 @@ fn a_device_that_stands_still_does_not_keep_it_from_ending() {
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_discipline_that_lets_nothing_through_is_named_with_call_and_errno() {
+fn blocking_discipline_is_reported_with_errno() {
     if !allowed() {
         return;
     }
-    // A full frame is longer than its bucket is deep: no buffer space, again and again.
+    // A full frame exceeds the bucket, so every send fails with no buffer space.
     let world = World::new(RootQdisc::Tbf {
         rate_bits_per_s: RATE,
         burst_bytes: 1_000,
@@ -206,7 +213,7 @@ fn a_discipline_that_lets_nothing_through_is_named_with_call_and_errno() {
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn a_ring_that_is_full_for_long_loses_nothing() {
+fn full_ring_loses_no_packet() {
     if !allowed() {
         return;
     }
@@ -218,19 +225,19 @@ fn a_ring_that_is_full_for_long_loses_nothing() {
     });
     let listener = world.listen();
     let sent = world.send("--limit off --ring 16 --count 150").end();
-    let heard = listener.end();
+    let received = listener.end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();
     assert_eq!(
-        (sent.count("completed_packets"), heard.frames.len()),
+        (sent.count("completed_packets"), received.frames.len()),
         (150, 150)
     );
-    heard.assert_in_order();
+    received.assert_in_order();
 }
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn after_a_kill_it_starts_again_as_if_nothing_had_been() {
+fn restart_after_sigkill_succeeds() {
     if !allowed() {
         return;
     }

@@ -1,5 +1,5 @@
-//! A job such as tcpreplay's: frames captured from a TCP connection, sent again and again. Run on its
-//! own: `cargo test --release -p taut --test it -- live_send_replay --ignored --test-threads 1`.
+//! Repeated sending of frames captured from a TCP connection, as tcpreplay does. Run it separately:
+//! `cargo test --release -p taut --test it -- live_send_replay --ignored --test-threads 1`.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,11 +13,11 @@ use crate::live_send::Capture;
 use crate::send_world::{PATIENCE, World, allowed, shaped};
 
 const FRAMES: usize = 100_000;
-/// Small, so that the file is.
+/// Small, to keep the file small.
 const MTU_BYTES: u32 = 576;
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 
-/// A host with a TAP, without any offload.
+/// A host with a TAP without offloads.
 fn host(number: usize) -> (NetNs, Tap) {
     let ns = NetNs::new().expect("namespace");
     let config = TapConfig {
@@ -36,7 +36,7 @@ fn host(number: usize) -> (NetNs, Tap) {
     (ns, tap)
 }
 
-/// Frames of both directions of a TCP connection, as they pass a wire.
+/// Frames of both directions of a TCP connection, as on a wire.
 fn captured() -> Vec<Vec<u8>> {
     let [(client_ns, client_tap), (server_ns, server_tap)] = [host(0), host(1)];
     let server = server_ns
@@ -44,7 +44,7 @@ fn captured() -> Vec<Vec<u8>> {
         .expect("enters");
     let server = server.expect("listens");
     thread::scope(|scope| {
-        // Both end when the wire is cut, or long after.
+        // Both threads end when the wire is closed.
         scope.spawn(move || {
             let (mut stream, _) = server.accept().expect("accepts");
             stream.set_read_timeout(Some(PATIENCE)).expect("sets");
@@ -56,7 +56,7 @@ fn captured() -> Vec<Vec<u8>> {
             let stream = client_ns.run(connect).expect("enters");
             let mut stream = stream.expect("connects");
             stream.set_write_timeout(Some(PATIENCE)).expect("sets");
-            // As much as is captured, and something for what is not.
+            // Slightly more data than the capture keeps.
             let data: Vec<u8> = (0..1 << 16).map(|at| (at * 7 / 3) as u8).collect();
             for _ in 0..FRAMES * MTU_BYTES as usize / data.len() + 200 {
                 if stream.write_all(&data).is_err() {
@@ -68,7 +68,7 @@ fn captured() -> Vec<Vec<u8>> {
     })
 }
 
-/// Carries frames both ways until nothing passes any more; gives the first of them.
+/// Carries frames in both directions until no more arrive. Returns the first ones.
 fn wire(left: &Tap, right: &Tap) -> Vec<Vec<u8>> {
     let mut frames = Vec::with_capacity(FRAMES);
     let mut buffer = vec![0; left.read_limit_bytes()];
@@ -87,7 +87,7 @@ fn wire(left: &Tap, right: &Tap) -> Vec<Vec<u8>> {
                 if frames.len() < FRAMES {
                     frames.push(frame.to_vec());
                 }
-                // What the other side refuses is lost, and TCP sends it again.
+                // A frame that the other side rejects is lost; TCP retransmits it.
                 let _ = to.write(&buffer[..bytes]).expect("writes");
             }
         }
@@ -96,7 +96,7 @@ fn wire(left: &Tap, right: &Tap) -> Vec<Vec<u8>> {
 
 #[test]
 #[ignore = "keeps two cores busy"]
-fn a_hundred_thousand_frames_of_tcp_sent_three_times_are_all_accounted_for() {
+fn repeated_tcp_capture_is_accounted_for() {
     if !allowed() {
         return;
     }
@@ -106,7 +106,7 @@ fn a_hundred_thousand_frames_of_tcp_sent_three_times_are_all_accounted_for() {
         frames
             .iter()
             .all(|frame| frame.len() <= MTU_BYTES as usize + 14),
-        "no super-packets"
+        "no GSO packets"
     );
     let file = Capture::new("tcp", &frames);
     drop(frames);

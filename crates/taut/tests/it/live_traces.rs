@@ -1,4 +1,4 @@
-//! Traces of live queues, and how far their replays can be trusted. Run on its own:
+//! Traces of live queues, and the accuracy of their replays. Run it separately:
 //! `cargo test --release -p taut --test it -- live_traces --ignored --test-threads 1`.
 
 use rustix::process::Signal;
@@ -8,13 +8,14 @@ use crate::live::{self, ran};
 use crate::send_world::{Sending, World, allowed, shaped};
 use crate::sim_command::{Scratch, stdout, taut};
 
-/// Each of four live runs, replayed under the limits of the three that have one: the bytes in flight are within
-/// 15 % of what they were there. Between TAPs the device is ours and tells at nominal times, so that a
-/// busy machine does not change it. Medians, since a machine that stands still for half a second empties one
-/// run's ring and not the others'. `scripts/live-replay.sh` says how it is elsewhere.
+/// Replays each of four live runs under the limits of the other three. Bytes in flight must be
+/// within 15 % of those of the live run. The device between the TAPs is emulated and completes at
+/// nominal times, so that a busy machine does not change the result. Medians, because a machine
+/// that stalls for half a second empties the ring of one run. `scripts/live-replay.sh` covers other
+/// devices.
 #[test]
 #[ignore = "saturates two cores"]
-fn a_live_run_replayed_under_another_limit_has_the_bytes_of_a_live_run_under_it() {
+fn replay_predicts_bytes_of_a_live_run() {
     let scratch = Scratch::new("live-replay");
     let trace = scratch.file("a.trace");
     let limits = "--limit dql --limit taut --limit 40k";
@@ -38,7 +39,7 @@ fn a_live_run_replayed_under_another_limit_has_the_bytes_of_a_live_run_under_it(
         let there = there.and_then(|it| it["inflight_bytes"]["p50"].as_u64());
         close(there.expect("it was run"), row, "p50");
     }
-    // Under its own limit, what happened to the machine is in the trace: the whole run agrees.
+    // Under its own limit, the trace includes the delays of the machine: the whole run agrees.
     for queue in document["parameters"]["queues"].as_array().expect("queues") {
         let own = |row: &&Value| {
             let name = row["queue"].as_str().expect("a name");
@@ -51,7 +52,7 @@ fn a_live_run_replayed_under_another_limit_has_the_bytes_of_a_live_run_under_it(
     }
 }
 
-/// A replayed row's bytes in flight are within 15 % of those there.
+/// Checks that the bytes in flight of a replayed row are within 15 % of the live ones.
 fn close(there: u64, row: &Value, which: &str) {
     let here = row["in_flight_bytes"][which].as_u64().expect("bytes");
     println!(
@@ -62,7 +63,7 @@ fn close(there: u64, row: &Value, which: &str) {
     assert!(off * 100 <= there * 15, "{there} live, here {row}");
 }
 
-/// While a row runs, `taut show` of another process finds its queue; afterwards the queue is gone.
+/// While a row runs, `taut show` in another process lists its queue; afterwards it does not.
 #[test]
 #[ignore = "keeps two cores busy"]
 fn live_queue_is_listed_while_it_sends() {
@@ -84,5 +85,5 @@ fn live_queue_is_listed_while_it_sends() {
     world.until("its queue is listed", || show().contains("taut send"));
     sending.signal(Signal::INT);
     sending.end().assert_adds_up();
-    assert!(!show().contains("taut send"), "its queue is gone");
+    assert!(!show().contains("taut send"), "queue removed");
 }

@@ -1,6 +1,6 @@
-//! All tests of the crate in one binary: linking is what they wait for.
+//! All integration tests in one binary, because linking takes most of the time.
 
-// The tests of an absent verb are absent too, unlike the helpers that they share with others.
+// Without a feature its tests are absent, but not the helpers that they share with others.
 #![cfg_attr(not(all(feature = "lab", feature = "sim")), allow(dead_code))]
 
 mod absent_verbs;

@@ -1,4 +1,4 @@
-//! Man pages, completions, and what is in contrib/.
+//! Man pages, completions, and the files of contrib/.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::sim_command::{Scratch, stdout};
 
 #[test]
-fn every_command_has_a_page_and_every_figure_and_rule_is_in_one() {
+fn man_pages_have_all_verbs_metrics_and_rules() {
     let scratch = Scratch::new("manual");
     stdout(&format!("manual {}", scratch.file("out").display()));
     let page = |name: &str| {
@@ -29,8 +29,8 @@ fn every_command_has_a_page_and_every_figure_and_rule_is_in_one() {
         assert!(page(name).contains(".SH NAME"), "{name}");
     }
     let show = page("taut-show");
-    let figures = stdout("show --metrics");
-    let names = figures
+    let metrics = stdout("show --metrics");
+    let names = metrics
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut number = 0;
@@ -38,7 +38,7 @@ fn every_command_has_a_page_and_every_figure_and_rule_is_in_one() {
         assert!(show.contains(&format!("fB{name}fR")), "{name}");
         number += 1;
     }
-    assert!(number > 20, "{figures}");
+    assert!(number > 20, "{metrics}");
     let doctor = page("taut-doctor");
     for rule in stdout("doctor --rules")
         .lines()
@@ -52,7 +52,7 @@ fn every_command_has_a_page_and_every_figure_and_rule_is_in_one() {
     }
 }
 
-/// Names in `text` that begin like those of our metrics.
+/// Returns the names in `text` with the prefix of the metrics.
 fn metrics(text: &str) -> Vec<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !is_part(c));
@@ -62,7 +62,7 @@ fn metrics(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn dashboard_and_alerts_name_only_metrics_that_there_are() {
+fn dashboard_and_alerts_use_existing_metrics() {
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
     let known = stdout("show --metrics");
     for file in ["taut-dashboard.json", "taut-alerts.yml"] {
@@ -90,13 +90,13 @@ fn dashboard_and_alerts_name_only_metrics_that_there_are() {
         .output();
     match checked {
         Ok(output) => assert!(output.status.success(), "{output:?}"),
-        Err(_) => eprintln!("skipped: promtool is not here (package prometheus)"),
+        Err(_) => eprintln!("skipped: promtool is not installed (package prometheus)"),
     }
 }
 
-/// No point of exposure that systemd knows of is above what the page says.
+/// The exposure level of the unit is at most the documented one.
 #[test]
-fn the_unit_is_as_safe_as_the_page_says() {
+fn unit_has_the_documented_exposure_level() {
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
     let checked = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager", "--threshold=15"])
@@ -104,6 +104,6 @@ fn the_unit_is_as_safe_as_the_page_says() {
         .output();
     match checked {
         Ok(output) => assert!(output.status.success(), "{output:?}"),
-        Err(_) => eprintln!("skipped: systemd-analyze is not here"),
+        Err(_) => eprintln!("skipped: systemd-analyze is not installed"),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::observe_tree::{Tree, put};
 use crate::sim_command::{failed, stdout, taut};
 
-/// The exit code and the document.
+/// Returns the exit code and the document.
 fn examined(line: &str) -> (i32, Value) {
     let output = taut(&format!("{line} -j")).output().expect("runs");
     let talk = String::from_utf8_lossy(&output.stderr);
@@ -27,7 +27,7 @@ fn verdict<'d>(document: &'d Value, device: &str, rule: &str) -> &'d str {
         .expect("verdict")
 }
 
-/// Ends the threads that look at it, also where an assertion fails: a scope waits for them.
+/// Ends the threads that read it, even if an assertion fails: a scope waits for them.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -36,7 +36,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Does `change` again and again while `work` runs.
+/// Calls `change` repeatedly while `work` runs.
 fn while_it_changes<T>(mut change: impl FnMut(u64) + Send, work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -55,13 +55,13 @@ fn while_it_changes<T>(mut change: impl FnMut(u64) + Send, work: impl FnOnce() -
 }
 
 #[test]
-fn a_driver_that_never_reports_is_bad_and_the_exit_code_says_so() {
+fn driver_without_completions_is_bad() {
     let tree = Tree::new("never");
     tree.add("eth0", 1).add_virtual("lo");
     tree.set("eth0", 0, "limit", "0")
         .set("eth0", 0, "inflight", "0");
     let sent = |round: u64| {
-        // Renamed into place: a reader never finds it half written.
+        // Renamed into place: a reader never sees an incomplete file.
         let device = tree.device("eth0");
         put(
             &device,
@@ -87,7 +87,7 @@ fn a_driver_that_never_reports_is_bad_and_the_exit_code_says_so() {
 }
 
 #[test]
-fn an_idle_queue_is_not_judged_and_no_error() {
+fn idle_queue_is_not_judged() {
     let tree = Tree::new("idle");
     tree.add("eth0", 2).set("eth0", 0, "inflight", "0");
     let (code, document) = examined(&tree.line("doctor eth0 -q 0 -t 20ms --strict"));
@@ -98,7 +98,7 @@ fn an_idle_queue_is_not_judged_and_no_error() {
 }
 
 #[test]
-fn a_limit_that_saws_is_seen() {
+fn oscillating_limit_is_detected() {
     let tree = Tree::new("saw");
     tree.add("eth0", 1);
     let limits = |round: u64| {
@@ -114,7 +114,7 @@ fn a_limit_that_saws_is_seen() {
 }
 
 #[test]
-fn what_is_wrong_stands_first_with_what_to_do() {
+fn bad_findings_come_first_with_advice() {
     let tree = Tree::new("text");
     tree.add("eth0", 1);
     tree.set("eth0", 0, "limit_max", "80000")
@@ -138,11 +138,11 @@ fn what_is_wrong_stands_first_with_what_to_do() {
         "{text}"
     );
     assert!(text.contains("  warn        stalls "), "{text}");
-    assert!(text.contains("0 bad, 2 to be warned of"), "{text}");
+    assert!(text.contains("0 bad, 2 warnings"), "{text}");
 }
 
 #[test]
-fn every_rule_is_explained_with_its_threshold_and_source() {
+fn explanations_have_threshold_and_source() {
     let rules = stdout("doctor --rules");
     assert!(rules.lines().count() >= 14, "{rules}");
     for line in rules.lines() {
@@ -156,7 +156,7 @@ fn every_rule_is_explained_with_its_threshold_and_source() {
 }
 
 #[test]
-fn a_device_that_vanishes_while_it_is_watched_is_judged_by_what_was_seen() {
+fn removed_device_is_judged_by_its_samples() {
     let tree = Tree::new("vanish");
     tree.add("eth0", 1).add("eth1", 256);
     let (code, document) = thread::scope(|scope| {

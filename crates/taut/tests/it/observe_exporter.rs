@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::observe_tree::Tree;
 use crate::sim_command::{failed, taut};
 
-/// A server that is ended with the test.
+/// A server that is killed on drop.
 struct Running {
     child: Child,
     address: SocketAddr,
@@ -79,7 +79,7 @@ fn value(page: &str, sample: &str) -> Option<f64> {
 }
 
 #[test]
-fn every_queue_is_there_in_base_units_and_read_when_asked() {
+fn page_has_current_metrics_in_base_units() {
     let tree = Tree::new("exporter");
     tree.add("eth0", 2);
     let server = Running::start(&tree.line("exporter --listen 127.0.0.1:0"));
@@ -122,7 +122,7 @@ fn every_queue_is_there_in_base_units_and_read_when_asked() {
 }
 
 #[test]
-fn the_page_is_one_that_prometheus_reads() {
+fn page_has_the_prometheus_format() {
     let tree = Tree::new("promtool");
     tree.add("eth0", 3).add("eth1", 1).add_virtual("lo");
     let server = Running::start(&tree.line("exporter --listen 127.0.0.1:0"));
@@ -154,7 +154,7 @@ fn the_page_is_one_that_prometheus_reads() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn invalid_requests_are_rejected() {
     let tree = Tree::new("requests");
     tree.add("eth0", 1);
     let server = Running::start(&tree.line("exporter --listen 127.0.0.1:0"));
@@ -181,11 +181,11 @@ fn what_is_no_request_is_refused() {
 }
 
 #[test]
-fn a_thousand_slow_and_hostile_clients_harm_nobody() {
+fn slow_and_hostile_clients_do_not_block() {
     let tree = Tree::new("hostile");
     tree.add("eth0", 256);
     let server = Running::start(&tree.line("exporter --listen 127.0.0.1:0"));
-    // Those who are silent, those who ask a byte at a time, those who never read their answer.
+    // Clients that send nothing, send single bytes, or never read the response.
     let mut clients = Vec::new();
     for number in 0..1000 {
         let mut stream = server.connect();
@@ -194,7 +194,7 @@ fn a_thousand_slow_and_hostile_clients_harm_nobody() {
             1 => b"GET /metr",
             _ => b"GET /metrics HTTP/1.1\r\n\r\n",
         };
-        // It may be pushed out already.
+        // The server can have disconnected it already.
         let _ = stream.write_all(asked);
         clients.push(stream);
         if number % 100 == 99 {
@@ -213,7 +213,7 @@ fn a_thousand_slow_and_hostile_clients_harm_nobody() {
 }
 
 #[test]
-fn a_text_file_is_whole_and_gone_at_the_end() {
+fn text_file_is_complete_and_finally_removed() {
     let tree = Tree::new("textfile");
     tree.add("eth0", 1);
     let path = tree.device("out.prom");

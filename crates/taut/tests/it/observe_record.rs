@@ -11,13 +11,13 @@ use crate::observe_tree::Tree;
 use crate::sim_command::{Scratch, failed, stdout, taut};
 
 #[test]
-fn changes_of_a_queue_are_written_with_their_times() {
+fn changes_are_recorded_with_times() {
     let tree = Tree::new("record");
     tree.add("eth0", 2);
     let path = tree.device("out.trace");
     let line = tree.line(&format!("record eth0 -q 1 -o {} -t 60s", path.display()));
     let child = taut(&line).stderr(Stdio::piped()).spawn().expect("starts");
-    // Seen or not: what is written last is.
+    // Intermediate values can be missed; the last value cannot.
     for in_flight in ["3000", "4000", "5000"] {
         sleep(Duration::from_millis(300));
         tree.set("eth0", 1, "inflight", in_flight);
@@ -30,7 +30,7 @@ fn changes_of_a_queue_are_written_with_their_times() {
     let output = child.wait_with_output().expect("ends");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{talk}");
-    assert!(talk.contains(" of 1000 asked for"), "{talk}");
+    assert!(talk.contains(" (1000 requested)"), "{talk}");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<Vec<&str>> = text
         .lines()
@@ -55,7 +55,7 @@ fn changes_of_a_queue_are_written_with_their_times() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_said() {
+fn unrecordable_queues_are_rejected() {
     let tree = Tree::new("record-refused");
     tree.add("eth0", 1).add_virtual("lo");
     let line = |text: &str| {
@@ -70,10 +70,10 @@ fn what_cannot_be_recorded_is_said() {
     assert!(failed(&tree.line("record eth0 -o /nowhere/out"), 1).contains("/nowhere/out"));
 }
 
-/// Two rules of one simulated experiment: the trace of the one, replayed under the other, has what the
-/// other had itself.
+/// A simulated run that is replayed under another limit has the bytes in flight of a run with that
+/// limit.
 #[test]
-fn a_trace_replayed_under_another_rule_has_its_bytes_in_flight() {
+fn replay_has_bytes_of_the_other_limit() {
     let scratch = Scratch::new("replay");
     let (trace, page) = (scratch.file("a.trace"), scratch.file("a.html"));
     let base = "sim rr-under-load --streams 20 --duration 1s --only tso=off,bql=on";
@@ -113,11 +113,11 @@ fn a_trace_replayed_under_another_rule_has_its_bytes_in_flight() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_its_line() {
+fn invalid_trace_error_has_a_line() {
     let scratch = Scratch::new("replay-refused");
     let path = scratch.file("bad.trace");
     let line = format!("replay {}", path.display());
-    assert!(failed(&line, 1).contains("No such file"));
+    assert!(failed(&line, 1).contains("no file "));
     for (text, part) in [
         ("", "line 1 cannot be parsed"),
         (

@@ -13,7 +13,7 @@ fn value(tree: &Tree, queue: u32, file: &str) -> String {
 }
 
 #[test]
-fn old_and_new_are_said_and_the_undo_command_undoes() {
+fn undo_command_restores_the_values() {
     let tree = Tree::new("undo");
     tree.add("eth0", 3).set("eth0", 1, "hold_time", "200");
     let place = tree.line("");
@@ -48,7 +48,7 @@ fn old_and_new_are_said_and_the_undo_command_undoes() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_says_the_same() {
+fn dry_run_prints_but_does_not_write() {
     let tree = Tree::new("dry");
     tree.add("eth0", 1);
     let text = stdout(&tree.line("set eth0 limit_max 3000 limit_min 0 --dry-run"));
@@ -62,12 +62,18 @@ fn a_dry_run_changes_nothing_and_says_the_same() {
     let text = stdout(&tree.line("set eth0 limit_max 3000 --dry-run -j"));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["dry_run"], true);
-    let row = json!({"device": "eth0", "queue": 0, "name": "limit_max", "old": 1_879_048_192, "new": 3000});
+    let row = json!({
+        "device": "eth0",
+        "queue": 0,
+        "name": "limit_max",
+        "old": 1_879_048_192,
+        "new": 3000,
+    });
     assert_eq!(document["rows"], json!([row]));
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_before_anything_is_written() {
+fn contradictory_values_are_rejected_before_writing() {
     let tree = Tree::new("contradict");
     tree.add("eth0", 2).set("eth0", 1, "limit_min", "9000");
     for (line, part) in [
@@ -93,19 +99,19 @@ fn what_contradicts_itself_is_refused_before_anything_is_written() {
     assert_eq!(value(&tree, 0, "limit_max"), "1879048192");
 }
 
-/// A directory in place of the file of the second queue: it cannot be written, also not by root.
+/// The file of the second queue is a directory, which even root cannot write.
 #[test]
-fn a_write_that_fails_undoes_those_before_it() {
+fn failed_write_undoes_previous_ones() {
     let tree = Tree::new("partly");
     tree.add("eth0", 2);
     let path = tree.limits("eth0", 1).join("limit_max");
     fs::remove_file(&path).unwrap();
-    // Can be read, and not written.
+    // Readable but not writable.
     std::os::unix::fs::symlink("/proc/sys/kernel/ngroups_max", &path).unwrap();
     let talk = failed(&tree.line("set eth0 hold_time 7ms limit_max 60000"), 77);
     assert!(talk.contains("limit_max"), "{talk}");
     assert!(
-        talk.contains("3 changes made before it were undone"),
+        talk.contains("the 3 previous changes were undone"),
         "{talk}"
     );
     assert_eq!(
@@ -116,7 +122,7 @@ fn a_write_that_fails_undoes_those_before_it() {
 }
 
 #[test]
-fn a_device_or_a_queue_that_has_no_limit_is_refused() {
+fn device_without_limit_is_rejected() {
     let tree = Tree::new("none");
     tree.add("eth0", 1).add_virtual("lo");
     assert!(

@@ -15,7 +15,7 @@ fn document(line: &str) -> Value {
 }
 
 #[test]
-fn a_line_a_queue_and_a_reason_for_each_device_without() {
+fn table_has_queues_and_reasons() {
     let tree = Tree::new("lines");
     tree.add("eth0", 2).add("dumb0", 1).add_virtual("lo");
     tree.set("dumb0", 0, "limit", "0");
@@ -26,17 +26,17 @@ device  queue   limit  in flight  min     max  hold  stalls  limit is  in flight
 eth0        0  40,000      2,000    0     max    1s       0     320us          16us
 eth0        1  40,000      2,000    0  30,000    1s       0     320us          16us
 
-No byte limit at work:
+No working byte limit:
   dumb0  driver never reports: the limit stayed 0 while packets were sent
   lo     virtual device: no ring below it, so no byte limit
 ";
     assert_eq!(stdout(&tree.line("show")), expected);
-    // Who asks for a device sees it.
+    // A named device is shown even without a limit.
     assert!(stdout(&tree.line("show dumb0")).starts_with("device  queue  limit"));
 }
 
 #[test]
-fn json_has_every_figure_and_null_for_what_is_not_known() {
+fn json_has_every_metric_or_null() {
     let tree = Tree::new("json");
     tree.add("eth0", 1).add_virtual("lo");
     put(&tree.device("eth0"), "speed", "-1");
@@ -62,7 +62,7 @@ fn json_has_every_figure_and_null_for_what_is_not_known() {
 }
 
 #[test]
-fn queues_and_rates_are_those_that_were_said() {
+fn queues_and_rate_options_apply() {
     let tree = Tree::new("chosen");
     tree.add("eth0", 256).add("eth1", 1);
     let rows = |line: &str| document(&tree.line(line))["rows"].as_array().unwrap().len();
@@ -75,7 +75,7 @@ fn queues_and_rates_are_those_that_were_said() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_is() {
+fn missing_device_error_lists_devices() {
     let tree = Tree::new("missing");
     tree.add("eth0", 2);
     assert_eq!(
@@ -90,12 +90,12 @@ fn what_is_not_there_is_named_with_what_is() {
     assert!(failed(&tree.line("show -q 3-1"), 2).contains("allowed: queues such as"));
     assert!(failed(&tree.line("show --rate 0"), 2).contains("1kbit to 1000gbit"));
     assert!(failed(&tree.line("show -w 0ms"), 2).contains("allowed: 1ms"));
-    assert!(failed("show --sysfs /nowhere", 2).contains("what stands for /sys"));
+    assert!(failed("show --sysfs /nowhere", 2).contains("needs a copy of /sys"));
     assert!(failed("show -n /nowhere/netns", 1).contains("/nowhere/netns"));
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_hides_nothing_else() {
+fn unreadable_file_is_reported() {
     let tree = Tree::new("garbage");
     tree.add("eth0", 2);
     tree.set("eth0", 0, "limit", "many");
@@ -108,7 +108,7 @@ fn what_cannot_be_read_is_said_and_hides_nothing_else() {
 }
 
 #[test]
-fn watching_looks_again_until_nobody_listens() {
+fn watch_ends_with_its_reader() {
     let tree = Tree::new("watch");
     tree.add("eth0", 1);
     let mut child = taut(&tree.line("show -j -w 1ms"))
@@ -126,8 +126,8 @@ fn watching_looks_again_until_nobody_listens() {
 }
 
 #[test]
-fn the_page_about_the_figures_is_the_table() {
-    // Read when it runs: the page is no part of the crate's package.
+fn metrics_page_is_the_table() {
+    // Read at run time: the page is not part of the crate's package.
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
     let page = std::fs::read_to_string(page).expect("docs/metrics.md of the repository");
     assert_eq!(
@@ -138,7 +138,7 @@ fn the_page_about_the_figures_is_the_table() {
 }
 
 #[test]
-fn a_running_path_is_shown_and_gone_when_it_ends() {
+fn path_is_shown_while_it_runs() {
     let tree = Tree::new("paths");
     tree.add("eth0", 1);
     let directory = tree.device("").join("../../run");
@@ -181,15 +181,15 @@ fn a_running_path_is_shown_and_gone_when_it_ends() {
         (&json!("packets"), &json!(5))
     );
     assert_eq!(row["pid"], std::process::id());
-    // Another machine's tree has none of this one's programs.
+    // A copy of another machine's tree has no programs of this machine.
     assert!(!stdout(&tree.line("show")).contains("tap0"));
     drop((slot, publisher));
     assert!(!show("show").contains("tap0"));
 }
 
-/// Whatever this machine has.
+/// The queues of the machine that runs the tests.
 #[test]
-fn the_queues_of_this_machine_are_shown() {
+fn queues_of_this_machine_are_shown() {
     let document = document("show");
     assert_eq!(document["problems"], json!([]));
     for row in document["rows"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! `taut top` in a real terminal: tmux holds it, keys are sent, the screen is read.
+//! `taut top` in a terminal of tmux.
 
 use std::process::Command;
 use std::thread::sleep;
@@ -8,14 +8,14 @@ use crate::observe_tree::Tree;
 use crate::sim_command::failed;
 use crate::terminal::{Terminal, is_sane};
 
-/// Runs `taut` in a terminal of its own; `None` where there is no tmux.
+/// Runs `taut` in a separate terminal. Returns `None` without tmux.
 fn start(test: &str, environment: &str, arguments: &str) -> Option<Terminal> {
     let taut = env!("CARGO_BIN_EXE_taut");
     Terminal::start(test, &format!("env {environment} {taut} {arguments}"))
 }
 
 #[test]
-fn queues_are_sorted_filtered_chosen_and_looked_at_closely() {
+fn keys_sort_filter_and_select_queues() {
     let tree = Tree::new("top");
     for name in ["eth0", "eth1", "wan0"] {
         tree.add(name, 1);
@@ -38,7 +38,7 @@ fn queues_are_sorted_filtered_chosen_and_looked_at_closely() {
         [Some("wan0"), Some("eth1"), Some("eth0")]
     );
     assert!(screen.contains('\u{2588}'), "a full curve: {screen}");
-    // The most that was in flight is seen at once.
+    // The maximum in flight is visible at once.
     tree.set("eth0", 0, "inflight", "12345");
     terminal.until("12,345");
     terminal.keys(&["/", "e", "t", "h", "Enter"]);
@@ -57,7 +57,7 @@ fn queues_are_sorted_filtered_chosen_and_looked_at_closely() {
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back() {
+fn signal_restores_the_terminal() {
     let tree = Tree::new("top-signal");
     tree.add("eth0", 1);
     let line = tree.line("top -d 50ms");
@@ -78,7 +78,7 @@ fn a_signal_gives_the_terminal_back() {
 }
 
 #[test]
-fn it_works_in_a_narrow_terminal_without_colour_and_without_unicode() {
+fn works_without_width_colour_and_unicode() {
     let tree = Tree::new("top-plain");
     tree.add("eth0", 1);
     let line = tree.line("top -d 50ms");
@@ -100,6 +100,6 @@ fn it_works_in_a_narrow_terminal_without_colour_and_without_unicode() {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn missing_terminal_is_an_error() {
     assert!(failed("top", 2).contains("taut: top needs a terminal"));
 }

@@ -1,4 +1,4 @@
-//! A tree in place of /sys, for the tests of the verbs that look at queues.
+//! A copy of /sys, for the tests of the verbs that read queues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ impl Tree {
         tree
     }
 
-    /// `verb` with the option that reads this tree.
+    /// Returns `verb` with the option that reads this tree.
     pub fn line(&self, verb: &str) -> String {
         format!("{verb} --sysfs {}", self.0.file("").display())
     }
@@ -23,8 +23,8 @@ impl Tree {
         self.0.file("class/net").join(name)
     }
 
-    /// A device of 1 Gbit/s with hardware that sent 7 packets; its queues have a limit of 40,000 bytes
-    /// and 2,000 in flight.
+    /// Adds a device of 1 Gbit/s with hardware that sent 7 packets. Its queues have a limit of
+    /// 40,000 bytes and 2,000 bytes in flight.
     pub fn add(&self, name: &str, queues: u32) -> &Self {
         let device = self.device(name);
         self.add_virtual(name);
@@ -51,7 +51,7 @@ impl Tree {
         self
     }
 
-    /// A device without hardware and without a limit.
+    /// Adds a device without hardware and without a limit.
     pub fn add_virtual(&self, name: &str) -> &Self {
         let device = self.device(name);
         put(&device, "flags", "0x1003");
@@ -59,7 +59,7 @@ impl Tree {
         self
     }
 
-    /// What a file of a byte limit holds from now on.
+    /// Changes a file of a byte limit.
     pub fn set(&self, device: &str, queue: u32, file: &str, text: &str) -> &Self {
         put(&self.limits(device, queue), file, text);
         self
@@ -71,7 +71,7 @@ impl Tree {
     }
 }
 
-/// In place of what was there, which is truncated and never removed: whoever has it open sees it.
+/// Overwrites a file in place, so that a reader with an open descriptor sees the change.
 pub fn put(directory: &Path, file: &str, text: &str) {
     let path = directory.join(file);
     fs::create_dir_all(path.parent().expect("directory")).expect("directory");

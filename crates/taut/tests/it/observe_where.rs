@@ -1,4 +1,4 @@
-//! `taut where`, on a bulk upload over a shaped veth, where the answer is known.
+//! `taut where` on a bulk upload over a shaped veth, with a known result.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use taut_linux::{NetNs, privilege};
 
 use crate::sim_command::{failed, stdout};
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true` they must.
 fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -37,7 +37,7 @@ fn part<'d>(document: &'d Value, name: &str) -> &'d Value {
 }
 
 #[test]
-fn an_upload_through_a_shaper_waits_in_the_shaper() {
+fn upload_waits_in_the_shaper() {
     if !allowed() {
         return;
     }
@@ -45,7 +45,7 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
     link::add_veth_pair(&left, "up0", &right, "down0").unwrap();
     link::add_address(&left, "up0", LEFT, 24).unwrap();
     link::add_address(&right, "down0", RIGHT, 24).unwrap();
-    // 20 Mbit/s behind a line of 100,000 bytes: 40 ms that nothing overtakes.
+    // 20 Mbit/s and a queue of 100,000 bytes: 40 ms that nothing can overtake.
     let shaper = RootQdisc::Tbf {
         rate_bits_per_s: 20_000_000,
         burst_bytes: 3028,
@@ -62,7 +62,7 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
     let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(60));
     let mut sender = left.run(connect).unwrap().unwrap();
     let (mut receiver, _) = listener.accept().unwrap();
-    // Loss-based, so that it fills what it is given.
+    // Loss-based, so that it fills the queue.
     let _ = socket2::SockRef::from(&sender).set_tcp_congestion(b"cubic");
     sender
         .set_write_timeout(Some(Duration::from_millis(100)))
@@ -91,13 +91,13 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
         });
         let checked = std::panic::catch_unwind(|| {
             let start = Instant::now();
-            let look = |target: &str| -> Value {
+            let measure = |target: &str| -> Value {
                 let text = stdout(&format!("where {target} {namespace} -t 200ms -j"));
                 serde_json::from_str(&text).expect("one JSON document")
             };
-            // Until the window has grown over what the shaper lets through.
+            // Until the window fills the queue of the shaper.
             let document = loop {
-                let document = look("up0");
+                let document = measure("up0");
                 let waits = part(&document, "discipline tbf")["bytes"].as_u64().unwrap();
                 if (50_000..=100_000).contains(&waits) {
                     break document;
@@ -115,11 +115,11 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
             );
             let unacknowledged = part(&document, "sent, not acknowledged")["bytes"].as_u64();
             assert!(unacknowledged.unwrap() > 30_000, "{document:#}");
-            // By its port, and by its process, it is the same device.
+            // The port and the process lead to the same device.
             let port = format!(":{}", address.port());
             let own = std::process::id().to_string();
             for target in [port.as_str(), own.as_str()] {
-                assert_eq!(look(target)["device"], "up0", "{target}");
+                assert_eq!(measure(target)["device"], "up0", "{target}");
             }
             let text = stdout(&format!("where up0 {namespace} -t 50ms"));
             assert!(text.starts_with("up0, sending "), "{text}");
@@ -133,7 +133,7 @@ fn an_upload_through_a_shaper_waits_in_the_shaper() {
 }
 
 #[test]
-fn what_is_no_device_process_or_port_is_refused() {
+fn unknown_targets_are_rejected() {
     let talk = failed("where nothing0", 1);
     assert!(
         talk.contains("expected a device, a process or a port such as :443; devices: "),
@@ -145,7 +145,7 @@ fn what_is_no_device_process_or_port_is_refused() {
 }
 
 #[test]
-fn a_device_without_traffic_says_so() {
+fn idle_device_is_shown() {
     let text = stdout("where lo -t 10ms");
     assert!(text.starts_with("lo, sending "), "{text}");
     assert!(text.contains("Not seen: "), "{text}");

@@ -1,5 +1,5 @@
-//! A program with limits and disciplines of its own, by the library. Each test runs this test
-//! binary again: the names of a process cannot be removed.
+//! A program that registers its own limits and disciplines. Each test runs this test binary as a
+//! subprocess, because names cannot be removed from a process.
 
 use std::process::{Command, Output};
 
@@ -48,12 +48,9 @@ fn run(args: &str) -> (bool, String) {
 
 #[test]
 fn help_lists_registered_names() {
-    for verb in ["send", "forward"] {
-        let (ok, text) = run(&format!("{verb} --help"));
-        assert!(
-            ok && text.contains("two packets") && text.contains("nine packets"),
-            "{text}"
-        );
+    for (topic, help) in [("limits", "two packets"), ("qdiscs", "nine packets")] {
+        let (ok, text) = run(&format!("help {topic}"));
+        assert!(ok && text.contains(help), "{text}");
     }
 }
 

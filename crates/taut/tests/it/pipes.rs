@@ -1,11 +1,11 @@
-//! A reader that has seen enough, such as `head -1`, ends every verb quietly and with 0, as one that
-//! reads to the end.
+//! A reader that stops early, such as `head -1`, ends every verb without a message and with its
+//! usual exit code.
 
 use crate::observe_tree::Tree;
 use crate::sim_command::{Scratch, taut};
 
-/// Lines that print something without privilege, with `{tree}` for a tree in place of /sys and `{trace}` for
-/// a trace.
+/// Command lines that print something without privilege. `{tree}` is a copy of /sys, `{trace}` a
+/// trace.
 const LINES: &[&str] = &[
     "--help",
     "show {tree}",
@@ -40,7 +40,7 @@ const LINES: &[&str] = &[
 ];
 
 #[test]
-fn a_reader_that_left_ends_every_verb_quietly() {
+fn closed_pipe_ends_every_verb_without_error() {
     let tree = Tree::new("pipes");
     tree.add("eth0", 2);
     let scratch = Scratch::new("pipes");
@@ -48,7 +48,10 @@ fn a_reader_that_left_ends_every_verb_quietly() {
     let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n";
     let events = (0..64).map(|at| {
         let (sent_ns, back_ns) = (at * 100_000, at * 100_000 + 50_000);
-        format!("{sent_ns}\tenqueue\t1514\t1\t0\n{sent_ns}\tsent\t1514\t1\t0\n{back_ns}\tcompleted\t1514\t1\n")
+        format!(
+            "{sent_ns}\tenqueue\t1514\t1\t0\n{sent_ns}\tsent\t1514\t1\t0\n\
+             {back_ns}\tcompleted\t1514\t1\n"
+        )
     });
     let text = head.to_owned() + &events.collect::<String>();
     std::fs::write(&trace, text).expect("the trace");

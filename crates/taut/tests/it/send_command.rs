@@ -1,4 +1,4 @@
-//! `taut send` where nothing is sent: wrong options, files and devices.
+//! `taut send` without sending: invalid options, files and devices.
 
 use std::process::{Command, Output, Stdio};
 
@@ -12,20 +12,28 @@ fn send(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn what_cannot_be_is_named_and_exits_as_said() {
+fn invalid_command_lines_exit_with_their_code() {
     let cases: [(&[&str], i32, &str); 8] = [
         (&[], 2, "DEV"),
         (&["lo", "--limit", "12q"], 2, "allowed are off"),
         (&["lo", "--driver", "xdp"], 2, "af_xdp"),
-        (&["no-such-device"], 1, "no-such-device"),
+        (
+            &["no-such-device"],
+            1,
+            "no device \"no-such-device\"; there are: ",
+        ),
         (&["no/name"], 1, "device name"),
         (
             &["lo", "/no/such/file.pcap"],
             1,
-            "/no/such/file.pcap: No such file",
+            "no file \"/no/such/file.pcap\"",
         ),
         (&["lo", "/tmp"], 1, "/tmp: is a directory"),
-        (&["-n", "no-such-namespace", "lo"], 1, "no-such-namespace"),
+        (
+            &["-n", "no-such-namespace", "lo"],
+            1,
+            "no network namespace \"no-such-namespace\"",
+        ),
     ];
     for (arguments, code, what) in cases {
         let output = send(arguments);
@@ -37,7 +45,7 @@ fn what_cannot_be_is_named_and_exits_as_said() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_sent() {
+fn dry_run_prints_the_plan() {
     let output = send(&[
         "lo",
         "--dry-run",
@@ -53,7 +61,7 @@ fn a_dry_run_says_what_would_be_sent() {
     for what in [
         "would send on lo over af_packet",
         "100 bytes",
-        "5 at most",
+        "at most 5 packets",
         "limit 40k",
     ] {
         assert!(text.contains(what), "{what}: {text}");

@@ -1,5 +1,5 @@
-//! What the tests of `taut send` share: a link in namespaces of their own, who listens at its far end,
-//! and the command.
+//! Helpers of the tests of `taut send`: a link between namespaces, a receiver at its far end, and
+//! the command.
 
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,14 +15,14 @@ use taut_linux::af_packet::PacketReceiver;
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, VirtioNetHeader, poll, privilege, sched};
 
-/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+/// Timeout of a test, long enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const DEVICE: &str = "near";
 const FAR_DEVICE: &str = "far";
-/// Quiet for so long, there is nothing more to come.
+/// Time without frames after which the receiver ends.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true` they must.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -34,7 +34,7 @@ pub fn allowed() -> bool {
     }
 }
 
-/// So many bits a second.
+/// Returns a shaper of this rate.
 pub fn shaped(rate_bits_per_s: u64) -> RootQdisc {
     RootQdisc::Tbf {
         rate_bits_per_s,
@@ -43,8 +43,8 @@ pub fn shaped(rate_bits_per_s: u64) -> RootQdisc {
     }
 }
 
-/// A link from one namespace to another. Everything runs on one processor while it lives, or the
-/// kernel itself may change the order of what passes a veth.
+/// A link between two namespaces. All threads are pinned to one CPU, because the kernel can
+/// otherwise reorder the frames of a veth.
 pub struct World {
     pub near: NetNs,
     pub far: Option<NetNs>,
@@ -67,7 +67,7 @@ impl World {
         world
     }
 
-    /// Makes the pair, up at both ends.
+    /// Creates the pair, up at both ends.
     pub fn make_link(&mut self, qdisc: RootQdisc) {
         self.add_link(qdisc);
         self.up();
@@ -77,7 +77,7 @@ impl World {
         link::set_up(&self.near, DEVICE).expect("up");
     }
 
-    /// Makes the pair, its near end down.
+    /// Creates the pair, with the near end down.
     pub fn add_link(&mut self, qdisc: RootQdisc) {
         let far = NetNs::new().expect("namespace");
         link::add_veth_pair(&self.near, DEVICE, &far, FAR_DEVICE).expect("pair");
@@ -92,12 +92,12 @@ impl World {
         link::set_root_qdisc(&self.near, DEVICE, qdisc).expect("qdisc");
     }
 
-    /// Begins to send.
+    /// Starts the command.
     pub fn send(&self, arguments: &str) -> Sending {
         Sending::start(&mut self.command(arguments))
     }
 
-    /// What begins to send.
+    /// Returns the command.
     pub fn command(&self, arguments: &str) -> Command {
         let namespace = self.near.as_fd().as_raw_fd();
         let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
@@ -108,21 +108,21 @@ impl World {
         command
     }
 
-    /// Listens at the far end.
+    /// Starts a receiver at the far end.
     pub fn listen(&self) -> Listener {
         Listener::start(self.far.as_ref().expect("there is one"))
     }
 
-    /// Waits until `condition` holds.
+    /// Waits until `condition` is true.
     pub fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let start = Instant::now();
         while !condition() {
-            assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+            assert!(start.elapsed() < PATIENCE, "timeout: {what}");
             thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Waits until so many more packets have left the device.
+    /// Waits until the device has sent this many more packets.
     pub fn wait_for_packets(&self, packets: u64) {
         let sent = || link::statistics(&self.near, DEVICE).map_or(0, |counts| counts.tx_packets);
         let before = sent();
@@ -132,15 +132,15 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // The next test may be on the same thread.
+        // The next test can run on the same thread.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
 
-/// A command that runs, and what it said and was heard.
+/// A running command, and its messages so far.
 pub struct Sending(pub Child, String);
 
-/// What became of it.
+/// The result of the command.
 #[derive(Debug)]
 pub struct Sent {
     pub code: Option<i32>,
@@ -160,22 +160,22 @@ impl Sending {
         rustix::process::kill_process(process, signal).expect("it runs");
     }
 
-    /// Waits until it says this.
-    pub fn hears(&mut self, what: &str) {
-        let Self(child, said) = self;
+    /// Waits for a message that contains `what`.
+    pub fn waits_for(&mut self, what: &str) {
+        let Self(child, messages) = self;
         let talk = child.stderr.as_mut().expect("piped");
         let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
         let mut bytes = [0; 512];
-        while !said.contains(what) {
+        while !messages.contains(what) {
             let ready = poll::wait(&[talk.as_fd()], Some(patience_ns)).expect("polls");
-            assert!(ready.any(), "it never said {what:?}: {said}");
+            assert!(ready.any(), "no message {what:?}: {messages}");
             let length = talk.read(&mut bytes).expect("reads");
-            assert!(length > 0, "it ended and never said {what:?}: {said}");
-            *said += &String::from_utf8_lossy(&bytes[..length]);
+            assert!(length > 0, "ended without the message {what:?}: {messages}");
+            *messages += &String::from_utf8_lossy(&bytes[..length]);
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the command.
     pub fn end(mut self) -> Sent {
         let start = Instant::now();
         let status = loop {
@@ -219,7 +219,7 @@ impl Sent {
         reasons.values().filter_map(Value::as_u64).sum()
     }
 
-    /// Every packet has ended, once.
+    /// Checks that every packet is counted once.
     pub fn assert_adds_up(&self) {
         let ended = self.count("completed_packets") + self.count("in_doubt_packets");
         assert_eq!(
@@ -231,16 +231,16 @@ impl Sent {
     }
 }
 
-/// Keeps every frame that comes in.
+/// Stores every received frame.
 pub struct Listener {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Heard>,
+    thread: JoinHandle<ReceivedFrames>,
 }
 
-/// What came in.
-pub struct Heard {
+/// The received frames.
+pub struct ReceivedFrames {
     pub frames: Vec<Vec<u8>>,
-    /// Frames that the listener was too slow for.
+    /// Frames that the kernel dropped because the receiver was too slow.
     pub missed: u32,
 }
 
@@ -255,14 +255,14 @@ impl Listener {
             while !stopped.load(Ordering::Relaxed) || last.elapsed() < QUIET {
                 let soon_ns = sched::monotonic_ns() + 5_000_000;
                 poll::wait(&[receiver.as_fd()], Some(soon_ns)).expect("polls");
-                // It says once that its own end lost its carrier, or is gone.
+                // The socket reports once that its device lost its carrier or was removed.
                 while let Ok(Some(bytes)) = receiver.read(&mut buffer) {
                     last = Instant::now();
                     let (_, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
                     frames.push(frame.to_vec());
                 }
             }
-            Heard {
+            ReceivedFrames {
                 frames,
                 missed: receiver.take_dropped().unwrap_or(0),
             }
@@ -270,38 +270,38 @@ impl Listener {
         Self { stop, thread }
     }
 
-    /// Ends when nothing comes in any more.
-    pub fn end(self) -> Heard {
+    /// Ends when no more frames arrive.
+    pub fn end(self) -> ReceivedFrames {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("listens")
     }
 }
 
-impl Heard {
-    /// The numbers that `taut send` wrote into generated frames.
+impl ReceivedFrames {
+    /// Returns the sequence numbers of generated frames.
     pub fn numbers(&self) -> Vec<u64> {
         let number = |frame: &Vec<u8>| frame.get(42..50)?.try_into().ok().map(u64::from_be_bytes);
         self.frames.iter().filter_map(number).collect()
     }
 
-    /// Nothing twice, and in the order in which it was sent.
+    /// Checks that no frame is duplicated or reordered.
     pub fn assert_in_order(&self) {
         let numbers = self.numbers();
         let turned = numbers.windows(2).position(|pair| pair[0] >= pair[1]);
         assert_eq!(turned, None, "{:?}", turned.map(|at| &numbers[at..at + 2]));
     }
 
-    /// No more came in than what completed or is in doubt; and all that completed.
+    /// Checks that completed frames were received, and no more than completed and uncertain ones.
     pub fn assert_agrees(&self, sent: &Sent) {
-        let heard = self.frames.len() as u64;
+        let received = self.frames.len() as u64;
         let completed = sent.count("completed_packets");
         assert!(
-            heard <= completed + sent.count("in_doubt_packets"),
-            "{heard}: {sent:?}"
+            received <= completed + sent.count("in_doubt_packets"),
+            "{received}: {sent:?}"
         );
         assert!(
-            completed <= heard + u64::from(self.missed),
-            "{heard}: {sent:?}"
+            completed <= received + u64::from(self.missed),
+            "{received}: {sent:?}"
         );
     }
 }

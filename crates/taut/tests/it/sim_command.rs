@@ -1,10 +1,10 @@
-//! Runs the command, for the tests of the simulator's output.
+//! Runs the command, for the tests of its output.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The command with `arguments`, split at spaces.
+/// Returns the command with `arguments`, split at spaces.
 pub fn taut(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
     command.args(arguments.split_whitespace());
@@ -12,7 +12,7 @@ pub fn taut(arguments: &str) -> Command {
     command
 }
 
-/// What a run that succeeds prints.
+/// Returns the standard output of a run that succeeds.
 pub fn stdout(arguments: &str) -> String {
     let output = taut(arguments).output().expect("runs");
     let talk = String::from_utf8_lossy(&output.stderr);
@@ -20,7 +20,7 @@ pub fn stdout(arguments: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What a run that fails with `code` says; it prints no data.
+/// Returns the standard error of a run that fails with `code` and prints no data.
 pub fn failed(arguments: &str, code: i32) -> String {
     let output = taut(arguments).output().expect("runs");
     let talk = String::from_utf8(output.stderr).expect("text");
@@ -29,7 +29,7 @@ pub fn failed(arguments: &str, code: i32) -> String {
     talk
 }
 
-/// A directory of its own for a test, taken away at its end.
+/// A directory for a test, removed on drop.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -44,7 +44,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// What is in it, sorted.
+    /// Returns the names of its entries, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("the directory");
         let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -60,7 +60,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Reads comma-separated values as RFC 4180 defines them, on its own terms: not with the writer.
+/// Parses comma-separated values (RFC 4180), independently of the writer.
 pub fn read_csv(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut field) = (Vec::new(), Vec::new(), String::new());
     let mut quoted = false;

@@ -6,7 +6,7 @@ use std::fs;
 use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::Value;
 
-/// 1 s of interrupts, 80 to 120 us apart.
+/// 1 s of interrupts at intervals of 80 to 120 us.
 fn write_pattern(path: &std::path::Path, id: &str) {
     let mut text = format!(
         "{{\"id\": \"{id}\", \"rate_bytes_per_us\": 125.0, \"warm_ns\": 200000000, \
@@ -23,8 +23,8 @@ fn document(arguments: &str) -> Value {
     serde_json::from_str(&stdout(arguments)).unwrap()
 }
 
-/// 1 Gbit/s and an interrupt each 100 us for 4 s, but for one pause of 20 ms from 2 s on. Objects of 1,250 bytes take
-/// 10 us each.
+/// 1 Gbit/s and an interrupt every 100 us for 4 s, except for a pause of 20 ms at 2 s. Objects of
+/// 1,250 bytes take 10 us each.
 fn write_pause(path: &std::path::Path) {
     let mut text =
         String::from("{\"rate_bytes_per_us\": 125.0, \"sizes\": [1250], \"end_ns\": 4000000000}\n");
@@ -39,10 +39,10 @@ fn write_pause(path: &std::path::Path) {
     fs::write(path, text).unwrap();
 }
 
-/// With 100 objects in flight the pause is bridged for 1 ms, so 19 ms are lost until 2.02 s: seen at the end of the step
-/// of 10 ms that begins then, by when 2.03 ms may be lost.
+/// 100 objects in flight cover 1 ms of the pause, so 19 ms are lost until 2.02 s. The step of 10 ms
+/// that starts there reports them at its end, where the loss budget is 2.03 ms.
 #[test]
-fn the_worst_moment_of_a_promise_is_that_of_a_pause() {
+fn largest_loss_is_at_the_pause() {
     let scratch = Scratch::new("pause");
     let file = scratch.file("pause.txt");
     write_pause(&file);
@@ -115,7 +115,7 @@ fn files_are_compared_rule_by_rule() {
     };
     assert_eq!(of("fixed", "ratio"), 1.0);
     assert!(of("fixed", "utilisation") >= 0.999);
-    // 2RT of 100 us are twice what one interval needs.
+    // dql allows two intervals of 100 us: twice the required in-flight.
     assert!(of("dql", "ratio") > 1.5);
     assert!(of("off", "mean_bytes") > 10.0 * of("dql", "mean_bytes"));
     assert_eq!(found["parameters"]["patterns"].as_array().unwrap().len(), 0);
@@ -128,8 +128,8 @@ fn files_are_compared_rule_by_rule() {
     assert!(table.ends_with(&format!("seed 1, taut {}\n", env!("CARGO_PKG_VERSION"))));
     let html = fs::read_to_string(report).unwrap();
     for part in [
-        "second: need and limits",
-        "Queue over the least",
+        "second: required in-flight and limits",
+        "Queue relative to",
         "--pattern",
     ] {
         assert!(html.contains(part), "{part}");
@@ -138,7 +138,7 @@ fn files_are_compared_rule_by_rule() {
 }
 
 #[test]
-fn seeds_differ_and_a_seed_gives_the_same_again() {
+fn results_depend_only_on_the_seed() {
     let line = "sim limit-rules --only f06 --duration 300ms --warm-up 100ms -j";
     let one = stdout(&format!("{line} --seed 5"));
     assert_eq!(one, stdout(&format!("{line} --seed 5")));
@@ -155,8 +155,8 @@ fn seeds_differ_and_a_seed_gives_the_same_again() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_exit_code() {
-    let scratch = Scratch::new("refused");
+fn invalid_command_lines_exit_with_their_code() {
+    let scratch = Scratch::new("rejected");
     let bad = scratch.file("bad.txt");
     fs::write(
         &bad,
@@ -173,7 +173,7 @@ fn what_cannot_be_is_refused_with_its_exit_code() {
             2,
             "bad.txt, line 2: delay_ns is \"x\"; allowed",
         ),
-        ("--only p99", 2, "no pattern \"p99\"; there are p01-jitter"),
+        ("--only p99", 2, "no pattern \"p99\"; there are: p01-jitter"),
         ("--only p01 --pattern x", 2, "cannot be used with"),
         ("--seeds 0", 2, "seeds is 0; allowed: 1 to 31"),
         ("--duration 5", 2, "5"),
@@ -190,7 +190,7 @@ fn what_cannot_be_is_refused_with_its_exit_code() {
 }
 
 #[test]
-fn what_a_header_says_in_vain_is_told() {
+fn unknown_header_key_is_reported() {
     let scratch = Scratch::new("warned");
     let path = scratch.file("odd.txt");
     let text = "{\"rate_bytes_per_us\": 125, \"end_ns\": 100000, \"utilization\": 0.5}\n100000 0\n";
@@ -209,8 +209,8 @@ fn what_a_header_says_in_vain_is_told() {
 }
 
 #[test]
-fn a_rule_takes_the_promise_of_the_pattern_unless_it_was_told_its_own() {
-    let scratch = Scratch::new("promise");
+fn target_utilisation_defaults_to_that_of_the_trace() {
+    let scratch = Scratch::new("target");
     let file = scratch.file("gaps.txt");
     write_pattern(&file, "gaps");
     let text = fs::read_to_string(&file).unwrap();
@@ -225,7 +225,7 @@ fn a_rule_takes_the_promise_of_the_pattern_unless_it_was_told_its_own() {
     for unit in ["", ":packets", ":1s"] {
         let of_pattern = limit(&format!("taut{unit}"));
         assert_eq!(of_pattern, limit(&format!("taut:90%{unit}")), "{unit}");
-        let told = limit(&format!("taut:99.9%{unit}"));
-        assert!(told > of_pattern, "{unit}: {told} and {of_pattern}");
+        let explicit = limit(&format!("taut:99.9%{unit}"));
+        assert!(explicit > of_pattern, "{unit}: {explicit} and {of_pattern}");
     }
 }

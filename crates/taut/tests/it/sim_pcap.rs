@@ -1,4 +1,4 @@
-//! What `taut sim --pcap` writes, as its readers read it.
+//! Captures of `taut sim --pcap`, read by independent readers.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::sim_command::{Scratch, failed, stdout, taut};
 
-/// One row, with marks or with drops.
+/// A row with marks or with drops.
 fn settings(discipline: &str) -> String {
     format!(
         "scenario = \"rr-under-load\"\nqdisc = \"{discipline}\"\nstreams = 3\nrate = \"20mbit\"\n\
@@ -18,7 +18,7 @@ fn settings(discipline: &str) -> String {
     )
 }
 
-/// Runs it with a capture and without, which must print the same, and gives its row.
+/// Runs a row with and without a capture, whose output must be equal. Returns the row.
 fn captured(scratch: &Scratch, discipline: &str, pcap: &Path) -> Value {
     let file = scratch.file("settings.toml");
     fs::write(&file, settings(discipline)).expect("a file");
@@ -29,7 +29,7 @@ fn captured(scratch: &Scratch, discipline: &str, pcap: &Path) -> Value {
     serde_json::from_str(&plain).expect("one row")
 }
 
-/// A frame of a capture: when it left, what is there of it, and its whole length.
+/// A frame of a capture: its time, its captured bytes, and its full length.
 struct Frame {
     sent_ns: u64,
     headers: Vec<u8>,
@@ -63,7 +63,7 @@ fn frames(path: &Path) -> Vec<Frame> {
 const MARKED: u8 = 3;
 
 #[test]
-fn a_capture_has_every_frame_in_order_of_time_with_its_length_and_its_mark() {
+fn capture_has_ordered_frames_with_marks() {
     let scratch = Scratch::new("pcap");
     let path = scratch.file("wire.pcapng");
     let row = captured(&scratch, "fq_codel", &path);
@@ -74,10 +74,10 @@ fn a_capture_has_every_frame_in_order_of_time_with_its_length_and_its_mark() {
         assert_eq!(u32::from(ip_bytes) + 14, frame.whole_bytes);
     }
     let marked = frames.iter().filter(|it| it.headers[15] & 3 == MARKED);
-    // What waits in the ring at the end has not left.
+    // Packets in the ring at the end were not sent.
     let marks = row["marks"].as_u64().expect("marks");
     assert!(marks > 50 && marks.abs_diff(marked.count() as u64) <= 3);
-    // Full from the first on: 20 Mbit/s for two seconds, with 24 bytes of link time a frame.
+    // Saturated from the start: 20 Mbit/s for two seconds, with 24 bytes of overhead per frame.
     let client = frames.iter().filter(|it| it.headers[29] == 1);
     let link_bytes: u64 = client.map(|it| u64::from(it.whole_bytes) + 24).sum();
     assert!(
@@ -86,23 +86,23 @@ fn a_capture_has_every_frame_in_order_of_time_with_its_length_and_its_mark() {
     );
 }
 
-/// Frames of a capture that a filter of tshark's lets through.
+/// Returns the number of frames that match a filter of tshark.
 fn counted(path: &Path, filter: &str) -> u64 {
     let mut tshark = Command::new("tshark");
     tshark.args(["-o", "ip.check_checksum:TRUE", "-Y", filter, "-r"]);
-    let told = tshark.arg(path).output().expect("tshark");
+    let output = tshark.arg(path).output().expect("tshark");
     assert!(
-        told.status.success(),
+        output.status.success(),
         "{filter}: {}",
-        String::from_utf8_lossy(&told.stderr)
+        String::from_utf8_lossy(&output.stderr)
     );
-    told.stdout.iter().filter(|&&byte| byte == b'\n').count() as u64
+    output.stdout.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
 #[test]
-fn tshark_reads_sequence_numbers_sack_and_ecn_as_the_simulator_has_them() {
+fn tshark_agrees_with_the_simulator() {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("left out: tshark is not here");
+        println!("skipped: tshark is not installed");
         return;
     }
     let scratch = Scratch::new("tshark");
@@ -112,7 +112,7 @@ fn tshark_reads_sequence_numbers_sack_and_ecn_as_the_simulator_has_them() {
     assert!(marks.abs_diff(counted(&path, "ip.dsfield.ecn == 3")) <= 3);
     assert!(counted(&path, "tcp.flags.cwr == 1") > 0);
     assert!(counted(&path, "tcp.flags.ece == 1") > marks);
-    // Nothing was lost, and nothing looks as if it had been.
+    // tshark finds no loss.
     assert_eq!(counted(&path, "tcp.analysis.flags"), 0);
     let lost = captured(&scratch, "codel", &path);
     let retransmits = lost["retransmits"].as_u64().expect("retransmits");
@@ -125,7 +125,8 @@ fn tshark_reads_sequence_numbers_sack_and_ecn_as_the_simulator_has_them() {
         "{again}"
     );
     assert!(counted(&path, "tcp.options.sack_le") > retransmits);
-    // No segment is acknowledged that was not on the wire, and every block is above the acknowledgement.
+    // Every acknowledged segment was on the wire, and every SACK block is above the
+    // acknowledgement.
     assert_eq!(counted(&path, "tcp.analysis.ack_lost_segment"), 0);
     assert_eq!(counted(&path, "tcp.options.sack_le <= tcp.ack"), 0);
     assert_eq!(
@@ -135,24 +136,24 @@ fn tshark_reads_sequence_numbers_sack_and_ecn_as_the_simulator_has_them() {
 }
 
 #[test]
-fn what_has_no_wire_and_what_is_too_long_is_refused() {
+fn impossible_captures_are_rejected() {
     let scratch = Scratch::new("no-wire");
     let path = scratch.file("wire.pcapng");
     let pcap = format!("--pcap {}", path.display());
-    let says = failed(&format!("sim rate-change {pcap}"), 2);
-    assert!(says.contains("no wire between two hosts"), "{says}");
+    let error = failed(&format!("sim rate-change {pcap}"), 2);
+    assert!(error.contains("no wire between two hosts"), "{error}");
     let short = "sim rr-under-load --streams 2 --duration 500ms --only bql=on,tso=off";
-    let says = failed(&format!("{short} {pcap} --pcap-row nowhere"), 2);
-    assert!(says.contains("there are limit"), "{says}");
-    let says = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);
-    assert!(says.contains("would be written twice"), "{says}");
-    // The rows are shown all the same.
-    let told = taut(&format!("{short} {pcap} --pcap-most 10k"))
+    let error = failed(&format!("{short} {pcap} --pcap-row nowhere"), 2);
+    assert!(error.contains("there are limit"), "{error}");
+    let error = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);
+    assert!(error.contains("would be written twice"), "{error}");
+    // The rows are printed even without the capture.
+    let output = taut(&format!("{short} {pcap} --pcap-most 10k"))
         .output()
         .expect("runs");
-    let says = String::from_utf8_lossy(&told.stderr);
-    assert!(says.contains("longer than --pcap-most"), "{says}");
-    assert_eq!(told.status.code(), Some(1));
-    assert!(!told.stdout.is_empty());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("longer than --pcap-most"), "{error}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stdout.is_empty());
     assert!(!path.exists());
 }

@@ -1,4 +1,4 @@
-//! `taut sim rr-under-load` as its users see it.
+//! Output of `taut sim rr-under-load`.
 
 use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn taut_alone_shows_the_published_experiment_and_says_how_to_run_it_live() {
+fn no_verb_runs_the_published_experiment() {
     let output = taut("").output().expect("runs");
     assert!(output.status.success());
     let (shown, talk) = (
@@ -39,7 +39,7 @@ fn taut_alone_shows_the_published_experiment_and_says_how_to_run_it_live() {
 }
 
 #[test]
-fn the_document_has_the_fields_that_the_lab_prints() {
+fn document_has_the_fields_of_the_lab() {
     let document = document(SHORT);
     assert_eq!(
         keys(&document),
@@ -94,7 +94,7 @@ fn the_document_has_the_fields_that_the_lab_prints() {
 }
 
 #[test]
-fn a_file_is_run_as_the_command_runs_it() {
+fn scenario_file_equals_the_command() {
     let scratch = Scratch::new("rr-file");
     let (path, page) = (scratch.file("mine.toml"), scratch.file("out.html"));
     let settings = "scenario = \"rr-under-load\"\nstreams = 10\nduration = \"500ms\"\n\
@@ -137,7 +137,7 @@ fn a_file_is_run_as_the_command_runs_it() {
 }
 
 #[test]
-fn csv_says_the_same_as_json() {
+fn csv_equals_json() {
     let document = document(SHORT);
     let lines = read_csv(&stdout(&format!("{SHORT} --csv")));
     let (header, rows) = lines.split_first().expect("a header");
@@ -148,7 +148,7 @@ fn csv_says_the_same_as_json() {
         assert_eq!(fields.len(), header.len());
         for (name, field) in header.iter().zip(fields) {
             let pointer = format!("/{}", name.replace('.', "/"));
-            // The last columns are not of the row: they say where it is from.
+            // The last columns are the origin of the row.
             let value = row.pointer(&pointer).or(document.get(name));
             let read = match field.as_str() {
                 "" => Value::Null,
@@ -161,7 +161,7 @@ fn csv_says_the_same_as_json() {
 }
 
 #[test]
-fn a_seed_gives_the_same_bytes() {
+fn output_depends_only_on_the_seed() {
     let scratch = Scratch::new("same-bytes");
     let run = |name: &str, seed: u32| {
         let path = scratch.file(name);
@@ -175,7 +175,7 @@ fn a_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn the_report_stands_alone_and_says_what_the_table_says() {
+fn report_is_standalone_and_has_the_table() {
     let scratch = Scratch::new("report");
     let path = scratch.file("out.html");
     let line = "sim rr-under-load --duration 500ms --only bql=on";
@@ -213,7 +213,7 @@ fn the_report_stands_alone_and_says_what_the_table_says() {
 }
 
 #[test]
-fn with_and_without_the_limit_are_in_one_chart() {
+fn chart_has_rows_with_and_without_limit() {
     let scratch = Scratch::new("one-chart");
     let path = scratch.file("out.html");
     stdout(&format!("{SHORT} --report {}", path.display()));
@@ -251,7 +251,7 @@ fn report_extension_selects_markdown_and_pictures() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_exit_code() {
+fn invalid_command_lines_exit_with_their_code() {
     for (line, code, what) in [
         ("sim rr-under-load --rate 1gbitt", 2, "position"),
         ("sim rr-under-load --streams 0", 2, "1..=4000"),
@@ -276,7 +276,7 @@ fn what_cannot_be_is_refused_with_its_exit_code() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_fails_and_the_rows_are_still_printed() {
+fn unwritable_report_fails_after_the_rows() {
     let scratch = Scratch::new("unwritable");
     let path = scratch.file("socket");
     let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -290,7 +290,7 @@ fn a_report_that_cannot_be_written_fails_and_the_rows_are_still_printed() {
 }
 
 #[test]
-fn a_full_stdout_fails_and_a_closed_one_does_not() {
+fn full_stdout_fails_but_closed_stdout_does_not() {
     let run = |stdout: std::process::Stdio| taut(SHORT).stdout(stdout).output().unwrap();
     if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
         let output = run(full.into());

@@ -6,11 +6,11 @@ use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::Value;
 use taut_scenarios::registry;
 
-/// One that takes no time.
+/// A scenario that runs in a moment.
 const QUICK: &str = "right-size";
 
 #[test]
-fn the_list_names_every_scenario_once() {
+fn list_has_every_scenario_once() {
     let list = stdout("sim --list");
     let names: Vec<&str> = list
         .lines()
@@ -32,7 +32,7 @@ fn the_list_names_every_scenario_once() {
 }
 
 #[test]
-fn a_built_in_scenario_and_its_file_are_the_same() {
+fn built_in_scenario_equals_its_file() {
     let scratch = Scratch::new("file");
     let path = scratch.file("scenario.toml");
     let entry = registry::ALL.iter().find(|it| it.name == QUICK).unwrap();
@@ -51,7 +51,7 @@ fn a_built_in_scenario_and_its_file_are_the_same() {
 }
 
 #[test]
-fn table_csv_and_report_show_every_row() {
+fn table_csv_and_report_have_every_row() {
     let scratch = Scratch::new("rows");
     let path = scratch.file("out.html");
     let document: Value = serde_json::from_str(&stdout(&format!("sim {QUICK} -j"))).unwrap();
@@ -77,7 +77,7 @@ fn table_csv_and_report_show_every_row() {
 }
 
 #[test]
-fn a_trace_is_written_whole_or_not_at_all() {
+fn trace_is_complete_or_absent() {
     let scratch = Scratch::new("trace");
     let (file, path) = (scratch.file("short.toml"), scratch.file("out.trace"));
     let settings = "scenario = \"limit-over-time\"\nduration = \"5ms\"\n";
@@ -108,7 +108,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
     assert!(failed(&untraceable, 2).contains("cannot be traced"));
     assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
     assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
-    // What cannot be written whole leaves the file that was there, and the table is printed.
+    // If the trace fails, the previous file remains and the table is printed.
     let socket = scratch.file("socket");
     let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     for (line, what) in [
@@ -131,7 +131,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_seed_gives_the_same_report() {
+fn report_depends_only_on_the_seed() {
     let scratch = Scratch::new("seed");
     let page = |name: &str| {
         let path = scratch.file(name);
@@ -142,7 +142,7 @@ fn a_seed_gives_the_same_report() {
 }
 
 #[test]
-fn a_bad_file_is_refused_with_the_registrys_words() {
+fn bad_file_has_the_error_of_the_registry() {
     let scratch = Scratch::new("bad");
     let path = scratch.file("bad.toml");
     let unknown = "scenario = \"no-such\"\n";
@@ -156,10 +156,14 @@ fn a_bad_file_is_refused_with_the_registrys_words() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_exit_code() {
+fn invalid_command_lines_exit_with_their_code() {
     for (line, code, what) in [
         ("sim", 2, "Usage"),
-        ("sim no-such", 2, "no-such"),
+        (
+            "sim no-such",
+            2,
+            "no scenario \"no-such\"; there are: rr-under-load, ",
+        ),
         ("sim --list rr-under-load", 2, "--list"),
         ("sim run", 2, "FILE"),
         ("sim run /nowhere.toml", 1, "/nowhere.toml"),
@@ -178,7 +182,7 @@ fn what_cannot_be_is_refused_with_its_exit_code() {
 }
 
 #[test]
-fn stderr_is_quiet_where_nobody_looks() {
+fn stderr_is_empty_without_a_terminal() {
     let output = taut(&format!("sim {QUICK}")).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }

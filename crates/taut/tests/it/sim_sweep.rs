@@ -1,4 +1,4 @@
-//! Sweeps: the same bytes however many run at a time, and nothing is run twice that was finished.
+//! Sweeps: output does not depend on the number of jobs, and finished runs are not repeated.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_bytes_are_the_same_however_many_run_at_a_time() {
+fn output_does_not_depend_on_jobs() {
     for form in ["", "--csv", "--json-lines", "-j"] {
         let one = stdout(&format!("{SWEPT} {form} --jobs 1"));
         assert_eq!(one, stdout(&format!("{SWEPT} {form} --jobs 5")), "{form}");
@@ -24,7 +24,7 @@ fn the_bytes_are_the_same_however_many_run_at_a_time() {
 }
 
 #[test]
-fn a_grid_has_a_row_for_each_combination_in_order_and_says_which() {
+fn sweep_has_ordered_rows_for_all_combinations() {
     let rows = lines(&stdout(&format!("{SWEPT} --json-lines")));
     // Two rules, three phases each.
     assert_eq!(rows.len(), 4 * 2 * 3);
@@ -51,7 +51,7 @@ fn a_grid_has_a_row_for_each_combination_in_order_and_says_which() {
 }
 
 #[test]
-fn a_sweep_finds_what_the_runs_find_alone() {
+fn sweep_equals_separate_runs() {
     let swept = "sim aperiodic --sweep seed=3,4 --sweep rules=[\"dql\"] --sweep duration=20ms \
                  --sweep warm_up=10ms --json-lines";
     let swept = lines(&stdout(swept));
@@ -76,7 +76,7 @@ fn a_sweep_finds_what_the_runs_find_alone() {
 }
 
 #[test]
-fn a_row_says_its_own_seed_where_seeds_are_swept() {
+fn rows_have_the_swept_seed() {
     let csv = stdout("sim rate-change --sweep seed=5,6 --csv");
     let rows = read_csv(&csv);
     let at = |name| rows[0].iter().position(|it| it == name).expect("a column");
@@ -86,7 +86,7 @@ fn a_row_says_its_own_seed_where_seeds_are_swept() {
 }
 
 #[test]
-fn what_is_read_is_not_written_over() {
+fn input_files_are_not_overwritten() {
     let scratch = Scratch::new("spared");
     let (scenario, pattern) = (scratch.file("a.toml"), scratch.file("a.pattern"));
     fs::write(&scenario, "scenario = \"rate-change\"").expect("a file");
@@ -101,8 +101,8 @@ fn what_is_read_is_not_written_over() {
         format!("sim limit-rules --pattern {pattern} --report {pattern}"),
         format!("sim run {rules} --report {pattern}"),
     ] {
-        let says = failed(&line, 2);
-        assert!(says.contains("refusing to overwrite"), "{says}");
+        let error = failed(&line, 2);
+        assert!(error.contains("would be written over"), "{error}");
     }
     let kept = fs::read_to_string(scratch.file("a.toml")).expect("the file");
     assert_eq!(kept, "scenario = \"rate-change\"");
@@ -113,7 +113,7 @@ fn what_is_read_is_not_written_over() {
 }
 
 #[test]
-fn what_is_finished_is_not_run_again_and_a_torn_line_is() {
+fn resume_repeats_only_incomplete_runs() {
     let scratch = Scratch::new("resume");
     let path = scratch.file("runs");
     let command = format!("{SWEPT} --csv --resume {}", path.display());
@@ -126,7 +126,7 @@ fn what_is_finished_is_not_run_again_and_a_torn_line_is() {
         kept,
         "run again"
     );
-    // What was being written when the process ended is run again, and nothing else.
+    // The incomplete line is run again, and nothing else.
     let torn = &kept[..kept.len() - 10];
     fs::write(&path, torn).expect("a file");
     assert_eq!(stdout(&command), whole);
@@ -138,7 +138,7 @@ fn what_is_finished_is_not_run_again_and_a_torn_line_is() {
         lines
     };
     assert_eq!(sorted(&again), sorted(&kept));
-    // A row of the file is what is shown: it was not run again.
+    // The rows of the file are printed: they were not run again.
     fs::write(&path, kept.replace("\"rule\":\"dql\"", "\"rule\":\"kept\"")).expect("a file");
     assert_eq!(stdout(&command).matches("kept").count(), 12);
     // Another seed is another run.
@@ -146,7 +146,7 @@ fn what_is_finished_is_not_run_again_and_a_torn_line_is() {
 }
 
 #[test]
-fn scenarios_with_options_of_their_own_can_be_swept_too() {
+fn scenarios_with_own_options_can_be_swept() {
     let rows = lines(&stdout(
         "sim rr-under-load --streams 2 --duration 500ms --only bql=off --sweep warm_up=0s \
          --sweep ring=64,256 --json-lines",
@@ -160,8 +160,8 @@ fn scenarios_with_options_of_their_own_can_be_swept_too() {
 }
 
 #[test]
-fn what_cannot_be_swept_is_refused() {
-    let scratch = Scratch::new("refused");
+fn invalid_sweeps_are_rejected() {
+    let scratch = Scratch::new("rejected");
     let path = scratch.file("runs");
     fs::write(&path, "nothing\n").expect("a file");
     let bad_file = format!("{SWEPT} --resume {}", path.display());
@@ -195,7 +195,7 @@ fn what_cannot_be_swept_is_refused() {
         (
             "sim rate-change --seed 3 --sweep seed=1,2",
             2,
-            "name all seeds in the second",
+            "list all seeds in --sweep",
         ),
     ] {
         let talk = failed(line, code);

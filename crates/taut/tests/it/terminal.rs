@@ -1,19 +1,19 @@
-//! A real terminal for tests: tmux holds it, keys are sent, the screen is read. Of the integration tests
-//! and, for what only the inside can do, of the unit tests.
+//! A terminal for tests, in tmux: sends keys and reads the screen. Integration tests and unit tests
+//! use it.
 #![allow(dead_code, reason = "the unit tests use a part of it")]
 
 use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A terminal of 80 columns and 24 lines, with a server of its own.
+/// A terminal of 80 columns and 24 lines, with a separate tmux server.
 pub struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Runs a command line, says the terminal's settings after it and then its exit code. `None` where
-    /// there is no tmux.
+    /// Runs a command line, then prints the terminal settings and the exit code. Returns `None`
+    /// without tmux.
     pub fn start(test: &str, line: &str) -> Option<Self> {
         let socket = format!("taut-{test}-{}", std::process::id());
         let terminal = Self { socket };
@@ -32,7 +32,7 @@ impl Terminal {
         match terminal.tmux(&line) {
             Some(output) => assert!(output.status.success(), "{output:?}"),
             None => {
-                eprintln!("skipped: tmux is not here");
+                eprintln!("skipped: tmux is not installed");
                 return None;
             }
         }
@@ -56,7 +56,7 @@ impl Terminal {
         self.tmux(&[&["send-keys"], keys].concat()).expect("tmux");
     }
 
-    /// The screen once it has `part`.
+    /// Returns the screen as soon as it contains `part`.
     pub fn until(&self, part: &str) -> String {
         let start = Instant::now();
         loop {
@@ -79,7 +79,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What `stty` says of a terminal that was given back.
+/// Returns `true` if the settings that `stty` printed are those of a restored terminal.
 pub fn is_sane(screen: &str) -> bool {
     let on = |word: &str| {
         screen

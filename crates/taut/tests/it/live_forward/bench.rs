@@ -1,4 +1,4 @@
-//! Two hosts, a box between them, and a forwarder in it.
+//! Two hosts, a middlebox between them, and a forwarder in it.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use taut_linux::af_packet::{PacketReceiver, PacketSender};
 use taut_linux::link::{self, MacAddress};
 use taut_linux::{NetNs, VirtioNetHeader, complete_checksum, poll, privilege, sched};
 
-/// How long a test waits for what must happen: far beyond any busy machine.
+/// Timeout of a test, long enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const LEFT_ADDRESS: &str = "10.5.0.1";
@@ -21,13 +21,13 @@ pub const RIGHT_ADDRESS: &str = "10.5.0.2";
 const LEFT_MAC: MacAddress = MacAddress::local(1);
 const RIGHT_MAC: MacAddress = MacAddress::local(2);
 
-/// An end of the bench.
+/// A host of the bench.
 #[derive(Clone, Copy, PartialEq)]
 pub struct End(usize);
 pub const LEFT: End = End(0);
 pub const RIGHT: End = End(1);
 
-/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+/// Returns `true` if live tests can run here. With `CI=true` they must.
 pub fn allowed() -> bool {
     match privilege() {
         Ok(_) => true,
@@ -97,31 +97,30 @@ impl Bench {
         sender.send(&bytes).expect("sends");
     }
 
-    /// Listens at a host.
+    /// Receives at a host.
     pub fn receiver(&self, at: End) -> Listening {
         let (ns, device) = self.device(at);
         self.receiver_at(ns, device)
     }
 
-    /// Listens anywhere.
+    /// Receives on any device.
     pub fn receiver_at(&self, ns: &NetNs, device: &str) -> Listening {
         let receiver = PacketReceiver::open(ns, device).expect("receiver");
-        receiver.set_promiscuous().expect("hears all");
+        receiver.set_promiscuous().expect("promiscuous");
         Listening {
             receiver,
             buffer: RefCell::new(vec![0; PacketReceiver::READ_LIMIT_BYTES]),
         }
     }
 
-    /// Waits until nothing has come in on the far side for a while: what was sent has arrived, or
-    /// never will.
+    /// Waits until the far side has received no frame for a while.
     pub fn settle(&self) {
         let count = || {
             let at = |ns, device| link::statistics(ns, device).expect("counts").rx_packets;
             (at(&self.between, "a0"), at(&self.right, "r0"))
         };
         let (mut before, mut same) = (count(), 0);
-        until("nothing moves", || {
+        until("no more frames arrive", || {
             thread::sleep(Duration::from_millis(20));
             let now = count();
             same = if now == before { same + 1 } else { 0 };
@@ -133,13 +132,13 @@ impl Bench {
     fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
         command.arg("forward").stdin(Stdio::null());
-        // A no-break space is one within an argument.
+        // A no-break space stands for a space within an argument.
         let words = arguments.split(' ').filter(|word| !word.is_empty());
         command.args(words.map(|word| word.replace('\u{a0}', " ")));
         command
     }
 
-    /// Runs the command in the box, to its end.
+    /// Runs the command in the middlebox until it ends.
     pub fn run(&self, arguments: &str) -> Output {
         let mut command = self.command(arguments);
         let output = self.between.run(move || command.output());
@@ -151,7 +150,7 @@ impl Bench {
         self.start_between("a0", "b0", arguments)
     }
 
-    /// The same between two devices in the box.
+    /// Starts a forwarder between two devices of the middlebox.
     pub fn start_between(&self, one: &str, other: &str, arguments: &str) -> Forwarder {
         let mut command = self.command(&format!("{one} {other} -j {arguments}"));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -167,9 +166,9 @@ impl Bench {
         let forwarder = Forwarder {
             child: RefCell::new(Some(child)),
             lines,
-            said: RefCell::default(),
+            messages: RefCell::default(),
         };
-        forwarder.hears(&format!("forwarding between {one} and {other}"));
+        forwarder.waits_for(&format!("forwarding between {one} and {other}"));
         forwarder
     }
 }
@@ -181,44 +180,44 @@ fn host(ns: &NetNs, device: &str, own: &str, other: (&str, MacAddress)) {
     link::add_neighbour(ns, device, address(other.0), other.1).expect("neighbour");
 }
 
-/// A running forwarder, which ends with the test.
+/// A running forwarder, killed on drop.
 pub struct Forwarder {
     child: RefCell<Option<Child>>,
     lines: Receiver<String>,
-    said: RefCell<String>,
+    messages: RefCell<String>,
 }
 
 impl Forwarder {
-    /// Waits until it says this.
-    pub fn hears(&self, what: &str) {
+    /// Waits for a message that contains `what`.
+    pub fn waits_for(&self, what: &str) {
         loop {
             let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
-                panic!("it never said {what:?}: {}", self.said.borrow());
+                panic!("it never messages {what:?}: {}", self.messages.borrow());
             };
-            *self.said.borrow_mut() += &format!("{line}\n");
+            *self.messages.borrow_mut() += &format!("{line}\n");
             if line.contains(what) {
                 return;
             }
         }
     }
 
-    /// All that it said so far.
+    /// Returns all messages so far.
     pub fn talk(&self) -> String {
-        let mut said = self.said.borrow_mut();
+        let mut messages = self.messages.borrow_mut();
         self.lines
             .try_iter()
-            .for_each(|line| *said += &format!("{line}\n"));
-        said.clone()
+            .for_each(|line| *messages += &format!("{line}\n"));
+        messages.clone()
     }
 
-    /// What the kernel says of it.
+    /// Returns `/proc/PID/status` of the process.
     pub fn status(&self) -> String {
         let child = self.child.borrow();
         let id = child.as_ref().expect("runs").id();
         std::fs::read_to_string(format!("/proc/{id}/status")).expect("there")
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub fn signal(&self, signal: &str) {
         let child = self.child.borrow();
         let id = child.as_ref().expect("runs").id().to_string();
@@ -226,14 +225,14 @@ impl Forwarder {
         assert!(sent.expect("kill").success());
     }
 
-    /// Ends it with a signal.
+    /// Ends the process with a signal.
     pub fn kill(&self, signal: &str) -> Output {
         self.signal(signal);
         let child = self.child.borrow_mut().take().expect("runs");
         child.wait_with_output().expect("ends")
     }
 
-    /// Ends it as Ctrl-C does, and gives its document.
+    /// Ends the process as Ctrl-C does, and returns its document.
     pub fn end(&self) -> Value {
         let output = self.kill("-INT");
         let talk: Vec<String> = self.lines.try_iter().collect();
@@ -261,7 +260,7 @@ impl Listening {
     fn read(&self) -> Option<Vec<u8>> {
         let mut buffer = self.buffer.borrow_mut();
         let read = match self.receiver.read(&mut buffer) {
-            // Its device went down: it says so once.
+            // The socket reports once that its device went down.
             Err(_) => self.receiver.read(&mut buffer),
             read => read,
         };
@@ -273,7 +272,7 @@ impl Listening {
         Some(frame)
     }
 
-    /// The next frame that begins so.
+    /// Returns the next frame with this prefix.
     pub fn next(&self, start: &[u8]) -> Vec<u8> {
         let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
         loop {
@@ -288,7 +287,7 @@ impl Listening {
         }
     }
 
-    /// Waits for so many frames like this one.
+    /// Waits for this many copies of a frame.
     pub fn count(&self, like: &[u8], frames: u64) -> u64 {
         for _ in 0..frames {
             assert_eq!(self.next(&like[..12]), like);
@@ -296,7 +295,7 @@ impl Listening {
         frames
     }
 
-    /// Frames like this one that have arrived.
+    /// Returns the number of received copies of a frame.
     pub fn all(&self, like: &[u8]) -> u64 {
         std::iter::from_fn(|| self.read())
             .filter(|frame| frame == like)
@@ -304,23 +303,23 @@ impl Listening {
     }
 }
 
-/// A frame to `group`, from a sender with a number.
+/// Returns a frame to `group`, from a sender with a number.
 pub fn frame(group: [u8; 6], number: u8, rest: &[u8]) -> Vec<u8> {
     [&group[..], &[2, 0, 0, 0, 1, number], rest].concat()
 }
 
-/// A count of one direction.
+/// Returns a count of one direction.
 pub fn of(document: &Value, direction: usize, name: &str) -> u64 {
     let count = document["directions"][direction][name].as_u64();
     count.unwrap_or_else(|| panic!("{name} in {document}"))
 }
 
-/// A count of both directions.
+/// Returns a count of both directions.
 pub fn total(document: &Value, name: &str) -> u64 {
     of(document, 0, name) + of(document, 1, name)
 }
 
-/// Datagrams of `each` bytes in one packet, with the sum of the pseudo header in place of a checksum.
+/// Returns a GSO packet of datagrams of `each` bytes, with a partial checksum.
 pub fn udp_super_packet(each: u16, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
     let mut bytes = frame([2, 0, 0, 0, 0, 98], 7, &[0x08, 0x00, 0x45, 0]);
     let total = (28 + payload) as u16;
