@@ -49,8 +49,8 @@
 // See `TAUT_SHARED_WORDS`.
 #define TAUT_COMPLETER_WORDS 24
 
-// Words of a `taut_cadence`.
-#define TAUT_CADENCE_WORDS 8
+// Words of a `taut_coalescer`.
+#define TAUT_COALESCER_WORDS 8
 
 // Words of a `taut_stall_watch`.
 #define TAUT_STALL_WATCH_WORDS 64
@@ -250,9 +250,9 @@ typedef struct taut_completer {
 // Reports completions at a regular interval. It reports earlier when more is pending than the
 // limit, because the device might then starve. Only the count is delayed. It is placed in memory
 // of the caller, can be moved by copying while no call uses it, and needs no freeing.
-typedef struct taut_cadence {
-  uint64_t opaque[TAUT_CADENCE_WORDS];
-} taut_cadence;
+typedef struct taut_coalescer {
+  uint64_t opaque[TAUT_COALESCER_WORDS];
+} taut_coalescer;
 
 // Detects a device whose oldest unit in flight is older than a threshold: it stalled, or it lost
 // completions. An age is never too low, and too high by at most an eighth of the threshold and one
@@ -330,7 +330,7 @@ typedef struct taut_queue_options {
   uint32_t reserved;
   // Interval at which completions are reported to the limit, in ns; 0 reports each batch. Frames
   // are returned immediately in any case.
-  uint64_t cadence_ns;
+  uint64_t coalesce_ns;
   // Stall threshold: maximum age of the oldest unit in flight, in ns; 0 disables stall
   // detection.
   uint64_t stall_threshold_ns;
@@ -585,31 +585,31 @@ taut_status taut_halves_repair(struct taut_sender *sender,
                                int64_t *too_much);
 
 // Initialises a coalescer; with a period of 0, it reports everything at once.
-taut_status taut_cadence_init(struct taut_cadence *cadence,
+taut_status taut_coalescer_init(struct taut_coalescer *coalesce,
                               uint64_t period_ns);
 
 // Adds the completions of a batch. `due` receives all units to be completed now: pass them to
 // `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
 // current limit.
-taut_status taut_cadence_add(struct taut_cadence *cadence,
+taut_status taut_coalescer_add(struct taut_coalescer *coalesce,
                              uint32_t units,
                              uint32_t limit,
                              uint64_t now_ns,
                              uint32_t *due);
 
-// Polls the coalescer at its timer: as `taut_cadence_add`, without new completions.
-taut_status taut_cadence_due(struct taut_cadence *cadence,
+// Polls the coalescer at its timer: as `taut_coalescer_add`, without new completions.
+taut_status taut_coalescer_poll(struct taut_coalescer *coalesce,
                              uint64_t now_ns,
                              uint32_t *due);
 
-// Returns the pending units; 0 if it is not a `taut_cadence`.
-uint32_t taut_cadence_pending(const struct taut_cadence *cadence);
+// Returns the pending units; 0 if it is not a `taut_coalescer`.
+uint32_t taut_coalescer_pending(const struct taut_coalescer *coalesce);
 
-// Returns when to call `taut_cadence_due`, in ns; 18446744073709551615 while nothing is pending.
-uint64_t taut_cadence_next_wakeup_ns(const struct taut_cadence *cadence);
+// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalesce);
 
 // Discards the pending units and the current period. Call it when the limit is reset.
-taut_status taut_cadence_reset(struct taut_cadence *cadence);
+taut_status taut_coalescer_reset(struct taut_coalescer *coalesce);
 
 // Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
 taut_status taut_stall_watch_init(struct taut_stall_watch *watch,
@@ -815,8 +815,8 @@ taut_status taut_queue_get(struct taut_queue *queue,
                            size_t error_bytes);
 
 // Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
-taut_status taut_queue_set_cadence_ns(struct taut_queue *queue,
-                                      uint64_t cadence_ns);
+taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
+                                      uint64_t coalesce_ns);
 
 // Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 // queue; the limit stays. `too_much` is null, or receives by how many units the ledger was too
@@ -848,12 +848,12 @@ uint32_t taut_queue_free(struct taut_queue *queue,
 #endif  /* TAUT_H */
 
 TAUT_ASSERT(sizeof(taut_dql) == 160);
-TAUT_ASSERT(sizeof(taut_cadence) == 64);
+TAUT_ASSERT(sizeof(taut_coalescer) == 64);
 TAUT_ASSERT(sizeof(taut_stall_watch) == 512);
 TAUT_ASSERT(sizeof(taut_config) == 24 && offsetof(taut_config, hold_time_ns) == 16);
 TAUT_ASSERT(sizeof(taut_snapshot) == 72 && offsetof(taut_snapshot, window_start_ns) == 56);
 TAUT_ASSERT(sizeof(taut_stalls) == 24);
 TAUT_ASSERT(sizeof(taut_packet) == 16 && offsetof(taut_packet, ecn) == 13);
-TAUT_ASSERT(sizeof(taut_queue_options) == 32 && offsetof(taut_queue_options, cadence_ns) == 16);
+TAUT_ASSERT(sizeof(taut_queue_options) == 32 && offsetof(taut_queue_options, coalesce_ns) == 16);
 TAUT_ASSERT(sizeof(taut_completed) == 24 && offsetof(taut_completed, stalled_ns) == 16);
 TAUT_ASSERT(offsetof(taut_queue_figures, completions_are_false) == 88);

@@ -22,7 +22,7 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
         loop {
             let due = leaves_ns.iter().take_while(|&&at| at <= now_ns).count();
             let batch = due.min(BATCH_PACKETS);
-            // ANCHOR: cadence
+            // ANCHOR: coalesce
             // Slots and frames are released immediately; only the count waits.
             leaves_ns.drain(..batch);
             let bytes = batch as u32 * PACKET_BYTES;
@@ -35,7 +35,7 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
                 leaves_ns.push_back(free_ns);
                 sent += 1;
             }
-            // ANCHOR_END: cadence
+            // ANCHOR_END: coalesce
             if batch < BATCH_PACKETS {
                 break;
             }

@@ -62,7 +62,7 @@ class Simulate(unittest.TestCase):
     def test_errors_state_the_allowed_values(self):
         for arguments, settings, says in [
             (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are: rr-under-load, "),
-            (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are cadence, '),
+            (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are coalesce, '),
             (["rate-change"], {"ring": "many"}, 'invalid ring "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
             (["rate-change"], {"ring": -1}, 'invalid ring "-1": invalid value'),

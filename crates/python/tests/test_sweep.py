@@ -14,7 +14,7 @@ GRID = {
     "scenario": "rate-change",
     "duration": ["30ms", "60ms"],
     "ring": [64, 128],
-    "cadence": "200us",
+    "coalesce": "200us",
 }
 
 

@@ -29,7 +29,7 @@ pub struct Direction<K: Parts> {
     queue: Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
     ends: PacketEnds<K::Frames>,
     published: Published,
-    cadence_ns: u64,
+    coalesce_ns: u64,
     stall_ns: u64,
     next_reap_ns: u64,
     /// When the discipline has its next packet, or a failed call is retried, in ns.
@@ -79,7 +79,7 @@ impl<K: Parts> Direction<K> {
             queue,
             ends: PacketEnds::new(frames, latency),
             published,
-            cadence_ns: config.cadence_ns,
+            coalesce_ns: config.coalesce_ns,
             stall_ns: config.stall_ns,
             next_reap_ns: now_ns,
             next_run_ns: None,
@@ -167,7 +167,7 @@ impl<K: Parts> Direction<K> {
         if !is_due && !self.is_done_at_once() {
             return Ok(None);
         }
-        self.next_reap_ns = now_ns + self.cadence_ns;
+        self.next_reap_ns = now_ns + self.coalesce_ns;
         let completed = self.complete(now_ns)?;
         Ok(completed.stalled.or_else(|| self.stale_stall(now_ns)))
     }

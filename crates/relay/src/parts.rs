@@ -39,7 +39,7 @@ pub struct DirectionConfig {
     pub limit: AnyLimit,
     pub split: LateSegmentation,
     /// Coalescing interval of completions, in ns.
-    pub cadence_ns: u64,
+    pub coalesce_ns: u64,
     /// Stall threshold: the maximum age of a packet in the device, in ns.
     pub stall_ns: u64,
     /// Rate of a shaper in front, if there is one.

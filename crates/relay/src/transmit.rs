@@ -36,7 +36,7 @@ pub struct Settings {
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
     /// Completion poll interval, in ns.
-    pub cadence_ns: u64,
+    pub coalesce_ns: u64,
     /// Stall threshold: the age of the oldest packet in flight at which the ring is reopened, in
     /// ns.
     pub stall_ns: u64,
@@ -99,7 +99,7 @@ pub fn transmit<P: Port, F: Frames>(
         qdisc: settings.qdisc,
         limit: settings.limit,
         split: LateSegmentation::Auto,
-        cadence_ns: settings.cadence_ns,
+        coalesce_ns: settings.coalesce_ns,
         stall_ns: settings.stall_ns,
         rate_bits_per_s: None,
     };

@@ -168,7 +168,7 @@ fn sent(fault: Fault) -> Option<Outcome> {
         },
         qdisc: AnyQdisc::default(),
         limit: AnyLimit::packets(16),
-        cadence_ns: 50_000,
+        coalesce_ns: 50_000,
         stall_ns: 100_000_000,
         duration_ns: None,
         warm_up_ns: 0,

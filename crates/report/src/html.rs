@@ -230,7 +230,7 @@ mod tests {
             published: vec![100.0],
             value,
             unit: "bytes",
-            constants: vec!["cadence"],
+            constants: vec!["coalesce"],
         };
         Document {
             version: 1,

@@ -208,14 +208,14 @@ mod tests {
                 published: vec![3000.0, 3200.0],
                 value: 3554.0,
                 unit: "bytes",
-                constants: vec!["cadence"],
+                constants: vec!["coalesce"],
             }],
             ..Document::default()
         };
         assert_eq!(
             closing(&document, None),
             "0 of 1 figure within a tenth of the published; 1 constant was chosen to meet them \
-             (cadence), so none counts as predicted (docs/sources.md)\n  \
+             (coalesce), so none counts as predicted (docs/sources.md)\n  \
              outside: E9/a/tps: 3,554 here, 3,000 to 3,200 published (bytes)\nseed 7, taut 0.1.0\n"
         );
     }

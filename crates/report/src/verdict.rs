@@ -103,19 +103,19 @@ mod tests {
     #[test]
     fn each_constant_reduces_the_predictions() {
         let figures = [
-            figure(100.0, &["cadence"]),
-            figure(101.0, &["cadence", "hosts"]),
+            figure(100.0, &["coalesce"]),
+            figure(101.0, &["coalesce", "hosts"]),
             figure(102.0, &["hosts"]),
-            figure(200.0, &["cadence"]),
+            figure(200.0, &["coalesce"]),
         ];
         let verdict = Verdict::of(&figures);
-        assert_eq!(verdict.constants, ["cadence", "hosts"]);
+        assert_eq!(verdict.constants, ["coalesce", "hosts"]);
         assert_eq!((verdict.within, verdict.predicted()), (3, 1));
         assert_eq!(verdict.outside, [&figures[3]]);
         assert_eq!(
             verdict.sentence().unwrap(),
             "3 of 4 figures within a tenth of the published; 2 constants were chosen to meet them \
-             (cadence, hosts), so 1 counts as predicted"
+             (coalesce, hosts), so 1 counts as predicted"
         );
     }
 

@@ -20,7 +20,7 @@ settings! {
         /// Packets that the queue above the ring holds.
         queue_packets: u32 => validation::within(1..=1 << 16),
         /// Interrupt interval.
-        cadence: Time where validation::up_to(*duration),
+        coalesce: Time where validation::up_to(*duration),
         /// The long sleep.
         long_sleep: Time where validation::within(Time(1_000)..=*duration),
         /// The short sleep.
@@ -118,7 +118,7 @@ impl BlindSenderSettings {
     }
 
     fn bench(&self, when_full: WhenFull, seed: u64) -> SingleQueueConfig {
-        let interrupt = InterruptRule::every(self.cadence.0);
+        let interrupt = InterruptRule::every(self.coalesce.0);
         SingleQueueConfig {
             source: TrafficSource::Blind(when_full),
             backlog_packets: self.queue_packets,

@@ -36,7 +36,7 @@ settings! {
         /// Descriptors of the ring; 18 for a GSO packet of 64 KB.
         ring: u32 => validation::card_ring,
         /// Interrupt interval.
-        cadence: Time where validation::up_to(*duration),
+        coalesce: Time where validation::up_to(*duration),
         /// Time of a transaction outside of queues and the wire.
         hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Payload of the largest GSO packet.
@@ -110,7 +110,7 @@ impl CodelUnderLoadSettings {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let card = NicConfig {
             rule: DescriptorRule::WholePages,
-            ..card(self.rate, self.ring, self.cadence, seed)
+            ..card(self.rate, self.ring, self.coalesce, seed)
         };
         let hosts = TwoHosts::new(card, self.warm_up.0);
         let mut world = hosts.world(&dql_or_off(case.limited), discipline, meter)?;

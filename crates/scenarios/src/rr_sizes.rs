@@ -30,7 +30,7 @@ settings! {
         /// Descriptors of the ring.
         ring: u32 => validation::card_ring,
         /// Interrupt interval.
-        cadence: Time where validation::up_to(*duration),
+        coalesce: Time where validation::up_to(*duration),
         /// Time of a transaction outside of queues and the wire.
         hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Warm-up.
@@ -86,7 +86,7 @@ impl RrSizesCase {
                 published,
                 value,
                 unit,
-                &["cadence", "hosts", "direction"],
+                &["coalesce", "hosts", "direction"],
             )
         };
         vec![
@@ -112,7 +112,7 @@ impl RrSizesSettings {
         seed: u64,
         probe: impl FnMut(usize) -> P,
     ) -> Result<World<P>, ScenarioError> {
-        let card = card(self.rate, self.ring, self.cadence, seed);
+        let card = card(self.rate, self.ring, self.coalesce, seed);
         let hosts = TwoHosts::new(card, self.warm_up.0);
         let mut world = hosts.world(&dql_or_off(case.limited), bands_of(BACKLOG_PACKETS), probe)?;
         self.connect(&mut world, case.size);
@@ -127,7 +127,7 @@ impl RrSizesSettings {
             // acknowledgement for every second segment would take most of the descriptors: two
             // each, where six carry a whole message of 14,000 bytes.
             tcp.delayed_ack_segments = GSO_PACKET_BYTES / tcp.mss_bytes;
-            tcp.delayed_ack_ns = self.cadence.0;
+            tcp.delayed_ack_ns = self.coalesce.0;
         }
         let (client, server) = request_response(size.0 as u32, think_ns(self.hosts));
         for number in 0..self.streams {

@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn value_has_the_type_of_the_setting() {
         assert_eq!(changed("ring", "128"), Value::Integer(128));
-        assert_eq!(changed("cadence", "50us"), Value::String("50us".into()));
-        assert_eq!(changed("cadence", "\"50us\""), Value::String("50us".into()));
+        assert_eq!(changed("coalesce", "50us"), Value::String("50us".into()));
+        assert_eq!(changed("coalesce", "\"50us\""), Value::String("50us".into()));
         let one = Value::Array(vec![Value::String("1gbit".into())]);
         assert_eq!(changed("rates", "1gbit"), one);
         assert_eq!(changed("rates", "[\"1gbit\"]"), one);
@@ -117,7 +117,7 @@ mod tests {
                 "-1",
                 "invalid ring \"-1\": invalid value: integer `-1`, expected u32",
             ),
-            ("cadence", "soon", "invalid cadence \"soon\": "),
+            ("coalesce", "soon", "invalid coalesce \"soon\": "),
         ] {
             let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
             assert!(error.contains(message), "{key}: {error}");

@@ -33,7 +33,7 @@ settings! {
         /// Size of each packet.
         size: Size => validation::size,
         /// Interrupt interval of each queue.
-        cadence: Time where validation::up_to(*alone),
+        coalesce: Time where validation::up_to(*alone),
         /// Descriptors of each queue's ring.
         ring: u32 => validation::ring,
         /// Time for which each queue sends alone first.
@@ -76,7 +76,7 @@ fn fixed(bytes: u32) -> SharedBudget {
 
 impl SharedBudgetSettings {
     fn bench(&self, seed: u64) -> SingleQueueConfig {
-        let interrupt = InterruptRule::every(self.cadence.0);
+        let interrupt = InterruptRule::every(self.coalesce.0);
         saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
     }
 
@@ -95,7 +95,7 @@ impl SharedBudgetSettings {
 
     /// Returns the required in-flight of a queue that has the link alone, in bytes.
     fn law_bytes(&self) -> f64 {
-        law_bytes(&self.bench(0), self.cadence.0)
+        law_bytes(&self.bench(0), self.coalesce.0)
     }
 
     fn utilisation(&self, seen: &MultiQueueReport) -> f64 {
@@ -155,7 +155,7 @@ fn full_until_ns(seen: &MultiQueueReport) -> u64 {
 fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
     let figure = |what: &str, published, value, unit| {
         let id = format!("eight queues without a budget, {what}");
-        Figure::new(id, &[published], value, unit, &["cadence"])
+        Figure::new(id, &[published], value, unit, &["coalesce"])
     };
     let peak_bytes = seen.peak_bytes as f64;
     let for_s = full_until_ns(seen) as f64 / 1e9;

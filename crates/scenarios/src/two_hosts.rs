@@ -87,11 +87,11 @@ pub(crate) fn bands_of(packets: u32) -> impl Fn() -> Box<dyn Qdisc + Send> {
 }
 
 /// The card of the published experiments, on an Ethernet link.
-pub(crate) const fn card(rate: Rate, slots: u32, cadence: Time, seed: u64) -> NicConfig {
+pub(crate) const fn card(rate: Rate, slots: u32, coalesce: Time, seed: u64) -> NicConfig {
     NicConfig {
         framing: Framing::ETHERNET,
         rule: DescriptorRule::E1000,
-        interrupt: InterruptRule::every(cadence.0),
+        interrupt: InterruptRule::every(coalesce.0),
         segments_apart: true,
         seed,
         ..NicConfig::plain(rate.0, slots)

@@ -33,7 +33,7 @@ pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
 pub const RINGS: RangeInclusive<u32> = 32..=65_536;
 
 /// From the resolution of a live timer to a time that TCP takes for a broken link.
-pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
+pub const COALESCE_TIMES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 
 /// Long enough for some transactions in every row, and short enough to wait for.
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=MAX_DURATION;

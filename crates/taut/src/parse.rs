@@ -13,7 +13,7 @@ pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
 /// Rates of any link.
 pub const LINK_RATES: RangeInclusive<Rate> = Rate(1_000)..=Rate(1_000_000_000_000);
 /// Completion intervals.
-pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
+pub const COALESCE_TIMES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 /// Durations of a run.
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
 /// Intervals between two readings of a queue.
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn ranges_are_those_of_the_scenarios() {
         assert_eq!(RATES, validation::RATES);
-        assert_eq!(CADENCES, validation::CADENCES);
+        assert_eq!(COALESCE_TIMES, validation::COALESCE_TIMES);
         assert_eq!(DURATIONS, validation::DURATIONS);
     }
 }

@@ -3,7 +3,7 @@
 //! For each function: a pointer is null (and rejected), or points to the type in its declaration,
 //! and no two calls for one object run at the same time.
 
-mod cadence;
+mod coalescer;
 mod dql;
 mod halves;
 mod layout;
@@ -32,7 +32,7 @@ mod status;
 #[cfg(feature = "queue")]
 mod words;
 
-pub use cadence::*;
+pub use coalescer::*;
 pub use dql::*;
 pub use halves::*;
 #[cfg(feature = "queue")]

@@ -18,7 +18,7 @@ pub struct QueueOptions {
     pub reserved: u32,
     /// Interval at which completions are reported to the limit, in ns; 0 reports each batch. Frames
     /// are returned immediately in any case.
-    pub cadence_ns: u64,
+    pub coalesce_ns: u64,
     /// Stall threshold: maximum age of the oldest unit in flight, in ns; 0 disables stall
     /// detection.
     pub stall_threshold_ns: u64,
@@ -30,7 +30,7 @@ impl From<QueueOptions> for QueueConfig {
             restart_slots: (options.restart_slots > 0).then_some(options.restart_slots),
             burst_packets: options.burst_packets,
             reap_budget_packets: options.reap_budget_packets,
-            coalesce_ns: options.cadence_ns,
+            coalesce_ns: options.coalesce_ns,
             stall_threshold_ns: options.stall_threshold_ns,
             ..Self::default()
         }
@@ -46,7 +46,7 @@ pub extern "C" fn taut_queue_options_default() -> QueueOptions {
         burst_packets: config.burst_packets,
         reap_budget_packets: config.reap_budget_packets,
         reserved: 0,
-        cadence_ns: config.coalesce_ns,
+        coalesce_ns: config.coalesce_ns,
         stall_threshold_ns: config.stall_threshold_ns,
     }
 }

@@ -1,4 +1,4 @@
-/* The cadence before a limit and the stall watch beside it. */
+/* The coalescing interval before a limit and the stall watch beside it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -6,26 +6,26 @@
 #include "taut.h"
 
 static void uneven_rounds_are_joined(void) {
-    taut_cadence cadence;
+    taut_coalescer coalesce;
     uint32_t due = 7;
-    CHECK(taut_cadence_init(&cadence, 1000000) == TAUT_STATUS_OK);
-    CHECK(taut_cadence_next_wakeup_ns(&cadence) == UINT64_MAX);
-    CHECK(taut_cadence_add(&cadence, 100, 5000, 10, &due) == TAUT_STATUS_OK && due == 100);
-    CHECK(taut_cadence_add(&cadence, 200, 5000, 20, &due) == TAUT_STATUS_OK && due == 0);
-    CHECK(taut_cadence_pending(&cadence) == 200);
-    CHECK(taut_cadence_next_wakeup_ns(&cadence) == 1000010);
-    CHECK(taut_cadence_due(&cadence, 1000009, &due) == TAUT_STATUS_OK && due == 0);
-    CHECK(taut_cadence_due(&cadence, 1000010, &due) == TAUT_STATUS_OK && due == 200);
+    CHECK(taut_coalescer_init(&coalesce, 1000000) == TAUT_STATUS_OK);
+    CHECK(taut_coalescer_next_wakeup_ns(&coalesce) == UINT64_MAX);
+    CHECK(taut_coalescer_add(&coalesce, 100, 5000, 10, &due) == TAUT_STATUS_OK && due == 100);
+    CHECK(taut_coalescer_add(&coalesce, 200, 5000, 20, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_coalescer_pending(&coalesce) == 200);
+    CHECK(taut_coalescer_next_wakeup_ns(&coalesce) == 1000010);
+    CHECK(taut_coalescer_poll(&coalesce, 1000009, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_coalescer_poll(&coalesce, 1000010, &due) == TAUT_STATUS_OK && due == 200);
     /* More than the limit: the device may run dry. */
-    CHECK(taut_cadence_add(&cadence, 5001, 5000, 1000020, &due) == TAUT_STATUS_OK && due == 5001);
-    CHECK(taut_cadence_add(&cadence, 1, 5000, 1000030, &due) == TAUT_STATUS_OK && due == 0);
-    CHECK(taut_cadence_reset(&cadence) == TAUT_STATUS_OK && taut_cadence_pending(&cadence) == 0);
-    CHECK(taut_cadence_add(&cadence, 1, 1, 0, NULL) == TAUT_STATUS_NULL);
-    CHECK(taut_cadence_pending(&cadence) == 0);
-    memset(&cadence, 0, sizeof cadence);
-    CHECK(taut_cadence_due(&cadence, 0, &due) == TAUT_STATUS_NOT_INITIALISED);
-    CHECK(taut_cadence_next_wakeup_ns(&cadence) == UINT64_MAX);
-    CHECK(taut_cadence_init(NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_coalescer_add(&coalesce, 5001, 5000, 1000020, &due) == TAUT_STATUS_OK && due == 5001);
+    CHECK(taut_coalescer_add(&coalesce, 1, 5000, 1000030, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_coalescer_reset(&coalesce) == TAUT_STATUS_OK && taut_coalescer_pending(&coalesce) == 0);
+    CHECK(taut_coalescer_add(&coalesce, 1, 1, 0, NULL) == TAUT_STATUS_NULL);
+    CHECK(taut_coalescer_pending(&coalesce) == 0);
+    memset(&coalesce, 0, sizeof coalesce);
+    CHECK(taut_coalescer_poll(&coalesce, 0, &due) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_coalescer_next_wakeup_ns(&coalesce) == UINT64_MAX);
+    CHECK(taut_coalescer_init(NULL, 0) == TAUT_STATUS_NULL);
 }
 
 static void a_device_that_stops_is_found(void) {

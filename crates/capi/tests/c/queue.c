@@ -118,13 +118,13 @@ static uint64_t got(taut_queue *queue, const char *name) {
     return value;
 }
 
-/* A budget of reaping, a cadence, and a ring that loses what it was given. */
+/* A budget of reaping, a coalescing interval, and a ring that loses what it was given. */
 static void options_hold_and_a_repair_starts_again(void) {
     struct device device;
     taut_sink sink = {NULL, ended};
     taut_completed done;
     taut_queue_options options = taut_queue_options_default();
-    CHECK(options.burst_packets == 64 && options.stall_threshold_ns == 1000000000 && options.cadence_ns == 0);
+    CHECK(options.burst_packets == 64 && options.stall_threshold_ns == 1000000000 && options.coalesce_ns == 0);
     memset(&device, 0, sizeof device);
     device.refuses_longer_than = 1514;
     taut_ring ring = ring_of(&device);
@@ -140,7 +140,7 @@ static void options_hold_and_a_repair_starts_again(void) {
     CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
     options.restart_slots = 0;
     options.reap_budget_packets = 2;
-    options.cadence_ns = 1000000;
+    options.coalesce_ns = 1000000;
     options.stall_threshold_ns = 500000000;
     taut_queue *queue = taut_queue_new("pfifo", "100k", &ring, &sink, 8, &options, 0, error, sizeof error);
     CHECK(queue != NULL);
@@ -161,7 +161,7 @@ static void options_hold_and_a_repair_starts_again(void) {
     CHECK(taut_queue_next_wakeup_ns(queue) == 1002000);
     CHECK(taut_queue_complete(queue, 1002000, &done) == TAUT_STATUS_OK);
     CHECK(got(queue, "inflight") == 4000);
-    CHECK(taut_queue_set_cadence_ns(queue, 0) == TAUT_STATUS_OK);
+    CHECK(taut_queue_set_coalesce_ns(queue, 0) == TAUT_STATUS_OK);
     device.done = 1;
     CHECK(taut_queue_complete(queue, 1003000, &done) == TAUT_STATUS_OK);
     CHECK(got(queue, "inflight") == 3000);
@@ -181,7 +181,7 @@ static void options_hold_and_a_repair_starts_again(void) {
     CHECK(strcmp(error, taut_status_text(TAUT_STATUS_NULL)) == 0);
     CHECK(taut_queue_get(queue, "limit", NULL, NULL, 0) == TAUT_STATUS_NULL);
     CHECK(taut_queue_get(NULL, "limit", &value, NULL, 0) == TAUT_STATUS_NULL);
-    CHECK(taut_queue_set_cadence_ns(NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_set_coalesce_ns(NULL, 0) == TAUT_STATUS_NULL);
     CHECK(taut_queue_free(queue, 600000000) == 3);
     memset(ends, 0, sizeof ends);
     free_count = 0;

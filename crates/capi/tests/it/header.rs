@@ -13,7 +13,7 @@ fn generated(root: &Path) -> String {
         "snapshot",
         "dql",
         "halves",
-        "cadence",
+        "coalesce",
         "stall",
         "limit",
         "own_limit",

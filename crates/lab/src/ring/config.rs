@@ -24,7 +24,7 @@ pub struct RingSweep {
     /// Limits to compare with them; empty: `dql` and `taut`.
     pub limits: Vec<AnyLimit>,
     /// Completion poll interval.
-    pub cadence: Time,
+    pub coalesce: Time,
     /// Measurement time of each row.
     pub duration: Time,
     /// Repetitions of each row.

@@ -136,7 +136,7 @@ impl WithPort for Limited<'_> {
             feed: FeedSettings::default(),
             qdisc: AnyQdisc::default(),
             limit: self.limit.clone(),
-            cadence_ns: self.options.cadence.0,
+            coalesce_ns: self.options.coalesce.0,
             stall_ns: 2_000_000_000,
             duration_ns: Some(self.options.duration.0),
             warm_up_ns: if is_fixed {
@@ -193,7 +193,7 @@ impl WithPort for Bare<'_> {
             }
             port.kick(now_ns)?;
             if room == 0 || now_ns >= reap_ns {
-                reap_ns = now_ns + self.options.cadence.0;
+                reap_ns = now_ns + self.options.coalesce.0;
                 let mut freed = |packet: Packet| {
                     completed += 1;
                     frames.freed(packet);

@@ -48,7 +48,7 @@ impl Experiment for RingSweep {
         }
         text + &format!(
             "{} times each, {} after a warm-up, completions every {}\n",
-            self.rounds, self.duration, self.cadence
+            self.rounds, self.duration, self.coalesce
         )
     }
 

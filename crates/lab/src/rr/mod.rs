@@ -88,7 +88,7 @@ impl Experiment for RrUnderLoad {
             driver.name(),
             settings.rate.0,
             settings.ring,
-            settings.cadence.0 / 1000,
+            settings.coalesce.0 / 1000,
             settings.qdisc,
             world::devices(*driver),
         );

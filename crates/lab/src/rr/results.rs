@@ -21,7 +21,7 @@ fn parameters(config: &Config) -> Value {
         "driver": config.driver.name(),
         "rate_bits_per_s": settings.rate.0,
         "ring_slots": settings.ring,
-        "cadence_ns": settings.cadence.0,
+        "coalesce_ns": settings.coalesce.0,
         "qdisc": settings.qdisc,
         "limits": limits,
         "splits": splits,
@@ -33,7 +33,7 @@ fn parameters(config: &Config) -> Value {
 /// Returns the document of `rows`.
 pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
     let figures = if config.is_published() {
-        figures(rows, &["cadence"], &["cadence"])
+        figures(rows, &["coalesce"], &["coalesce"])
     } else {
         Vec::new()
     };
@@ -44,7 +44,7 @@ pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
         taut_version: env!("CARGO_PKG_VERSION"),
         seed: config.seed,
         interrupted,
-        notes: late::note(rows, config.settings.cadence.0)
+        notes: late::note(rows, config.settings.coalesce.0)
             .into_iter()
             .collect(),
         parameters: parameters(config),

@@ -52,7 +52,7 @@ impl Wiring<'_> {
             framing: Framing::ETHERNET,
             slots: self.config.settings.ring,
             rule: DescriptorRule::E1000,
-            interrupt: InterruptRule::every(self.config.settings.cadence.0),
+            interrupt: InterruptRule::every(self.config.settings.coalesce.0),
             finished_at: FinishedAt::End,
             segments_apart: false,
             seed: self.config.seed.wrapping_add(index),
@@ -84,7 +84,7 @@ impl Wiring<'_> {
             qdisc: settings.qdisc.parse()?,
             limit: self.limit.clone(),
             split: self.split,
-            cadence_ns: settings.cadence.0,
+            coalesce_ns: settings.coalesce.0,
             stall_ns: QueueConfig::default().stall_threshold_ns,
             rate_bits_per_s: Some(settings.rate.0),
         };

@@ -26,7 +26,7 @@ pub struct PathSettings {
     pub rates_bits_per_s: [Option<u64>; 2],
     pub ring_slots: u32,
     /// Coalescing interval of completions, in ns.
-    pub cadence_ns: u64,
+    pub coalesce_ns: u64,
     /// Stall threshold: after this time without a completion, the ring is reopened, in ns.
     pub stall_ns: u64,
 }
@@ -39,7 +39,7 @@ impl Default for PathSettings {
             split: LateSegmentation::Auto,
             rates_bits_per_s: [None; 2],
             ring_slots: 1_024,
-            cadence_ns: 250_000,
+            coalesce_ns: 250_000,
             stall_ns: 2_000_000_000,
         }
     }
@@ -80,7 +80,7 @@ impl PathSettings {
             qdisc,
             limit: self.limit.clone(),
             split: self.split,
-            cadence_ns: self.cadence_ns,
+            coalesce_ns: self.coalesce_ns,
             stall_ns: self.stall_ns,
             rate_bits_per_s,
         })

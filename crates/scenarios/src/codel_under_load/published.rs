@@ -18,7 +18,7 @@ const PUBLISHED: [(bool, bool, f64, f64); 4] = [
 /// Constants fitted to the results, the last one only for the reconstruction.
 const FITTED: [&str; 8] = [
     "rate",
-    "cadence",
+    "coalesce",
     "descriptors",
     "budget",
     "hosts",

@@ -26,7 +26,7 @@ settings! {
         /// Size of every packet.
         size: Size => validation::size,
         /// Mean interrupt interval.
-        interval: Time => validation::within(validation::CADENCES),
+        interval: Time => validation::within(validation::COALESCE_TIMES),
         /// Lengths of the one pause of a case.
         pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
         /// The pausing thread: `sender`, or `thread`, which sends and completes.

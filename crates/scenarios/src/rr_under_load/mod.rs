@@ -76,7 +76,7 @@ impl Scenario for Settings {
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
         Results {
             figures: if self.is_published() {
-                figures(&rows, &["cadence"], &["cadence", "hosts"])
+                figures(&rows, &["coalesce"], &["coalesce", "hosts"])
             } else {
                 Vec::new()
             },

@@ -70,7 +70,7 @@ impl Settings {
     ) -> Result<World<P>, ScenarioError> {
         let by_name = || qdisc::by_name(&self.qdisc);
         by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        let card = card(self.rate, self.ring, self.cadence, seed);
+        let card = card(self.rate, self.ring, self.coalesce, seed);
         let hosts = TwoHosts {
             split: case.split,
             ..TwoHosts::new(card, self.warm_up.0)

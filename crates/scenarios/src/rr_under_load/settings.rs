@@ -18,7 +18,7 @@ settings! {
         /// Descriptors of the ring.
         ring: u32 => validation::within(validation::RINGS),
         /// Interrupt interval.
-        cadence: Time => validation::within(validation::CADENCES),
+        coalesce: Time => validation::within(validation::COALESCE_TIMES),
         /// The discipline, in `tc` syntax.
         qdisc: String => discipline,
         /// Limits of the rows with a limit, a row for each.

@@ -30,7 +30,7 @@ settings! {
         /// Descriptors of the ring.
         ring: u32 => validation::ring,
         /// Interrupt interval.
-        cadence: Time where validation::up_to(*duration),
+        coalesce: Time where validation::up_to(*duration),
         /// Sampling interval for the delay of a new packet of high priority; 0 takes no samples.
         sample: Time where sampled(*duration),
         /// Warm-up.

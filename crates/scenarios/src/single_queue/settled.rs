@@ -30,7 +30,7 @@ impl SingleQueueSettings {
             .zip(traffic.published.into_iter().flatten());
         let figures = figures.map(|((what, value, unit), published)| {
             let id = format!("E4, {}, {what}, {unit}", traffic.name);
-            Figure::new(id, &[published], value, unit, &["cadence"])
+            Figure::new(id, &[published], value, unit, &["coalesce"])
         });
         let row = json!({
             "packets": traffic.name,

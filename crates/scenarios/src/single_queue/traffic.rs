@@ -29,7 +29,7 @@ pub struct Traffic {
     pub counted_overhead: u32,
     /// Interrupt interval.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cadence: Option<Time>,
+    pub coalesce: Option<Time>,
     /// Maximum deviation of each interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Time>,
@@ -120,7 +120,7 @@ impl Traffic {
             validation::each(1..=MAX_VALUES, validation::size)("sizes", sizes)?;
         }
         validation::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
-        for (key, time) in [("cadence", self.cadence), ("jitter", self.jitter)] {
+        for (key, time) in [("coalesce", self.coalesce), ("jitter", self.jitter)] {
             time.map_or(Ok(()), |time| up_to(key, &time))?;
         }
         if let Some(at_most) = &self.at_most {
@@ -154,7 +154,7 @@ impl SingleQueueSettings {
     }
 
     pub(super) fn interval_of(&self, traffic: &Traffic) -> Time {
-        traffic.cadence.unwrap_or(self.cadence)
+        traffic.coalesce.unwrap_or(self.coalesce)
     }
 
     pub(super) fn duration_of(&self, traffic: &Traffic) -> Time {

@@ -100,7 +100,7 @@ impl SmallQueuesSettings {
     }
 
     fn late_world(&self, case: &LateSockets, seed: u64) -> Result<World<()>, ScenarioError> {
-        let hosts = TwoHosts::new(card(case.rate, self.ring, self.cadence, seed), 0);
+        let hosts = TwoHosts::new(card(case.rate, self.ring, self.coalesce, seed), 0);
         let discipline = bands_of(self.backlog_packets);
         let mut world = hosts.world(&AnyLimit::dql(), discipline, |_| ())?;
         let small_queues = SmallQueues {

@@ -21,7 +21,7 @@ settings! {
         /// Descriptors of its ring.
         ring: u32 => validation::card_ring,
         /// Interrupt interval.
-        cadence: Time where validation::up_to(*duration),
+        coalesce: Time where validation::up_to(*duration),
         /// Time from adding a flow to the deferred list to the run of the list.
         deferred: Time => validation::within(Time(0)..=Time::ms(1_000)),
         /// Time from the end of a request of high priority to the next.
@@ -37,7 +37,7 @@ settings! {
         /// Descriptors of the ring in that search.
         knee_ring: u32 => validation::card_ring,
         /// Interrupt intervals of that search; the published results are for the first.
-        knee_cadences: Vec<Time> where validation::each(1..=10, validation::up_to(*knee_duration)),
+        knee_coalesce: Vec<Time> where validation::each(1..=10, validation::up_to(*knee_duration)),
         /// Warm-up of that search.
         knee_warm_up: Time => validation::duration,
         /// Measured time of that search.
@@ -107,7 +107,7 @@ impl SmallQueuesSettings {
             limit: AnyLimit::dql(),
             orphans: false,
             ring: self.ring,
-            cadence: self.cadence,
+            coalesce: self.coalesce,
             deferred_ns: self.deferred.0,
             requests_every_ns: Some(self.requests_every.0),
             warm_up_ns: self.warm_up.0,
@@ -131,11 +131,11 @@ impl SmallQueuesSettings {
     /// Returns the runs of the stream alone, over rates and budgets.
     fn knee(&self, seed: u64) -> Vec<OneStream> {
         let mut runs = Vec::new();
-        for &cadence in &self.knee_cadences {
+        for &coalesce in &self.knee_coalesce {
             for &rate in &self.knee_rates {
                 runs.extend(self.knee_budgets.iter().map(|&budget| OneStream {
                     ring: self.knee_ring,
-                    cadence,
+                    coalesce,
                     requests_every_ns: None,
                     warm_up_ns: self.knee_warm_up.0,
                     duration_ns: self.knee_duration.0,
@@ -167,7 +167,7 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
     json!({
         "part": part,
         "rate_bits_per_s": run.rate.0,
-        "cadence_us": us(run.cadence.0),
+        "coalesce_us": us(run.coalesce.0),
         "tso": run.tso,
         "budget": run.budget,
         "limit": run.limit.to_string(),
@@ -226,13 +226,13 @@ fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<F
         }
         _ => return Vec::new(),
     };
-    let cadence = if part == KNEE {
-        "knee_cadences"
+    let coalesce = if part == KNEE {
+        "knee_coalesce"
     } else {
-        "cadence"
+        "coalesce"
     };
     let id = format!("E3, {id}");
-    vec![Figure::new(id, published, value, unit, &[cadence])]
+    vec![Figure::new(id, published, value, unit, &[coalesce])]
 }
 
 impl Scenario for SmallQueuesSettings {
@@ -293,7 +293,7 @@ impl SmallQueuesSettings {
         run: &OneStream,
         (seen, kept): (&StreamReport, Option<f64>),
     ) {
-        if part != KNEE || run.cadence == self.knee_cadences[0] {
+        if part != KNEE || run.coalesce == self.knee_coalesce[0] {
             let kept = kept.unwrap_or(0.0);
             found.figures.extend(figures(part, run, seen, kept));
         }

@@ -37,7 +37,7 @@ pub struct OneStream {
     /// Whether the driver orphans packets.
     pub orphans: bool,
     pub ring: u32,
-    pub cadence: Time,
+    pub coalesce: Time,
     /// Time from adding a flow to the deferred list to the run of the list, in ns.
     pub deferred_ns: u64,
     /// Time from the end of one request to the next, in ns; `None` for no requests.
@@ -132,7 +132,7 @@ impl OneStream {
     }
 
     fn world(&self) -> Result<World<Below>, ScenarioError> {
-        let card = card(self.rate, self.ring, self.cadence, self.seed);
+        let card = card(self.rate, self.ring, self.coalesce, self.seed);
         let hosts = TwoHosts::new(card, self.warm_up_ns);
         let discipline = || Box::new(PfifoFast::new(QDISC_PACKETS, BandLimit::Total)) as _;
         let below = |_| Below::new(self.warm_up_ns);

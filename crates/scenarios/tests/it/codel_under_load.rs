@@ -19,7 +19,7 @@ fn found(discipline: &str) -> taut_report::document::Document {
             ("rate", "\"500mbit\""),
             ("streams", "16"),
             ("ring", "512"),
-            ("cadence", "\"250us\""),
+            ("coalesce", "\"250us\""),
             ("super_packet", "\"14480\""),
             // By then, all losses of slow start have been sent again.
             ("warm_up", "\"4s\""),
@@ -185,7 +185,7 @@ fn invalid_value_error_has_the_key() {
         ("rate", "\"0\""),
         ("ring", "31"),
         ("super_packet", "\"0\""),
-        ("cadence", "\"2s\""),
+        ("coalesce", "\"2s\""),
     ] {
         let text = file_with("codel-under-load", &[(key, value)]);
         let error = registry::check(&text)

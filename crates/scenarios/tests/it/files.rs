@@ -43,9 +43,9 @@ fn invalid_value_error_has_key_and_range() {
         ),
         (
             "right-size",
-            "cadence",
+            "coalesce",
             "\"2s\"",
-            "cadence is 2s; allowed: 0ns to 1s",
+            "coalesce is 2s; allowed: 0ns to 1s",
         ),
         (
             "right-size",
@@ -61,9 +61,9 @@ fn invalid_value_error_has_key_and_range() {
         ),
         (
             "split",
-            "cadence",
+            "coalesce",
             "\"5000s\"",
-            "cadence is 5000s; allowed: 1us to 100ms",
+            "coalesce is 5000s; allowed: 1us to 100ms",
         ),
         (
             "right-size",
@@ -106,7 +106,7 @@ fn invalid_value_error_has_key_and_range() {
     let nothing = format!("{before}patterns = []{after}");
     let error = check(&nothing).expect_err("nothing to compare on");
     assert!(error.to_string().contains("both empty"), "{error}");
-    for (key, value) in [("cadence", "50"), ("cadence", "\"50\""), ("ring", "-1")] {
+    for (key, value) in [("coalesce", "50"), ("coalesce", "\"50\""), ("ring", "-1")] {
         let error = check(&file_with("right-size", &[(key, value)])).expect_err(value);
         assert!(error.to_string().contains("line 1"), "{error}");
     }

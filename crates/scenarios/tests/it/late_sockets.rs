@@ -86,7 +86,7 @@ fn invalid_value_error_has_the_key() {
         ("budgets", "[\"lots\"]"),
         ("rates", "[\"0\"]"),
         ("backlog_packets", "0"),
-        ("cadence", "\"2s\""),
+        ("coalesce", "\"2s\""),
     ] {
         let text = file_with("late-sockets", &[(key, value)]);
         let error = registry::check(&text)

@@ -34,11 +34,11 @@ fn drawn_queue() -> impl Strategy<Value = String> {
     ]);
     let traffic = (0..5, prop::option::of((1_u64..2_500, 10_u64..90)));
     (link, sizes, traffic, any::<bool>()).prop_map(|(link, sizes, (pattern, bursts), taut)| {
-        let (rate_mbit, ring, cadence_us) = link;
+        let (rate_mbit, ring, coalesce_us) = link;
         // Headers and gaps make 1,538 bytes of a segment of 1,448.
         let on_wire: u64 = sizes.iter().map(|&bytes: &u64| bytes.max(60) + 90).sum();
         let object_ns = on_wire * 8_000 / rate_mbit / sizes.len() as u64;
-        let interval_ns = cadence_us * 1_000;
+        let interval_ns = coalesce_us * 1_000;
         let pattern = match pattern {
             0 => String::new(),
             1 => format!(", jitter = \"{}ns\"", interval_ns / 2),
@@ -65,7 +65,7 @@ fn drawn_queue() -> impl Strategy<Value = String> {
         let rule = if taut { "taut" } else { "dql" };
         format!(
             "scenario = \"never-worse\"\nsweep = {{}}\nrules = [\"off\", \"{rule}\"]\n\
-             rates = [\"{rate_mbit}mbit\"]\nring = {ring}\ncadence = \"{cadence_us}us\"\n\
+             rates = [\"{rate_mbit}mbit\"]\nring = {ring}\ncoalesce = \"{coalesce_us}us\"\n\
              sizes = {sizes:?}\nwarm_up = \"{}ns\"\nduration = \"{duration_ns}ns\"\n\
              traffic = [{{ name = \"drawn\"{pattern}{bursts} }}]",
             duration_ns / 4
@@ -109,7 +109,7 @@ fn sweep_has_row_for_each_rule_and_traffic() {
 fn one_packet_per_interval_is_insufficient() {
     let rows = rows(
         "scenario = \"never-worse\"\nsweep = {}\nrules = [\"off\", \"taut\"]\n\
-         rates = [\"1gbit\"]\nring = 64\ncadence = \"5us\"\nsizes = [\"590\"]\n\
+         rates = [\"1gbit\"]\nring = 64\ncoalesce = \"5us\"\nsizes = [\"590\"]\n\
          warm_up = \"50ms\"\nduration = \"200ms\"\ntraffic = [{ name = \"saturated\" }]",
     );
     let carried = number(&rows[1], "of_off");

@@ -83,7 +83,7 @@ fn invalid_value_error_has_the_key() {
         ("sizes", "[\"0\"]"),
         ("rate", "\"0\""),
         ("ring", "0"),
-        ("cadence", "\"2s\""),
+        ("coalesce", "\"2s\""),
     ] {
         let text = file_with("rr-sizes", &[(key, value)]);
         let error = registry::check(&text)

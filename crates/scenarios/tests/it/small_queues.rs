@@ -83,7 +83,7 @@ fn budget_bounds_the_bytes_below_the_socket() {
         // Everything is sent between two interrupts, or the link is full: 64 bytes of a request and
         // its acknowledgements each take at least 84.
         let per_interval = (packets * time_bytes(payload)) as f64
-            / (number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us"));
+            / (number(row, "rate_bits_per_s") / 8e6 * number(row, "coalesce_us"));
         let share = number(row, "link_share");
         assert!(
             share <= per_interval.min(1.0) * 1.001,
@@ -147,7 +147,7 @@ fn throughput_knee_is_at_one_interrupt_interval() {
     for (row, budget) in knee {
         rows += 1;
         let (payload, packets) = closed_form(budget, true);
-        let link_bytes = number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us");
+        let link_bytes = number(row, "rate_bits_per_s") / 8e6 * number(row, "coalesce_us");
         let per_interval = (packets * time_bytes(payload)) as f64 / link_bytes;
         let share = number(row, "link_share");
         assert!(
@@ -240,8 +240,8 @@ fn invalid_value_error_has_the_key() {
         ("budgets", "[\"much\"]"),
         ("budgets", "[\"4294967295\"]"),
         ("ring", "0"),
-        ("cadence", "\"20s\""),
-        ("knee_cadences", "[]"),
+        ("coalesce", "\"20s\""),
+        ("knee_coalesce", "[]"),
         ("knee_duration", "\"0ns\""),
         ("requests_every", "\"0ns\""),
     ] {
@@ -267,7 +267,7 @@ fn simultaneous_events_are_in_scheduling_order() {
             ("duration", "\"10ms\""),
             ("knee_rates", "[\"100gbit\"]"),
             ("knee_budgets", "[\"none\", \"128k\"]"),
-            ("knee_cadences", "[\"25us\"]"),
+            ("knee_coalesce", "[\"25us\"]"),
         ],
     );
     let keys = [("part", "knee"), ("limit", "dql"), ("budget", "128k")];

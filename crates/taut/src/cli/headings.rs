@@ -14,7 +14,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
     (
         "Queue",
         &[
-            "cadence",
+            "coalesce",
             "depths",
             "device",
             "driver",

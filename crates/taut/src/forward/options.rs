@@ -9,13 +9,13 @@ use taut_path::{AnyLimit, LateSegmentation};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
-use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
+use crate::parse::{COALESCE_TIMES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;
 /// The smallest ring has room for the largest GSO packet.
 const RINGS: RangeInclusive<u32> = 32..=65_536;
-const DEFAULT_CADENCE: Time = Time::us(250);
+const DEFAULT_COALESCE: Time = Time::us(250);
 
 const DRIVER_HELP: &str = "\
 Driver
@@ -89,9 +89,9 @@ pub struct PathOptions {
     pub ring: u32,
 
     /// Completion interval, such as 250us
-    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE,
-          value_parser = within(CADENCES))]
-    pub cadence: Time,
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_COALESCE,
+          value_parser = within(COALESCE_TIMES))]
+    pub coalesce: Time,
 
     /// Late segmentation of GSO packets: auto, all, off
     ///
@@ -141,7 +141,7 @@ impl PathOptions {
             split: self.split,
             rates_bits_per_s,
             ring_slots: self.ring,
-            cadence_ns: self.cadence.0,
+            coalesce_ns: self.coalesce.0,
             ..PathSettings::default()
         }
     }

@@ -198,6 +198,6 @@ fn plan(options: &Forward) -> String {
         path.limit,
         options.driver.name(),
         path.ring,
-        path.cadence.0 / 1000,
+        path.coalesce.0 / 1000,
     )
 }

@@ -56,7 +56,7 @@ pub struct Summary {
     split: String,
     rate: Option<String>,
     ring_slots: u32,
-    cadence_ns: u64,
+    coalesce_ns: u64,
     duration_ms: u64,
     directions: [DirectionSummary; 2],
 }
@@ -151,7 +151,7 @@ impl Summary {
             split: options.path.split.to_string(),
             rate: options.path.rate.map(|rate| rate.to_string()),
             ring_slots: options.path.ring,
-            cadence_ns: options.path.cadence.0,
+            coalesce_ns: options.path.coalesce.0,
             duration_ms: length_ns / 1_000_000,
             directions: [
                 DirectionSummary::of(there, [a, b], length_ns),

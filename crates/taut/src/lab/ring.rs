@@ -12,7 +12,7 @@ use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
 use taut_relay::driver::Driver;
 
-use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, within};
+use crate::parse::{COALESCE_TIMES, DURATIONS, RATES, count_in, parse_limit, within};
 
 /// Options of `taut lab ring`.
 #[derive(Debug, Clone, Args)]
@@ -36,8 +36,8 @@ pub struct RingSweep {
 
     /// Completion poll interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
-          value_parser = within(CADENCES))]
-    pub cadence: Time,
+          value_parser = within(COALESCE_TIMES))]
+    pub coalesce: Time,
 
     /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
@@ -108,7 +108,7 @@ impl RingSweep {
             rates: self.rates.clone(),
             depths: self.depths.clone(),
             limits: self.limits.clone(),
-            cadence: self.cadence,
+            coalesce: self.coalesce,
             duration: self.duration,
             rounds: self.rounds,
             card: self.device.as_ref().zip(self.peer_mac).map(card),

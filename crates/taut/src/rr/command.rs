@@ -15,7 +15,7 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         streams,
         rate,
         ring,
-        cadence,
+        coalesce,
         qdisc,
         limits,
         splits,
@@ -29,7 +29,7 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         push(true, "rate", rate.to_string());
     }
     push(*ring != defaults.ring, "ring", ring.to_string());
-    push(*cadence != defaults.cadence, "cadence", cadence.to_string());
+    push(*coalesce != defaults.coalesce, "coalesce", coalesce.to_string());
     push(*qdisc != defaults.qdisc, "qdisc", qdisc.clone());
     for limit in limits {
         push(true, "limit", limit.to_string());
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn options_that_differ_round_trip() {
-        let first = ["--rate", "2.5gbit", "--cadence", "0.1ms", "--limit", "40k"];
+        let first = ["--rate", "2.5gbit", "--coalesce", "0.1ms", "--limit", "40k"];
         let rest = [
             "--qdisc",
             "pfifo_fast limit 500",
@@ -95,7 +95,7 @@ mod tests {
         let command = line(NAME, &parse(&[&first[..], &rest].concat()), &defaults);
         assert_eq!(
             command,
-            "taut sim rr-under-load --rate 2500mbit --cadence 100us \
+            "taut sim rr-under-load --rate 2500mbit --coalesce 100us \
              --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --split 250us --duration 2s \
              --only tso=on"
         );

@@ -8,7 +8,7 @@ use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::schema::Schema;
 use taut_scenarios::validation::{RINGS, STREAMS};
 
-use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
+use crate::parse::{COALESCE_TIMES, DURATIONS, RATES, count_in, parse_limit, parse_qdisc, within};
 
 /// Request/response latency while bulk streams saturate the link
 #[derive(Debug, Clone, Args)]
@@ -28,9 +28,9 @@ pub struct Experiment {
     pub ring: u32,
 
     /// Completion interval, such as 250us
-    #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().cadence,
-          value_parser = within(CADENCES))]
-    pub cadence: Time,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().coalesce,
+          value_parser = within(COALESCE_TIMES))]
+    pub coalesce: Time,
 
     /// Queueing discipline (taut help qdiscs)
     #[arg(long, value_name = "QDISC", default_value_t = Settings::defaults().qdisc,
@@ -86,7 +86,7 @@ impl Experiment {
             streams: self.streams,
             rate: self.rate.unwrap_or(defaults.rate),
             ring: self.ring,
-            cadence: self.cadence,
+            coalesce: self.coalesce,
             qdisc: self.qdisc.clone(),
             limits: if self.limits.is_empty() {
                 defaults.limits
@@ -124,7 +124,7 @@ mod tests {
         let options = parse("").unwrap();
         assert_eq!(options.rate, None);
         assert_eq!(
-            (options.streams, options.ring, options.cadence),
+            (options.streams, options.ring, options.coalesce),
             (100, 1024, Time::us(250))
         );
         assert_eq!(
@@ -164,8 +164,8 @@ mod tests {
         let rejected = [
             ("--rate 1gbitt", "position 2"),
             ("--rate 999999", "1mbit to 100gbit"),
-            ("--cadence 250", "position 4"),
-            ("--cadence 0us", "1us to 100ms"),
+            ("--coalesce 250", "position 4"),
+            ("--coalesce 0us", "1us to 100ms"),
             ("--duration 1ms", "500ms to 3600s"),
             ("--qdisc fq", "pfifo_fast [limit PACKETS]"),
             ("--limit 12q", "position 3"),
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn rates_and_sizes_have_tc_syntax() {
-        let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
+        let options = parse("--rate 2.5gbit --limit 40k --coalesce 0.1ms").unwrap();
         assert_eq!(options.rate, Some(Rate(2_500_000_000)));
         assert_eq!(options.limits, [AnyLimit::bytes(40 * 1024)]);
-        assert_eq!(options.cadence, Time::us(100));
+        assert_eq!(options.coalesce, Time::us(100));
         let settings = parse("--limit taut --limit 32p").unwrap().settings();
         assert_eq!(
             settings.limits,

@@ -182,7 +182,7 @@ impl WithPort for Sending<'_> {
             },
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
-            cadence_ns: options.cadence.0,
+            coalesce_ns: options.coalesce.0,
             stall_ns: options.stall.0,
             duration_ns: options.duration.map(|duration| duration.0),
             warm_up_ns: 0,
@@ -254,7 +254,7 @@ fn plan(options: &Send, source: &Source) -> String {
         options.qdisc,
         options.limit,
         options.ring,
-        options.cadence,
+        options.coalesce,
         options.stall,
     )
 }

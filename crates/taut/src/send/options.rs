@@ -11,7 +11,7 @@ use taut_path::units::{Rate, Size, Time};
 use taut_relay::driver::Driver;
 use taut_relay::source::MIN_BYTES;
 
-use crate::parse::{CADENCES, LINK_RATES, count_in, parse_limit, parse_qdisc, within};
+use crate::parse::{COALESCE_TIMES, LINK_RATES, count_in, parse_limit, parse_qdisc, within};
 
 /// Send a capture or generated frames through a transmit queue with a limit
 ///
@@ -58,8 +58,8 @@ pub struct Send {
 
     /// Completion poll interval, such as 250us
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
-          value_parser = within(CADENCES))]
-    pub cadence: Time,
+          value_parser = within(COALESCE_TIMES))]
+    pub coalesce: Time,
 
     /// Stall threshold: age of the oldest packet in flight
     ///

@@ -105,7 +105,7 @@ fn limit_keeps_a_shaped_ring_short() {
     }
     let world = World::new(shaped(100_000_000));
     let sent = world
-        .send("--count 10000 --limit dql --cadence 250us")
+        .send("--count 10000 --limit dql --coalesce 250us")
         .end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();

@@ -129,12 +129,12 @@ fn bad_findings_come_first_with_advice() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[1].starts_with(
-            "  warn        max-set          limit_max 80,000 bytes (640us) changes nothing"
+            "  warn        max-set          limit_max 80,000 bytes (640us) has no effect"
         ),
         "{text}"
     );
     assert!(
-        text.contains("do: take it away: taut set eth0 limit_max max"),
+        text.contains("do: remove it: taut set eth0 limit_max max"),
         "{text}"
     );
     assert!(text.contains("  warn        stalls "), "{text}");

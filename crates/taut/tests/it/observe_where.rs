@@ -139,7 +139,7 @@ fn unknown_targets_are_rejected() {
         talk.contains("expected a device, a process or a port such as :443; devices: "),
         "{talk}"
     );
-    assert!(failed("where :0", 1).contains("is no device"));
+    assert!(failed("where :0", 1).contains("expected a device, a process or a port"));
     assert!(failed("where :1", 1).contains("port 1 has no TCP or UDP socket here"));
     assert!(failed("where lo -t 1ms", 2).contains("allowed: 10ms"));
 }

@@ -25,7 +25,7 @@ fn no_verb_runs_the_published_experiment() {
     );
     assert_eq!(shown.matches(" published |").count(), 4, "{shown}");
     for part in [
-        "2 constants were chosen to meet them (cadence, hosts)",
+        "2 constants were chosen to meet them (coalesce, hosts)",
         " of 8 figures within a tenth of the published",
         "seed 1, taut ",
     ] {

@@ -102,7 +102,7 @@ fn input_files_are_not_overwritten() {
         format!("sim run {rules} --report {pattern}"),
     ] {
         let error = failed(&line, 2);
-        assert!(error.contains("would be written over"), "{error}");
+        assert!(error.contains("refusing to overwrite it"), "{error}");
     }
     let kept = fs::read_to_string(scratch.file("a.toml")).expect("the file");
     assert_eq!(kept, "scenario = \"rate-change\"");
