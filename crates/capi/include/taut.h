@@ -247,9 +247,9 @@ typedef struct taut_completer {
   uint64_t opaque[TAUT_COMPLETER_WORDS];
 } taut_completer;
 
-// Reports completions at a regular interval. It reports earlier when more is pending than the
-// limit, because the device might then starve. Only the count is delayed. It is placed in memory
-// of the caller, can be moved by copying while no call uses it, and needs no freeing.
+// Reports completions at a regular interval, or earlier when more is pending than the limit,
+// because the device might then run dry. Only the count is delayed. The caller chooses where it
+// lies, may move it by copying while no call uses it, and has nothing to free.
 typedef struct taut_coalescer {
   uint64_t opaque[TAUT_COALESCER_WORDS];
 } taut_coalescer;
@@ -584,32 +584,32 @@ taut_status taut_halves_repair(struct taut_sender *sender,
                                uint64_t now_ns,
                                int64_t *too_much);
 
-// Initialises a coalescer; with a period of 0, it reports everything at once.
-taut_status taut_coalescer_init(struct taut_coalescer *coalesce,
-                              uint64_t period_ns);
+// Creates a coalescer; a period of 0 passes everything on immediately.
+taut_status taut_coalescer_init(struct taut_coalescer *coalescer,
+                                uint64_t period_ns);
 
-// Adds the completions of a batch. `due` receives all units to be completed now: pass them to
-// `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
-// current limit.
-taut_status taut_coalescer_add(struct taut_coalescer *coalesce,
-                             uint32_t units,
-                             uint32_t limit,
-                             uint64_t now_ns,
-                             uint32_t *due);
+// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them to
+// `taut_dql_completed` unless it is 0, because they have left the coalescing interval. `limit` is the current
+// limit.
+taut_status taut_coalescer_add(struct taut_coalescer *coalescer,
+                               uint32_t units,
+                               uint32_t limit,
+                               uint64_t now_ns,
+                               uint32_t *units_out);
 
-// Polls the coalescer at its timer: as `taut_coalescer_add`, without new completions.
-taut_status taut_coalescer_poll(struct taut_coalescer *coalesce,
-                             uint64_t now_ns,
-                             uint32_t *due);
+// For the timer: as `taut_coalescer_add`, with nothing new.
+taut_status taut_coalescer_poll(struct taut_coalescer *coalescer,
+                                uint64_t now_ns,
+                                uint32_t *units_out);
 
-// Returns the pending units; 0 if it is not a `taut_coalescer`.
-uint32_t taut_coalescer_pending(const struct taut_coalescer *coalesce);
+// Units that wait to be handed on; 0 for what is no `taut_coalescer`.
+uint32_t taut_coalescer_pending(const struct taut_coalescer *coalescer);
 
-// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
-uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalesce);
+// When to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalescer);
 
-// Discards the pending units and the current period. Call it when the limit is reset.
-taut_status taut_coalescer_reset(struct taut_coalescer *coalesce);
+// Forgets what is pending and the period that runs; for when the limit is reset.
+taut_status taut_coalescer_reset(struct taut_coalescer *coalescer);
 
 // Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
 taut_status taut_stall_watch_init(struct taut_stall_watch *watch,
@@ -816,7 +816,7 @@ taut_status taut_queue_get(struct taut_queue *queue,
 
 // Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
 taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
-                                      uint64_t coalesce_ns);
+                                       uint64_t coalesce_ns);
 
 // Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 // queue; the limit stays. `too_much` is null, or receives by how many units the ledger was too

@@ -13,7 +13,7 @@ fn generated(root: &Path) -> String {
         "snapshot",
         "dql",
         "halves",
-        "coalesce",
+        "coalescer",
         "stall",
         "limit",
         "own_limit",
