@@ -40,7 +40,7 @@ summary() {
 run() {
     limits="--limit dql --limit taut --limit $1"
     shift
-    "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-most 1g >/dev/null
+    "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-max-size 1g >/dev/null
     "$taut" replay "$dir/a.trace" $limits >"$dir/replay.txt"
     echo "## taut lab rr-under-load $* --duration 3s $limits"
     echo

@@ -34,7 +34,7 @@ record() {
     start_loops "$2"
     shift 2
     "$taut" lab rr-under-load --limit off "$@" \
-        --duration 5s --trace "$new/a.trace" --trace-most 1g >/dev/null
+        --duration 5s --trace "$new/a.trace" --trace-max-size 1g >/dev/null
     stop_loops
     # A trace of a ring that ran empty is rejected; the others are still recorded.
     if python3 scripts/trace_to_pattern.py "$new/a.trace" "$name" 1 4 >"$new/a.pattern"; then

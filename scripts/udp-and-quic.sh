@@ -39,7 +39,7 @@ measure() {
     shift
     echo "scripts/udp-and-quic.sh: $name" >&2
     report=$dir/udp-and-quic-$name.md
-    "$quic" --rounds "$rounds" --duration "$duration" "$@" -j --report "$report" \
+    "$quic" --repeat "$rounds" --duration "$duration" "$@" -j --report "$report" \
         >"$dir/quic-$name.json"
     scripts/section.sh "$report" "In per cent" >"$dir/$name.summary"
 }

@@ -23,7 +23,7 @@ pub struct TraceFile {
     pub path: Option<PathBuf>,
 
     /// A longer trace is not written
-    #[arg(id = "trace_most", long = "trace-most", value_name = "SIZE", requires = "trace",
+    #[arg(id = "trace_max_size", long = "trace-max-size", value_name = "SIZE", requires = "trace",
           default_value = "256m", value_parser = parse_size)]
     pub max: Size,
 }
@@ -45,7 +45,7 @@ pub struct PcapFile {
     pub path: Option<PathBuf>,
 
     /// A longer capture is not written
-    #[arg(id = "pcap_most", long = "pcap-most", value_name = "SIZE", requires = "pcap",
+    #[arg(id = "pcap_max_size", long = "pcap-max-size", value_name = "SIZE", requires = "pcap",
           default_value = "1g", value_parser = parse_size)]
     pub max: Size,
 }
@@ -74,8 +74,8 @@ impl PcapFile {
     }
 }
 
-const TRACE_MAX_SIZE: &str = "--trace-most";
-const PCAP_MAX_SIZE: &str = "--pcap-most";
+const TRACE_MAX_SIZE: &str = "--trace-max-size";
+const PCAP_MAX_SIZE: &str = "--pcap-max-size";
 
 impl TraceFile {
     /// Checks before the run that the file can be written.

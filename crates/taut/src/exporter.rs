@@ -43,7 +43,7 @@ pub struct Exporter {
     /// Write interval of FILE
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = within(PERIODS),
           conflicts_with = "listen")]
-    pub every: Time,
+    pub interval: Time,
 }
 
 const AFTER_HELP: &str = "\
@@ -51,7 +51,7 @@ At most 128 connections of 10 s each; slow clients are disconnected first.
 Exit codes: 0 interrupted, 1 failed, 2 bad usage, 77 cannot run here.
 Examples:
   taut exporter --listen 127.0.0.1:9427
-  taut exporter eth0 --textfile /var/lib/node_exporter/taut.prom --every 30s";
+  taut exporter eth0 --textfile /var/lib/node_exporter/taut.prom --interval 30s";
 
 /// Maximum wait before interrupts are checked.
 const MAX_WAIT: Duration = Duration::from_millis(100);
@@ -100,7 +100,7 @@ fn run(options: &Exporter) -> Result<(), ExitCode> {
             server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
         serve(server, &mut pages, &rate).map_err(failed)
     } else if let Some(path) = &options.textfile {
-        let period = Duration::from_nanos(options.every.0);
+        let period = Duration::from_nanos(options.interval.0);
         say!("taut: {} every {period:?}, {rate}", path.display());
         let written = write_until_interrupt(path, period, &mut pages);
         // Outdated metrics are worse than none.

@@ -34,7 +34,7 @@ impl Forward {
     pub fn command(&self) -> String {
         let rates = self.rates.iter().map(|rate| format!(" --rate {rate}"));
         format!(
-            "taut lab forward{} --fast {} --streams {} --duration {}",
+            "taut lab forward{} --fast-rate {} --streams {} --duration {}",
             rates.collect::<String>(),
             self.fast,
             self.streams,

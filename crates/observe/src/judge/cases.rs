@@ -155,15 +155,15 @@ pub const CASES: &[Case] = &[
         |it| queue(it).trend = Trend::default(),
         NotJudged,
     ),
-    ("max-set", |_| {}, Ok),
-    ("max-set", |it| row(it).limits.limit_max = Some(40_000), Ok),
+    ("limit-max-set", |_| {}, Ok),
+    ("limit-max-set", |it| row(it).limits.limit_max = Some(40_000), Ok),
     (
-        "max-set",
+        "limit-max-set",
         |it| row(it).limits.limit_max = Some(400_000),
         Warn,
     ),
     (
-        "max-set",
+        "limit-max-set",
         |it| {
             row(it).limits.limit_max = Some(400_000);
             queue(it).trend = series([40_000; 8]);
@@ -182,14 +182,14 @@ pub const CASES: &[Case] = &[
         |it| row(it).limits.limit_min = Some(3000),
         Ok,
     ),
-    ("far-above-need", |_| {}, Ok),
+    ("limit-oversized", |_| {}, Ok),
     (
-        "far-above-need",
+        "limit-oversized",
         |it| queue(it).trend = trend(400_000, 20_000, 0),
         Warn,
     ),
     (
-        "far-above-need",
+        "limit-oversized",
         |it| {
             queue(it).trend = trend(400_000, 20_000, 0);
             row(it).rate_bits_per_s = Some(10_000_000_000);
@@ -197,7 +197,7 @@ pub const CASES: &[Case] = &[
         Ok,
     ),
     (
-        "far-above-need",
+        "limit-oversized",
         |it| {
             queue(it).trend = trend(400_000, 20_000, 0);
             row(it).rate_bits_per_s = None;
@@ -211,19 +211,19 @@ pub const CASES: &[Case] = &[
         Warn,
     ),
     ("collapsed", |it| queue(it).trend = trend(3028, 1514, 0), Ok),
-    ("not-periodic", |_| {}, Ok),
+    ("aperiodic-completions", |_| {}, Ok),
     (
-        "not-periodic",
+        "aperiodic-completions",
         |it| queue(it).trend = series((0..90).map(|at| 10_000 + at % 30 * 1_000)),
         Ok,
     ),
     (
-        "not-periodic",
+        "aperiodic-completions",
         |it| queue(it).trend = series((0..120).map(|at| 10_000 + at % 30 * 1_000)),
         Warn,
     ),
     (
-        "not-periodic",
+        "aperiodic-completions",
         |it| queue(it).trend = series((0..90).map(|at| 10_000 + at * 1_000)),
         Warn,
     ),
@@ -275,13 +275,13 @@ pub const CASES: &[Case] = &[
         },
         NotJudged,
     ),
-    ("no-queue-above", |_| {}, Ok),
+    ("noqueue", |_| {}, Ok),
     (
-        "no-queue-above",
+        "noqueue",
         |it| queue(it).qdisc = Some(qdisc("noqueue", 0)),
         Warn,
     ),
-    ("no-queue-above", |it| queue(it).qdisc = None, NotJudged),
+    ("noqueue", |it| queue(it).qdisc = None, NotJudged),
     ("single-fifo", |_| {}, Ok),
     (
         "single-fifo",

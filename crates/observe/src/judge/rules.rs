@@ -43,7 +43,7 @@ pub const RULES: &[Rule] = &[
         judge: checks::pinned_at_max,
     },
     Rule {
-        name: "max-set",
+        name: "limit-max-set",
         help: "a configured limit_max, and whether it has an effect",
         threshold: "limit_max is not 1879048192, and the limit stays below it",
         source: "field reports; 1879048192 is the kernel's default",
@@ -64,7 +64,7 @@ pub const RULES: &[Rule] = &[
         judge: checks::pinned_at_min,
     },
     Rule {
-        name: "far-above-need",
+        name: "limit-oversized",
         help: "the limit is far above the maximum in flight",
         threshold: "in flight stays below 50 % of the limit, and the link needs more than 1 ms \
                     for the limit (125,000 bytes if its speed is not known)",
@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
         judge: checks::collapsed,
     },
     Rule {
-        name: "not-periodic",
+        name: "aperiodic-completions",
         help: "the limit oscillates or grows: completions are aperiodic",
         threshold: "at least 3 increases that end in a decrease of 30 %, or twice as large in the \
                     last quarter as in the first, while busy",
@@ -122,7 +122,7 @@ pub const RULES: &[Rule] = &[
         judge: checks::stopped_by,
     },
     Rule {
-        name: "no-queue-above",
+        name: "noqueue",
         help: "nothing above the limit can hold packets",
         threshold: "the queue's discipline is noqueue",
         source: "tc over netlink",

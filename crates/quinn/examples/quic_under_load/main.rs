@@ -79,11 +79,11 @@ impl Experiment for QuicUnderLoad {
             options.topology.name(),
             options.distance,
         );
-        let times = if options.rounds == 1 { "" } else { "s" };
+        let times = if options.repeat == 1 { "" } else { "s" };
         for case in cases {
             text += &format!(
                 "would run {case}: {} time{times} {} ms and a warm-up\n",
-                options.rounds,
+                options.repeat,
                 options.duration.0 / 1_000_000
             );
         }
@@ -95,7 +95,7 @@ impl Experiment for QuicUnderLoad {
     }
 
     fn rounds(&self) -> u32 {
-        self.0.rounds
+        self.0.repeat
     }
 
     fn measure(&mut self, case: &Case, _: &mut Progress) -> anyhow::Result<Option<RunResult>> {

@@ -45,7 +45,7 @@ pub struct Options {
     /// Repetitions of each row, alternating with the others; results are medians (1 to 99)
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=99))]
-    pub rounds: u32,
+    pub repeat: u32,
 
     /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
@@ -77,11 +77,11 @@ impl Options {
     pub fn command(&self) -> String {
         let mut line = format!(
             "cargo run --release -p taut-quinn --example quic_under_load -- --rate {} --topology \
-             {} --distance {} --rounds {} --duration {}",
+             {} --distance {} --repeat {} --duration {}",
             self.rate,
             self.topology.name(),
             self.distance,
-            self.rounds,
+            self.repeat,
             self.duration
         );
         if self.falls {
@@ -126,11 +126,11 @@ mod tests {
             let words = std::iter::once("quic_under_load").chain(line.split_whitespace());
             Options::try_parse_from(words).map(drop)
         };
-        assert!(parse("--distance 50ms --rounds 3 --falls --topology routed").is_ok());
+        assert!(parse("--distance 50ms --repeat 3 --falls --topology routed").is_ok());
         for bad in [
             "--distance 2s",
             "--distance 50",
-            "--rounds 0",
+            "--repeat 0",
             "--topology far",
         ] {
             assert!(parse(bad).is_err(), "{bad}");

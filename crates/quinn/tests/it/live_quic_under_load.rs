@@ -48,7 +48,7 @@ fn number(row: &Value, path: &str) -> f64 {
 #[test]
 #[ignore = "needs the example"]
 fn plan_names_the_path_and_each_row() {
-    let options = "--dry-run --only taut --rounds 3 --falls --distance 50ms --topology routed";
+    let options = "--dry-run --only taut --repeat 3 --falls --distance 50ms --topology routed";
     let plan = example(options).output().expect("runs");
     assert!(plan.status.success());
     let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
@@ -118,7 +118,7 @@ fn a_queue_beyond_a_router_is_seen_too() {
 #[test]
 #[ignore = "keeps two cores busy"]
 fn interrupt_ends_a_row_and_keeps_earlier_ones() {
-    let arguments = "--only taut --only plain --duration 500ms --rounds 9";
+    let arguments = "--only taut --only plain --duration 500ms --repeat 9";
     let mut command = example(arguments);
     let child = command
         .stdout(Stdio::piped())

@@ -7,8 +7,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
     (
         "Traffic",
         &[
-            "count", "fast", "flows", "passes", "pattern", "peer_mac", "rate", "rates", "seed",
-            "seeds", "size", "streams", "to",
+            "count", "fast_rate", "flows", "passes", "pattern", "peer_mac", "rate", "rates", "seed",
+            "seeds", "size", "streams", "dst_mac",
         ],
     ),
     (
@@ -40,14 +40,14 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "delay",
             "dry_run",
             "duration",
-            "every",
+            "interval",
             "hz",
             "jobs",
             "no_real_time",
             "only",
             "resume",
-            "rounds",
-            "stall",
+            "repeat",
+            "stall_threshold",
             "strict",
             "sweep",
             "time",
@@ -68,7 +68,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "metrics",
             "output",
             "pcap",
-            "pcap_most",
+            "pcap_max_size",
             "pcap_row",
             "report",
             "rules",
@@ -76,7 +76,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "tables",
             "textfile",
             "trace",
-            "trace_most",
+            "trace_max_size",
             "trace_row",
             "verbose",
         ],
@@ -87,12 +87,12 @@ const HEADINGS: &[(&str, &[&str])] = &[
 const SHORT_HELP: &[(&str, &str)] = &[
     ("pcap", "Write the frames on the wire to FILE, as pcapng"),
     (
-        "pcap_most",
+        "pcap_max_size",
         "Maximum capture size; a longer capture is discarded",
     ),
     ("trace", "Write every event of the rows' queues to FILE"),
     (
-        "trace_most",
+        "trace_max_size",
         "Maximum trace size; a longer trace is discarded",
     ),
 ];

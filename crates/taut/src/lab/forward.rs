@@ -22,7 +22,7 @@ pub struct LabForward {
     /// Rate of the fast link
     #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000),
           value_parser = within(RATES))]
-    pub fast: Rate,
+    pub fast_rate: Rate,
 
     /// Bulk TCP streams (1 to 4000)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count_in(STREAMS))]
@@ -62,7 +62,7 @@ impl LabForward {
         };
         let forward = Forward {
             rates: self.rates.clone(),
-            fast: self.fast,
+            fast: self.fast_rate,
             streams: self.streams,
             duration: self.duration,
             seed: self.seed,

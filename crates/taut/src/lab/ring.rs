@@ -46,7 +46,7 @@ pub struct RingSweep {
 
     /// Repetitions of each row; medians are printed (1 to 99)
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in(1..=99))]
-    pub rounds: u32,
+    pub repeat: u32,
 
     /// Real card instead of veth pairs; needs --peer-mac and --yes
     #[arg(
@@ -110,7 +110,7 @@ impl RingSweep {
             limits: self.limits.clone(),
             coalesce: self.coalesce,
             duration: self.duration,
-            rounds: self.rounds,
+            rounds: self.repeat,
             card: self.device.as_ref().zip(self.peer_mac).map(card),
             seed: self.seed,
             tables: self.tables.clone(),

@@ -78,12 +78,12 @@ fn source(options: &Send, ns: &NetNs) -> Result<Source, ExitCode> {
         let fits = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
         let size = options.size.map_or(fits, |size| size.0 as u32);
         let from = device.mac.unwrap_or(MacAddress::local(1));
-        let generated = Generated::new(size, options.flows, from, options.to, options.seed);
+        let generated = Generated::new(size, options.flows, from, options.dst_mac, options.seed);
         return Ok(Source {
             content: Content::Generated(generated),
             description: format!(
                 "generated frames of {size} bytes in {} flows from {from} to {}",
-                options.flows, options.to
+                options.flows, options.dst_mac
             ),
         });
     };
@@ -183,7 +183,7 @@ impl WithPort for Sending<'_> {
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
             coalesce_ns: options.coalesce.0,
-            stall_ns: options.stall.0,
+            stall_ns: options.stall_threshold.0,
             duration_ns: options.duration.map(|duration| duration.0),
             warm_up_ns: 0,
         };
@@ -255,6 +255,6 @@ fn plan(options: &Send, source: &Source) -> String {
         options.limit,
         options.ring,
         options.coalesce,
-        options.stall,
+        options.stall_threshold,
     )
 }

@@ -66,7 +66,7 @@ pub struct Send {
     /// After a stall, the ring is reopened.
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
           value_parser = within(STALLS))]
-    pub stall: Time,
+    pub stall_threshold: Time,
 
     /// Send the file N times; without N, until Ctrl-C [default: 1]
     #[arg(long = "loop", value_name = "N", num_args = 0..=1, require_equals = true,
@@ -105,7 +105,7 @@ pub struct Send {
         default_value = "02:00:00:00:00:02",
         conflicts_with = "file"
     )]
-    pub to: MacAddress,
+    pub dst_mac: MacAddress,
 
     /// Seed of the payload of generated frames
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, conflicts_with = "file")]
@@ -174,10 +174,10 @@ mod tests {
             ("veth0 --size 59", "60b to 65549b"),
             ("veth0 --flows 0", "1..=65535"),
             ("veth0 --rate 1", "1kbit to"),
-            ("veth0 --to 02:00", "six bytes"),
-            ("veth0 --to 0x:0:0:0:0:0", "six bytes"),
+            ("veth0 --dst-mac 02:00", "six bytes"),
+            ("veth0 --dst-mac 0x:0:0:0:0:0", "six bytes"),
             ("veth0 --limit 12q", "allowed are off"),
-            ("veth0 --stall 1ms", "10ms to 3600s"),
+            ("veth0 --stall-threshold 1ms", "10ms to 3600s"),
             ("veth0 --count 0", "1.."),
             ("veth0 --loop", "FILE"),
             ("veth0 a.pcap --size 100", "cannot be used with"),

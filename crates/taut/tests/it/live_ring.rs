@@ -10,7 +10,7 @@ use crate::send_world::allowed;
 
 fn rows(arguments: &str) -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_taut"))
-        .args(["lab", "ring", "-j", "--duration", "500ms", "--rounds", "1"])
+        .args(["lab", "ring", "-j", "--duration", "500ms", "--repeat", "1"])
         .args(arguments.split_ascii_whitespace())
         .stdin(Stdio::null())
         .output()

@@ -124,7 +124,7 @@ fn busy_queue_is_retried() {
     }
     let mut world = World::new(shaped(RATE));
     // The stall threshold is long, so that no stall is reported meanwhile.
-    let mut sending = world.send("--driver af_xdp --rate 20mbit --stall 30s --count 3000");
+    let mut sending = world.send("--driver af_xdp --rate 20mbit --stall-threshold 30s --count 3000");
     world.wait_for_packets(300);
     link::delete(&world.near, DEVICE).expect("deleted");
     // The device is down at first, so that this socket binds first.
@@ -161,7 +161,7 @@ fn stall_is_reported_and_sending_continues() {
         return;
     }
     let world = World::new(shaped(RATE));
-    let sending = world.send("--limit 50p --stall 500ms --count 3000");
+    let sending = world.send("--limit 50p --stall-threshold 500ms --count 3000");
     world.wait_for_packets(300);
     // Each frame takes 12 s.
     world.shape(shaped(1_000));
@@ -186,7 +186,7 @@ fn stalled_device_does_not_block_the_end() {
         return;
     }
     let world = World::new(shaped(1_000));
-    let sent = world.send("--limit off --stall 200ms --count 100").end();
+    let sent = world.send("--limit off --stall-threshold 200ms --count 100").end();
     assert_eq!(sent.code, Some(1), "{sent:?}");
     sent.assert_adds_up();
     assert!(sent.talk.contains("near: stalled"), "{sent:?}");
@@ -204,7 +204,7 @@ fn blocking_discipline_is_reported_with_errno() {
         burst_bytes: 1_000,
         limit_bytes: 1 << 20,
     });
-    let sent = world.send("--stall 200ms --count 100").end();
+    let sent = world.send("--stall-threshold 200ms --count 100").end();
     assert_eq!(sent.code, Some(1), "{sent:?}");
     sent.assert_adds_up();
     let named = format!("sendto {DEVICE}: No buffer space available (os error 105)");

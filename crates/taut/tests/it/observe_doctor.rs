@@ -92,7 +92,7 @@ fn idle_queue_is_not_judged() {
     tree.add("eth0", 2).set("eth0", 0, "inflight", "0");
     let (code, document) = examined(&tree.line("doctor eth0 -q 0 -t 20ms --strict"));
     assert_eq!(code, 0);
-    for rule in ["far-above-need", "collapsed", "not-periodic", "stopped-by"] {
+    for rule in ["limit-oversized", "collapsed", "aperiodic-completions", "stopped-by"] {
         assert_eq!(verdict(&document, "eth0", rule), "not_judged", "{rule}");
     }
 }
@@ -108,7 +108,7 @@ fn oscillating_limit_is_detected() {
     let run = || examined(&tree.line("doctor -t 800ms --strict"));
     let (code, document) = while_it_changes(limits, run);
     assert_eq!(
-        (code, verdict(&document, "eth0", "not-periodic")),
+        (code, verdict(&document, "eth0", "aperiodic-completions")),
         (3, "warn")
     );
 }
@@ -129,7 +129,7 @@ fn bad_findings_come_first_with_advice() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[1].starts_with(
-            "  warn        max-set          limit_max 80,000 bytes (640us) has no effect"
+            "  warn        limit-max-set    limit_max 80,000 bytes (640us) has no effect"
         ),
         "{text}"
     );

@@ -218,7 +218,7 @@ fn text_file_is_complete_and_finally_removed() {
     tree.add("eth0", 1);
     let path = tree.device("out.prom");
     let line = tree.line(&format!(
-        "exporter --textfile {} --every 10ms",
+        "exporter --textfile {} --interval 10ms",
         path.display()
     ));
     let child = taut(&line).stderr(Stdio::null()).spawn().expect("starts");

@@ -148,11 +148,11 @@ fn impossible_captures_are_rejected() {
     let error = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);
     assert!(error.contains("would be written twice"), "{error}");
     // The rows are printed even without the capture.
-    let output = taut(&format!("{short} {pcap} --pcap-most 10k"))
+    let output = taut(&format!("{short} {pcap} --pcap-max-size 10k"))
         .output()
         .expect("runs");
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("longer than --pcap-most"), "{error}");
+    assert!(error.contains("longer than --pcap-max-size"), "{error}");
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stdout.is_empty());
     assert!(!path.exists());

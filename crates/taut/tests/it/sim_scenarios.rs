@@ -114,8 +114,8 @@ fn trace_is_complete_or_absent() {
     for (line, what) in [
         (format!("{run} --trace {}", socket.display()), "socket"),
         (
-            format!("{traced} --trace-most 20k"),
-            "longer than --trace-most",
+            format!("{traced} --trace-max-size 20k"),
+            "longer than --trace-max-size",
         ),
     ] {
         let output = taut(&line).output().unwrap();
