@@ -84,7 +84,7 @@ fn heading(it: &Evidence) -> String {
 
 /// Width of the names of verdicts and rules.
 const VERDICT: usize = 10;
-const NAME: usize = 15;
+const NAME: usize = 21;
 
 /// Returns the advice, with the name of the device.
 fn advice(it: &Judgement) -> String {

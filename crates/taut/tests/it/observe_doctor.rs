@@ -129,7 +129,7 @@ fn bad_findings_come_first_with_advice() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[1].starts_with(
-            "  warn        limit-max-set    limit_max 80,000 bytes (640us) has no effect"
+            "  warn        limit-max-set          limit_max 80,000 bytes (640us) has no effect"
         ),
         "{text}"
     );
