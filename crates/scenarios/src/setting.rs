@@ -98,7 +98,10 @@ mod tests {
     fn value_has_the_type_of_the_setting() {
         assert_eq!(changed("ring", "128"), Value::Integer(128));
         assert_eq!(changed("coalesce", "50us"), Value::String("50us".into()));
-        assert_eq!(changed("coalesce", "\"50us\""), Value::String("50us".into()));
+        assert_eq!(
+            changed("coalesce", "\"50us\""),
+            Value::String("50us".into())
+        );
         let one = Value::Array(vec![Value::String("1gbit".into())]);
         assert_eq!(changed("rates", "1gbit"), one);
         assert_eq!(changed("rates", "[\"1gbit\"]"), one);

@@ -75,7 +75,9 @@ unsafe fn hand_on(
     // SAFETY: the caller's promise.
     let units = unsafe { get_mut(coalescer) }.map(|it| work(it).unwrap_or(0));
     // SAFETY: the caller's promise.
-    units.map(|units| unsafe { answer(units_out, units) }).into()
+    units
+        .map(|units| unsafe { answer(units_out, units) })
+        .into()
 }
 
 /// Units that wait to be handed on; 0 for what is no `taut_coalescer`.

@@ -240,7 +240,10 @@ pub unsafe extern "C" fn taut_queue_get(
 /// # Safety
 /// `queue` was created by `taut_queue_new`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_set_coalesce_ns(queue: *mut Handle, coalesce_ns: u64) -> Status {
+pub unsafe extern "C" fn taut_queue_set_coalesce_ns(
+    queue: *mut Handle,
+    coalesce_ns: u64,
+) -> Status {
     // SAFETY: guaranteed by the caller.
     unsafe { enter(queue, |it| it.queue.set_coalesce_ns(coalesce_ns)) }.into()
 }

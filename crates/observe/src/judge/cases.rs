@@ -156,7 +156,11 @@ pub const CASES: &[Case] = &[
         NotJudged,
     ),
     ("limit-max-set", |_| {}, Ok),
-    ("limit-max-set", |it| row(it).limits.limit_max = Some(40_000), Ok),
+    (
+        "limit-max-set",
+        |it| row(it).limits.limit_max = Some(40_000),
+        Ok,
+    ),
     (
         "limit-max-set",
         |it| row(it).limits.limit_max = Some(400_000),

@@ -118,7 +118,11 @@ fn invalid_value_error_has_key_and_range() {
             "\"999kbit\"",
             "rate is 999kbit; allowed: 1mbit to 100gbit",
         ),
-        ("coalesce", "\"1s\"", "coalesce is 1s; allowed: 1us to 100ms"),
+        (
+            "coalesce",
+            "\"1s\"",
+            "coalesce is 1s; allowed: 1us to 100ms",
+        ),
         (
             "duration",
             "\"1ms\"",

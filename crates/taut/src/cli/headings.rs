@@ -7,8 +7,19 @@ const HEADINGS: &[(&str, &[&str])] = &[
     (
         "Traffic",
         &[
-            "count", "fast_rate", "flows", "passes", "pattern", "peer_mac", "rate", "rates", "seed",
-            "seeds", "size", "streams", "dst_mac",
+            "count",
+            "fast_rate",
+            "flows",
+            "passes",
+            "pattern",
+            "peer_mac",
+            "rate",
+            "rates",
+            "seed",
+            "seeds",
+            "size",
+            "streams",
+            "dst_mac",
         ],
     ),
     (

@@ -29,7 +29,11 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         push(true, "rate", rate.to_string());
     }
     push(*ring != defaults.ring, "ring", ring.to_string());
-    push(*coalesce != defaults.coalesce, "coalesce", coalesce.to_string());
+    push(
+        *coalesce != defaults.coalesce,
+        "coalesce",
+        coalesce.to_string(),
+    );
     push(*qdisc != defaults.qdisc, "qdisc", qdisc.clone());
     for limit in limits {
         push(true, "limit", limit.to_string());

@@ -124,7 +124,8 @@ fn busy_queue_is_retried() {
     }
     let mut world = World::new(shaped(RATE));
     // The stall threshold is long, so that no stall is reported meanwhile.
-    let mut sending = world.send("--driver af_xdp --rate 20mbit --stall-threshold 30s --count 3000");
+    let mut sending =
+        world.send("--driver af_xdp --rate 20mbit --stall-threshold 30s --count 3000");
     world.wait_for_packets(300);
     link::delete(&world.near, DEVICE).expect("deleted");
     // The device is down at first, so that this socket binds first.
@@ -186,7 +187,9 @@ fn stalled_device_does_not_block_the_end() {
         return;
     }
     let world = World::new(shaped(1_000));
-    let sent = world.send("--limit off --stall-threshold 200ms --count 100").end();
+    let sent = world
+        .send("--limit off --stall-threshold 200ms --count 100")
+        .end();
     assert_eq!(sent.code, Some(1), "{sent:?}");
     sent.assert_adds_up();
     assert!(sent.talk.contains("near: stalled"), "{sent:?}");

@@ -92,7 +92,12 @@ fn idle_queue_is_not_judged() {
     tree.add("eth0", 2).set("eth0", 0, "inflight", "0");
     let (code, document) = examined(&tree.line("doctor eth0 -q 0 -t 20ms --strict"));
     assert_eq!(code, 0);
-    for rule in ["limit-oversized", "collapsed", "aperiodic-completions", "stopped-by"] {
+    for rule in [
+        "limit-oversized",
+        "collapsed",
+        "aperiodic-completions",
+        "stopped-by",
+    ] {
         assert_eq!(verdict(&document, "eth0", rule), "not_judged", "{rule}");
     }
 }
