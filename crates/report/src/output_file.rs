@@ -14,15 +14,15 @@ use crate::{file, say};
 /// Options of a trace file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct TraceFile {
-    /// Write every event of the rows' queues too; in the simulator the rows are run again for it
+    /// Write every event of the rows' queues to FILE
     ///
-    /// docs/trace-format.md says what is in the file. It grows with the rows, their rate and their
-    /// duration: some 10 MB for each second of a full 1 Gbit/s link. How many bytes were written
-    /// is said at the end. A live trace is kept in memory until then, in about as many bytes.
+    /// The simulator runs the rows again for it. docs/trace-format.md describes the file, which
+    /// grows with the rows, their rate and their duration: about 10 MB for each second of a full
+    /// 1 Gbit/s link. Its size is printed at the end. A live trace is kept in memory until then.
     #[arg(id = "trace", long = "trace", value_name = "FILE")]
     pub path: Option<PathBuf>,
 
-    /// A longer trace is not written
+    /// Maximum trace size; a longer trace is discarded
     #[arg(id = "trace_max_size", long = "trace-max-size", value_name = "SIZE", requires = "trace",
           default_value = "256m", value_parser = parse_size)]
     pub max: Size,
@@ -35,16 +35,15 @@ fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
 /// Options of a capture file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct PcapFile {
-    /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for
-    /// it
+    /// Write the frames on the wire to FILE, as pcapng
     ///
-    /// Headers are made up of what the simulator knows: sequence and acknowledgement numbers, SACK,
-    /// ECN and windows (scaled by 7) are right, and there is no payload. Some 13 MB for each second
-    /// of a full 1 Gbit/s link; docs/simulator.md says more.
+    /// The simulator runs the rows again for it. Headers have its sequence and acknowledgement
+    /// numbers, SACK, ECN and windows (scaled by 7), without a payload. The file grows by about
+    /// 13 MB for each second of a full 1 Gbit/s link. docs/simulator.md describes it.
     #[arg(id = "pcap", long = "pcap", value_name = "FILE")]
     pub path: Option<PathBuf>,
 
-    /// A longer capture is not written
+    /// Maximum capture size; a longer capture is discarded
     #[arg(id = "pcap_max_size", long = "pcap-max-size", value_name = "SIZE", requires = "pcap",
           default_value = "1g", value_parser = parse_size)]
     pub max: Size,

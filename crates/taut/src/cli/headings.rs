@@ -94,20 +94,6 @@ const HEADINGS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// First lines of options that other crates define: theirs are too long for `-h`.
-const SHORT_HELP: &[(&str, &str)] = &[
-    ("pcap", "Write the frames on the wire to FILE, as pcapng"),
-    (
-        "pcap_max_size",
-        "Maximum capture size; a longer capture is discarded",
-    ),
-    ("trace", "Write every event of the rows' queues to FILE"),
-    (
-        "trace_max_size",
-        "Maximum trace size; a longer trace is discarded",
-    ),
-];
-
 /// Puts the options of `command` and of its subcommands under headings.
 pub fn add(command: Command) -> Command {
     command.mut_args(with_heading).mut_subcommands(add)
@@ -118,11 +104,6 @@ fn with_heading(arg: Arg) -> Arg {
         return arg;
     }
     let id = arg.get_id().to_string();
-    let short = SHORT_HELP.iter().find(|(name, _)| *name == id);
-    let arg = match short {
-        Some((_, help)) => arg.help(*help),
-        None => arg,
-    };
     match HEADINGS.iter().find(|(_, ids)| ids.contains(&id.as_str())) {
         Some((heading, _)) => arg.help_heading(*heading),
         None => arg,
