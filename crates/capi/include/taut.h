@@ -247,9 +247,9 @@ typedef struct taut_completer {
   uint64_t opaque[TAUT_COMPLETER_WORDS];
 } taut_completer;
 
-// Reports completions at a regular interval, or earlier when more is pending than the limit,
-// because the device might then run dry. Only the count is delayed. The caller chooses where it
-// lies, may move it by copying while no call uses it, and has nothing to free.
+// Reports completions at a regular interval. It reports earlier when more is pending than the
+// limit, because the device might then starve. Only the count is delayed. It is placed in memory
+// of the caller, can be moved by copying while no call uses it, and needs no freeing.
 typedef struct taut_coalescer {
   uint64_t opaque[TAUT_COALESCER_WORDS];
 } taut_coalescer;
@@ -584,31 +584,31 @@ taut_status taut_halves_repair(struct taut_sender *sender,
                                uint64_t now_ns,
                                int64_t *too_much);
 
-// Creates a coalescer; a period of 0 passes everything on immediately.
+// Initialises a coalescer; with a period of 0, it reports everything at once.
 taut_status taut_coalescer_init(struct taut_coalescer *coalescer,
                                 uint64_t period_ns);
 
 // Adds the completions of a batch. `units_out` receives all units to be completed now: pass them to
-// `taut_dql_completed` unless it is 0, because they have left the coalescing interval. `limit` is the current
-// limit.
+// `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
+// current limit.
 taut_status taut_coalescer_add(struct taut_coalescer *coalescer,
                                uint32_t units,
                                uint32_t limit,
                                uint64_t now_ns,
                                uint32_t *units_out);
 
-// For the timer: as `taut_coalescer_add`, with nothing new.
+// Polls the coalescer at its timer: as `taut_coalescer_add`, without new completions.
 taut_status taut_coalescer_poll(struct taut_coalescer *coalescer,
                                 uint64_t now_ns,
                                 uint32_t *units_out);
 
-// Units that wait to be handed on; 0 for what is no `taut_coalescer`.
+// Returns the pending units; 0 if it is not a `taut_coalescer`.
 uint32_t taut_coalescer_pending(const struct taut_coalescer *coalescer);
 
-// When to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
 uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalescer);
 
-// Forgets what is pending and the period that runs; for when the limit is reset.
+// Discards the pending units and the current period. Call it when the limit is reset.
 taut_status taut_coalescer_reset(struct taut_coalescer *coalescer);
 
 // Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
