@@ -13,6 +13,7 @@ import platform
 import statistics
 import sys
 
+from page import fill
 from plot import ROOT, draw
 
 CAPS_MS = [0.5, 1, 2, 5, 10, 20]
@@ -160,21 +161,19 @@ def read_record(directory):
 
 
 def page(record):
-    head, method = (ROOT / "scripts/late-machine-head.md").read_text().split("## Method\n")
-    repetitions = min(row["rounds"] for table in record["tables"] for row in table["rows"])
+    repetitions = min(row["rounds"] for runs in record["tables"] for row in runs["rows"])
     rows = [
         live_row([str(runs["busy_loops"]), "real-time" if runs["real_time"] else "ordinary", f"`{row['limit']}`"], row)
         for runs in record["tables"]
         for row in runs["rows"]
     ]
-    return [
-        head.rstrip(),
-        curve_table(record),
-        "## Busy loops and priorities",
-        f"Medians of {repetitions} repetitions on {record['host']}. *Late by*: how much later than due the thread woke.",
-        table(["busy loops", "priority", "limit", *LIVE], rows),
-        "## Method\n" + method.rstrip(),
-    ]
+    values = {
+        "CAPS": curve_table(record),
+        "REPETITIONS": str(repetitions),
+        "HOST": record["host"],
+        "LOOPS": table(["busy loops", "priority", "limit", *LIVE], rows),
+    }
+    return fill("late-machine-head.md", values)
 
 
 def main():
@@ -189,7 +188,7 @@ def main():
             return 1
         path.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(path.read_text())
-    (ROOT / "docs/late-machine.md").write_text("\n\n".join(page(record)) + "\n")
+    (ROOT / "docs/late-machine.md").write_text(page(record))
     draw(charts(record), ROOT / "docs/late-machine.svg")
     return 0
 

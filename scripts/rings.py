@@ -9,6 +9,8 @@ import json
 import pathlib
 import re
 
+from page import fill
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LABELS = {"true": "valid", "false": "early"}
 RING_HEAD = """\
@@ -96,8 +98,7 @@ def main():
         for limit in ("1024p", "taut")
     )
     pings = [it["ping_us"]["p50"] for it in forward["rows"] if it["rate_bps"] == 100_000_000]
-    page = (ROOT / "scripts/rings-head.md").read_text()
-    for key, value in {
+    values = {
         "USUAL_US": f"{usual['completion_us']['p50']:,.0f}",
         "TAUT_US": f"{learnt['completion_us']['p50']:,.0f}",
         "BRIDGE_US": f"{pings[0]:,}",
@@ -105,9 +106,8 @@ def main():
         "RINGS": "\n".join(ring_table(rings)),
         "FORWARD": "\n".join(forward_table(forward)),
         "NOTES": run_notes(forward),
-    }.items():
-        page = page.replace(f"@{key}@", value)
-    print(page, end="")
+    }
+    print(fill("rings-head.md", values), end="")
 
 
 main()

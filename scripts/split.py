@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 
+from page import fill
 from plot import ROOT, draw
 
 RUNS = int(os.environ.get("RUNS", "10"))
@@ -158,9 +159,8 @@ def table(runs, limits, key, form):
 
 def page(runs, limits, found, note):
     """The page: scripts/split-head.md with tables and results."""
-    text = (ROOT / "scripts/split-head.md").read_text()
     requests = {way: f"{median(runs, '100mbit', 'taut', way, 'tps'):.1f}" for way in WAYS}
-    for key, value in {
+    values = {
         "AUTO": requests["auto"],
         "OFF": requests["off"],
         "SENDER": requests["sender"],
@@ -171,9 +171,8 @@ def page(runs, limits, found, note):
         "RUNS": str(RUNS),
         "DURATION": DURATION,
         "NOTE": f" {note}" if note else "",
-    }.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    }
+    return fill("split-head.md", values)
 
 
 def recorded(runs, limits):

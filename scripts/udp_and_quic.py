@@ -10,7 +10,8 @@ import json
 import pathlib
 import sys
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent
+from page import fill
+
 # Name, title and targets of each path. `request_us`: p50 of a request; `buffer`: the same in per
 # cent of the best buffer; `goodput` and `cpu`: in per cent of plain quinn.
 PATHS = [
@@ -82,16 +83,14 @@ def main():
             requests[name, connections] = found
             table.add(title, targets, found, row)
     example = requests["20mbit", 1]
-    page = (SCRIPTS / "udp-and-quic-head.md").read_text()
-    for key, value in {
+    values = {
         "TAUT_US": f"{example['taut']:,}",
         "PLAIN_US": f"{example['plain']:,}",
         "MET": f"{table.met} of {table.targets}",
         "TABLE": "\n".join(table.lines),
         "METHOD": method,
-    }.items():
-        page = page.replace(f"@{key}@", value)
-    print(page, end="")
+    }
+    print(fill("udp-and-quic-head.md", values), end="")
 
 
 main()
