@@ -62,7 +62,7 @@ impl Mirror {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn a_counted_rule_moves_as_the_queues(
+    fn standalone_limit_equals_the_queue(
         rule in prop::sample::select(limits_in_every_form()),
         steps in prop::collection::vec(step(), 1..3_000),
     ) {
@@ -107,7 +107,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_counted_is_refused_and_changes_nothing() {
+fn invalid_counts_are_rejected_without_effect() {
     let mut limit = StandaloneLimit::new(Dynamic::default(), 0);
     limit.queued(1_000, 0).expect("counts");
     let too_much = Error::OverCompletion {
@@ -124,7 +124,7 @@ fn what_cannot_be_counted_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_round_of_nothing_is_no_round() {
+fn empty_batch_has_no_effect() {
     let mut limit = StandaloneLimit::new(Dynamic::default(), 0);
     for round in 1..=50 {
         for _ in 0..10 {
@@ -155,7 +155,7 @@ impl LimitVisitor for Create {
 }
 
 #[test]
-fn a_rule_by_its_name_needs_no_heap() {
+fn limit_by_name_needs_no_heap() {
     for name in limits_in_every_form() {
         let made = allocation_counter::measure(|| visit_limit(&name, Create).expect("a rule"));
         assert_eq!(made.count_total, 0, "{name}");

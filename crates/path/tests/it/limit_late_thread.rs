@@ -1,5 +1,6 @@
 //! One thread sends and reaps, and is woken late by random times.
 
+use crate::support::Random;
 use crate::support::rule::Ruled;
 use taut_path::limit::{Limit, LossBudget};
 
@@ -9,26 +10,14 @@ const OBJECT: u32 = 1_242;
 /// 100 Mbit/s.
 const OBJECT_NS: u64 = OBJECT as u64 * 80;
 
-/// Returns random numbers below a bound, the same for each seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
-    /// A wake-up after one to two of `sleep_ns`, and one in twenty 1 to 4 ms later.
-    fn wakeup_ns(&mut self, sleep_ns: u64) -> u64 {
-        let late_ns = if self.below(20) == 0 {
-            1_000 * US + self.below(3_000 * US)
-        } else {
-            0
-        };
-        sleep_ns + self.below(sleep_ns) + late_ns
-    }
+/// Returns a wake-up after one to two of `sleep_ns`, and one in twenty 1 to 4 ms later.
+fn wakeup_ns(random: &mut Random, sleep_ns: u64) -> u64 {
+    let late_ns = if random.below(20) == 0 {
+        1_000 * US + random.below(3_000 * US)
+    } else {
+        0
+    };
+    sleep_ns + random.below(sleep_ns) + late_ns
 }
 
 /// A shaper of 100 Mbit/s with a bucket, in ns of the link.
@@ -79,7 +68,7 @@ fn busy_ppm<L: Limit>(rule: L, sleep_ns: u64, bucket_bytes: u64, seed: u64) -> u
             sent = 0;
         } else {
             ruled.refused();
-            let span_ns = random.wakeup_ns(sleep_ns);
+            let span_ns = wakeup_ns(&mut random, sleep_ns);
             now_ns += span_ns;
             sent += shaper.pass(span_ns, left(&ruled, sent));
         }

@@ -69,7 +69,7 @@ fn settled() -> Clocked<LossBudget> {
 }
 
 #[test]
-fn a_limit_without_a_stop_is_not_raised() {
+fn unblocked_sender_does_not_raise_the_limit() {
     let mut clocked = Clocked::new(LossBudget::default());
     for _ in 0..20 {
         (clocked.ruled.queued(50_000, clocked.now_ns)).expect("countable");
@@ -79,7 +79,7 @@ fn a_limit_without_a_stop_is_not_raised() {
 }
 
 #[test]
-fn one_pause_of_the_sender_raises_the_limit_by_a_quarter_at_most() {
+fn one_pause_raises_the_limit_by_a_quarter() {
     for pause_ns in [MS, 10 * MS, 50 * MS, 99 * MS, SECOND_NS] {
         let mut clocked = settled();
         let before = clocked.limit();
@@ -97,7 +97,7 @@ fn one_pause_of_the_sender_raises_the_limit_by_a_quarter_at_most() {
 
 /// A device that completes nothing for four seconds is stalled, and no limit would have helped.
 #[test]
-fn a_stall_of_the_device_does_not_raise_the_limit() {
+fn device_stall_does_not_raise_the_limit() {
     let mut clocked = settled();
     let before = clocked.limit();
     clocked.refill();
@@ -110,7 +110,7 @@ fn a_stall_of_the_device_does_not_raise_the_limit() {
 }
 
 #[test]
-fn a_jump_of_the_clock_changes_the_limit_by_a_twentieth_at_most() {
+fn clock_jump_moves_the_limit_by_a_twentieth() {
     for jump_ns in [-500 * MS as i64, 60 * SECOND_NS as i64] {
         let mut clocked = settled();
         let before = clocked.limit();
@@ -124,7 +124,7 @@ fn a_jump_of_the_clock_changes_the_limit_by_a_twentieth_at_most() {
 }
 
 #[test]
-fn an_idle_time_changes_nothing() {
+fn idle_time_has_no_effect() {
     let mut clocked = settled();
     let before = clocked.limit();
     clocked.go_idle();
@@ -135,7 +135,7 @@ fn an_idle_time_changes_nothing() {
 }
 
 #[test]
-fn a_reset_forgets_the_limit_and_finds_it_again() {
+fn limit_is_relearnt_after_a_reset() {
     let mut clocked = settled();
     let before = clocked.limit();
     clocked.ruled.reset(clocked.now_ns);
@@ -184,7 +184,7 @@ mod program {
     }
 
     #[test]
-    fn a_round_of_a_program_is_as_long_as_its_cost_requires() {
+    fn program_polls_as_seldom_as_its_cost_requires() {
         for (round_ns, rounds) in [(1_000, 40_000), (8_000, 40_000), (100_000, 10_000)] {
             let best = run(Fixed::bytes(64), round_ns, false, 100).1;
             for each in [false, true] {

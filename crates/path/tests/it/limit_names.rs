@@ -12,7 +12,7 @@ fn read(text: &str) -> AnyLimit {
 }
 
 #[test]
-fn limits_are_read_by_their_names() {
+fn names_parse_to_limits() {
     let utilisation = Utilisation::from_ppm(995_000).expect("in range");
     let cases = [
         ("off", AnyLimit::off()),
@@ -48,7 +48,7 @@ fn limits_are_read_by_their_names() {
 }
 
 #[test]
-fn a_default_target_replaces_only_a_target_that_was_not_set() {
+fn default_target_keeps_an_explicit_target() {
     let wanted = Utilisation::from_ppm(980_000).expect("in range");
     for (text, expected) in [
         ("taut", "taut:98%"),
@@ -70,7 +70,7 @@ fn a_default_target_replaces_only_a_target_that_was_not_set() {
 }
 
 #[test]
-fn a_limit_that_is_read_is_the_rule_that_it_names() {
+fn parsed_limit_is_the_named_rule() {
     assert_eq!(read("40k").limit(), 40_960);
     assert_eq!(read("32p").unit(), Unit::Packets);
     for text in ["dql:packets", "dql:packets:1ms", "taut:99.5%:packets"] {
@@ -88,7 +88,7 @@ fn a_limit_that_is_read_is_the_rule_that_it_names() {
 }
 
 #[test]
-fn every_rule_of_the_table_is_read_by_what_its_usage_says() {
+fn every_usage_text_parses() {
     for rule in LIMITS {
         let name = rule.name;
         assert!(rule.usage.starts_with(name));
@@ -100,7 +100,7 @@ fn every_rule_of_the_table_is_read_by_what_its_usage_says() {
 }
 
 #[test]
-fn a_clone_of_a_limit_is_a_rule_of_its_own() {
+fn cloned_limit_is_independent() {
     let limit = AnyLimit::bytes(1_000);
     let mut other = limit.clone();
     let config = taut_dql::Config {
@@ -113,7 +113,7 @@ fn a_clone_of_a_limit_is_a_rule_of_its_own() {
 }
 
 #[test]
-fn limits_that_are_out_of_range_or_unknown_are_refused() {
+fn invalid_limits_are_rejected() {
     for text in [
         "0",
         "0p",
@@ -174,7 +174,7 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
 
 proptest! {
     #[test]
-    fn every_limit_survives_being_written_and_read(units in 1u32..=taut_dql::MAX_LIMIT) {
+    fn written_limits_parse_to_the_same(units in 1u32..=taut_dql::MAX_LIMIT) {
         for limit in [AnyLimit::bytes(units), AnyLimit::packets(units)] {
             let again: AnyLimit = limit.to_string().parse().expect("it was written");
             prop_assert_eq!(again.limit(), limit.limit());
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_with_all_that_may_follow_its_name_survives_being_written_and_read(
+    fn written_suffixes_parse_to_the_same(
         name in prop_oneof![
             Just("dql".to_owned()),
             Just("taut".to_owned()),
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?(:packets)?(:[0-9]{1,3}[mu]s)?") {
+    fn any_text_parses_or_fails_without_panic(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?(:packets)?(:[0-9]{1,3}[mu]s)?") {
         if let Ok(limit) = text.parse::<AnyLimit>() {
             prop_assert_eq!(limit.to_string().parse(), Ok(limit));
         }

@@ -101,8 +101,8 @@ fn refilled_rounds() -> Pattern {
     }
 }
 
-/// Rounds of at most 16 packets: many small ones, and one super-packet that takes five intervals.
-fn super_packets_in_partial_reaps() -> Pattern {
+/// Batches of at most 16 packets: many small ones, and a GSO packet that takes five intervals.
+fn gso_packets_in_partial_reaps() -> Pattern {
     let mut random = Random(7);
     let gap_ns = || (80 + random.below(41)) * US;
     let mut object_bytes = vec![66; 20];
@@ -137,13 +137,13 @@ fn rows() -> Vec<Row> {
         row("away for a third", away_for_a_third(), 1.1),
         row("away for a tenth", away_for_a_tenth(), 1.1),
         row("partial reaps", partial_reaps(), 1.15),
-        row("super-packets", super_packets_in_partial_reaps(), 1.15),
+        row("super-packets", gso_packets_in_partial_reaps(), 1.15),
         row("refilled rounds", refilled_rounds(), 1.3),
     ]
 }
 
 #[test]
-fn the_rule_holds_what_the_best_fixed_limit_holds() {
+fn rule_holds_as_much_as_the_optimum() {
     for row in rows() {
         let (_, best) = optimum(&row.pattern, 0.999);
         let played = play(&row.pattern, LossBudget::default());
@@ -172,7 +172,7 @@ fn gaps_within_the_loss_budget_do_not_raise_the_limit() {
 }
 
 #[test]
-fn what_there_is_to_gain_over_linux_rule() {
+fn gain_over_linux_rule() {
     let linux_of = |pattern: &Pattern| {
         let (_, best) = optimum(pattern, 0.999);
         let linux = play(pattern, Dynamic::default());
@@ -199,7 +199,7 @@ pub fn lost_ns(pattern: &Pattern, played: &Played) -> f64 {
 }
 
 #[test]
-fn ten_times_longer_gaps_cost_at_most_three_times_what_they_cost_linux_rule() {
+fn longer_gaps_cost_three_times_linux_rule() {
     let pattern = change(100 * US, 1_000 * US);
     let linux = lost_ns(&pattern, &play(&pattern, Dynamic::default()));
     let lost = lost_ns(&pattern, &play(&pattern, LossBudget::default()));
@@ -207,12 +207,12 @@ fn ten_times_longer_gaps_cost_at_most_three_times_what_they_cost_linux_rule() {
 }
 
 #[test]
-fn a_new_queue_loses_at_most_five_times_what_it_loses_under_linux_rule() {
+fn new_queue_loses_five_times_linux_rule() {
     for (name, pattern) in [
         ("jitter", jitter()),
         ("one gap in a hundred", one_gap_in_a_hundred()),
         ("rounds", rounds()),
-        ("super-packets", super_packets_in_partial_reaps()),
+        ("super-packets", gso_packets_in_partial_reaps()),
         ("partial reaps", partial_reaps()),
     ] {
         let linux = play(&pattern, Dynamic::default()).lost_warm_ns;
@@ -229,7 +229,7 @@ pub fn last_above(played: &Played, bytes: u32) -> u64 {
 }
 
 #[test]
-fn a_limit_shrinks_soon_after_gaps_get_ten_times_shorter() {
+fn limit_shrinks_after_shorter_gaps() {
     let pattern = change(1_000 * US, 100 * US);
     let played = play(&pattern, LossBudget::default());
     let settled_ns = last_above(&played, 16_000) - 3 * SECOND_NS;
@@ -240,7 +240,7 @@ fn a_limit_shrinks_soon_after_gaps_get_ten_times_shorter() {
 /// Half a second of gaps of 1 ms, half a second of 100 us, again and again: shrinking each time
 /// would lose link time each time.
 #[test]
-fn gaps_that_come_back_each_second_lose_no_more_than_the_budget() {
+fn periodic_gaps_lose_at_most_the_budget() {
     let mut all = Vec::new();
     for _ in 0..8 {
         all.extend([(1_000 * US, 0)].repeat(500));
@@ -255,7 +255,7 @@ fn settled(played: &Played) -> u32 {
 }
 
 #[test]
-fn the_limit_is_what_finishes_in_one_interval() {
+fn limit_equals_completions_of_an_interval() {
     let pattern = Pattern::saturated(interrupts(2, || 100 * US, || 0), SECOND_NS);
     // 100 us at 1 Gbit/s are 8.26 packets of 1,514 bytes: nine at most finish in one interval.
     let packets = settled(&play(&pattern, LossBudget::default())).div_ceil(1_514);
@@ -265,7 +265,7 @@ fn the_limit_is_what_finishes_in_one_interval() {
 }
 
 #[test]
-fn the_limit_stays_within_its_bounds() {
+fn limit_stays_within_its_bounds() {
     let mut limit = LossBudget::default();
     let config = Config {
         limit: 3 * 1_514,

@@ -18,7 +18,7 @@ fn exponential(seed: u64) -> Pattern {
 }
 
 #[test]
-fn a_new_queue_loses_at_most_four_times_what_linux_rule_loses_in_its_first_second() {
+fn first_second_loses_four_times_linux_rule() {
     let lost_ns = |played: Played| played.lost_warm_ns;
     let seeds = 1..=8;
     let linux: u64 = (seeds.clone())
@@ -39,7 +39,7 @@ fn rate_change(before: f64, after: f64, gap_ns: impl FnMut() -> u64) -> Pattern 
 }
 
 #[test]
-fn the_limit_follows_a_link_ten_times_faster() {
+fn limit_follows_a_faster_link() {
     let pattern = rate_change(12.5, 125.0, || 250 * US);
     let lost_ns = lost_ns(&pattern, &play(&pattern, LossBudget::default()));
     assert!(lost_ns <= 16.0 * 250e3, "{lost_ns} is more than 16 gaps");
@@ -47,7 +47,7 @@ fn the_limit_follows_a_link_ten_times_faster() {
 
 /// Losses are worth link time: at a tenth of the rate, a tenth of their bytes.
 #[test]
-fn the_limit_follows_a_link_ten_times_slower_within_two_seconds() {
+fn limit_follows_a_slower_link() {
     let mut random = Random(9);
     let pattern = rate_change(125.0, 12.5, || exponential_ns(&mut random));
     let played = play(&pattern, LossBudget::default());
@@ -58,7 +58,7 @@ fn the_limit_follows_a_link_ten_times_slower_within_two_seconds() {
 
 /// Gaps 500 times longer than before: nine doublings.
 #[test]
-fn each_gap_of_a_new_queue_doubles_its_limit() {
+fn gaps_double_the_limit_of_new_queue() {
     let long_ns = 10_000 * US;
     let mut all = interrupts(1, || 20 * US, || 0);
     all.extend(interrupts(1, || long_ns, || 0));

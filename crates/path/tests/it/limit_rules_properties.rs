@@ -1,4 +1,4 @@
-//! Invariants of the loss budget, whatever the records of batches say.
+//! Invariants of the loss budget for any records.
 
 use crate::support::rule::Ruled;
 use crate::trace::{Pattern, play};
@@ -13,10 +13,10 @@ const MS: u64 = 1_000_000;
 enum Step {
     Queue(u32),
     Refuse,
-    /// So many parts in 16 of what is in flight finish, and the round goes on or not.
+    /// A number of sixteenths of the bytes in flight completes, with or without more pending.
     Complete(u64, bool),
     Tick,
-    /// The clock goes on, or is set back.
+    /// The clock advances, or is set back.
     Clock(i64),
     Set(u32, u32),
     Reset,
@@ -31,7 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..=16_u64, any::<bool>()).prop_map(|(parts, more)| Step::Complete(parts, more)),
         1 => Just(Step::Tick),
         4 => clock.prop_map(Step::Clock),
-        1 => (0..3_u32, 0..=MAX_LIMIT).prop_map(|(knob, bytes)| Step::Set(knob, bytes)),
+        1 => (0..3_u32, 0..=MAX_LIMIT).prop_map(|(setting, bytes)| Step::Set(setting, bytes)),
         1 => Just(Step::Reset),
     ]
 }
@@ -55,15 +55,15 @@ fn obey<L: Limit>(limit: L, steps: &[Step]) -> Result<(), TestCaseError> {
             }
             Step::Tick => ruled.completed(0, now_ns, false),
             Step::Clock(by_ns) => now_ns = now_ns.saturating_add_signed(by_ns),
-            Step::Set(knob, bytes) => {
+            Step::Set(setting, bytes) => {
                 let before = ruled.rule.config();
                 let mut config = before;
                 *[
                     &mut config.limit,
                     &mut config.min_limit,
                     &mut config.max_limit,
-                ][knob as usize] = bytes;
-                // Bounds that cross are refused.
+                ][setting as usize] = bytes;
+                // Contradictory bounds are rejected.
                 if ruled.rule.set_config(config).is_err() {
                     prop_assert_eq!(ruled.rule.config(), before);
                 }
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_record_panics_or_stops_the_queue_for_ever(
+    fn no_record_panics_or_stalls_the_queue(
         steps in proptest::collection::vec(step(), 0..300),
         ppm in Utilisation::MIN_PPM..=Utilisation::MAX_PPM,
     ) {
@@ -95,10 +95,10 @@ proptest! {
         obey(LossBudget::new(utilisation), &steps)?;
     }
 
-    /// Intervals in which nobody was refused never raise the limit, but for the sample that the
-    /// last refused one left behind.
+    /// Intervals without a block never raise the limit, except through the sample that the last
+    /// blocked one left behind.
     #[test]
-    fn intervals_without_a_refusal_never_raise_the_limit(
+    fn unblocked_intervals_never_raise_the_limit(
         steps in proptest::collection::vec((1..100_000_u32, 0..16_u64, 0..2 * MS, any::<bool>()), 1..200),
     ) {
         never_raised(LossBudget::default(), &steps)?;
@@ -107,7 +107,7 @@ proptest! {
     /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above twice
     /// what it sends in the longest interval and the longest pause that counts.
     #[test]
-    fn the_limit_is_bounded_by_the_longest_gap_and_latency(
+    fn limit_is_bounded_by_gap_and_latency(
         gaps in proptest::collection::vec((5..3_000_u64, prop_oneof![9 => 0..100_u64, 1 => 0..60_000_u64]), 50..400),
         budget in prop_oneof![Just(0_u32), 1..20_u32],
         burst in prop_oneof![Just(None), (50..5_000_u64, 1..200_u32).prop_map(Some)],
@@ -179,7 +179,7 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
 /// Rounds of two that continue for 16 ms, while no rate is known: one refill need not last for all of
 /// them.
 #[test]
-fn a_long_chain_of_rounds_does_not_raise_the_limit_to_all_that_completed_in_it() {
+fn long_reap_does_not_inflate_the_limit() {
     let gaps_us = [5, 5, 5, 5, 5, 5, 5, 5, 5, 63, 251];
     let back_us = 35_413;
     let late_us = |gap_us: u64| if gap_us == 251 { back_us } else { 0 };

@@ -1,4 +1,4 @@
-//! What a limit hears from the queue, and in which order.
+//! The records that a limit receives from the queue, and their order.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,28 +11,28 @@ use taut_path::queue::QueueConfig;
 use taut_path::tunables::Setting;
 use taut_path::{Packet, PacketSink, Queue, Stop};
 
-/// One round, as far as these tests look at it.
+/// The checked fields of a completion batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Heard {
+struct BatchRecord {
     units: u32,
     in_flight: u32,
     ring_units: u32,
     more: bool,
-    refusals: u32,
+    times_blocked: u32,
     returned_ns: Option<u64>,
 }
 
-type Log = Rc<RefCell<Vec<Heard>>>;
+type Log = Rc<RefCell<Vec<BatchRecord>>>;
 
-/// A fixed limit that writes down what it hears.
-struct Listening {
+/// A fixed limit that records its batches.
+struct RecordingLimit {
     inner: Fixed,
     log: Log,
-    /// Whether it asks after each round when the sender comes back.
-    asks: bool,
+    /// The limit requests the return time of the sender.
+    needs_return: bool,
 }
 
-impl Limit for Listening {
+impl Limit for RecordingLimit {
     fn unit(&self) -> Unit {
         self.inner.unit()
     }
@@ -46,12 +46,12 @@ impl Limit for Listening {
     }
 
     fn completed(&mut self, round: &CompletionBatch) -> u32 {
-        self.log.borrow_mut().push(Heard {
+        self.log.borrow_mut().push(BatchRecord {
             units: round.units,
             in_flight: round.in_flight,
             ring_units: round.ring_units,
             more: round.more_pending,
-            refusals: round.times_blocked,
+            times_blocked: round.times_blocked,
             returned_ns: round.sender_returned_ns,
         });
         self.inner.completed(round)
@@ -60,7 +60,7 @@ impl Limit for Listening {
     fn needs(&self) -> Needs {
         Needs {
             sender: true,
-            return_time: self.asks,
+            return_time: self.needs_return,
             rate: false,
         }
     }
@@ -78,64 +78,64 @@ impl Limit for Listening {
     }
 }
 
-fn listening(inner: Fixed) -> (Listening, Log) {
+fn recording_limit(inner: Fixed) -> (RecordingLimit, Log) {
     let log = Log::default();
-    let limit = Listening {
+    let limit = RecordingLimit {
         inner,
         log: log.clone(),
-        asks: true,
+        needs_return: true,
     };
     (limit, log)
 }
 
-/// Refusals since the rule last heard of them.
-fn refusals(bench: &mut Bench<Listening>, log: &Log) -> u32 {
+/// Returns the blocks since the previous batch.
+fn times_blocked(bench: &mut Bench<RecordingLimit>, log: &Log) -> u32 {
     bench.complete(1);
-    log.borrow().last().expect("a round").refusals
+    log.borrow().last().expect("a round").times_blocked
 }
 
-fn taken(log: &Log) -> Vec<Heard> {
+fn taken(log: &Log) -> Vec<BatchRecord> {
     log.take()
 }
 
 #[test]
-fn a_limit_hears_of_a_refusal_only_when_something_waits_without_room() {
-    let (limit, log) = listening(Fixed::packets(2));
+fn block_needs_backlog_without_room() {
+    let (limit, log) = recording_limit(Fixed::packets(2));
     let mut bench = Bench::new(limit, 64);
     bench.enqueue(2, 60);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(refusals(&mut bench, &log), 0, "nothing waits");
+    assert_eq!(times_blocked(&mut bench, &log), 0, "nothing waits");
 
     bench.enqueue(3, 61);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(refusals(&mut bench, &log), 1);
+    assert_eq!(times_blocked(&mut bench, &log), 1);
 
     bench.queue.flush(0, &mut bench.books);
     bench.enqueue(1, 61);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(refusals(&mut bench, &log), 1, "nothing waits any more");
+    assert_eq!(times_blocked(&mut bench, &log), 1, "nothing waits any more");
 
-    // As often as it tries.
+    // Each attempt counts.
     bench.enqueue(2, 62);
     for _ in 0..3 {
         assert_eq!(bench.run(), Stop::Limit);
     }
-    assert_eq!(refusals(&mut bench, &log), 4);
+    assert_eq!(times_blocked(&mut bench, &log), 4);
 }
 
 #[test]
-fn a_full_ring_is_no_refusal_by_the_limit() {
-    let (limit, log) = listening(Fixed::packets(10));
+fn full_ring_is_not_a_block() {
+    let (limit, log) = recording_limit(Fixed::packets(10));
     let mut bench = Bench::new(limit, 4);
     bench.enqueue(8, 60);
     assert_eq!(bench.run(), Stop::RingFull);
     assert_eq!(bench.run(), Stop::RingFull);
-    assert_eq!(refusals(&mut bench, &log), 0);
+    assert_eq!(times_blocked(&mut bench, &log), 0);
 }
 
 #[test]
-fn a_batch_says_what_the_ring_holds_until_the_limit_stops_first_with_slots_to_spare() {
-    let (limit, log) = listening(Fixed::bytes(10_000));
+fn ring_units_clear_after_limit_stop() {
+    let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let mut bench = Bench::new(limit, 8);
     let mut stops_at = |limit_bytes: u32, stop: Stop<_>| {
         let setting = Setting::LimitMax(limit_bytes);
@@ -158,8 +158,8 @@ fn a_batch_says_what_the_ring_holds_until_the_limit_stops_first_with_slots_to_sp
 }
 
 #[test]
-fn a_limit_hears_whether_a_round_will_go_on_and_that_a_chain_is_over() {
-    let (limit, log) = listening(Fixed::bytes(10_000));
+fn limit_receives_the_end_of_a_reap() {
+    let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let config = QueueConfig {
         reap_budget_packets: 2,
         ..QueueConfig::default()
@@ -170,16 +170,16 @@ fn a_limit_hears_whether_a_round_will_go_on_and_that_a_chain_is_over() {
     bench.complete(3);
     bench.complete(0);
     bench.complete(0);
-    let heard = |log: &Log| -> Vec<_> {
+    let records = |log: &Log| -> Vec<_> {
         let rounds = taken(log).into_iter();
         rounds
             .map(|round| (round.units, round.in_flight, round.more))
             .collect()
     };
     let rounds = [(120, 180, true), (60, 60, false)];
-    assert_eq!(heard(&log), rounds, "and nothing of the empty round");
+    assert_eq!(records(&log), rounds, "no record of the empty batch");
 
-    // Reaping fails in the middle of a chain: nobody goes on with it.
+    // A reap fails before its last batch, so it has no further batch.
     bench.enqueue(3, 60);
     bench.run();
     bench.complete(3);
@@ -187,12 +187,12 @@ fn a_limit_hears_whether_a_round_will_go_on_and_that_a_chain_is_over() {
     bench.complete(0);
     bench.complete(0);
     let rounds = [(120, 180, true), (0, 60, false)];
-    assert_eq!(heard(&log), rounds, "an empty round closes the chain once");
+    assert_eq!(records(&log), rounds, "an empty batch ends the reap once");
 }
 
 #[test]
-fn a_limit_hears_when_the_sender_was_back_if_it_asked() {
-    let (limit, log) = listening(Fixed::packets(2));
+fn limit_receives_the_requested_return_time() {
+    let (limit, log) = recording_limit(Fixed::packets(2));
     let mut bench = Bench::new(limit, 64);
     bench.now_ns = 70;
     bench.enqueue(2, 60);
@@ -210,7 +210,7 @@ fn a_limit_hears_when_the_sender_was_back_if_it_asked() {
         let rounds = taken(log).into_iter();
         rounds.map(|round| round.returned_ns).collect()
     };
-    // At the start; while it is away; and when it queued first, not last.
+    // At the start; while the sender is away; when it first queued again.
     assert_eq!(back(&log), [Some(70), None, Some(5_000)]);
 
     bench.queue.reset(11_000);
@@ -218,13 +218,13 @@ fn a_limit_hears_when_the_sender_was_back_if_it_asked() {
     bench.enqueue(1, 60);
     bench.run();
     bench.complete(2);
-    assert_eq!(back(&log), [Some(12_000)], "a reset asks anew");
+    assert_eq!(back(&log), [Some(12_000)], "a reset requests it again");
 }
 
 #[test]
-fn a_limit_that_does_not_ask_hears_when_the_sender_queued_first_of_all() {
-    let (mut limit, log) = listening(Fixed::packets(2));
-    limit.asks = false;
+fn unrequested_return_time_is_the_first_one() {
+    let (mut limit, log) = recording_limit(Fixed::packets(2));
+    limit.needs_return = false;
     let mut bench = Bench::new(limit, 64);
     for at_ns in [70, 5_000, 9_000] {
         bench.now_ns = at_ns;
@@ -272,8 +272,8 @@ impl Qdisc for NotBefore {
 }
 
 #[test]
-fn packets_that_are_not_ready_stop_the_queue_until_they_are_and_are_not_refused() {
-    let (limit, log) = listening(Fixed::packets(1));
+fn unready_packets_stop_without_a_block() {
+    let (limit, log) = recording_limit(Fixed::packets(1));
     let discipline = NotBefore {
         fifo: Fifo::new(10),
         ready_ns: 500,
@@ -297,12 +297,12 @@ fn packets_that_are_not_ready_stop_the_queue_until_they_are_and_are_not_refused(
             .is_ok_and(|round| round.schedule)
     );
     let round = taken(&log)[0];
-    assert_eq!((round.refusals, round.returned_ns), (1, Some(500)));
+    assert_eq!((round.times_blocked, round.returned_ns), (1, Some(500)));
 }
 
 #[test]
-fn a_round_of_nothing_ends_a_chain_whatever_the_driver_says() {
-    let (limit, log) = listening(Fixed::bytes(10_000));
+fn empty_batch_ends_a_reap() {
+    let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let mut bench = Bench::new(limit, 64);
     bench.enqueue(2, 1_000);
     bench.run();
@@ -317,19 +317,19 @@ fn a_round_of_nothing_ends_a_chain_whatever_the_driver_says() {
 }
 
 #[test]
-fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
+fn return_time_is_clamped_to_the_batch() {
     let back_at_4_us = |log: &Log| {
-        let heard = Heard {
+        let record = BatchRecord {
             units: 1_000,
             in_flight: 1_000,
             ring_units: u32::MAX,
             more: false,
-            refusals: 0,
+            times_blocked: 0,
             returned_ns: Some(4_000),
         };
-        assert_eq!(taken(log), [heard]);
+        assert_eq!(taken(log), [record]);
     };
-    let (limit, log) = listening(Fixed::bytes(10_000));
+    let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let mut bench = Bench::new(limit, 64);
     bench.now_ns = 5_000;
     bench.enqueue(1, 1_000);
@@ -339,7 +339,7 @@ fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
     assert_eq!(bench.now_ns, 4_000);
     back_at_4_us(&log);
 
-    let (limit, log) = listening(Fixed::bytes(10_000));
+    let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let mut limit = StandaloneLimit::new(limit, 0);
     limit.queued(1_000, 5_000).expect("counts");
     limit.completed(1_000, false, 4_000).expect("in flight");

@@ -1,10 +1,8 @@
 //! The length of chunks follows the rate of the device.
 
-use taut_path::{
-    AnyLimit, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, QueueConfig,
-    Segmentation,
-};
+use taut_path::{AnyLimit, Frame, LateSegmentation, Packet, Queue, QueueConfig, Segmentation};
 
+use crate::support::FreedOnly;
 use crate::support::wire::Wire;
 
 const HEADER_BYTES: u32 = 54;
@@ -12,19 +10,6 @@ const EACH_BYTES: u32 = 1_446;
 const CHUNK_NS: u64 = 250_000;
 /// Interval of the device's interrupts, in ns.
 const ROUND_NS: u64 = 200_000;
-
-struct Nowhere;
-
-impl PacketSink for Nowhere {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let _ = packet.into_frame();
-        panic!("dropped: {}", reason.name());
-    }
-}
 
 struct Saturated {
     queue: Queue<Wire>,
@@ -60,12 +45,12 @@ impl Saturated {
             while self.queue.backlog().packets < 60 {
                 let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
                 packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
-                self.queue.enqueue(packet, self.now_ns, &mut Nowhere);
+                self.queue.enqueue(packet, self.now_ns, &mut FreedOnly);
             }
-            let _ = self.queue.run(self.now_ns, &mut Nowhere);
+            let _ = self.queue.run(self.now_ns, &mut FreedOnly);
             self.max_bytes = self.max_bytes.max(self.queue.in_flight());
             self.now_ns += ROUND_NS;
-            let batch = self.queue.complete(self.now_ns, &mut Nowhere);
+            let batch = self.queue.complete(self.now_ns, &mut FreedOnly);
             assert!(batch.is_ok());
             if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
                 self.queue.device_mut().longest_bytes = 0;
@@ -154,8 +139,8 @@ fn chunk_is_one_segment_without_a_rate() {
     let mut run = Saturated::new("dql", LateSegmentation::Time(CHUNK_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
-    run.queue.enqueue(packet, 0, &mut Nowhere);
-    let _ = run.queue.run(0, &mut Nowhere);
+    run.queue.enqueue(packet, 0, &mut FreedOnly);
+    let _ = run.queue.run(0, &mut FreedOnly);
     let longest_bytes = run.queue.device().longest_bytes;
     assert_eq!(longest_bytes, HEADER_BYTES + EACH_BYTES);
 }

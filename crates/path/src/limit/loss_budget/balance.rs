@@ -17,8 +17,8 @@ const MAX_CAPACITY_UNITS: u64 = 1 << 29;
 const DRAIN_SIXTHS: u64 = 4;
 
 /// The share that lowers the limit, in sixths, while the bucket is empty and while it is not. In
-/// equilibrium the losses are this share: a third of the budget is left for what is lost before the
-/// limit has settled.
+/// equilibrium the losses are this share: a third of the budget is left for losses before the
+/// limit has converged.
 const FALL_SIXTHS: u64 = 4;
 const FALL_UNPAID_SIXTHS: u64 = 2;
 
@@ -66,9 +66,10 @@ impl Balance {
         self.capacity < self.max_capacity / 4
     }
 
-    /// The device lost `amount`. The limit follows a quarter of itself, or an eighth of an `object`, at once. Only
-    /// what overflows the bucket raises it further, so that a single pause does not. A new queue has
-    /// no bucket, and a loss doubles its limit at most. No limit above `max_units` has an effect.
+    /// Raises the limit for a loss of `amount`: immediately by a quarter at most, or by an eighth of
+    /// an `object`. Only the overflow of the bucket raises it further, so that a single pause does
+    /// not. A new queue has no bucket, and a loss at most doubles its limit. No limit above
+    /// `max_units` has an effect.
     pub(super) fn lost(&mut self, amount: u64, object: u32, max_units: u32) {
         let object = u64::from(object.max(1)) << FRACTION_BITS;
         let raise = if self.is_new() {

@@ -1,7 +1,7 @@
 //! A cycle: from the last batch before a return of the sender to the last batch before the next.
 //!
-//! An interval between two batches is not enough. Where sender and device are programs on one core,
-//! the device stands still while the sender runs, and only a whole cycle contains both.
+//! An interval between two batches is not enough. If sender and device are programs on one core,
+//! the device makes no progress while the sender runs, and only a whole cycle contains both.
 
 /// The cycle that is measured.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,8 +49,8 @@ impl Cycle {
             return None;
         }
         let left_at_start = u64::from(self.left_at_start);
-        // Busy until the return: some of what was left is still there, the return took no time, or
-        // the device began with nothing and its first objects show when.
+        // Busy until the return: objects from before the cycle are still in flight, the sender
+        // returned at once, or the device began empty and its first objects show when.
         let was_busy = self.units < left_at_start
             || returned_at_once
             || left_at_start == 0 && self.units >= 4 * u64::from(object);

@@ -6,8 +6,8 @@ use super::rate::Rate;
 /// The longest pause of the sender that a limit bridges, in ns. A longer one counts as this much.
 pub(super) const MAX_PAUSE_NS: u64 = 10_000_000;
 
-/// A longer time between two batches is no pause of a program, but a device that stood still, or a
-/// clock that jumped. It counts for nothing.
+/// A longer time between two batches is not a pause of a program, but a stalled device or a clock
+/// that jumped. It is ignored.
 const MAX_GAP_NS: u64 = 100_000_000;
 
 /// A level in units with fraction bits, at a time. It falls at the rate of the device; below 0 is

@@ -68,7 +68,7 @@ struct Interval {
     blocked: bool,
     times_blocked: u32,
     more_pending: bool,
-    /// The largest object of late.
+    /// The largest recent object; it fades.
     object: u32,
     ring_units: u32,
     /// The device was expected to have this much left when it had nothing, with fraction bits.
@@ -134,7 +134,7 @@ impl LossBudget {
         self.balance.lost(amount, object, max_units);
     }
 
-    /// Begins anew with `left` units in flight, and keeps the limit and the rate.
+    /// Restarts with `left` units in flight, and keeps the limit and the rate.
     fn restart_interval(&mut self, left: u32, times_blocked: u32, now_ns: u64) {
         self.level = Level::at(left, now_ns);
         self.cycle = Cycle::default();

@@ -16,8 +16,8 @@ const CERTAIN_WAIT: u32 = 16;
 /// A run of uncertain cycles that is this many times as long as the longest of late is a change.
 const RUNS: u32 = 4;
 
-/// A probe gains if the rate rises by more than this part of it. It lasts until an object that is
-/// sent in part is no larger a part of what it sent, unless the gain is clear before.
+/// A probe gains if the rate rises by more than this part of it. A probe lasts until a
+/// partially sent object is no larger a part of its units, unless the gain is clear earlier.
 const MIN_GAIN: u64 = 64;
 
 /// A probe raises the limit for some estimates of the rate. While the rate rises, probe follows on

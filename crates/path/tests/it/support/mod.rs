@@ -279,6 +279,20 @@ impl PacketSink for Books {
     }
 }
 
+/// A sink for tests in which no packet is dropped.
+pub struct FreedOnly;
+
+impl PacketSink for FreedOnly {
+    fn freed(&mut self, packet: Packet) {
+        let _ = packet.into_frame();
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let _ = packet.into_frame();
+        panic!("dropped: {}", reason.name());
+    }
+}
+
 /// splitmix64: the same numbers on every machine.
 pub struct Random(pub u64);
 
