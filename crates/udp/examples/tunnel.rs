@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The default cap.
 const CAP_NS: u64 = 5_000_000;
 
-/// Fewer packets than the pool has frames: then the fattest flow loses one, and not whoever comes
-/// next.
+/// Fewer packets than the pool has frames, so that the discipline drops from the largest flow,
+/// instead of the next packet.
 const FQ_CODEL: &str = "fq_codel limit 1000";
 const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(10, 9, 0, 2)];
 

@@ -41,12 +41,12 @@ async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
         for _ in 0..40 {
             let asked = Instant::now();
             urgent.send(()).await?;
-            let heard = async {
+            let received = async {
                 while far.recv(&mut buffer).await? != 100 {}
                 Ok(())
             };
-            let heard: Result<io::Result<()>, _> = time::timeout(LOST_AFTER, heard).await;
-            heard.unwrap_or(Ok(()))?;
+            let received: Result<io::Result<()>, _> = time::timeout(LOST_AFTER, received).await;
+            received.unwrap_or(Ok(()))?;
             waits.push(asked.elapsed());
             time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,4 +1,4 @@
-//! What a limited socket is made with.
+//! The settings of a limited socket.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,28 +10,28 @@ use taut_path::{AnyLimit, Probe};
 use crate::account::{Settings, Source};
 use crate::events::{Observer, SocketIssue};
 use crate::socket::LimitedUdp;
-use crate::socket_options::tell_errors;
+use crate::socket_options::report_errors;
 use crate::state::{Setup, SourceInUse, Sources, State, ready};
 use crate::sys;
 
 /// Default cap, in ns. `examples/udp_sender.rs` beside six busy loops: a cap of 2 ms costs 10 % of
 /// 100 Mbit/s and 25 % of 300, and 5 ms nothing.
 const CAP_NS: u64 = 5_000_000;
-/// Default of the tasks that may wait for room at a time.
+/// Default maximum of tasks that wait for room.
 const WAITERS: usize = 65_536;
 /// Default pages for zero-copy: more than any limit, twice 64 KB.
 const POOL_BYTES: usize = 1 << 20;
 
-/// A look costs two system calls, and a socket that nobody looks at for longer hangs.
+/// A poll costs two system calls, and a socket that is polled less often stops sending.
 const POLL_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
-/// A busy machine wakes a thread so late; twice the most must not overflow.
+/// A busy machine wakes a thread 1 ms late; twice the maximum must not overflow.
 const STALL_NS: RangeInclusive<u64> = 1_000_000..=1 << 62;
 
 fn wrong(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// Settings of a [`LimitedUdp`]; from [`LimitedUdp::builder`].
+/// The settings of a [`LimitedUdp`], from [`LimitedUdp::builder`].
 #[must_use = "nothing happens before `build`"]
 pub struct Builder {
     socket: UdpSocket,
@@ -80,9 +80,9 @@ impl Builder {
         self
     }
 
-    /// Where completions come from if the source that was said last is refused by the kernel, or
-    /// tells nothing for half a second: all completes at once, whatever is sent. If none of them
-    /// tells anything, the first is watched.
+    /// Adds a source that replaces the previous one if the kernel rejects that, or if all
+    /// datagrams complete immediately for half a second. If this is so with each source, the first
+    /// one is used.
     pub fn fallback_source(mut self, source: Source) -> Self {
         if !self.sources.contains(&source) {
             self.sources.push(source);
@@ -98,64 +98,64 @@ impl Builder {
         self
     }
 
-    /// Between two looks at the level, for [`Source::Polled`]: 0.01 ms to 1 s. Default 1 ms.
+    /// Sets the poll interval of [`Source::Polled`]: 0.01 ms to 1 s. Default: 1 ms.
     pub fn poll_ns(mut self, poll_ns: u64) -> Self {
         self.settings.poll_ns = poll_ns;
         self
     }
 
-    /// An object that is in flight for longer is a stall: 1 ms to 2^62 ns; 0 turns the watch off,
-    /// and with it the one datagram that is let through each threshold. Default 1 s.
+    /// Sets the age of an object in flight that is a stall: 1 ms to 2^62 ns. 0 disables the
+    /// detection, and the one datagram that probes the path after each threshold. Default: 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
         self.settings.stall_threshold_ns = threshold_ns;
         self
     }
 
-    /// Asks for a stamp where a datagram enters the discipline, too, so that each
-    /// [`Departure`](crate::Departure) has the exact time in it. Costs a second entry of the error
-    /// queue for each datagram. Default off.
+    /// Requests a timestamp also at the entry of the discipline, so that each
+    /// [`Departure`](crate::Departure) has the exact time in it. It costs a second entry of the
+    /// error queue for each datagram. Default: off.
     pub fn sched_timestamps(mut self, on: bool) -> Self {
         self.sched_timestamps = on;
         self
     }
 
-    /// Turns on `IP_RECVERR`: drops below the socket and unreachable peers are told. A pending
-    /// error is then also the answer of the next `recv` on the socket; [`LimitedUdp::recv_from`]
-    /// counts it and reads on. Default on; turn it off where something else reads from the socket
-    /// and takes every error for its end.
+    /// Enables `IP_RECVERR`: the kernel reports drops below the socket and unreachable peers. The
+    /// next `recv` on the socket then also returns a pending error; [`LimitedUdp::recv_from`]
+    /// counts it and continues. Default: on. Disable it if another reader of the socket stops at
+    /// each error.
     pub fn errors(mut self, on: bool) -> Self {
         self.errors = on;
         self
     }
 
-    /// How many tasks may wait for room at a time. One more gets
+    /// Sets the maximum number of tasks that wait for room. One more receives
     /// [`TooManyWaiters`](crate::TooManyWaiters) from [`LimitedUdp::poll_room`], and an error of
-    /// the kind `QuotaExceeded` from the futures of `tokio`. Default 65,536.
-    pub fn waiters(mut self, most: usize) -> Self {
-        self.waiters = most;
+    /// the kind `QuotaExceeded` from the futures of `tokio`. Default: 65,536.
+    pub fn waiters(mut self, max: usize) -> Self {
+        self.waiters = max;
         self
     }
 
-    /// Pages for [`Source::ZeroCopy`], in bytes; less than 128 KB is taken as that. Give it more
-    /// than the limit: what finds no room in it waits as for the limit. Default 1 MB.
+    /// Sets the memory of [`Source::ZeroCopy`] in bytes, at least 128 KB. It should exceed the
+    /// limit, because a datagram without memory blocks as at the limit. Default: 1 MiB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
         self.pool_bytes = bytes.max(128 << 10);
         self
     }
 
-    /// Hears of each departure and of each issue.
+    /// Sets the observer, which receives each departure and each issue.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observer = Some(Box::new(observer));
         self
     }
 
-    /// Hears what every queue tells: what completed, the limit, stops, stalls.
+    /// Sets the probe, which receives the events of the queue: batches, limits, stops, stalls.
     pub fn probe(mut self, probe: impl Probe + Send + 'static) -> Self {
         self.probe = Some(Box::new(probe));
         self
     }
 
-    /// Leaves the numbers of stamps to the kernel, as before Linux 6.13. For tests.
+    /// Lets the kernel number the timestamps, as before Linux 6.13. For tests.
     #[doc(hidden)]
     pub fn kernel_ids(mut self) -> Self {
         self.own_ids = false;
@@ -165,17 +165,19 @@ impl Builder {
     /// Sets the socket's options and wraps it. Nothing is sent.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no UDP socket over IPv4 or IPv6, or a setting is out of its range.
-    /// Those of `setsockopt`, with the option in the message: a kernel without transmit stamps.
-    /// `OutOfMemory` for [`pool_bytes`](Self::pool_bytes). A kernel that refuses zero-copy is no
-    /// error: the next source is taken, stamps if none was said, and the
-    /// [snapshot](LimitedUdp::snapshot) says so.
+    /// - `InvalidInput` if this is not a UDP socket (IPv4 or IPv6), or a setting is out of range.
+    /// - Those of `setsockopt`, with the option in the message, on a kernel without transmit
+    ///   timestamps.
+    /// - `OutOfMemory` for [`pool_bytes`](Self::pool_bytes).
+    ///
+    /// If the kernel rejects zero-copy, the next source is used, `Timestamps` by default, and the
+    /// [snapshot](LimitedUdp::snapshot) counts it.
     pub fn build(self) -> io::Result<LimitedUdp> {
         self.check()?;
         let ipv4 = self.is_ipv4()?;
         let (source, refused) = self.take_source()?;
         if self.errors {
-            tell_errors(&self.socket)?;
+            report_errors(&self.socket)?;
         }
         let default_cap_ns = if self.limit.is_some() { 0 } else { CAP_NS };
         let mut state = State::new(Setup {
@@ -215,7 +217,7 @@ impl Builder {
         Ok((source, refused))
     }
 
-    /// Says what cannot be meant, before anything is changed.
+    /// Rejects invalid settings before anything is changed.
     fn check(&self) -> io::Result<()> {
         let Settings {
             poll_ns,
@@ -223,7 +225,7 @@ impl Builder {
             ..
         } = self.settings;
         if !sys::socket::is_udp(self.socket.as_fd()) {
-            return Err(wrong("it is no socket for UDP over IPv4 or IPv6"));
+            return Err(wrong("not a UDP socket (IPv4 or IPv6)"));
         }
         if !POLL_NS.contains(&poll_ns) {
             return Err(wrong("poll_ns must be 10,000 to 1,000,000,000"));
@@ -234,7 +236,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether what the socket sends by default is IPv4 on the wire.
+    /// Returns `true` if datagrams to the default peer are IPv4 on the wire.
     fn is_ipv4(&self) -> io::Result<bool> {
         let address = match self.socket.peer_addr() {
             Ok(peer) => peer,
@@ -248,7 +250,7 @@ impl Builder {
 }
 
 impl LimitedUdp {
-    /// Puts `socket` under the default limit, with transmit stamps.
+    /// Limits `socket` with the default settings.
     ///
     /// # Errors
     /// Those of [`Builder::build`].
@@ -256,7 +258,7 @@ impl LimitedUdp {
         Self::builder(socket).build()
     }
 
-    /// Settings for `socket`.
+    /// Returns the default settings for `socket`.
     pub fn builder(socket: UdpSocket) -> Builder {
         Builder::new(socket)
     }

@@ -37,7 +37,7 @@ pub(crate) fn restart_stamp_ids(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// Reports errors of sent datagrams in the error queue.
-pub(crate) fn tell_errors(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn report_errors(socket: &UdpSocket) -> io::Result<()> {
     let fd = socket.as_fd();
     if socket.local_addr()?.is_ipv6() {
         sys::socket::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
