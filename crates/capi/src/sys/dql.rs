@@ -117,21 +117,21 @@ pub unsafe extern "C" fn taut_dql_observe_in_flight(
 }
 
 /// Corrects the ledger to the units that the device holds, after completions were lost or counted
-/// twice. `too_much` is null, or receives by how many units the ledger was too high.
+/// twice. `excess` is null, or receives the units that the ledger had in excess.
 ///
 /// # Safety
-/// `dql` points to a `taut_dql`, `too_much` to a number if it is not null.
+/// `dql` points to a `taut_dql`, `excess` to a number if it is not null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_repair(
     dql: *mut Dql,
     in_flight: u32,
     now_ns: u64,
-    too_much: *mut i64,
+    excess: *mut i64,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
     let done = unsafe { with(dql, |dql| dql.repair(in_flight, now_ns)) };
     // SAFETY: guaranteed by the caller.
-    done.map(|units| unsafe { answer(too_much, units) }).into()
+    done.map(|units| unsafe { answer(excess, units) }).into()
 }
 
 /// Discards the units in flight and restarts from the minimum limit. Call it after the device was

@@ -255,18 +255,18 @@ pub unsafe extern "C" fn taut_halves_reset(
 /// As `taut_dql_repair`, while neither thread queues or completes.
 ///
 /// # Safety
-/// Each points to the type in its declaration; `too_much` can be null.
+/// Each points to the type in its declaration; `excess` can be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_halves_repair(
     sender: *mut Sender,
     completer: *mut Completer,
     in_flight: u32,
     now_ns: u64,
-    too_much: *mut i64,
+    excess: *mut i64,
 ) -> Status {
     // SAFETY: guaranteed by the caller; they are different types, so different memory.
     let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
     let done = halves.and_then(|(tx, rx)| Ok(taut_dql::repair(tx, rx, in_flight, now_ns)?));
     // SAFETY: guaranteed by the caller.
-    done.map(|units| unsafe { answer(too_much, units) }).into()
+    done.map(|units| unsafe { answer(excess, units) }).into()
 }

@@ -6,9 +6,9 @@ use taut_path::limit::{Fixed, LimitVisitor, StandaloneLimit, Unit};
 
 use super::limit_register::visit;
 use super::placed::{answer, argument};
-use super::snapshot::Config;
+use super::snapshot::{Config, TAUT_LIMIT_MAX};
 use super::status::Status;
-use super::words::{ErrorText, read};
+use super::text::{ErrorText, read};
 
 /// A rule chosen by its name, with its ledger, for one thread or one lock. It is placed in memory
 /// of the caller, can be moved by copying while no call uses it, and needs no freeing.
@@ -17,7 +17,7 @@ pub struct Limit {
 }
 
 /// Bytes that are enough for any limit, for memory that is allocated before its name is known.
-pub const TAUT_LIMIT_BYTES_MOST: usize = 8192;
+pub const TAUT_LIMIT_BYTES_MAX: usize = 8192;
 
 const MARK: u64 = u64::from_be_bytes(*b"taut lim");
 /// Enough for every rule, and what `malloc` gives.
@@ -37,7 +37,12 @@ trait Operations {
     fn unqueue(&mut self, units: u32) -> Result<(), taut_dql::Error>;
     fn room(&self) -> i64;
     fn blocked(&mut self);
-    fn completed(&mut self, units: u32, more: bool, now_ns: u64) -> Result<(), taut_dql::Error>;
+    fn completed(
+        &mut self,
+        units: u32,
+        more_pending: bool,
+        now_ns: u64,
+    ) -> Result<(), taut_dql::Error>;
     fn reset(&mut self, now_ns: u64);
     fn in_flight(&self) -> u32;
     fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, taut_dql::Error>;
@@ -62,8 +67,13 @@ impl<L: taut_path::Limit> Operations for StandaloneLimit<L> {
         self.blocked();
     }
 
-    fn completed(&mut self, units: u32, more: bool, now_ns: u64) -> Result<(), taut_dql::Error> {
-        self.completed(units, more, now_ns)
+    fn completed(
+        &mut self,
+        units: u32,
+        more_pending: bool,
+        now_ns: u64,
+    ) -> Result<(), taut_dql::Error> {
+        self.completed(units, more_pending, now_ns)
     }
 
     fn reset(&mut self, now_ns: u64) {
@@ -112,7 +122,7 @@ fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
         return Err(Status::Null);
     }
     let head = at.cast::<PlacedLimit<Fixed>>();
-    if !head.is_aligned() {
+    if !at.addr().is_multiple_of(ALIGN) {
         return Err(Status::Misaligned);
     }
     // SAFETY: not null and aligned, and the mark is a number in any memory. Every function of this
@@ -136,11 +146,11 @@ pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
     const {
         assert!(
             align_of::<PlacedLimit<L>>() <= ALIGN
-                && size_of::<PlacedLimit<L>>() <= TAUT_LIMIT_BYTES_MOST
+                && size_of::<PlacedLimit<L>>() <= TAUT_LIMIT_BYTES_MAX
         );
     }
     let at = memory.cast::<PlacedLimit<L>>();
-    if !memory.cast::<u128>().is_aligned() {
+    if !memory.addr().is_multiple_of(ALIGN) {
         return Status::Misaligned;
     }
     if bytes < size_of::<PlacedLimit<L>>() {
@@ -190,14 +200,14 @@ impl LimitVisitor for Place {
 /// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
 ///
 /// # Safety
-/// `words` is null or a string.
+/// `spec` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
+pub unsafe extern "C" fn taut_limit_size(spec: *const c_char) -> usize {
     // SAFETY: guaranteed by the caller.
-    let Ok(words) = (unsafe { read(words) }) else {
+    let Ok(spec) = (unsafe { read(spec) }) else {
         return 0;
     };
-    visit(words, Size).unwrap_or(0)
+    visit(spec, Size).unwrap_or(0)
 }
 
 /// Returns the alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread
@@ -207,18 +217,18 @@ pub extern "C" fn taut_limit_align() -> usize {
     ALIGN
 }
 
-/// Creates the limit named `words` in `memory`, which is then the `taut_limit`. It allocates
+/// Creates the limit named `spec` in `memory`, which is then the `taut_limit`. It allocates
 /// nothing. On failure, `error` receives the reason with the allowed names, truncated to
 /// `error_bytes` including the zero; it can be null.
 ///
 /// # Safety
-/// `memory` points to `bytes` bytes of the caller; `words` is null or a string; `error` is null or
+/// `memory` points to `bytes` bytes of the caller; `spec` is null or a string; `error` is null or
 /// points to `error_bytes` bytes of the caller.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_init(
     memory: *mut c_void,
     bytes: usize,
-    words: *const c_char,
+    spec: *const c_char,
     now_ns: u64,
     error: *mut c_char,
     error_bytes: usize,
@@ -234,9 +244,9 @@ pub unsafe extern "C" fn taut_limit_init(
         now_ns,
     };
     // SAFETY: guaranteed by the caller.
-    match unsafe { read(words) }.map(|words| visit(words, place)) {
+    match unsafe { read(spec) }.map(|spec| visit(spec, place)) {
         Ok(Ok(status)) | Err(status) => error_text.status(status),
-        Ok(Err(why)) => error_text.why(Status::BadWords, why),
+        Ok(Err(why)) => error_text.why(Status::BadSpec, why),
     }
 }
 
@@ -275,12 +285,12 @@ pub unsafe extern "C" fn taut_limit_room(limit: *mut Limit) -> i64 {
 /// # Safety
 /// `limit` points to a `taut_limit`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_limit_refused(limit: *mut Limit) -> Status {
+pub unsafe extern "C" fn taut_limit_blocked(limit: *mut Limit) -> Status {
     with_limit!(limit, it => it.blocked()).into()
 }
 
 /// Counts the units completed since the last call, and updates the limit: once for each batch.
-/// `more` means that the batch stopped at a budget with completions pending. A batch of 0 changes
+/// `more_pending` means that the batch stopped at a budget with completions pending. A batch of 0 changes
 /// nothing, except that it ends such a sequence.
 ///
 /// # Safety
@@ -289,10 +299,10 @@ pub unsafe extern "C" fn taut_limit_refused(limit: *mut Limit) -> Status {
 pub unsafe extern "C" fn taut_limit_completed(
     limit: *mut Limit,
     units: u32,
-    more: bool,
+    more_pending: bool,
     now_ns: u64,
 ) -> Status {
-    flat(with_limit!(limit, it => it.completed(units, more, now_ns)))
+    flat(with_limit!(limit, it => it.completed(units, more_pending, now_ns)))
 }
 
 /// Discards the units in flight and the learnt state. Call it after the device was flushed.
@@ -322,6 +332,16 @@ pub unsafe extern "C" fn taut_limit_value(limit: *mut Limit) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_in_flight(limit: *mut Limit) -> u32 {
     with_limit!(limit, it => it.in_flight()).unwrap_or(0)
+}
+
+/// Returns `true` if no limit applies, as with "off": `taut_limit_value` is then `TAUT_LIMIT_MAX`.
+/// `false` also if it is not a `taut_limit`.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_unlimited(limit: *mut Limit) -> bool {
+    with_limit!(limit, it => it.rule().config().limit >= TAUT_LIMIT_MAX).unwrap_or(false)
 }
 
 /// Returns `true` if it counts packets, not bytes.

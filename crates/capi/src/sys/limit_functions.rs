@@ -7,7 +7,7 @@ use super::own_limit::{Context, LimitFunctions, OwnLimit};
 use super::placed::argument;
 use super::status::Status;
 
-/// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST`
+/// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MAX`
 /// bytes are enough. It allocates nothing.
 ///
 /// # Safety

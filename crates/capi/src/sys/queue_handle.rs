@@ -1,35 +1,18 @@
-//! The queue behind a pointer of C.
+//! A queue, built from arguments of C.
 
 use taut_path::{AnyLimit, AnyQdisc, QueueConfig};
 
+use super::frame_sink::{FrameSink, Sink};
 use super::options::QueueOptions;
-use super::ring::{Driver, Ends, Ring, Sink};
+use super::ring::{Driver, Ring};
 use super::status::Status;
 
 /// The state that a call uses.
 pub(super) struct Queue {
     pub(super) queue: taut_path::Queue<Driver>,
-    pub(super) ends: Ends,
+    pub(super) sink: FrameSink,
     /// The last error number of the driver.
-    pub(super) failure: i32,
-}
-
-/// A transmit queue on one thread, or under one lock. Created by `taut_queue_new`, and freed by
-/// `taut_queue_free`.
-pub struct Handle {
-    // Separate from the queue, so that a call from a callback gets an error instead of a second
-    // mutable borrow.
-    is_busy: bool,
-    queue: Queue,
-}
-
-impl Handle {
-    pub(super) fn new(queue: Queue) -> Self {
-        Self {
-            is_busy: false,
-            queue,
-        }
-    }
+    pub(super) driver_error: i32,
 }
 
 /// More frames than any ring and discipline can hold, in 400 MB.
@@ -44,11 +27,11 @@ pub(super) fn make(
     now_ns: u64,
 ) -> Result<Queue, String> {
     let qdisc = qdisc
-        .map_err(|_| "qdisc is null or no UTF-8")?
+        .map_err(|_| "qdisc is null or not UTF-8")?
         .parse::<AnyQdisc>()
         .map_err(|why| format!("qdisc: {why}"))?;
     let limit = limit
-        .map_err(|_| "limit is null or no UTF-8")?
+        .map_err(|_| "limit is null or not UTF-8")?
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
     if !(1..=MAX_FRAMES).contains(&frames) {
@@ -61,9 +44,9 @@ pub(super) fn make(
     }
     let driver = ring.and_then(|ring| Driver::new(&ring, frames));
     let driver =
-        driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
-    let ends = sink.and_then(|sink| Ends::new(&sink, frames));
-    let ends = ends.ok_or("sink: it and its callback must be there")?;
+        driver.ok_or("ring: null, or a null callback; only completions_valid can be null")?;
+    let sink = sink.and_then(|sink| FrameSink::new(&sink, frames));
+    let sink = sink.ok_or("sink: null, or a null callback")?;
     let queue = taut_path::Queue::builder_for(driver)
         .qdisc(qdisc)
         .limit(limit)
@@ -72,32 +55,7 @@ pub(super) fn make(
         .map_err(|why| why.to_string())?;
     Ok(Queue {
         queue,
-        ends,
-        failure: 0,
+        sink,
+        driver_error: 0,
     })
-}
-
-/// Marks the queue as busy for one call, and runs `work` with it.
-///
-/// # Safety
-/// `handle` is null or was created by `taut_queue_new` and not freed.
-pub(super) unsafe fn enter<T>(
-    handle: *mut Handle,
-    work: impl FnOnce(&mut Queue) -> T,
-) -> Result<T, Status> {
-    if handle.is_null() {
-        return Err(Status::Null);
-    }
-    // SAFETY: not null, and only this flag is accessed: a running call borrows the queue, not the
-    // flag.
-    let is_busy = unsafe { &raw mut (*handle).is_busy };
-    // SAFETY: as above.
-    if unsafe { is_busy.replace(true) } {
-        return Err(Status::Busy);
-    }
-    // SAFETY: no other call is in it, as the flag shows, and the caller has one thread or one lock.
-    let done = work(unsafe { &mut (*handle).queue });
-    // SAFETY: as above.
-    unsafe { is_busy.write(false) };
-    Ok(done)
 }

@@ -19,9 +19,10 @@ fn generated(root: &Path) -> String {
         "own_limit",
         "limit_functions",
         "limit_register",
+        "frame_sink",
         "ring",
         "options",
-        "queue_handle",
+        "queue_table",
         "queue_results",
         "queue",
     ] {

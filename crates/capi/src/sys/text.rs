@@ -15,7 +15,7 @@ pub(super) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Status> {
     }
     // SAFETY: not null, and a string as the caller guarantees.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Status::BadWords)
+    text.to_str().map_err(|_| Status::BadSpec)
 }
 
 /// A buffer for an error message: as much of it as fits, always with a terminating zero.
