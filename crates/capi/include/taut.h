@@ -164,8 +164,8 @@ enum taut_stopped
   TAUT_STOPPED_RING_FULL = 2,
   // The first packet is ready at a later time: run again then.
   TAUT_STOPPED_NOT_READY = 3,
-  // The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the driver's
-  // error number.
+  // The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the error
+  // number of the driver.
   TAUT_STOPPED_FAILED = 4,
   // The queue is null, was freed, or is in a call already.
   TAUT_STOPPED_INVALID = 5,
@@ -607,8 +607,8 @@ taut_status taut_halves_repair(struct taut_sender *sender,
 taut_status taut_coalescer_init(struct taut_coalescer *coalescer,
                                 uint64_t period_ns);
 
-// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them to
-// `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
+// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them
+// to `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
 // current limit.
 taut_status taut_coalescer_add(struct taut_coalescer *coalescer,
                                uint32_t units,
@@ -624,7 +624,8 @@ taut_status taut_coalescer_poll(struct taut_coalescer *coalescer,
 // Returns the pending units; 0 if it is not a `taut_coalescer`.
 uint32_t taut_coalescer_pending(const struct taut_coalescer *coalescer);
 
-// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is
+// pending.
 uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalescer);
 
 // Discards the pending units and the current period. Call it when the limit is reset.
@@ -659,7 +660,7 @@ taut_status taut_stall_detector_read(const struct taut_stall_detector *detector,
 // stay.
 taut_status taut_stall_detector_reset(struct taut_stall_detector *detector);
 
-// Returns the bytes that the limit with this name needs; 0 if there is no such name. Names are
+// Returns the bytes that the limit with this name needs; 0 for an unknown name. Names are
 // "off", "dql", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
 // learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
 // `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
@@ -698,8 +699,8 @@ int64_t taut_limit_room(struct taut_limit *limit);
 taut_status taut_limit_blocked(struct taut_limit *limit);
 
 // Counts the units completed since the last call, and updates the limit: once for each batch.
-// `more_pending` means that the batch stopped at a budget with completions pending. A batch of 0 changes
-// nothing, except that it ends such a sequence.
+// `more_pending` means that the batch stopped at a budget with completions pending. A batch of 0
+// changes nothing, except that it ends such a sequence.
 taut_status taut_limit_completed(struct taut_limit *limit,
                                  uint32_t units,
                                  bool more_pending,
@@ -806,8 +807,8 @@ taut_stopped taut_queue_run(struct taut_queue *queue,
 
 // Reaps completions. Call it when the device interrupts or was polled, and at
 // `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it reports them
-// and whether to run.
+// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
+// reports them and whether to run.
 taut_status taut_queue_complete(struct taut_queue *queue,
                                 uint64_t now_ns,
                                 struct taut_completed *completed);

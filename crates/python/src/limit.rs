@@ -44,7 +44,7 @@ impl Limit {
         self.0.get_mut().blocked();
     }
 
-    /// Counts a completion batch, once per reap; `more_pending`: further completions are pending.
+    /// Counts a completion batch, once per reap; `more_pending`: more completions are pending.
     #[pyo3(signature = (units, now_ns, *, more_pending=false))]
     fn completed(&mut self, units: Units, now_ns: Whole, more_pending: bool) -> PyResult<()> {
         let limit = self.0.get_mut();

@@ -16,7 +16,7 @@ const _: () = assert!(size_of::<Stalls>() == 24);
 mod queue {
     use core::mem::offset_of;
 
-    use super::super::{Completed, Packet, QueueOptions, QueueStats};
+    use crate::sys::{Completed, Packet, QueueOptions, QueueStats};
 
     const _: () = assert!(size_of::<Packet>() == 16 && offset_of!(Packet, ecn) == 13);
     const _: () =

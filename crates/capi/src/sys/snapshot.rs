@@ -42,6 +42,15 @@ impl TryFrom<Config> for taut_dql::Config {
     }
 }
 
+/// Returns the settings that C points to.
+///
+/// # Safety
+/// `config` is null or points to one.
+pub(super) unsafe fn config_at(config: *const Config) -> Result<taut_dql::Config, Status> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { argument(config) }.ok_or(Status::Null)?.try_into()
+}
+
 /// Returns the settings that C points to, or the defaults if that is null.
 ///
 /// # Safety

@@ -2,7 +2,7 @@
 
 use taut_dql::stall::FifoStallDetector;
 
-use super::placed::{Opaque, answer, get, get_mut, put};
+use super::placed::{Opaque, get, get_mut, put, write_result};
 use super::status::Status;
 
 /// Words of a `taut_stall_detector`.
@@ -81,16 +81,12 @@ pub unsafe extern "C" fn taut_stall_detector_check(
     now_ns: u64,
     age_ns: *mut u64,
 ) -> Status {
-    if age_ns.is_null() {
-        return Status::Null;
-    }
+    let check = |it: &mut FifoStallDetector| {
+        let stall = it.check(num_queued, num_completed, burst_start_ns, now_ns);
+        stall.map_or(0, |stall| stall.age_ns)
+    };
     // SAFETY: guaranteed by the caller.
-    let it = unsafe { get_mut(detector) };
-    let stall = it.map(|it| it.check(num_queued, num_completed, burst_start_ns, now_ns));
-    let age = stall.map(|stall| stall.map_or(0, |stall| stall.age_ns));
-    // SAFETY: guaranteed by the caller.
-    age.map(|found_ns| unsafe { answer(age_ns, found_ns) })
-        .into()
+    unsafe { write_result(age_ns, || get_mut(detector).map(check)) }
 }
 
 /// Reads the counts.
@@ -102,17 +98,13 @@ pub unsafe extern "C" fn taut_stall_detector_read(
     detector: *const StallDetector,
     stalls: *mut Stalls,
 ) -> Status {
-    if stalls.is_null() {
-        return Status::Null;
-    }
-    // SAFETY: guaranteed by the caller.
-    let found = unsafe { get(detector) }.map(|it| Stalls {
+    let read = |it: &FifoStallDetector| Stalls {
         count: it.count(),
         longest_ns: it.longest_ns(),
         last_stall_ns: it.last_stall_ns(),
-    });
+    };
     // SAFETY: guaranteed by the caller.
-    found.map(|found| unsafe { answer(stalls, found) }).into()
+    unsafe { write_result(stalls, || get(detector).map(read)) }
 }
 
 /// Discards the units in flight and the current stall, for when the limit is reset; the counts

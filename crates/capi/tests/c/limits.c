@@ -1,5 +1,5 @@
-/* Rules by their names in memory of the caller's: each settles below what was in flight without it, wrong spec
- * and wrong memory are told, and nothing needs a heap. */
+/* Rules by their names in memory of the caller: each keeps less in flight than without it, invalid
+ * specs and memory are reported, and no heap is needed. */
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>

@@ -94,7 +94,7 @@ class Limit:
     def blocked(self) -> None:
         """Reports that the sender is blocked by the limit. Most rules need it to adapt."""
     def completed(self, units: int, now_ns: int, *, more_pending: bool = False) -> None:
-        """Counts a completion batch, once per reap; `more_pending`: further completions are pending."""
+        """Counts a completion batch, once per reap; `more_pending`: more completions are pending."""
     def observe_in_flight(self, units: int, now_ns: int) -> int:
         """As `completed`, from the number of outstanding units. Returns the completed units."""
     def reset(self, now_ns: int) -> None:

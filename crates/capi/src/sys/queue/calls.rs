@@ -8,15 +8,15 @@ use taut_path::queue::CompleteError;
 use taut_path::tunables::Tunable;
 use taut_path::{InRing, Stop};
 
+use super::build::{Queue, make};
 use super::frame_sink::{Sink, TAUT_OUTCOME_IN_RING};
 use super::options::QueueOptions;
-use super::placed::{answer, argument};
-use super::queue_handle::{Queue, make};
-use super::queue_results::{Completed, QueueStats, Stopped};
-use super::queue_table::{Handle, enter, insert, remove};
+use super::results::{Completed, QueueStats, Stopped};
 use super::ring::{Packet, Ring};
-use super::status::Status;
+use super::table::{Handle, enter, insert, remove};
 use super::text::{ErrorText, read};
+use crate::sys::placed::{answer, argument, write_result};
+use crate::sys::status::Status;
 
 /// Creates a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline in tc's
 /// syntax ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`).
@@ -46,13 +46,10 @@ pub unsafe extern "C" fn taut_queue_new(
     let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
     let made = make(specs, (ring, sink), frames, options, now_ns)
         .and_then(|queue| insert(queue).ok_or_else(|| "too many queues".to_owned()));
-    match made {
-        Ok(handle) => handle,
-        Err(why) => {
-            error_text.why(Status::Other, why);
-            null_mut()
-        }
-    }
+    made.unwrap_or_else(|why| {
+        error_text.why(Status::Other, why);
+        null_mut()
+    })
 }
 
 /// Enqueues a packet, which waits until `taut_queue_run`. The queue owns its frame until the sink
@@ -114,8 +111,8 @@ pub unsafe extern "C" fn taut_queue_run(
 
 /// Reaps completions. Call it when the device interrupts or was polled, and at
 /// `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-/// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it reports them
-/// and whether to run.
+/// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
+/// reports them and whether to run.
 ///
 /// # Safety
 /// `queue` was created by `taut_queue_new`; `completed` is null or points to one.
@@ -284,17 +281,8 @@ pub unsafe extern "C" fn taut_queue_repair(
 /// `queue` was created by `taut_queue_new`, `stats` points to one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_read(queue: *mut Handle, stats: *mut QueueStats) -> Status {
-    if stats.is_null() {
-        return Status::Null;
-    }
-    match enter(queue, |it| read_stats(it)) {
-        Ok(found) => {
-            // SAFETY: guaranteed by the caller.
-            unsafe { answer(stats, found) };
-            Status::Ok
-        }
-        Err(status) => status,
-    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { write_result(stats, || enter(queue, |it| read_stats(it))) }
 }
 
 fn read_stats(it: &Queue) -> QueueStats {

@@ -6,8 +6,8 @@ use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::queue_handle::Queue;
-use super::status::Status;
+use super::build::Queue;
+use crate::sys::status::Status;
 
 /// A transmit queue on one thread, or under one lock. `taut_queue_new` creates it, and
 /// `taut_queue_free` frees it. The pointer is a number: every function returns
@@ -41,9 +41,9 @@ struct Slot {
     queue: UnsafeCell<*mut Queue>,
 }
 
-// SAFETY: only the thread that changed `state` from idle to busy, or took the slot from `VACANCIES`,
-// accesses `queue`. The queue can be used by another thread, because its callbacks can be called
-// from each thread that uses the queue: a requirement on the caller.
+// SAFETY: only the thread that changed `state` from idle to busy, or took the slot from
+// `VACANCIES`, accesses `queue`. The queue can be used by another thread, because its callbacks can
+// be called from each thread that uses the queue: a requirement on the caller.
 unsafe impl Sync for Slot {}
 
 /// In memory that is zero, so that no page is used before its first queue.

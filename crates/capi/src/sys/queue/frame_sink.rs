@@ -66,8 +66,8 @@ impl FrameSink {
         })
     }
 
-    /// Returns `true` if the frame can be accepted, and marks it as in use. `None` if there is no
-    /// such frame.
+    /// Returns `true` if the frame can be accepted, and marks it as in use. `None` for an
+    /// unknown frame.
     pub(super) fn accept(&mut self, frame: u32) -> Option<bool> {
         let in_use = self.in_use.get_mut(frame as usize)?;
         Some(!std::mem::replace(in_use, true))

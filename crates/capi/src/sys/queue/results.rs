@@ -12,8 +12,8 @@ pub enum Stopped {
     RingFull = 2,
     /// The first packet is ready at a later time: run again then.
     NotReady = 3,
-    /// The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the driver's
-    /// error number.
+    /// The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the error
+    /// number of the driver.
     Failed = 4,
     /// The queue is null, was freed, or is in a call already.
     Invalid = 5,

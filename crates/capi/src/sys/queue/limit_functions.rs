@@ -2,10 +2,10 @@
 
 use core::ffi::c_void;
 
-use super::limit::place;
-use super::own_limit::{Context, LimitFunctions, OwnLimit};
-use super::placed::argument;
-use super::status::Status;
+use super::callbacks::{Context, LimitFunctions, OwnLimit};
+use super::placed_limit::place;
+use crate::sys::placed::argument;
+use crate::sys::status::Status;
 
 /// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MAX`
 /// bytes are enough. It allocates nothing.
@@ -20,20 +20,13 @@ pub unsafe extern "C" fn taut_limit_init_functions(
     functions: *const LimitFunctions,
     now_ns: u64,
 ) -> Status {
-    if memory.is_null() {
-        return Status::Null;
-    }
     // SAFETY: guaranteed by the caller.
-    let Some(functions) = (unsafe { argument(functions) }) else {
-        return Status::Null;
-    };
-    let Some(callbacks) = functions.callbacks() else {
-        return Status::Null;
-    };
-    if functions.limit.is_none() || functions.reset.is_none() {
-        return Status::Null;
+    let functions = unsafe { argument(functions) }
+        .filter(|it| it.limit.is_some() && it.reset.is_some() && !memory.is_null());
+    let rule = functions.and_then(|it| Some(OwnLimit::new(it.callbacks()?, Context(it.context))));
+    match rule {
+        // SAFETY: guaranteed by the caller.
+        Some(rule) => unsafe { place(memory, bytes, rule, now_ns) },
+        None => Status::Null,
     }
-    let rule = OwnLimit::new(callbacks, Context(functions.context));
-    // SAFETY: guaranteed by the caller.
-    unsafe { place(memory, bytes, rule, now_ns) }
 }

@@ -5,7 +5,7 @@ use taut_path::{AnyLimit, AnyQdisc, QueueConfig};
 use super::frame_sink::{FrameSink, Sink};
 use super::options::QueueOptions;
 use super::ring::{Driver, Ring};
-use super::status::Status;
+use crate::sys::status::Status;
 
 /// The state that a call uses.
 pub(super) struct Queue {

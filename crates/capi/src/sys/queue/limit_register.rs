@@ -10,10 +10,10 @@ use taut_path::limit::{
 };
 use taut_path::{AnyLimit, NameError, Registry};
 
-use super::own_limit::{Callbacks, LimitFunctions, OwnLimit, State};
-use super::placed::argument;
-use super::status::Status;
+use super::callbacks::{Callbacks, LimitFunctions, OwnLimit, State};
 use super::text::ErrorText;
+use crate::sys::placed::argument;
+use crate::sys::status::Status;
 
 /// Maximum size of the state of a registered limit, in bytes: it must fit into
 /// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char};
 use std::fmt::Display;
 
-use super::status::Status;
+use crate::sys::status::Status;
 
 /// Reads a text of C.
 ///
