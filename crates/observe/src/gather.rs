@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::observe::{Device, NoLimitReason, Sysfs};
+use taut_linux::observe::{Device, DeviceKind, NoLimitReason, Sysfs};
 use taut_linux::publish;
 
 use crate::queue_set::QueueSet;
@@ -80,6 +80,8 @@ pub struct DeviceRow {
     pub mtu_bytes: Option<u64>,
     /// Packets sent since the device was created.
     pub tx_packets: Option<u64>,
+    /// Files that could not be read, with the reason.
+    pub problems: Vec<String>,
     /// Its selected queues that have a byte limit.
     pub rows: Vec<QueueRow>,
 }
@@ -196,10 +198,11 @@ impl Inventory {
         self.devices.push(DeviceRow {
             rows: rows.collect(),
             driver: device.driver,
-            is_virtual: device.is_virtual,
+            is_virtual: device.kind == DeviceKind::Virtual,
             no_limit_reason,
             mtu_bytes: device.mtu_bytes,
             tx_packets: device.tx_packets,
+            problems: device.problems,
             name: device.name,
         });
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use super::device::{self, Device, ENTRIES};
+use super::device::{self, Device};
+use super::kind::ENTRIES;
 use crate::error::failed;
 use crate::link::check_name;
 use crate::netns::NetNs;

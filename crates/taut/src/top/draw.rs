@@ -7,7 +7,7 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
 use serde_json::json;
-use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
 use taut_observe::METRICS;
 use taut_observe::sampler::{Bucket, History, SampledQueue, Spread};
 use taut_report::layout::fold;
@@ -163,8 +163,9 @@ fn row(
     let window = queue.samples.sum(WINDOW_BUCKETS).in_flight;
     let name: String = name(&queue.row).chars().take(name_width).collect();
     let limit = queue.row.limits.limit.map_or("-".to_owned(), amount);
+    let excess = queue.row.limits.in_flight.and_then(excess_bytes);
     let of_window = |value: fn(&_) -> u64| match window.number() {
-        0 => "-".to_owned(),
+        0 => excess.map_or("-".to_owned(), |it| format!("-{}", amount(it))),
         _ => amount(value(&window)),
     };
     let time = queueing(queue).0.map_or("-".to_owned(), short_time);
@@ -192,7 +193,7 @@ fn amount(value: u64) -> String {
     let exact = readable(&json!(value));
     match exact.len() <= 8 {
         true => exact,
-        false if value >= LIMIT_MAX_UNSET => "max".to_owned(),
+        false if value == LIMIT_MAX_UNSET => "no limit".to_owned(),
         false => short((value / 1000 * 1000) as f64),
     }
 }
