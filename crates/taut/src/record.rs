@@ -116,6 +116,10 @@ fn report(options: &Record, recording: &Recording, bytes: u64) {
         options.hz
     );
     for queue in &recording.queues {
+        if queue.negative_samples > 0 {
+            let (name, number) = (&queue.name, queue.negative_samples);
+            say!("taut: {name}: in flight was negative in {number} samples, recorded as 0");
+        }
         if let Some(error) = &queue.error {
             say!("taut: {} ends early: {error}", queue.name);
         }

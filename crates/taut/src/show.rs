@@ -145,6 +145,9 @@ fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
             out += &fold(&line, widest + 4, width);
         }
     }
+    if out.is_empty() {
+        out += "no device\n";
+    }
     for problem in &inventory.problems {
         out += &fold(problem, 2, width);
     }

@@ -112,7 +112,7 @@ impl NoLimitReason {
             Self::NoQueue => "has no transmit queue",
             Self::Virtual { over } if !over.is_empty() => {
                 let over = over.join(", ");
-                return format!("virtual device over {over}, which has the ring and its limit");
+                return format!("virtual device: no ring of its own; it sends through {over}");
             }
             Self::Virtual { .. } => "virtual device: no ring of its own, so no byte limit",
             Self::Wifi => "Wi-Fi: the kernel limits airtime, not bytes",

@@ -37,8 +37,8 @@ impl DeviceKind {
     }
 }
 
-/// The kernel shows `dsa/` at the conduit, and the type of a port in `uevent`. A tree without
-/// `uevent` may have `dsa/` at the port, which is told from a conduit by its switch.
+/// The kernel shows `dsa/` at the conduit, and the type of a port in `uevent`. In a tree without
+/// `uevent`, a port has `dsa/` and the number of its switch.
 fn is_switch_port(directory: &Path) -> bool {
     let text = |file: &str| number::text(&directory.join(file)).unwrap_or_default();
     match text("uevent") {

@@ -59,7 +59,7 @@ fn cause(it: &Evidence, queue: &QueueEvidence) -> &'static str {
     let device = &it.device;
     if queue.trend.limit_max == 0 {
         "the driver counts queued bytes and never reports completions"
-    } else if device.stuck_queues >= device.limited_queues {
+    } else if device.all_stuck {
         "completions were lost"
     } else if queue.row.queue != device.first_queue && device.first_queue_moves {
         "completions were lost, or the driver resets only the first queue, which is not blocked"

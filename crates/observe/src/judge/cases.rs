@@ -105,7 +105,7 @@ fn stuck(it: &mut Evidence, in_flight: u64, limit: u64) {
     row(it).limits.limit = Some(limit);
     row(it).limits.in_flight = Some(in_flight);
     it.device.new_sent_packets = Some(0);
-    it.device.stuck_queues = 1;
+    it.device.all_stuck = true;
 }
 
 /// Changes to a queue that is stuck from sample `begin` of 100 on.

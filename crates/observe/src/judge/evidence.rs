@@ -47,15 +47,15 @@ pub struct DeviceEvidence {
     pub new_sent_packets: Option<u64>,
     /// What the driver segments; `None` if that is not known here.
     pub offload: Option<Offload>,
-    /// Sum of the limits of its queues.
+    /// Sum of the limits of all its queues.
     pub sum_limits_bytes: u64,
     /// Number of its queues with a limit.
     pub limited_queues: usize,
-    /// The first of them.
+    /// The first observed queue.
     pub first_queue: u32,
-    /// Number of them that were blocked without a change.
-    pub stuck_queues: usize,
-    /// The first of them was not.
+    /// Every observed queue was blocked without a change.
+    pub all_stuck: bool,
+    /// The first observed queue was not.
     pub first_queue_moves: bool,
     /// Files that could not be read.
     pub problems: Vec<String>,
@@ -87,7 +87,6 @@ impl Evidence {
 
 impl DeviceEvidence {
     fn new(before: &DeviceRow, after: Option<&DeviceRow>, offload: Option<Offload>) -> Self {
-        let limits = before.rows.iter().filter_map(|row| row.limits.limit);
         Self {
             name: before.name.clone(),
             driver: before.driver.clone(),
@@ -99,10 +98,10 @@ impl DeviceEvidence {
             new_sent_packets: after
                 .and_then(|after| after.tx_packets?.checked_sub(before.tx_packets?)),
             offload,
-            sum_limits_bytes: limits.fold(0, u64::saturating_add),
-            limited_queues: before.rows.len(),
+            sum_limits_bytes: before.sum_limits_bytes,
+            limited_queues: before.limited_queues,
             first_queue: before.rows.first().map_or(0, |row| row.queue),
-            stuck_queues: 0,
+            all_stuck: false,
             first_queue_moves: false,
             problems: before.problems.clone(),
         }
@@ -206,7 +205,7 @@ pub fn collect(
         };
         let queues: Vec<QueueEvidence> = before.rows.into_iter().map(queue).collect();
         let is_stuck = |it: &QueueEvidence| it.is_stuck(length.length_ns);
-        device.stuck_queues = queues.iter().filter(|it| is_stuck(it)).count();
+        device.all_stuck = queues.iter().all(is_stuck);
         device.first_queue_moves = queues.first().is_some_and(|it| !is_stuck(it));
         all.extend(queues.into_iter().map(|queue| Evidence {
             device: device.clone(),

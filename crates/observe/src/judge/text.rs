@@ -1,6 +1,7 @@
 //! Findings and their texts.
 
 use serde_json::json;
+use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_report::number::{readable, short_time};
 
 use super::finding::{Finding, Verdict};
@@ -36,6 +37,7 @@ pub fn number(value: u64) -> String {
 /// Formats bytes with the time that the link needs for them, if that is known.
 pub fn bytes(row: &QueueRow, bytes: u64) -> String {
     match row.link_time_ns(Some(bytes)) {
+        _ if bytes >= LIMIT_MAX_UNSET => "unlimited".to_owned(),
         Some(ns) => format!("{} bytes ({})", number(bytes), short_time(ns)),
         None => format!("{} bytes", number(bytes)),
     }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde_json::json;
+use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_observe::QueueSet;
 use taut_observe::judge::{Evidence, Judgement, Trend, Verdict};
 use taut_report::number::{readable, short_time};
@@ -94,16 +95,25 @@ impl<'a> Group<'a> {
         let range = |value: fn(&Trend) -> i64| {
             let values = || queues().map(|it| value(&it.trend));
             let (min, max) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-            let text = |value: i64| readable(&json!(value));
+            let text = |value: i64| match value >= LIMIT_MAX_UNSET.cast_signed() {
+                true => "unlimited".to_owned(),
+                false => readable(&json!(value)),
+            };
             match min == max {
                 true => text(min),
                 false => format!("{} to {}", text(min), text(max)),
             }
         };
-        format!(
-            "{} queue{plural} {}{driver}: limit {}, at most {} in flight, busy {} % of {}",
+        let name = format!(
+            "{} queue{plural} {}{driver}",
             device.name,
-            QueueSet::ranges(&numbers),
+            QueueSet::ranges(&numbers)
+        );
+        if queues().all(|it| it.trend.samples == 0) {
+            return format!("{name}: nothing could be read");
+        }
+        format!(
+            "{name}: limit {}, at most {} in flight, busy {} % of {}",
             range(|it| signed(it.limit_last)),
             range(|it| if it.excess > 0 {
                 -signed(it.excess)

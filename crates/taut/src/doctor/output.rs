@@ -58,6 +58,9 @@ pub fn text(
             out += &short_line("not judged", Verdict::NotJudged, about, width);
         }
     }
+    if out.is_empty() {
+        out += "no device\n";
+    }
     out += &closing(judgements);
     out
 }

@@ -71,7 +71,7 @@ fn driver_without_completions_is_bad() {
         let (next, packets) = ("statistics/next", "statistics/tx_packets");
         std::fs::rename(device.join(next), device.join(packets)).unwrap();
     };
-    let run = || examined(&tree.line("doctor -t 300ms"));
+    let run = || examined(&tree.line("doctor -t 600ms"));
     let (code, document) = while_it_changes(sent, run);
     assert_eq!(
         (code, verdict(&document, "eth0", "never-reports")),
@@ -186,7 +186,7 @@ fn one_dead_queue_of_128_is_found() {
     let tree = Tree::new("dead");
     tree.add("eth0", 128);
     block(&tree, 77, "6056", "4542");
-    let output = taut(&tree.line("doctor -t 300ms")).output().expect("runs");
+    let output = taut(&tree.line("doctor -t 600ms")).output().expect("runs");
     let text = String::from_utf8(output.stdout).expect("text");
     assert_eq!(output.status.code(), Some(3), "{text}");
     let headings = text.lines().filter(|line| line.starts_with("eth0 queue"));
@@ -218,7 +218,7 @@ fn blocked_queue_without_completions_is_bad() {
         let tree = Tree::new("blocked");
         tree.add("eth0", 1);
         block(&tree, 0, in_flight, limit);
-        let (code, document) = examined(&tree.line("doctor -t 300ms"));
+        let (code, document) = examined(&tree.line("doctor -t 600ms"));
         let found = verdict(&document, "eth0", "completions-lost");
         assert_eq!(found, expected, "{in_flight} of {limit}");
         assert_eq!(code, if expected == "bad" { 3 } else { 0 });
@@ -242,12 +242,11 @@ fn changing_bytes_in_flight_are_not_stuck() {
             },
         );
     };
-    let run = || examined(&tree.line("doctor -t 600ms"));
+    let run = || examined(&tree.line("doctor -t 2s"));
     let (code, document) = while_it_changes(moves, run);
-    assert_eq!(
-        (code, verdict(&document, "eth0", "completions-lost")),
-        (0, "ok")
-    );
+    // On a busy machine the changes might pause, which is a warning.
+    assert_eq!(code, 0);
+    assert_ne!(verdict(&document, "eth0", "completions-lost"), "bad");
 }
 
 #[test]
@@ -278,7 +277,7 @@ fn limit_max_of_zero_is_a_setting() {
             block(&tree, queue, in_flight, "0");
             tree.set("eth0", queue, "limit_max", "0");
         }
-        let (code, document) = examined(&tree.line("doctor -t 300ms"));
+        let (code, document) = examined(&tree.line("doctor -t 600ms"));
         assert_eq!(
             (code, verdict(&document, "eth0", "limit-max-set")),
             (0, "warn")
@@ -329,7 +328,7 @@ fn devices_without_rings_are_one_line() {
         ),
         ("wlan0", "Wi-Fi: the kernel limits airtime"),
         ("veth0", "virtual device: no ring of its own"),
-        ("bond0", "virtual device over eth0"),
+        ("bond0", "no ring of its own; it sends through eth0"),
     ] {
         let about = text
             .split(&format!("\n{device}\n"))
@@ -353,4 +352,38 @@ fn unreadable_files_are_a_warning() {
     );
     let rows = document["rows"].as_array().expect("rows");
     assert!((0..3).all(|queue| rows.iter().any(|it| it["queue"] == queue)));
+}
+
+#[test]
+fn selected_queue_is_judged_by_its_own_packets() {
+    let tree = Tree::new("selected");
+    tree.add("eth0", 4);
+    block(&tree, 2, "6056", "4542");
+    // Packets of other queues.
+    let sent = |round: u64| {
+        put(
+            &tree.device("eth0"),
+            "statistics/next",
+            &(1000 + 100 * round).to_string(),
+        );
+        let statistics = tree.device("eth0").join("statistics");
+        std::fs::rename(statistics.join("next"), statistics.join("tx_packets")).unwrap();
+    };
+    let run = || examined(&tree.line("doctor eth0 -q 2 -t 600ms"));
+    let (code, document) = while_it_changes(sent, run);
+    assert_eq!(
+        (code, verdict(&document, "eth0", "completions-lost")),
+        (3, "bad")
+    );
+}
+
+#[test]
+fn trees_without_devices_are_reported() {
+    let tree = Tree::new("no-device");
+    assert_eq!(stdout(&tree.line("show")), "no device\n");
+    assert!(stdout(&tree.line("doctor -t 1ms")).starts_with("no device\n\n0 bad"));
+    std::os::unix::fs::symlink("../../devices/eth0", tree.device("eth0")).unwrap();
+    for verb in ["show", "doctor -t 1ms"] {
+        assert!(failed(&tree.line(verb), 1).contains("leads nowhere; copy with cp -rL"));
+    }
 }
