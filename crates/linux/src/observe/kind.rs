@@ -25,7 +25,7 @@ pub enum DeviceKind {
 impl DeviceKind {
     pub(super) fn of(directory: &Path) -> Self {
         let has = |name: &str| directory.join(name).exists();
-        if has("phy80211") || has("wireless") {
+        if has("phy80211") || has("wireless") || has_type(directory, "wlan") {
             Self::Wifi
         } else if is_switch_port(directory) {
             Self::SwitchPort
@@ -37,14 +37,18 @@ impl DeviceKind {
     }
 }
 
-/// The kernel shows `dsa/` at the conduit, and the type of a port in `uevent`. In a tree without
-/// `uevent`, a port has `dsa/` and the number of its switch.
+/// The kernel shows the type of a port in `uevent`, and `dsa/` at the conduit. A copy may lack
+/// `uevent` and have `dsa/` at the port: a conduit does not belong to a switch.
 fn is_switch_port(directory: &Path) -> bool {
-    let text = |file: &str| number::text(&directory.join(file)).unwrap_or_default();
-    match text("uevent") {
-        uevent if !uevent.is_empty() => uevent.lines().any(|line| line == "DEVTYPE=dsa"),
-        _ => directory.join("dsa").is_dir() && !text("phys_switch_id").is_empty(),
-    }
+    let switch = number::text(&directory.join("phys_switch_id")).unwrap_or_default();
+    has_type(directory, "dsa") || (directory.join("dsa").is_dir() && !switch.is_empty())
+}
+
+fn has_type(directory: &Path, name: &str) -> bool {
+    let uevent = number::text(&directory.join("uevent")).unwrap_or_default();
+    uevent
+        .lines()
+        .any(|line| line.strip_prefix("DEVTYPE=") == Some(name))
 }
 
 /// Returns the devices that `directory` sends through: members, ports, the device below a VLAN, or
