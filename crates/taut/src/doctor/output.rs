@@ -75,7 +75,7 @@ fn advice(it: &Judgement) -> String {
 }
 
 fn lines(it: &Judgement, is_varied: bool, width: Option<usize>) -> String {
-    let (verdict, name) = (it.finding.verdict.name(), it.rule.name);
+    let (verdict, name) = (it.finding.verdict.name().replace('_', " "), it.rule.name);
     let of = match it.queue {
         Some(queue) if is_varied => format!("queue {queue}: "),
         _ => String::new(),

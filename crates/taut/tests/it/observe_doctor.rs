@@ -336,7 +336,7 @@ fn devices_without_rings_are_one_line() {
             .unwrap_or_else(|| panic!("{text}"));
         let lines: Vec<&str> = about.lines().take_while(|line| !line.is_empty()).collect();
         assert!(lines.len() == 1 && lines[0].contains(part), "{text}");
-        assert!(lines[0].starts_with("  not_judged  no-limit"), "{text}");
+        assert!(lines[0].starts_with("  not judged  no-limit"), "{text}");
     }
 }
 
