@@ -95,27 +95,15 @@ fn text(outcome: &Outcome, options: &Send) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
-    let limit = match (results.limit_p50, outcome.limit_unit) {
-        (None, _) if !outcome.completion_status.limit_applies() => {
-            format!("{} disabled: completions are early", outcome.limit)
-        }
-        (None, _) => "off".to_owned(),
-        (Some(0), _) => format!("{}: 0, so one packet at a time", outcome.limit),
-        (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
-        (Some(limit), Unit::Packets) => format!("{}: {limit} packets", outcome.limit),
-    };
     let late = match results.max_late_ns {
         Some(late_ns) => format!("; at most {} us late", late_ns / 1_000),
         None => String::new(),
     };
-    let text = format!(
+    let mut text = format!(
         "device      {device}: {} {}, completions {}\n\
          packets     {} submitted = {} completed + {} uncertain + {} dropped{reasons} \
          + {} unaccounted\n\
-         timing      {}{late}\n\
-         rate        {} packets/s, {}bit/s\n\
-         limit       {limit}; in flight: {} bytes (median), {} bytes (90th percentile)\n\
-         completion  after {} us (median), {} us (99th percentile)\n",
+         timing      {}{late}\n",
         outcome.driver,
         outcome.mode,
         outcome.completion_status.name(),
@@ -125,15 +113,39 @@ fn text(outcome: &Outcome, options: &Send) -> String {
         account.all_dropped_packets(),
         account.unaccounted_packets(),
         timing(options),
+    );
+    // Without a completion there is no rate and no time.
+    if account.completed_packets() > 0 {
+        text += &measured(outcome);
+    }
+    let width = stdout::columns();
+    text.lines()
+        .map(|line| fold(line, NAME_COLUMNS, width))
+        .collect()
+}
+
+/// Returns the lines of the measurements.
+fn measured(outcome: &Outcome) -> String {
+    let results = &outcome.measurements;
+    let limit = match (results.limit_p50, outcome.limit_unit) {
+        (None, _) if !outcome.completion_status.limit_applies() => {
+            format!("{} disabled: completions are early", outcome.limit)
+        }
+        (None, _) => "off".to_owned(),
+        // Linux's rule starts there, and a short run can end before the limit increases.
+        (Some(0), _) => format!("{}: 0, one packet at a time", outcome.limit),
+        (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
+        (Some(limit), Unit::Packets) => format!("{}: {limit} packets", outcome.limit),
+    };
+    format!(
+        "rate        {} packets/s, {}bit/s\n\
+         limit       {limit}; in flight over time: {} bytes (median), {} bytes (90th percentile)\n\
+         completion  after {} us (median), {} us (99th percentile)\n",
         scaled(results.rate.packets_per_s),
         scaled(results.rate.bits_per_s),
         results.in_flight_p50_bytes,
         results.in_flight_p90_bytes,
         results.completion_p50_ns / 1_000,
         results.completion_p99_ns / 1_000,
-    );
-    let width = stdout::columns();
-    text.lines()
-        .map(|line| fold(line, NAME_COLUMNS, width))
-        .collect()
+    )
 }

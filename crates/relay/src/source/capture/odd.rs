@@ -18,7 +18,8 @@ pub struct Odd {
 /// Generates file number `seed`.
 pub fn odd(seed: u64) -> Odd {
     let mut file = File {
-        rng: Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        // Neighbouring seeds start with unrelated bits.
+        rng: Rng(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         is_big: false,
         odd: Odd {
             bytes: Vec::new(),
@@ -26,7 +27,6 @@ pub fn odd(seed: u64) -> Odd {
             broken_at: None,
         },
     };
-    (0..8).for_each(|_| drop(file.rng.next()));
     match file.rng.one_in(2) {
         true => file.pcap(),
         false => file.pcapng(),

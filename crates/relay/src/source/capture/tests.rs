@@ -101,7 +101,7 @@ fn all_capture_formats_have_the_same_frames() {
         pcapng(&[1, 113], &frames),
     ];
     for (number, file) in files.iter().enumerate() {
-        let found = read(&file).unwrap_or_else(|error| panic!("file {number}: {error}"));
+        let found = read(file).unwrap_or_else(|error| panic!("file {number}: {error}"));
         assert_eq!(
             (found.frames, found.longest_bytes),
             (4, 65_535),
