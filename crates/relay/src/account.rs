@@ -16,7 +16,7 @@ pub enum RejectReason {
     TooLong,
     /// A GSO packet that cannot be segmented and is too long to be sent whole.
     NotSegmented,
-    /// Its headers are inconsistent with it.
+    /// Its headers, or those of its record in a capture, are inconsistent with it.
     Malformed,
     /// No frame was free.
     NoFrame,
@@ -30,15 +30,22 @@ pub enum RejectReason {
     ShorterThanHeader,
     /// The capture holds only the beginning of the frame.
     TruncatedInCapture,
+    /// A captured packet of another link type.
+    NotEthernet,
+    /// A captured packet of an interface that the file does not describe.
+    UnknownInterface,
 }
 
 impl RejectReason {
     /// The reasons of a feed of frames.
-    pub const OF_FEED: [Self; 4] = [
+    pub const OF_FEED: [Self; 7] = [
         Self::LongerThanMtu,
         Self::LongerThanFrame,
         Self::ShorterThanHeader,
         Self::TruncatedInCapture,
+        Self::NotEthernet,
+        Self::UnknownInterface,
+        Self::Malformed,
     ];
 
     /// Returns the name in tables and JSON, next to those of [`DropReason`].
@@ -54,6 +61,8 @@ impl RejectReason {
             Self::LongerThanFrame => "longer_than_frame",
             Self::ShorterThanHeader => "shorter_than_header",
             Self::TruncatedInCapture => "cut_in_capture",
+            Self::NotEthernet => "not_ethernet",
+            Self::UnknownInterface => "unknown_interface",
         }
     }
 }

@@ -139,6 +139,7 @@ fn measurements<P: Port, F: Frames>(
         completion_p50_ns: completion_ns(0.5),
         completion_p99_ns: completion_ns(0.99),
         rate: measured.rate(mark(direction, direction.returned_ns())),
+        max_late_ns: direction.source().max_late_ns(),
     }
 }
 

@@ -18,6 +18,7 @@ mod live_ring;
 #[cfg(feature = "lab")]
 mod live_rr_under_load;
 mod live_send;
+mod live_send_captures;
 mod live_send_faults;
 mod live_send_replay;
 #[cfg(all(feature = "lab", feature = "sim"))]
