@@ -13,6 +13,7 @@ mod frames;
 mod gso_frames;
 mod handover;
 pub mod interrupt;
+mod layers;
 pub mod link;
 #[cfg(all(test, loom))]
 mod models;

@@ -335,3 +335,5 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tunnel_tests;

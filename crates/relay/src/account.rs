@@ -18,6 +18,8 @@ pub enum RejectReason {
     NotSegmented,
     /// Its headers, or those of its record in a capture, are inconsistent with it.
     Malformed,
+    /// Its partial checksum is that of an unknown protocol.
+    UnknownChecksum,
     /// No frame was free.
     NoFrame,
     /// The device was down or removed.
@@ -55,6 +57,7 @@ impl RejectReason {
             Self::TooLong => "too_long",
             Self::NotSegmented => "not_cut",
             Self::Malformed => "malformed",
+            Self::UnknownChecksum => "unknown_checksum",
             Self::NoFrame => "no_frame",
             Self::LinkDown => "link_down",
             Self::LongerThanMtu => "longer_than_mtu",

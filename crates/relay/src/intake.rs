@@ -1,7 +1,7 @@
 //! Conversion of received packets to frames that a device can carry.
 
 use taut_linux::segment::{self, SegmentError, Segmenter};
-use taut_linux::{Frames, VirtioNetHeader, complete_checksum};
+use taut_linux::{ChecksumError, Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
@@ -62,14 +62,16 @@ impl Intake {
             }
             Err(why) => {
                 let finished = match why {
-                    SegmentError::Plain => complete_checksum(frame, header).map(drop).map_err(drop),
+                    SegmentError::Plain => complete_checksum(frame, header)
+                        .map(drop)
+                        .map_err(reject_reason),
                     // Its lengths differ from those of the frame, so no header is reliable.
-                    SegmentError::Malformed => Err(()),
-                    _ => segment::finish_whole(header, frame).map_err(drop),
+                    SegmentError::Malformed => Err(RejectReason::Malformed),
+                    _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::Malformed),
                 };
                 match finished {
                     Ok(()) => one(frame, inlet),
-                    Err(()) => inlet.account().refuse(RejectReason::Malformed, 1),
+                    Err(reason) => inlet.account().refuse(reason, 1),
                 }
             }
         }
@@ -81,6 +83,13 @@ impl Intake {
             _ => 0,
         };
         (self.frame_limit_bytes + tag_bytes).min(pool.frame_bytes())
+    }
+}
+
+fn reject_reason(error: ChecksumError) -> RejectReason {
+    match error {
+        ChecksumError::UnknownProtocol => RejectReason::UnknownChecksum,
+        ChecksumError::OutsideFrame | ChecksumError::Segmented => RejectReason::Malformed,
     }
 }
 
@@ -335,6 +344,17 @@ mod tests {
             ..plain
         };
         assert_eq!(dropped(&take_in(outside, &[0x88; 60])), [("malformed", 1)]);
+        let partial = |protocol, checksum_offset| {
+            let header = VirtioNetHeader {
+                flags: 1,
+                checksum_start: 34,
+                checksum_offset,
+                ..plain
+            };
+            take_in(header, &packet(protocol, &[0; 40]))
+        };
+        assert_eq!(dropped(&partial(200, 8)), [("unknown_checksum", 1)]);
+        assert_eq!(dropped(&partial(132, 8)), []);
         let wrong = take_in(segments_of(100, 34), &packet(17, &udp(1000))[..500]);
         assert_eq!(dropped(&wrong), [("malformed", 1)]);
     }

@@ -114,43 +114,6 @@ impl Headers {
     }
 }
 
-/// The position of a TCP segment or a UDP datagram in a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Datagram {
-    pub(super) network: Network,
-    pub(super) transport: Transport,
-    pub(super) network_at: usize,
-    pub(super) transport_at: usize,
-    /// The end of the packet; the remainder of the frame is padding.
-    pub(super) end_at: usize,
-}
-
-/// Finds the TCP segment or UDP datagram in `frame`, if it is complete and not in a tunnel.
-pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
-    let (ethertype, network_at) = network(frame)?;
-    let packet = &frame[network_at..];
-    let (network, bytes) = match ethertype {
-        ETHERTYPE_IPV4 => (Network::V4, usize::from(u16_at(packet, 2)?)),
-        ETHERTYPE_IPV6 => (Network::V6, usize::from(u16_at(packet, 4)?) + IPV6_BYTES),
-        _ => return None,
-    };
-    let packet = packet.get(..bytes)?;
-    let (protocol, network_bytes) = match network {
-        Network::V4 => ipv4(packet).ok()?,
-        Network::V6 => ipv6(packet).ok()?,
-    };
-    let transport = [Transport::Tcp, Transport::Udp]
-        .into_iter()
-        .find(|transport| transport.number() == protocol)?;
-    Some(Datagram {
-        network,
-        transport,
-        network_at,
-        transport_at: network_at + network_bytes,
-        end_at: network_at + bytes,
-    })
-}
-
 /// Returns the frame at the start of `space`, with the length in its IP header.
 pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
     let (ethertype, network_at) = network(space)?;
