@@ -30,6 +30,13 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// [`reopen`](Self::reopen) failed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Sets the name of the device after it was renamed: [`reopen`](Self::reopen) uses it.
+    fn set_device(&mut self, name: &str);
+
+    /// Releases the device, which was removed or moved to another network namespace. It must not
+    /// lose frames there.
+    fn release_device(&mut self) {}
+
     /// Recovers from a stall, or from the removal of the device. Opens a new ring on the same
     /// device, by its name, and a new socket unless the kernel still holds packets of the old one.
     ///

@@ -143,6 +143,8 @@ impl Port for Device {
         None
     }
 
+    fn set_device(&mut self, _name: &str) {}
+
     fn reopen(&mut self) -> std::io::Result<()> {
         self.reopened += 1;
         self.ring.extend(self.lost.drain(..));

@@ -35,6 +35,11 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         self.0.frame_limit_bytes()
     }
 
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.0.device);
+        self.1.set_device(name);
+    }
+
     /// Packets that the kernel took from the old ring might still be sent.
     fn reopen(&mut self) -> io::Result<()> {
         let (tx, completions) = self;

@@ -20,7 +20,7 @@ use crate::vlan;
 /// half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
-    device: String,
+    pub(super) device: String,
     capacity_slots: u32,
     ends: RefCell<RenewableRing>,
     source: F,

@@ -182,7 +182,15 @@ fn driver(
 
 impl Port for Halves {
     fn device(&self) -> &str {
-        self.0.device()
+        self.1.device()
+    }
+
+    fn set_device(&mut self, name: &str) {
+        self.1.set_device(name);
+    }
+
+    fn release_device(&mut self) {
+        self.1.release_device();
     }
 
     fn driver(&self) -> &'static str {

@@ -43,6 +43,11 @@ impl Program {
         })
     }
 
+    /// Detaches the program from its device.
+    pub(super) fn detach(&mut self) {
+        self.attached = None;
+    }
+
     /// Redirects the packets of a queue to `socket`, and returns where they are redirected.
     pub(super) fn serve(
         &mut self,

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod change;
+mod claim;
 mod describe;
 mod macvlan;
 pub(crate) mod message;
@@ -26,6 +27,7 @@ pub use change::{
     add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
     set_up,
 };
+pub use claim::{ClaimedDevice, DeviceClaim};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
 pub use monitor::{DeliveryTally, LinkMonitor};

@@ -75,6 +75,15 @@ impl OffloadControl {
         self
     }
 
+    /// Returns the current name of the device with this index.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if there is no such device.
+    pub fn name(&self, index: u32) -> io::Result<String> {
+        sys::link::name(self.fd.as_fd(), index)
+            .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))
+    }
+
     /// Returns the active receive offloads of the device.
     ///
     /// # Errors

@@ -2,14 +2,17 @@
 
 use std::io;
 
-use super::message::{attributes, u16_at, u32_at, u64_at};
-use super::request::link;
+use super::message::{Message, attributes, u16_at, u32_at, u64_at};
+use super::request::{link, link_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// `struct ifinfomsg`, which the attributes follow.
 const FIXED_BYTES: usize = 16;
+
+/// A request whose end is acknowledged.
+const GET: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
 
 /// Counters of a link since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,11 +93,29 @@ pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
 pub(super) fn read_link_message(
     ns: &NetNs,
     device: &str,
-    mut take: impl FnMut(&[u8]),
+    take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
     check_name(device)?;
-    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-    let request = link(libc::RTM_GETLINK, flags, device);
+    request_link(ns, device, link(libc::RTM_GETLINK, GET, device), take)
+}
+
+/// As [`read_link_message`], of the device with this index.
+pub(super) fn read_link_message_at(
+    ns: &NetNs,
+    index: u32,
+    take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let device = format!("device {index}");
+    let request = link_at(libc::RTM_GETLINK, GET, index);
+    request_link(ns, &device, request, take)
+}
+
+fn request_link(
+    ns: &NetNs,
+    device: &str,
+    request: Message,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
     ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {
             take(payload);

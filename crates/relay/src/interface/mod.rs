@@ -76,6 +76,9 @@ pub trait Receiver {
     /// Returns the descriptor to poll; `None` while it is closed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Sets the name of the interface after it was renamed.
+    fn set_device(&mut self, name: &str);
+
     /// Closes the receiver of a removed interface until it is replaced.
     fn close(&mut self);
 

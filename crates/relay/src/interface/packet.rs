@@ -103,6 +103,10 @@ impl Receiver for PacketSource {
         self.receiver.as_ref().map(AsFd::as_fd)
     }
 
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
+    }
+
     fn close(&mut self) {
         self.receiver = None;
     }

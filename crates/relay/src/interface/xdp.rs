@@ -177,6 +177,10 @@ impl Receiver for XdpSource {
         self.promiscuous.as_ref().and(self.receiver.fd())
     }
 
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
+    }
+
     fn close(&mut self) {
         self.promiscuous = None;
     }

@@ -57,6 +57,10 @@ pub struct Forward {
     #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
     pub duration: Option<Time>,
 
+    /// Forward although another process forwards the frames of A or B
+    #[arg(long)]
+    pub force: bool,
+
     /// Print the summary as one JSON document
     #[arg(short, long)]
     pub json: bool,
