@@ -25,6 +25,11 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// Ethernet header but without a VLAN tag. 0 if there is no socket.
     fn frame_limit_bytes(&self) -> u32;
 
+    /// Returns the bytes by which `frame` can exceed that length because of its VLAN tags.
+    fn extra_bytes(frame: &[u8]) -> u32
+    where
+        Self: Sized;
+
     /// Returns the descriptor to poll. It is readable or in error when the driver has an event. A
     /// timer with the coalescing interval is needed as well. `None` if there is no socket, because
     /// [`reopen`](Self::reopen) failed.

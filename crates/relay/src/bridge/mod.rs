@@ -140,7 +140,8 @@ impl<I: Interface> Bridge<I> {
         let claims = [claim(&exits[0])?, claim(&exits[1])?];
         let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
         let direction = |from: usize, receiver, out| {
-            let source = ReceivedFrames::new(receiver, exits[from].mtu_bytes());
+            let source =
+                ReceivedFrames::new(receiver, exits[from].mtu_bytes(), I::Port::extra_bytes);
             Direction::new(path.config(from)?, source, out, ((), None), now_ns)
         };
         let directions = [
@@ -160,7 +161,8 @@ impl<I: Interface> Bridge<I> {
     /// Returns remarks about the interfaces for the user.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let directions = self.directions().iter();
-        directions.filter_map(|it| Receiver::remark(it.source().receiver()))
+        let remarks = directions.filter_map(|it| Receiver::remark(it.source().receiver()));
+        I::REMARK.map(str::to_owned).into_iter().chain(remarks)
     }
 
     /// Forwards until `is_over`, then waits a moment for the packets in the devices.

@@ -163,6 +163,7 @@ fn run_with_view<I: Interface>(
     };
     let listener = BridgeEvents {
         events: send,
+        max_frame_bytes: I::MAX_FRAME_BYTES,
         offloads,
     };
     let ran = bridge.run(&board, &listener, is_over);
@@ -177,12 +178,13 @@ fn run_with_view<I: Interface>(
 
 struct BridgeEvents<'a> {
     events: Sender<String>,
+    max_frame_bytes: u32,
     offloads: &'a OffloadHelper,
 }
 
 impl Listener for BridgeEvents<'_> {
     fn event(&self, interface: &str, event: Event<'_>) {
-        if let Some(text) = message(interface, &event) {
+        if let Some(text) = message(interface, &event, self.max_frame_bytes) {
             // Fails if the view has ended: the event is then discarded.
             let _ = self.events.send(text);
         }

@@ -13,7 +13,7 @@ use taut_linux::interrupt;
 use taut_linux::link::{self, LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
-use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
+use taut_relay::driver::{self, Ring, WithPort};
 use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_capture};
 use taut_relay::transmit::{Outcome, Settings, transmit};
 use taut_report::{exit, say, stdout};
@@ -246,8 +246,8 @@ fn plan(options: &Send, source: &Source) -> String {
     };
     format!(
         "would send on {}{netns} over {}: {}{count}{rate}\n\
-         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and \
-         {FRAME_EXTRA_BYTES} bytes), completions every {}, stall after {}\n",
+         discipline {}, limit {}, ring of {} packets (longest frame: the MTU, an \
+         Ethernet header and VLAN tags), completions every {}, stall after {}\n",
         options.device,
         options.driver.name(),
         source.description,
