@@ -167,6 +167,15 @@ pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     }
 }
 
+/// Returns the number of queues to which an AF_XDP socket can bind. `None` if the driver does not
+/// report it.
+pub(crate) fn socket_queues(ns: &NetNs, device: &str) -> Option<u32> {
+    let fd = control_socket(ns).ok()?;
+    let channels = sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels);
+    let [.., receive, send, _, both] = channels.ok()?;
+    Some(receive.max(send).saturating_add(both)).filter(|&queues| queues > 0)
+}
+
 /// Opens a socket for the ioctls of the namespace's devices.
 pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
     ns.run(|| {

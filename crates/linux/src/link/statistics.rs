@@ -79,6 +79,8 @@ pub(crate) struct Link {
     pub(crate) other_end: Option<u32>,
     /// Maximum length of a GSO packet that the stack builds for it.
     pub(crate) longest_object_bytes: Option<u32>,
+    /// The id of an attached XDP program.
+    pub(crate) xdp_program: Option<u32>,
     statistics: Option<LinkStatistics>,
 }
 
@@ -128,7 +130,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     let (kind, flags) = (u16_at(payload, 2)?, u32_at(payload, 8)?);
     let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
     let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
-    let (mut mac, mut longest_object_bytes) = (None, None);
+    let (mut mac, mut longest_object_bytes, mut xdp_program) = (None, None, None);
     for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
         match kind {
             libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
@@ -138,6 +140,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
             libc::IFLA_LINK => other_end = u32_at(value, 0),
             libc::IFLA_LINK_NETNSID => is_elsewhere = true,
             libc::IFLA_GSO_MAX_SIZE => longest_object_bytes = u32_at(value, 0),
+            libc::IFLA_XDP => xdp_program = xdp_program_id(value),
             libc::IFLA_STATS64 => statistics = LinkStatistics::parse(value),
             _ => {}
         }
@@ -152,8 +155,16 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
         master,
         other_end: other_end.filter(|_| !is_elsewhere),
         longest_object_bytes,
+        xdp_program,
         statistics,
     })
+}
+
+fn xdp_program_id(value: &[u8]) -> Option<u32> {
+    /// `IFLA_XDP_PROG_ID`; not in libc.
+    const PROGRAM_ID: u16 = 4;
+    let (_, id) = attributes(value).find(|&(kind, _)| kind == PROGRAM_ID)?;
+    u32_at(id, 0)
 }
 
 fn no_response(device: &str) -> io::Error {
