@@ -78,7 +78,7 @@ impl OffloadControl {
     /// Returns the current name of the device with this index.
     ///
     /// # Errors
-    /// `NotFound` (or `ENODEV`) if there is no such device.
+    /// `NotFound` (or `ENODEV`) if the device is absent.
     pub fn name(&self, index: u32) -> io::Result<String> {
         sys::link::name(self.fd.as_fd(), index)
             .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))

@@ -132,9 +132,10 @@ impl LinkTracker {
         }
     }
 
-    /// Records that there is no such device any more.
+    /// Records that the device is absent.
     pub(super) fn absent(&mut self) {
-        self.removed();
+        self.was_down = true;
+        self.state = LinkState::Removed;
         self.index = 0;
     }
 
@@ -155,12 +156,13 @@ impl LinkTracker {
         self.is_moved
     }
 
-    /// Applies flags read between notifications; `None` if there is no such device, of which the
-    /// notification follows. They can show
+    /// Applies flags read between notifications; `None` if the device is absent. They can show
     /// that the link is not running before its notification arrives, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
         match flags {
-            None => self.removed(),
+            // Its notification reports whether it was moved.
+            None if self.state != LinkState::Removed => self.set(0),
+            None => {}
             Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
             Some(_) if self.state == LinkState::Running => self.set(0),
             Some(_) => {}
@@ -188,11 +190,6 @@ impl LinkTracker {
             self.was_down = true;
             LinkState::Down
         };
-    }
-
-    fn removed(&mut self) {
-        self.was_down = true;
-        self.state = LinkState::Removed;
     }
 }
 
