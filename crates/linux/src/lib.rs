@@ -46,6 +46,7 @@ pub use privilege::{
     Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
 };
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
+pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;
 

@@ -9,11 +9,12 @@ use taut_path::queue::CompleterCounters;
 /// Why a frame was dropped before the discipline received it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RejectReason {
-    /// Dropped by the kernel because the backlog was full; over AF_XDP also because it was longer
-    /// than a frame of the umem.
+    /// Dropped by the kernel because the backlog was full.
     ReceiveBufferFull,
     /// Longer than the other interface or a frame of the pool can carry.
     TooLong,
+    /// Too long because of its VLAN tags, by which the driver lengthens no such frame.
+    TooLongTagged,
     /// A GSO packet that cannot be segmented and is too long to be sent whole.
     NotSegmented,
     /// Its headers, or those of its record in a capture, are inconsistent with it.
@@ -40,7 +41,8 @@ pub enum RejectReason {
 
 impl RejectReason {
     /// The reasons of a feed of frames.
-    pub const OF_FEED: [Self; 7] = [
+    pub const OF_FEED: [Self; 8] = [
+        Self::TooLongTagged,
         Self::LongerThanMtu,
         Self::LongerThanFrame,
         Self::ShorterThanHeader,
@@ -55,6 +57,7 @@ impl RejectReason {
         match self {
             Self::ReceiveBufferFull => "receive_buffer_full",
             Self::TooLong => "too_long",
+            Self::TooLongTagged => "too_long_tagged",
             Self::NotSegmented => "not_cut",
             Self::Malformed => "malformed",
             Self::UnknownChecksum => "unknown_checksum",

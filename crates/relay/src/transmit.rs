@@ -103,7 +103,12 @@ pub fn transmit<P: Port, F: Frames>(
         stall_ns: settings.stall_ns,
         rate_bits_per_s: None,
     };
-    let feed = Feed::new(settings.content, settings.feed, link.mtu_bytes());
+    let feed = Feed::new(
+        settings.content,
+        settings.feed,
+        link.mtu_bytes(),
+        P::extra_bytes,
+    );
     let observed = ((meter, sent), Some(latency));
     let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
     let (mut directions, mut exits) = ([direction], [Exit::new(link)]);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::Frames;
+use taut_linux::{Frames, tag_bytes};
 use taut_path::classify::classify;
 use taut_path::pool::PoolError;
 use taut_path::queue::NoRoom;
@@ -71,6 +71,8 @@ pub struct Feed {
     /// Remaining frames.
     left: u64,
     max_bytes: u32,
+    /// Returns the bytes by which a frame can exceed the maximum because of its tags.
+    extra_bytes: fn(&[u8]) -> u32,
     classify: bool,
     pace: Pace,
     /// A packet for which the discipline had no room.
@@ -80,12 +82,18 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Creates a feed for a device with this MTU.
-    pub fn new(content: Content, settings: FeedSettings, mtu_bytes: u32) -> Self {
+    /// Creates a feed for a device with this MTU, which a frame can exceed by `extra_bytes`.
+    pub fn new(
+        content: Content,
+        settings: FeedSettings,
+        mtu_bytes: u32,
+        extra_bytes: fn(&[u8]) -> u32,
+    ) -> Self {
         Self {
             content,
             left: settings.count.unwrap_or(u64::MAX),
             max_bytes: max_bytes(mtu_bytes),
+            extra_bytes,
             classify: settings.classify,
             pace: Pace::new(settings.pacing),
             held: None,
@@ -166,7 +174,8 @@ impl Feed {
         };
         account.received_bytes += bytes.len() as u64;
         self.pace.took(bytes.len(), due_ns, now_ns);
-        Some(match packet_of(bytes, frames, self.max_bytes) {
+        let limits = (self.max_bytes, (self.extra_bytes)(bytes));
+        Some(match packet_of(bytes, frames, limits) {
             Ok(packet) if self.classify => Ok(classified(packet, bytes)),
             packet => packet,
         })
@@ -227,13 +236,21 @@ fn max_bytes(mtu_bytes: u32) -> u32 {
     mtu_bytes.saturating_add(HEADER_BYTES as u32)
 }
 
-/// Copies a frame into a free one.
-fn packet_of(bytes: &[u8], frames: &impl Frames, max_bytes: u32) -> Result<Packet, RejectReason> {
+/// Copies a frame into a free one. Its VLAN tags can exceed `max_bytes` by `extra_bytes`.
+fn packet_of(
+    bytes: &[u8],
+    frames: &impl Frames,
+    (max_bytes, extra_bytes): (u32, u32),
+) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
         return Err(RejectReason::ShorterThanHeader);
     }
-    if bytes.len() > (max_bytes + tag_bytes(bytes)) as usize {
-        return Err(RejectReason::LongerThanMtu);
+    if bytes.len() > (max_bytes + extra_bytes) as usize {
+        let is_tagged = bytes.len() <= (max_bytes + tag_bytes(bytes)) as usize;
+        return Err(match is_tagged {
+            true => RejectReason::TooLongTagged,
+            false => RejectReason::LongerThanMtu,
+        });
     }
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
@@ -248,14 +265,6 @@ fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
     packet
 }
 
-/// Bytes of a frame beyond the MTU: one VLAN tag.
-fn tag_bytes(frame: &[u8]) -> u32 {
-    match frame.get(12..14) {
-        Some([0x81, 0x00]) => 4,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,7 +274,7 @@ mod tests {
     fn feed(size_bytes: u32, settings: FeedSettings, mtu_bytes: u32) -> Feed {
         let [from, to] = [1, 2].map(MacAddress::local);
         let generated = Generated::new(size_bytes, 1, from, to, 1);
-        Feed::new(Content::Generated(generated), settings, mtu_bytes)
+        Feed::new(Content::Generated(generated), settings, mtu_bytes, |_| 0)
     }
 
     #[test]

@@ -59,6 +59,10 @@ pub struct Forward {
     #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
     pub duration: Option<Time>,
 
+    /// Forward although another process forwards the frames of A or B
+    #[arg(long)]
+    pub force: bool,
+
     /// Print the summary as one JSON document
     #[arg(short, long)]
     pub json: bool,
@@ -157,6 +161,9 @@ host are forwarded too.
 Needs root. After its sockets are open it keeps only CAP_NET_RAW, and with af_xdp CAP_IPC_LOCK if
 the limit of locked memory cannot be raised. A ring that is reopened later has the send buffer that
 net.core.wmem_max allows.
+A renamed interface is followed. For a removed one, a new interface with its last name is used. The
+summary has the names of the command line. With --force, the first forwarder that ends restores the
+receive offloads of shared interfaces.
 If completions are early (a plain veth), the limit is disabled, and the summary states it.
 Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
 77 cannot run here.

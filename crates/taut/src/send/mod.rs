@@ -14,7 +14,7 @@ use taut_linux::interrupt;
 use taut_linux::link::{self, Description, LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
-use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
+use taut_relay::driver::{self, Ring, WithPort};
 use taut_relay::source::{
     CaptureContents, Content, FeedSettings, Generated, MIN_BYTES, Pacing, read_capture,
 };
@@ -318,8 +318,8 @@ fn plan(options: &Send, source: &Source) -> String {
     };
     format!(
         "would send on {}{netns} over {}: {}{count}, {timing}\n\
-         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and \
-         {FRAME_EXTRA_BYTES} bytes), completions every {}, stall after {}\n",
+         discipline {}, limit {}, ring of {} packets (longest frame: the MTU, an \
+         Ethernet header and VLAN tags), completions every {}, stall after {}\n",
         options.device,
         options.driver.name(),
         source.description,

@@ -10,6 +10,7 @@ mod first_use;
 mod lab_dry_run;
 mod live;
 mod live_forward;
+mod live_forward_changes;
 mod live_forward_xdp;
 #[cfg(feature = "lab")]
 mod live_lab_forward;
