@@ -4,7 +4,7 @@
 mod link;
 
 use crate::packet::Ecn;
-use link::Network;
+use link::{Network, u16_at};
 
 pub use link::ip_offset;
 
@@ -204,9 +204,4 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(OFFSET_BASIS, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(PRIME)
     })
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([pair[0], pair[1]]))
 }

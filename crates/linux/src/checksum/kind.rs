@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crc::{CRC_32_ISCSI, Crc};
 
-use super::{fold, sum};
+use super::internet::{fold, sum};
 
 /// CRC32c, of SCTP (RFC 9260, appendix A).
 static CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);

@@ -2,8 +2,6 @@
 
 use core::ops::Range;
 
-use super::u16_at;
-
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERTYPE_VLAN: u16 = 0x8100;
@@ -129,4 +127,10 @@ fn is_ipv6(packet: &[u8]) -> bool {
         false => 0,
     };
     has_version(packet, 0, 6) && padding_bytes.is_some_and(|bytes| bytes <= max_bytes)
+}
+
+/// Returns the big-endian number at `at`.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let pair = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([pair[0], pair[1]]))
 }

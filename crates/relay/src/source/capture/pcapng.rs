@@ -30,7 +30,7 @@ const MAX_BODY_BYTES: u64 = 2 * MAX_PACKET_BYTES;
 
 /// An interface of a section. A description that is too short has no link type.
 #[derive(Debug, Clone, Copy)]
-struct Interface {
+struct InterfaceBlock {
     link: Option<u16>,
     snap_bytes: u32,
     has_fcs: bool,
@@ -38,7 +38,7 @@ struct Interface {
     offset_s: i64,
 }
 
-impl Interface {
+impl InterfaceBlock {
     fn new(order: Order, body: &[u8]) -> Self {
         let mut interface = Self {
             link: None,
@@ -148,7 +148,7 @@ pub(super) fn read(
 /// A section: its byte order and interfaces.
 struct Section {
     order: Order,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<InterfaceBlock>,
 }
 
 impl Section {
@@ -170,7 +170,7 @@ impl Section {
                     return Err("has a section of a version other than 1.x".into());
                 }
             }
-            INTERFACE => self.interfaces.push(Interface::new(order, body)),
+            INTERFACE => self.interfaces.push(InterfaceBlock::new(order, body)),
             SIMPLE_PACKET if body.len() >= 4 => self.simple_packet(body, records),
             ENHANCED_PACKET | OBSOLETE_PACKET if body.len() >= 20 => {
                 let interface = match kind {
