@@ -34,7 +34,11 @@ NEAR, FAR = "10.79.0.1", "10.79.0.2"
 RATES = [(20, 5), (100, 20), (1000, 1000)]
 LOADS = {"upload": (8, 0), "download": (0, 8), "both": (8, 8)}
 BRIDGES = {"kernel": None, "dql": "dql", "taut": "taut"}
-NAMES = {"kernel": "kernel's bridge", "dql": "`taut forward`", "taut": "`--limit taut`"}
+NAMES = {
+    "kernel": "kernel's bridge",
+    "dql": "`taut forward`, dql",
+    "taut": "`taut forward`, taut",
+}
 FIFO_MS = 100
 
 
@@ -177,7 +181,7 @@ def evaluate(file):
 
 def measure(rates, load, name, length, out):
     down, up = rates
-    title = f"{down}/{up} Mbit/s, {load}, {NAMES[name].replace('`', '')}"
+    title = f"{down}/{up} Mbit/s, {load}: {NAMES[name].replace('`', '')}"
     with Path() as path:
         path.shape("b", up)
         path.shape("a", down)
@@ -227,13 +231,15 @@ def plot(rows, rates, load, plot_name, file):
     files = [row["file"] for row in chosen]
     command = ["flent", "-p", plot_name, "-o", str(file), *files, "--figure-width", "8"]
     command += ["--figure-height", "4", "--no-annotation", "--no-title"]
-    command += ["--filter-regexp", "^.*, "]
+    command += ["--filter-regexp", "^.*: "]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def write(rows, length, load_average):
     plot(rows, (20, 5), "upload", "ping_cdf", ROOT / "docs" / "flent.svg")
+    first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(BRIDGES)]}
     values = {
+        **{f"{name.upper()}_MS": first[name] for name in BRIDGES},
         "TABLE": table(rows),
         "LENGTH": str(length),
         "FIFO": str(FIFO_MS),
