@@ -36,7 +36,11 @@ pub(super) enum Network {
 #[inline]
 pub(super) fn network(frame: &[u8]) -> Option<Network> {
     let ethertype = u16_at(frame, ETHERNET_BYTES - 2)?;
-    behind(ethertype, frame, ETHERNET_BYTES)
+    // Most frames have no further header.
+    match version_of(ethertype) {
+        Some(version) => ip(frame, ETHERNET_BYTES, version),
+        None => behind(ethertype, frame, ETHERNET_BYTES),
+    }
 }
 
 /// Returns the offset of the IP header in `packet`, the payload of an Ethernet frame with this
@@ -51,9 +55,10 @@ pub fn ip_offset(ethertype: u16, packet: &[u8]) -> Option<usize> {
 
 fn behind(mut ethertype: u16, frame: &[u8], mut at: usize) -> Option<Network> {
     for _ in 0..=MAX_HEADERS {
+        if let Some(version) = version_of(ethertype) {
+            return ip(frame, at, version);
+        }
         match ethertype {
-            ETHERTYPE_IPV4 => return has_version(frame, at, 4).then_some(Network::Ip(at)),
-            ETHERTYPE_IPV6 => return has_version(frame, at, 6).then_some(Network::Ip(at)),
             ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN => {
                 ethertype = u16_at(frame, at + 2)?;
                 at += 4;
@@ -74,6 +79,22 @@ fn behind(mut ethertype: u16, frame: &[u8], mut at: usize) -> Option<Network> {
     None
 }
 
+/// Returns the version of IP that an EtherType announces.
+#[inline]
+fn version_of(ethertype: u16) -> Option<u8> {
+    match ethertype {
+        ETHERTYPE_IPV4 => Some(4),
+        ETHERTYPE_IPV6 => Some(6),
+        _ => None,
+    }
+}
+
+#[inline]
+fn ip(frame: &[u8], at: usize, version: u8) -> Option<Network> {
+    has_version(frame, at, version).then_some(Network::Ip(at))
+}
+
+#[inline]
 fn has_version(frame: &[u8], at: usize, version: u8) -> bool {
     frame.get(at).is_some_and(|first| first >> 4 == version)
 }
