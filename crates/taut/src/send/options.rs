@@ -83,7 +83,7 @@ pub struct Send {
     #[arg(long, value_name = "TIME", value_parser = within(SEND_DURATIONS))]
     pub duration: Option<Time>,
 
-    /// When the packets of the file are sent
+    /// Send times of the packets
     #[arg(long, value_enum, default_value_t = Timing::Fast)]
     pub timing: Timing,
 
@@ -175,7 +175,6 @@ Exit codes: 0 every packet is accounted for, 1 failed (also: the device was remo
 packet was sent, or the file was not read to its end), 2 bad usage, 3 a packet is unaccounted for,
 77 cannot run here, 130 or 143 interrupted.
 Examples:
-  taut send eth1 flows.pcap --limit taut
   taut send eth1 flows.pcap.gz --timing capture --speed 2
   taut send eth1 --count 100000 --flows 8 --rate 100mbit --json";
 

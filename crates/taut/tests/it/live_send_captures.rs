@@ -10,9 +10,6 @@ use taut_linux::link;
 use crate::live_send::Capture;
 use crate::send_world::{DEVICE, World, allowed, shaped};
 
-#[path = "../../../relay/src/source/capture/odd.rs"]
-mod odd;
-
 /// Frames that a device with an MTU of 1,500 bytes sends.
 const SENDABLE_BYTES: std::ops::RangeInclusive<usize> = 14..=1_514;
 
@@ -25,7 +22,7 @@ fn odd_captures_arrive_as_stated() {
     let world = World::new(shaped(50_000_000));
     for seed in 1_000..1_030 {
         let file = Capture::new("odd", &[]);
-        let odd = odd::odd(seed);
+        let odd = crate::odd::odd(seed);
         fs::write(&file.0, &odd.bytes).expect("writes");
         if odd.packets.is_empty() {
             continue;

@@ -33,6 +33,7 @@ mod observe_show;
 mod observe_top;
 mod observe_tree;
 mod observe_where;
+mod odd;
 mod own_rule;
 mod pipes;
 mod send_command;
