@@ -133,7 +133,8 @@ impl LinkMonitor {
     /// The error of the netlink socket.
     pub fn poll(&mut self) -> io::Result<LinkStatus> {
         match self.read_flags() {
-            Ok(flags) => self.tracker.flags(Some(flags)),
+            Ok(Some(flags)) => self.tracker.flags(Some(flags)),
+            Ok(None) => {}
             Err(error) if is_absent(&error) => self.tracker.flags(None),
             Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
         }
@@ -149,14 +150,19 @@ impl LinkMonitor {
         Ok(self.tracker.take())
     }
 
-    /// Reads the flags. The device can have been renamed since its last notification.
-    fn read_flags(&self) -> io::Result<u16> {
+    /// Reads the flags; `None` while the device is being renamed. It has its next name for some
+    /// milliseconds before the kernel finds it by that name, and stays up.
+    fn read_flags(&self) -> io::Result<Option<u16>> {
+        let fd = self.fd.as_fd();
         let index = self.tracker.index();
         if index == 0 {
-            return sys::link::flags(self.fd.as_fd(), &self.device);
+            return sys::link::flags(fd, &self.device).map(Some);
         }
-        let name = sys::link::name(self.fd.as_fd(), index)?;
-        sys::link::flags(self.fd.as_fd(), &name)
+        let name = sys::link::name(fd, index)?;
+        match sys::link::flags(fd, &name) {
+            Err(error) if is_absent(&error) => sys::link::name(fd, index).map(|_| None),
+            flags => flags.map(Some),
+        }
     }
 
     /// Reads all pending notifications.
