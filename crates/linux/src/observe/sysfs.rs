@@ -64,7 +64,12 @@ impl Sysfs {
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|name| check_name(name).is_ok())
             .collect();
-        let dangling = names.iter().find(|name| !path.join(name).exists()).cloned();
+        // A device that was removed meanwhile has no link either.
+        let leads_nowhere_at = |name: &&String| {
+            let link = path.join(name);
+            !link.exists() && link.is_symlink()
+        };
+        let dangling = names.iter().find(leads_nowhere_at).cloned();
         // Skips files such as `bonding_masters`, which are not devices.
         names.retain(|name| path.join(name).is_dir());
         if let (Some(name), true) = (dangling, names.is_empty()) {
