@@ -154,7 +154,7 @@ pub enum Timing {
     Fast,
     /// At the times of the capture
     ///
-    /// The times stand still while the link is down. A late sender catches up. Steps of the clock
+    /// The times do not advance while the link is down. A late sender catches up. Steps of the clock
     /// (backwards, or by more than a day) are skipped. A repetition starts at the time of the last
     /// packet.
     Capture,
