@@ -58,7 +58,7 @@ impl Pace {
         }
     }
 
-    /// Records the state of the link. While it is down, the times of the capture stand still.
+    /// Records the state of the link. While it is down, the times of the capture do not advance.
     pub fn link_polled(&mut self, is_open: bool, now_ns: u64) {
         let Self::Capture(capture) = self else {
             return;

@@ -27,8 +27,8 @@ pub struct Send {
 
     /// pcap or pcapng file of Ethernet frames, - is standard input [default: generated frames]
     ///
-    /// The file is read into memory. gzip and zstd are decompressed; decompressed and standard input
-    /// can have at most 1 GiB. An FCS is removed, and a packet is sent with at most its original
+    /// The file is read into memory. gzip and zstd are decompressed, to at most 1 GiB, which also
+    /// bounds standard input. An FCS is removed, and a packet is sent with at most its original
     /// length. Packets that cannot be sent are counted with the reason.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -154,9 +154,9 @@ pub enum Timing {
     Fast,
     /// At the times of the capture
     ///
-    /// The times stand still while the link is down. A late sender catches up. Steps of the clock
-    /// (backwards, or by more than a day) are skipped. A repetition starts at the time of the last
-    /// packet.
+    /// The times do not advance while the link is down. A late sender catches up. Steps of the
+    /// clock (backwards by more than 1 s, or forwards by more than a day) are skipped. A
+    /// repetition starts at the time of the last packet.
     Capture,
 }
 

@@ -114,7 +114,7 @@ fn text(outcome: &Outcome, options: &Send) -> String {
         account.unaccounted_packets(),
         timing(options),
     );
-    // Without a completion there is no rate and no time.
+    // Rate and times need at least one completion.
     if account.completed_packets() > 0 {
         text += &measured(outcome);
     }
