@@ -1,4 +1,4 @@
-//! `taut send` of odd captures over a veth pair. Run it separately:
+//! `taut send` of unusual captures over a veth pair. Run it separately:
 //! `cargo test --release -p taut --test it -- live_send_captures --ignored --test-threads 1`.
 
 use std::fs;
@@ -15,22 +15,25 @@ const SENDABLE_BYTES: std::ops::RangeInclusive<usize> = 14..=1_514;
 
 #[test]
 #[ignore = "needs a link of its own"]
-fn odd_captures_arrive_as_stated() {
+fn unusual_captures_arrive_as_stated() {
     if !allowed() {
         return;
     }
     let world = World::new(shaped(50_000_000));
     for seed in 1_000..1_030 {
-        let file = Capture::new("odd", &[]);
-        let odd = crate::odd::odd(seed);
-        fs::write(&file.0, &odd.bytes).expect("writes");
-        if odd.packets.is_empty() {
+        let file = Capture::new("unusual", &[]);
+        let capture = crate::unusual::unusual_capture(seed);
+        fs::write(&file.0, &capture.bytes).expect("writes");
+        if capture.packets.is_empty() {
             continue;
         }
         let listener = world.listen();
         let sent = world.send(&file.0.display().to_string()).end();
         let received = listener.end();
-        let frames = odd.packets.iter().filter_map(|packet| packet.as_ref().ok());
+        let frames = capture
+            .packets
+            .iter()
+            .filter_map(|packet| packet.as_ref().ok());
         let frames: Vec<_> = frames
             .filter(|frame| SENDABLE_BYTES.contains(&frame.len()))
             .collect();
@@ -38,17 +41,17 @@ fn odd_captures_arrive_as_stated() {
             received.frames.iter().eq(frames.iter().copied()),
             "{seed}: bit for bit and in order"
         );
-        let is_whole = odd.broken_at.is_none() && !frames.is_empty();
+        let is_whole = capture.broken_at.is_none() && !frames.is_empty();
         assert_eq!(sent.code, Some(i32::from(!is_whole)), "{seed}: {sent:?}");
         assert_eq!(
             sent.document["not_read"].is_null(),
-            odd.broken_at.is_none(),
+            capture.broken_at.is_none(),
             "{seed}"
         );
         sent.assert_adds_up();
         assert_eq!(
             sent.count("submitted_packets"),
-            odd.packets.len() as u64,
+            capture.packets.len() as u64,
             "{seed}"
         );
         for reason in [
@@ -57,7 +60,7 @@ fn odd_captures_arrive_as_stated() {
             "unknown_interface",
             "malformed",
         ] {
-            let stated = odd.packets.iter();
+            let stated = capture.packets.iter();
             let stated = stated.filter(|packet| packet.as_ref().err() == Some(&reason));
             let counted = &sent.document["dropped_packets"][reason];
             assert_eq!(

@@ -33,7 +33,6 @@ mod observe_show;
 mod observe_top;
 mod observe_tree;
 mod observe_where;
-mod odd;
 mod own_rule;
 mod pipes;
 mod send_command;
@@ -50,3 +49,4 @@ mod sim_scenarios;
 #[cfg(feature = "sim")]
 mod sim_sweep;
 mod terminal;
+mod unusual;

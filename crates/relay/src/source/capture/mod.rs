@@ -155,6 +155,6 @@ fn contents(records: Records, broken: Option<String>) -> CaptureContents {
 }
 
 #[cfg(test)]
-mod odd;
-#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unusual;

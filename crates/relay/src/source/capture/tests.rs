@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::odd::odd;
+use super::unusual::unusual_capture;
 use super::*;
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -236,31 +236,31 @@ fn compressed(seed: u64, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The files of the generator. `scripts/odd_captures.py` runs more of them, and passes a folder for
-/// the files and their number of packets.
+/// The files of the generator. `scripts/unusual_captures.py` runs more of them, and passes a folder
+/// for the files and their number of packets.
 #[test]
-fn odd_captures_have_the_stated_packets() {
+fn unusual_captures_have_the_stated_packets() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let files: u64 = number("TAUT_ODD_CAPTURES").unwrap_or(300);
-    let folder = std::env::var_os("TAUT_ODD_FOLDER").map(std::path::PathBuf::from);
+    let files: u64 = number("TAUT_UNUSUAL_CAPTURES").unwrap_or(300);
+    let folder = std::env::var_os("TAUT_UNUSUAL_FOLDER").map(std::path::PathBuf::from);
     let mut index = String::new();
     let (mut sent, mut broken) = (0, 0);
     let mut reasons = std::collections::BTreeMap::new();
     for seed in 0..files {
-        let odd = odd(seed);
-        let file = compressed(seed, &odd.bytes);
+        let capture = unusual_capture(seed);
+        let file = compressed(seed, &capture.bytes);
         if let Some(folder) = &folder {
-            std::fs::write(folder.join(format!("{seed}")), &odd.bytes).expect("writes");
-            let is_broken = odd.broken_at.is_some();
-            index += &format!("{seed} {} {is_broken}\n", odd.packets.len());
+            std::fs::write(folder.join(format!("{seed}")), &capture.bytes).expect("writes");
+            let is_broken = capture.broken_at.is_some();
+            index += &format!("{seed} {} {is_broken}\n", capture.packets.len());
         }
-        broken += u64::from(odd.broken_at.is_some());
-        let where_broken = odd.broken_at.map(|at| format!("at offset {at},"));
+        broken += u64::from(capture.broken_at.is_some());
+        let where_broken = capture.broken_at.map(|at| format!("at offset {at},"));
         match read(&file) {
             Err(error) => {
                 let at = where_broken.unwrap_or_else(|| "has no packets".into());
                 assert!(
-                    odd.packets.is_empty() && error.contains(&at),
+                    capture.packets.is_empty() && error.contains(&at),
                     "{seed}: {error}"
                 );
             }
@@ -271,10 +271,10 @@ fn odd_captures_have_the_stated_packets() {
                     other => panic!("{seed}: {other:?}"),
                 }
                 let packets = all(found);
-                for (at, pair) in packets.iter().zip(&odd.packets).enumerate() {
+                for (at, pair) in packets.iter().zip(&capture.packets).enumerate() {
                     assert!(pair.0 == pair.1, "{seed}: packet {at}: {pair:?}");
                 }
-                assert_eq!(packets.len(), odd.packets.len(), "{seed}");
+                assert_eq!(packets.len(), capture.packets.len(), "{seed}");
                 for packet in packets {
                     match packet {
                         Ok(_) => sent += 1,

@@ -1,14 +1,14 @@
-//! A generator of odd captures for tests: every field can have an unusual value. It states which
-//! packets can be sent, so that its files need no other reader to be judged. It is included by path
-//! in the live tests of the command, and has no dependencies.
+//! A generator of captures for tests, in which every field can have an unusual value. It states
+//! which packets can be sent, so that its files need no other reader to be judged. The live tests
+//! of the command include it through a link, so it has no dependencies.
 
 #![allow(dead_code)]
 
 /// A packet: the frame to send, or the reason why it cannot be sent.
 pub type Expected = Result<Vec<u8>, &'static str>;
 
-/// A file, and what a reader finds in it.
-pub struct Odd {
+/// A file and the packets that a reader finds in it.
+pub struct UnusualCapture {
     pub bytes: Vec<u8>,
     pub packets: Vec<Expected>,
     /// Offset of the record at which the file is broken.
@@ -16,12 +16,12 @@ pub struct Odd {
 }
 
 /// Generates file number `seed`.
-pub fn odd(seed: u64) -> Odd {
+pub fn unusual_capture(seed: u64) -> UnusualCapture {
     let mut file = File {
         // Neighbouring seeds start with unrelated bits.
         rng: Rng(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         is_big: false,
-        odd: Odd {
+        capture: UnusualCapture {
             bytes: Vec::new(),
             packets: Vec::new(),
             broken_at: None,
@@ -31,7 +31,7 @@ pub fn odd(seed: u64) -> Odd {
         true => file.pcap(),
         false => file.pcapng(),
     }
-    file.odd
+    file.capture
 }
 
 /// A xorshift generator.
@@ -72,7 +72,7 @@ struct Record {
 struct File {
     rng: Rng,
     is_big: bool,
-    odd: Odd,
+    capture: UnusualCapture,
 }
 
 impl File {
@@ -159,7 +159,7 @@ impl File {
         let mut head = self.words(&[magic]);
         head.extend([self.u16(2), self.u16(minor)].concat());
         head.extend(self.words(&[zone, accuracy, snap_bytes, upper << 16 | link]));
-        self.odd.bytes = head;
+        self.capture.bytes = head;
         for _ in 0..self.rng.below(20) {
             let record = self.record(link, has_fcs);
             let captured = record.data.len() as u32;
@@ -173,16 +173,16 @@ impl File {
             }
             let times = [self.rng.next() as u32, self.rng.next() as u32];
             let head = self.words(&[times[0], times[1], lengths[0], lengths[1]]);
-            self.odd.bytes.extend(head);
-            self.odd.bytes.extend(vec![0; 4 * header_words]);
-            self.odd.bytes.extend(record.data);
-            self.odd.packets.push(record.expected);
+            self.capture.bytes.extend(head);
+            self.capture.bytes.extend(vec![0; 4 * header_words]);
+            self.capture.bytes.extend(record.data);
+            self.capture.packets.push(record.expected);
         }
         self.pcap_tail(16 + 4 * header_words);
     }
 
     fn pcap_tail(&mut self, header_bytes: usize) {
-        let at = self.odd.bytes.len();
+        let at = self.capture.bytes.len();
         let length = 1 + self.rng.below(3_000) as u32;
         let mut record = self.words(&[1, 2, length, length]);
         record.resize(header_bytes + length as usize, 7);
@@ -194,15 +194,15 @@ impl File {
             }
             _ => return,
         }
-        self.odd.bytes.extend(record);
-        self.odd.broken_at = Some(at);
+        self.capture.bytes.extend(record);
+        self.capture.broken_at = Some(at);
     }
 
     fn block(&mut self, kind: u32, mut body: Vec<u8>) {
         body.resize(body.len().next_multiple_of(4), 0);
         let length = 12 + body.len() as u32;
         let block = [self.words(&[kind, length]), body, self.u32(length).to_vec()];
-        self.odd.bytes.extend(block.concat());
+        self.capture.bytes.extend(block.concat());
     }
 
     fn option(&self, code: u16, value: &[u8]) -> Vec<u8> {
@@ -253,8 +253,8 @@ impl File {
             body.extend(self.option(9, &[resolution]));
             let offset = self.rng.bytes(8);
             body.extend(self.option(14, &offset));
-            let odd = self.rng.of(&[self.option(9, &[]), self.option(2, b"name")]);
-            body.extend(odd);
+            let option = self.rng.of(&[self.option(9, &[]), self.option(2, b"name")]);
+            body.extend(option);
         }
         if self.rng.one_in(3) {
             let fcs = self.rng.of(&[0, 2, 4, 32]);
@@ -296,7 +296,7 @@ impl File {
                 let kind = self.rng.of(&[2, 3, 6]);
                 let length = if kind == 3 { 0 } else { 16 };
                 self.block(kind, vec![0; length]);
-                self.odd.packets.push(Err("malformed"));
+                self.capture.packets.push(Err("malformed"));
             }
             2 | 3 => self.simple_packet(interfaces.first()),
             _ => self.packet(interfaces),
@@ -306,7 +306,7 @@ impl File {
     fn simple_packet(&mut self, interface: Option<&(Option<u32>, bool, u32)>) {
         let Some(&(Some(link), has_fcs, snap_bytes)) = interface else {
             self.block(3, vec![0; 64]);
-            return self.odd.packets.push(Err("unknown_interface"));
+            return self.capture.packets.push(Err("unknown_interface"));
         };
         let record = self.record(link, has_fcs);
         // The captured length follows from the others: such a block cannot be cut elsewhere.
@@ -325,7 +325,7 @@ impl File {
         };
         let body = [self.u32(record.original).to_vec(), data].concat();
         self.block(3, body);
-        self.odd.packets.push(expected);
+        self.capture.packets.push(expected);
     }
 
     fn packet(&mut self, interfaces: &[(Option<u32>, bool, u32)]) {
@@ -355,7 +355,7 @@ impl File {
             }
         }
         self.block(if is_obsolete { 2 } else { 6 }, body);
-        self.odd.packets.push(match link {
+        self.capture.packets.push(match link {
             None => Err("unknown_interface"),
             Some(_) if is_malformed => Err("malformed"),
             Some(_) => record.expected,
@@ -363,27 +363,27 @@ impl File {
     }
 
     fn pcapng_tail(&mut self) {
-        let at = self.odd.bytes.len();
+        let at = self.capture.bytes.len();
         let kind = self.rng.of(&[2, 6, 4, 10]);
         self.block(kind, vec![0; 64]);
-        let length = self.odd.bytes.len() - at;
+        let length = self.capture.bytes.len() - at;
         match self.rng.below(12) {
             0 => {
                 let cut = 1 + self.rng.below(length - 1);
-                self.odd.bytes.truncate(at + cut);
+                self.capture.bytes.truncate(at + cut);
             }
-            1 => self.odd.bytes[at + 4..at + 8].fill(0),
+            1 => self.capture.bytes[at + 4..at + 8].fill(0),
             2 => {
                 let unaligned = self.u32(length as u32 + 2);
-                self.odd.bytes[at + 4..at + 8].copy_from_slice(&unaligned);
+                self.capture.bytes[at + 4..at + 8].copy_from_slice(&unaligned);
             }
             3 => {
-                let end = self.odd.bytes.len();
-                self.odd.bytes[end - 4..].fill(0x11);
+                let end = self.capture.bytes.len();
+                self.capture.bytes[end - 4..].fill(0x11);
             }
-            4 => self.odd.bytes[at + 4..at + 8].fill(0xf0),
-            _ => return self.odd.bytes.truncate(at),
+            4 => self.capture.bytes[at + 4..at + 8].fill(0xf0),
+            _ => return self.capture.bytes.truncate(at),
         }
-        self.odd.broken_at = Some(at);
+        self.capture.broken_at = Some(at);
     }
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads generated odd captures with the reader of `taut send`, and with capinfos.
+"""Reads generated unusual captures with the reader of `taut send`, and with capinfos.
 
-The generator states the packets of each file (crates/relay/src/source/capture/odd.rs). The test
+The generator states the packets of each file (crates/relay/src/source/capture/unusual.rs). The test
 compares them with the reader, byte for byte. capinfos (of tshark) then counts the packets of each
 file that it accepts.
 
-Usage: scripts/odd_captures.py [FILES]    [default: 10000]
+Usage: scripts/unusual_captures.py [FILES]    [default: 10000]
 """
 
 import os
@@ -35,10 +35,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         environment = {
             **os.environ,
-            "TAUT_ODD_CAPTURES": str(files),
-            "TAUT_ODD_FOLDER": folder,
+            "TAUT_UNUSUAL_CAPTURES": str(files),
+            "TAUT_UNUSUAL_FOLDER": folder,
         }
-        test = "odd_captures_have_the_stated_packets"
+        test = "unusual_captures_have_the_stated_packets"
         command = ["cargo", "test", "-p", "taut-relay", "--lib", test, "--", "--nocapture"]
         subprocess.run(command, env=environment, check=True)
         if not shutil.which("capinfos"):

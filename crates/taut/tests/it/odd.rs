@@ -1,1 +1,0 @@
-../../../relay/src/source/capture/odd.rs
