@@ -1,37 +1,32 @@
 //! Conversion of received packets to frames that a device can carry.
 
 use taut_linux::segment::{self, SegmentError, Segmenter};
-use taut_linux::{ChecksumError, Frames, VirtioNetHeader, complete_checksum, tag_bytes};
+use taut_linux::{ChecksumError, Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
+use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 use crate::interface::Received;
-
-/// The Ethernet header.
-const HEADER_BYTES: u32 = 14;
 
 /// Receives the frames of one direction.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// The longest frame that the other interface carries, without a VLAN tag.
-    frame_limit_bytes: u32,
-    /// Returns the bytes by which a frame can exceed the limit because of its tags.
-    extra_bytes: fn(&[u8]) -> u32,
+    /// The longest frame that the other interface carries.
+    limit: FrameLimit,
 }
 
 impl Intake {
     /// Creates an intake for a device with this MTU. A frame can exceed it by `extra_bytes`.
     pub fn new(mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
-            frame_limit_bytes: mtu_bytes.saturating_add(HEADER_BYTES),
-            extra_bytes,
+            limit: FrameLimit::new(mtu_bytes, extra_bytes),
         }
     }
 
     pub fn set_mtu(&mut self, mtu_bytes: u32) {
-        *self = Self::new(mtu_bytes, self.extra_bytes);
+        self.limit.set_mtu(mtu_bytes);
     }
 
     /// Passes the frames of a received packet to `inlet`.
@@ -52,16 +47,19 @@ impl Intake {
         inlet: &mut impl Inlet<Frames: Frames>,
     ) {
         inlet.account().received_bytes += frame.len() as u64;
-        let limit_bytes = self.limit_bytes(frame, inlet.frames());
+        let max_bytes = self.limit.max_bytes(frame);
+        let limit_bytes = max_bytes.min(inlet.frames().max_frame_bytes());
         match Segmenter::of(header, frame) {
-            Ok(segmenter) if segmenter.longest_bytes() > limit_bytes => {
+            Ok(segmenter) => {
                 let (segments, longest_bytes) = (segmenter.segments(), segmenter.longest_bytes());
                 let account = inlet.account();
                 account.gso_packets += 1;
                 account.segments += u64::from(segments);
-                account.refuse(self.too_long(frame, longest_bytes), segments.into());
+                match longest_bytes > limit_bytes {
+                    true => account.refuse(self.too_long(frame, longest_bytes), segments.into()),
+                    false => admit_gso(&segmenter, header, frame, inlet),
+                }
             }
-            Ok(segmenter) => admit_gso(&segmenter, header, frame, inlet),
             Err(_) if frame.len() > limit_bytes as usize => {
                 let reason = if header.is_segmented() {
                     RejectReason::NotSegmented
@@ -89,14 +87,10 @@ impl Intake {
 
     /// Returns why a frame or a segment of `bytes` is too long.
     fn too_long(&self, frame: &[u8], bytes: u32) -> RejectReason {
-        match bytes <= self.frame_limit_bytes + tag_bytes(frame) {
+        match self.limit.is_exceeded_by_tags(frame, bytes as usize) {
             true => RejectReason::TooLongTagged,
             false => RejectReason::TooLong,
         }
-    }
-
-    fn limit_bytes(&self, frame: &[u8], pool: &impl Frames) -> u32 {
-        (self.frame_limit_bytes + (self.extra_bytes)(frame)).min(pool.max_frame_bytes())
     }
 }
 
@@ -114,9 +108,6 @@ fn admit_gso(
     frame: &[u8],
     inlet: &mut impl Inlet<Frames: Frames>,
 ) {
-    let account = inlet.account();
-    account.gso_packets += 1;
-    account.segments += u64::from(segmenter.segments());
     match inlet.frames().gso_packet(header, frame) {
         Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
         None => segment_at_once(segmenter, frame, inlet),
@@ -171,7 +162,7 @@ fn classed(mut packet: Packet, class: FrameClass) -> Packet {
 
 #[cfg(test)]
 mod tests {
-    use taut_linux::GsoFrames;
+    use taut_linux::{GsoFrames, tag_bytes};
     use taut_path::pool::FramePool;
 
     use super::*;
@@ -204,10 +195,9 @@ mod tests {
         }
     }
 
-    const INTAKE: Intake = Intake {
-        frame_limit_bytes: 1514,
-        extra_bytes: |frame| tag_bytes(frame).min(4),
-    };
+    fn intake() -> Intake {
+        Intake::new(1_500, |frame| tag_bytes(frame).min(4))
+    }
 
     /// The result for one packet if frames of 1,514 bytes fit.
     fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
@@ -216,7 +206,7 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         };
-        INTAKE.take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
+        intake().take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
         let ended = sink.account.ended_packets() + sink.frames.len() as u64;
         assert_eq!(sink.account.frames(), ended);
         assert_eq!(sink.pool.free_frames(), 8);
@@ -305,7 +295,7 @@ mod tests {
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);
-            INTAKE.take(received, &mut inlet);
+            intake().take(received, &mut inlet);
         }
         let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
@@ -336,7 +326,7 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         });
-        INTAKE.take(
+        intake().take(
             Received::Packet(segments_of(100, 34), &mut frame),
             &mut full,
         );

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::{Frames, tag_bytes};
+use taut_linux::Frames;
 use taut_path::classify::classify;
 use taut_path::pool::PoolError;
 use taut_path::queue::NoRoom;
@@ -12,6 +12,7 @@ use super::capture::NextFrame;
 use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
+use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 
 /// Backlog of the discipline: two bursts.
@@ -70,9 +71,7 @@ pub struct Feed {
     content: Content,
     /// Remaining frames.
     left: u64,
-    max_bytes: u32,
-    /// Returns the bytes by which a frame can exceed the maximum because of its tags.
-    extra_bytes: fn(&[u8]) -> u32,
+    limit: FrameLimit,
     classify: bool,
     pace: Pace,
     /// A packet for which the discipline had no room.
@@ -92,8 +91,7 @@ impl Feed {
         Self {
             content,
             left: settings.count.unwrap_or(u64::MAX),
-            max_bytes: max_bytes(mtu_bytes),
-            extra_bytes,
+            limit: FrameLimit::new(mtu_bytes, extra_bytes),
             classify: settings.classify,
             pace: Pace::new(settings.pacing),
             held: None,
@@ -174,8 +172,7 @@ impl Feed {
         };
         account.received_bytes += bytes.len() as u64;
         self.pace.took(bytes.len(), due_ns, now_ns);
-        let limits = (self.max_bytes, (self.extra_bytes)(bytes));
-        Some(match packet_of(bytes, frames, limits) {
+        Some(match packet_of(bytes, frames, &self.limit) {
             Ok(packet) if self.classify => Ok(classified(packet, bytes)),
             packet => packet,
         })
@@ -213,7 +210,7 @@ impl<F: Frames> Source<F> for Feed {
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
-        self.max_bytes = max_bytes(mtu_bytes);
+        self.limit.set_mtu(mtu_bytes);
     }
 
     fn stop(&mut self) {
@@ -231,23 +228,17 @@ impl<F: Frames> Source<F> for Feed {
     }
 }
 
-/// Returns the maximum frame length without a VLAN tag.
-fn max_bytes(mtu_bytes: u32) -> u32 {
-    mtu_bytes.saturating_add(HEADER_BYTES as u32)
-}
-
-/// Copies a frame into a free one. Its VLAN tags can exceed `max_bytes` by `extra_bytes`.
+/// Copies a frame into a free one.
 fn packet_of(
     bytes: &[u8],
     frames: &impl Frames,
-    (max_bytes, extra_bytes): (u32, u32),
+    limit: &FrameLimit,
 ) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
         return Err(RejectReason::ShorterThanHeader);
     }
-    if bytes.len() > (max_bytes + extra_bytes) as usize {
-        let is_tagged = bytes.len() <= (max_bytes + tag_bytes(bytes)) as usize;
-        return Err(match is_tagged {
+    if bytes.len() > limit.max_bytes(bytes) as usize {
+        return Err(match limit.is_exceeded_by_tags(bytes, bytes.len()) {
             true => RejectReason::TooLongTagged,
             false => RejectReason::LongerThanMtu,
         });
