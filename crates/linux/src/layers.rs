@@ -200,7 +200,8 @@ pub(crate) fn has_gre_checksum(segment: &[u8]) -> bool {
     u16_at(segment, 0).is_some_and(|flags| flags & GRE_CHECKSUM != 0)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+/// Returns the big-endian number at `at`.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let pair = bytes.get(at..at + 2)?;
     Some(u16::from_be_bytes([pair[0], pair[1]]))
 }

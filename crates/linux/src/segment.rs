@@ -284,14 +284,10 @@ impl Segmenter {
 
     /// Computes both checksums.
     fn complete_checksums(&self, segment: &mut [u8]) {
-        let transport_at = usize::from(self.headers.transport_at);
-        let (before, transport) = segment.split_at_mut(transport_at);
-        let network = &mut before[self.headers.network_at.into()..];
-        let protocol = self.headers.transport;
-        put(transport, protocol.checksum_offset().into(), 0);
-        let pseudo = self.pseudo(network, transport.len());
-        let checksum = protocol.field_value(!fold(pseudo + sum(transport)));
-        put(transport, protocol.checksum_offset().into(), checksum);
+        self.set_partial_checksums(segment, 0);
+        let transport = &mut segment[self.headers.transport_at.into()..];
+        let is_complete = self.headers.transport.checksum().complete(transport);
+        debug_assert!(is_complete, "the headers are longer than the field");
     }
 }
 

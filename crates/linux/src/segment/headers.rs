@@ -1,6 +1,8 @@
 //! The headers of a GSO packet.
 
 use super::error::SegmentError;
+use crate::checksum::ChecksumKind;
+use crate::layers::u16_at;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 /// The fixed header of IPv6.
@@ -39,21 +41,18 @@ impl Transport {
         }
     }
 
-    /// Returns the offset of the checksum in its header.
-    pub(super) const fn checksum_offset(self) -> u16 {
+    /// Its checksum.
+    pub(super) const fn checksum(self) -> ChecksumKind {
         match self {
-            Self::Tcp => 16,
-            Self::Udp => 6,
+            Self::Tcp => ChecksumKind::Tcp,
+            Self::Udp => ChecksumKind::Udp,
         }
     }
 
-    /// Returns the value of the checksum field.
-    pub(super) const fn field_value(self, checksum: u16) -> u16 {
-        match (self, checksum) {
-            // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
-            (Self::Udp, 0) => u16::MAX,
-            _ => checksum,
-        }
+    /// Returns the offset of the checksum in its header.
+    pub(super) const fn checksum_offset(self) -> u16 {
+        // Cannot truncate: headers are shorter.
+        self.checksum().field().start as u16
     }
 }
 
@@ -239,9 +238,4 @@ fn tcp_bytes(segment: &[u8]) -> Option<usize> {
     (TCP_BYTES..=segment.len())
         .contains(&bytes)
         .then_some(bytes)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([pair[0], pair[1]]))
 }
