@@ -3,7 +3,7 @@
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-use crate::frame_source::FrameSource;
+use crate::frame_source::{FrameSource, copy_frame};
 use crate::frames::Frames;
 use crate::segment::Segmenter;
 use crate::vnet_header::VirtioNetHeader;
@@ -154,13 +154,7 @@ impl FrameSource for GsoFrames {
         if packet.segmentation.is_some() {
             return usize::MAX;
         }
-        let length = packet.wire_bytes() as usize;
-        let copy = |bytes: &mut [u8]| {
-            let fits = length.min(out.len()).min(bytes.len());
-            out[..fits].copy_from_slice(&bytes[..fits]);
-            length
-        };
-        self.with(packet.frame(), copy).unwrap_or(0)
+        copy_frame(self, packet, out)
     }
 
     fn cuts(&self) -> bool {

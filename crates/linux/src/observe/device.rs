@@ -159,7 +159,8 @@ impl Device {
         // An unreadable value allows no conclusion.
         let all = |holds: fn(&ByteLimits) -> bool| limits.iter().all(|it| holds(it));
         // Limits of every device are shown before Linux 6.9, also where they have no effect.
-        if all(|it| it.limit == Some(0) && it.in_flight == Some(0)) {
+        let is_unused = all(|it| it.limit == Some(0) && it.in_flight == Some(0));
+        if is_unused {
             let lower = self.lower.clone();
             match self.kind {
                 DeviceKind::Virtual => return Some(NoLimitReason::Virtual { over: lower }),
@@ -175,7 +176,7 @@ impl Device {
             return Some(NoLimitReason::MaxIsZero);
         }
         match self.tx_packets {
-            _ if !all(|it| it.limit == Some(0) && it.in_flight == Some(0)) => None,
+            _ if !is_unused => None,
             None | Some(0) => Some(NoLimitReason::Idle),
             // A single packet is enough for the kernel's rule to leave 0.
             Some(_) => Some(NoLimitReason::NeverReports),
