@@ -1,6 +1,6 @@
 //! One queue at one moment, whether the kernel's or that of a running taut path.
 
-use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, Sample};
+use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, Sample, excess_bytes};
 use taut_linux::publish::{PublishedQueue, QueueMetrics};
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -105,6 +105,12 @@ impl QueueRow {
             limit: self.limits.limit.unwrap_or(0),
             in_flight: self.limits.in_flight.unwrap_or(0),
         }
+    }
+
+    /// Returns the bytes in flight; `None` if they are not known or negative.
+    pub fn amount_in_flight(&self) -> Option<u64> {
+        let in_flight = self.limits.in_flight?;
+        excess_bytes(in_flight).is_none().then_some(in_flight)
     }
 
     /// Returns `true` if the limit is its highest value or does not apply.

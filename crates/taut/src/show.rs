@@ -179,7 +179,7 @@ fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
 
 /// Formats a metric for a table.
 pub fn cell(metric: &Metric, row: &QueueRow) -> String {
-    let Some(value) = (metric.get)(row) else {
+    let Some(value) = metric.value(row) else {
         return "-".to_owned();
     };
     // Only bytes can be negative.

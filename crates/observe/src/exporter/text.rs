@@ -53,7 +53,7 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 fn push_metric(out: &mut String, name: &str, metric: &Metric, rows: &[&QueueRow]) {
-    let known = |row: &&QueueRow| Some((labels_of(row), (metric.get)(row)?));
+    let known = |row: &&QueueRow| Some((labels_of(row), metric.value(row)?));
     let samples: Vec<(String, i64)> = rows.iter().filter_map(known).collect();
     if samples.is_empty() {
         return;

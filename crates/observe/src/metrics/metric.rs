@@ -1,6 +1,6 @@
 //! What is known of each metric.
 
-use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
 
 use crate::row::QueueRow;
 
@@ -46,14 +46,25 @@ pub struct Metric {
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
-    /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
-    pub get: fn(&QueueRow) -> Option<i64>,
+    /// Returns the value as it was read; `None` if it is not known.
+    pub(super) get: fn(&QueueRow) -> Option<u64>,
 }
 
 /// Source of the metrics that only a taut path has.
 pub(super) const PATH: &str = "a running taut path, which publishes it";
 
 impl Metric {
+    /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
+    pub fn value(&self, row: &QueueRow) -> Option<i64> {
+        let value = (self.get)(row)?;
+        // No counter reaches 2^63.
+        let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
+        match excess_bytes(value).filter(|_| self.name == "inflight") {
+            Some(excess) => Some(-signed(excess)),
+            None => Some(signed(value)),
+        }
+    }
+
     /// Returns `true` if it changes with every packet.
     pub fn is_live(&self) -> bool {
         matches!(

@@ -33,7 +33,7 @@ pub fn to_json(row: &QueueRow) -> Value {
     for metric in METRICS {
         // A queue of the kernel never has the metrics of a path.
         if path.is_some() || !metric.is_of_paths() {
-            add(metric.name, json!((metric.get)(row)));
+            add(metric.name, json!(metric.value(row)));
         }
     }
     Value::Object(fields)
