@@ -10,20 +10,11 @@ use std::time::Duration;
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
 use taut_udp::{Datagram, LimitedUdp, Source};
-use tokio::runtime::{Builder, Runtime};
 use tokio::{task, time};
 
-use crate::common::{Link, PATIENCE, allowed};
+use crate::common::{Link, PATIENCE, allowed, runtime};
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
-
-fn runtime(threads: usize) -> Runtime {
-    let mut builder = match threads {
-        1 => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
-    };
-    builder.enable_all().build().expect("runtime")
-}
 
 #[test]
 fn tasks_get_room_in_turn() {
