@@ -20,6 +20,8 @@ use crate::sys::clock::monotonic_ns;
 
 /// Longest wait without another deadline.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+/// Wait of a blocking send while permits reserve room.
+const PERMIT_RETRY_NS: u64 = 1_000_000;
 
 /// Wakes a thread that waits for the error queue: it can be given room by a permit, which the
 /// kernel does not report.
@@ -70,10 +72,11 @@ impl LimitedUdp {
     pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         let mut all = self.try_send(datagrams)?;
         while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
-            let rest = &datagrams[all.count..];
-            let sent = self.block_on_turn(|udp, place, context| {
-                udp.poll_send(rest, Priority::Normal, place, context)
-            });
+            // A dropped permit does not wake this thread.
+            let reserved = self.snapshot().reserved > 0;
+            let retry_ns = reserved.then(|| monotonic_ns() + PERMIT_RETRY_NS);
+            let sent = self.wait(retry_ns);
+            let sent = sent.and_then(|_| self.try_send(&datagrams[all.count..]));
             match sent {
                 Ok(sent) => all.extend(&sent),
                 Err(_) if all.count > 0 => return Ok(all),
