@@ -78,10 +78,8 @@ impl LimitedUdp {
     /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT)). An error of the socket, if it cannot be read.
     pub fn try_reserve(&self, bytes: u32) -> io::Result<Option<Permit>> {
         let mut state = self.lock();
-        let reserved = match state.try_turn(self.socket())? {
-            true => reserve(&mut state, bytes).map(Some),
-            false => Ok(None),
-        };
+        let turn = state.try_turn(self.socket());
+        let reserved = turn.and_then(|turn| turn.then(|| reserve(&mut state, bytes)).transpose());
         wake_next(state);
         Ok(reserved?.map(|units| self.permit(units)))
     }

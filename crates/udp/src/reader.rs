@@ -45,22 +45,26 @@ impl Reader {
 /// Waits for a notification, a deadline or a new waiting task. Returns `false` if the socket was
 /// dropped.
 async fn run(limited: &Weak<SharedSocket>, errors: &AsyncFd<OwnedFd>) -> bool {
-    let Some(left) = LimitedUdp::upgrade(limited).map(|it| time_left(&it)) else {
+    let register = |context: &mut Context<'_>| {
+        let limited = LimitedUdp::upgrade(limited)?;
+        // Before it computes the deadline: a change in between takes the waker.
+        limited.lock().turns.register(context.waker());
+        Some(time_left(&limited))
+    };
+    let Some(left) = poll_fn(|context| Poll::Ready(register(context))).await else {
         return false;
     };
     let mut ready = pin!(time::timeout(left, errors.readable()));
-    let mut registered = false;
     let ready = poll_fn(|context: &mut Context<'_>| {
         let Some(limited) = LimitedUdp::upgrade(limited) else {
             return Poll::Ready(None);
         };
         let mut state = limited.lock();
         // Its waker is taken to call it: the deadline changed.
-        if registered && !state.turns.is_registered() {
+        if !state.turns.is_registered() {
             return Poll::Ready(Some(None));
         }
         state.turns.register(context.waker());
-        registered = true;
         let sleeps = state.turns.is_empty();
         drop(state);
         if sleeps {

@@ -198,13 +198,11 @@ impl LimitedUdp {
         // A passed task joins again: no other waits then.
         let joins = place.is_none() || state.turns.is_empty();
         let polled = state.poll_turn(self.socket(), priority, place, context);
-        if polled.is_pending() {
-            let wakeups = state.wake_reader_if(joins);
-            drop(state);
-            wakeups.wake();
-            return Poll::Pending;
-        }
         let done = polled.map(|turn| turn.and_then(|()| then(&mut state)));
+        if done.is_pending() {
+            state.turns.reader_must_check |= joins;
+        }
+        // Even if it is not the caller's turn: it might have read completions.
         wake_next(state);
         done
     }

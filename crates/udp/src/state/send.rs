@@ -41,7 +41,7 @@ impl State {
         // Under the lock: a thread that waits for notifications has checked before this, or checks
         // after it.
         let was_idle = self.next_wakeup().is_none();
-        self.turns.deadline_changed |= was_idle;
+        self.turns.reader_must_check |= was_idle;
         let sent = self.send(socket, datagrams, room)?;
         Ok(Sent { was_idle, ..sent })
     }

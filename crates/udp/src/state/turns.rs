@@ -16,8 +16,8 @@ pub(crate) struct Turns {
     woken_ns: u64,
     /// The reading task of a runtime; `None` while it must check its deadline.
     reader: Option<Waker>,
-    /// A sent object might have made the deadline earlier.
-    pub(super) deadline_changed: bool,
+    /// A sent object might have made the deadline earlier, or a task joined the queue.
+    pub(crate) reader_must_check: bool,
     /// An error of the reading task, for the next waiting task.
     failure: Option<io::Error>,
 }
@@ -43,7 +43,7 @@ impl Turns {
             queue: WaitQueue::new(max),
             woken_ns: 0,
             reader: None,
-            deadline_changed: false,
+            reader_must_check: false,
             failure: None,
         }
     }
@@ -167,20 +167,12 @@ impl State {
         if next.is_some() {
             self.turns.woken_ns = now_ns;
         }
-        let changed = std::mem::take(&mut self.turns.deadline_changed);
+        let changed = std::mem::take(&mut self.turns.reader_must_check);
         let passes = next.is_some() && self.tracker.in_flight() == 0;
         let reader = match passes || changed {
             true => self.turns.reader.take(),
             false => None,
         };
         Wakeups { next, reader }
-    }
-
-    /// Returns the waker of the reading task if a task `joined` the queue.
-    pub(crate) fn wake_reader_if(&mut self, joined: bool) -> Wakeups {
-        Wakeups {
-            next: None,
-            reader: self.turns.reader.take_if(|_| joined),
-        }
     }
 }

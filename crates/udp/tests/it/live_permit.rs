@@ -4,9 +4,10 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
 use taut_udp::{Datagram, LimitedUdp, Permit};
@@ -167,6 +168,48 @@ fn urgent_reservation_is_first() {
         }
         drop(time::timeout(PATIENCE, normal).await.expect("in time"));
     });
+}
+
+struct CountWakes(AtomicUsize);
+
+impl Wake for CountWakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A task that joins the queue reads the error queue, and the completions in it make room for the
+/// first task.
+#[test]
+fn joining_task_wakes_the_first() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(2_000_000);
+    let socket = limited(&link, AnyLimit::packets(1));
+    for _ in 0..20 {
+        let wakes = Arc::new(CountWakes(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&wakes));
+        let (mut first, mut second) = (None, None);
+        // The first task waits for a permit, because a datagram might be completed too early.
+        let held = take_all(&socket);
+        let waits = socket.poll_room(&mut first, &mut Context::from_waker(&waker));
+        assert!(waits.is_pending());
+        let batch = [Datagram::new(&PAYLOAD)];
+        assert_eq!(socket.send_unlimited(&batch).expect("sends").stop, None);
+        drop(held);
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0, "it is still in flight");
+        let mut entry = [PollFd::new(&socket, PollFlags::empty())];
+        poll(&mut entry, None).expect("polls");
+
+        let mut other = Context::from_waker(Waker::noop());
+        let waits = socket.poll_room(&mut second, &mut other);
+        assert!(waits.is_pending(), "not its turn");
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "nothing else is read");
+        let turn = socket.poll_room(&mut first, &mut Context::from_waker(&waker));
+        assert!(turn.is_ready());
+        socket.cancel_wait(second.expect("it waits"));
+    }
 }
 
 /// The `select!` polls the kept future once, and then only the other branch.
