@@ -26,7 +26,7 @@ soname=$(objdump -p "$root/usr/lib/libtaut.so" | sed -n 's/ *SONAME *//p')
 [ "$soname" = libtaut.so.0.1 ] || fail "the shared library calls itself $soname"
 [ "$(pkg-config --modversion taut)" = "$(cargo pkgid -p taut-dql-capi | sed 's/.*[#@]//')" ] || fail "taut.pc has another version"
 
-for program in beside limits queue registered; do
+for program in detectors limits misuse queue registered; do
     # Word lists.
     # shellcheck disable=SC2046,SC2086
     cc $strict -Icrates/capi/tests/c "crates/capi/tests/c/$program.c" $(pkg-config --cflags --libs taut) -o "$root/shared"

@@ -26,7 +26,7 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", re.M | re.S)
 INCLUDE = re.compile(r"\{\{#include ([^\s:}]+)(?::([^}]+))?\}\}")
 # Languages whose samples must be compiled, and the files that are compiled.
-COMPILED = {"rust", "c", "cpp", "toml"}
+COMPILED = {"rust", "c", "cpp", "toml", "python"}
 TESTED = re.compile(r"^(crates/[^/]+/(README\.md|examples/|tests/|src/)|examples/)")
 wrong = []
 

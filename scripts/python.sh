@@ -29,7 +29,7 @@ wheel=$(echo "$target"/wheels/taut-*.whl)
 here=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp -r crates/python/tests crates/python/examples "$scratch"
+cp -r crates/python/tests crates/python/examples crates/python/README.md "$scratch"
 cd "$scratch"
 export PYTHONDONTWRITEBYTECODE=1
 TAUT_VECTORS=$here/crates/dql/tests/vectors timeout 120 "$target/fresh/bin/python" -m unittest discover -s tests

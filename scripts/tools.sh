@@ -44,7 +44,8 @@ crate cargo-deb 3.8.0 --no-default-features
 rm -rf "$tools/build"
 
 wanted=()
-for pair in qemu-system-arm:qemu-system-arm arm-none-eabi-gcc:gcc-arm-none-eabi tshark:tshark valgrind:valgrind; do
+for pair in qemu-system-arm:qemu-system-arm arm-none-eabi-gcc:gcc-arm-none-eabi tshark:tshark valgrind:valgrind \
+    iperf:iperf fping:fping; do
     command -v "${pair%%:*}" >/dev/null || wanted+=("${pair##*:}")
 done
 if [ ${#wanted[@]} -gt 0 ]; then

@@ -41,6 +41,7 @@ use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
 pub use error::SegmentError;
+pub use headers::remove_jumbo_option;
 pub use partial_checksum::complete_partial_checksum;
 
 /// TCP flags, in the byte after the data offset.
@@ -94,7 +95,7 @@ impl Segmenter {
         Ok(Self {
             headers,
             each_bytes: header.segment_payload_bytes,
-            // Cannot truncate: an IP packet is shorter than 2^17 bytes.
+            // Cannot truncate: the kernel builds no packet of more than 2^19 bytes.
             payload_bytes: payload as u32,
             gso_type: header.gso_type,
             has_accurate_ecn: false,
@@ -335,3 +336,5 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tunnel_tests;

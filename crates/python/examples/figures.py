@@ -28,6 +28,8 @@ folder.mkdir(parents=True, exist_ok=True)
 
 def figure(name, title, x, y, lines, log=(), steps=False):
     """Draws lines of (name, x values, y values), or prints their first and last points."""
+    for line, xs, _ in lines:
+        assert np.all(np.diff(xs) >= 0), f"{title}: {line} is several lines"
     if plt is None:
         print(f"{title}: {y} over {x}")
         for line, xs, ys in lines:
@@ -64,7 +66,8 @@ found = taut.sweep(
     progress=True,
 )
 table = found.table()
-large = table["tso"].astype(bool)
+# One row for each limit and number of streams.
+large = table["tso"].astype(bool) & (table["split"] == "off")
 lines = []
 for limit in ["off", "dql", "taut"]:
     rows = large & (table["limit"] == limit)

@@ -93,5 +93,5 @@ fn xdp_config(ring: &Ring, mtu_bytes: u32) -> XdpConfig {
     }
 }
 
-/// An Ethernet header and a VLAN tag.
-pub const FRAME_EXTRA_BYTES: u32 = 14 + 4;
+/// An Ethernet header and two VLAN tags.
+pub const FRAME_EXTRA_BYTES: u32 = 14 + 2 * 4;

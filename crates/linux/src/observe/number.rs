@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::LIMIT_MAX_UNSET;
+
 /// More than any file of one line has; the remainder is ignored.
 const FILE_BYTES: usize = 256;
 
@@ -25,6 +27,36 @@ pub(super) fn of_file(file: &File) -> io::Result<u64> {
 /// Reads the number in the file at `path`.
 pub(super) fn of_path(path: &Path) -> io::Result<u64> {
     of_file(&File::open(path)?)
+}
+
+/// Reads a number of 32 bits, as the kernel's counters of bytes are.
+pub(super) fn of_path_32(path: &Path) -> io::Result<u64> {
+    limited(of_path(path)?)
+}
+
+/// Reads a limit in an open file: bytes, or `max`, which the kernel accepts for its maximum.
+pub(super) fn limit_of_file(file: &File) -> io::Result<u64> {
+    let mut buffer = [0; FILE_BYTES];
+    let bytes = file.read_at(&mut buffer, 0)?;
+    match buffer[..bytes].trim_ascii() {
+        b"max" => Ok(LIMIT_MAX_UNSET),
+        text => limited(parse(text).ok_or_else(|| garbage(text))?),
+    }
+}
+
+/// Reads the limit in the file at `path`.
+pub(super) fn limit_of_path(path: &Path) -> io::Result<u64> {
+    limit_of_file(&File::open(path)?)
+}
+
+fn limited(value: u64) -> io::Result<u64> {
+    match u32::try_from(value) {
+        Ok(_) => Ok(value),
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{value}: expected at most {}", u32::MAX),
+        )),
+    }
 }
 
 /// Parses digits with optional surrounding white space.

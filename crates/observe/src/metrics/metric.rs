@@ -1,5 +1,7 @@
 //! What is known of each metric.
 
+use taut_linux::observe::LIMIT_MAX_UNSET;
+
 use crate::row::QueueRow;
 
 /// The unit of a metric.
@@ -44,8 +46,8 @@ pub struct Metric {
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
-    /// Returns the value; `None` if it is not known.
-    pub get: fn(&QueueRow) -> Option<u64>,
+    /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
+    pub get: fn(&QueueRow) -> Option<i64>,
 }
 
 /// Source of the metrics that only a taut path has.
@@ -58,6 +60,11 @@ impl Metric {
             self.name,
             "limit" | "inflight" | "limit_time_ns" | "inflight_time_ns"
         )
+    }
+
+    /// Returns `true` if `value` is the highest value of a limit, which limits nothing.
+    pub fn is_highest(&self, value: i64) -> bool {
+        self.name.starts_with("limit") && value >= LIMIT_MAX_UNSET.cast_signed()
     }
 
     /// Returns `true` if only a taut path has it.

@@ -1,8 +1,24 @@
 //! The table of metrics.
 
+use taut_linux::observe::excess_bytes;
+
 use super::metric::Kind::{Counter, Gauge};
 use super::metric::Unit::{BitsPerSecond, Bytes, Count, Milliseconds, Nanoseconds};
 use super::metric::{Metric, PATH};
+use crate::row::QueueRow;
+
+/// A value that is never negative; no counter reaches 2^63.
+fn signed(value: Option<u64>) -> Option<i64> {
+    value.map(|it| i64::try_from(it).unwrap_or(i64::MAX))
+}
+
+fn signed_in_flight(row: &QueueRow) -> Option<i64> {
+    let in_flight = row.limits.in_flight?;
+    match excess_bytes(in_flight) {
+        Some(excess) => signed(Some(excess)).map(|it| -it),
+        None => signed(Some(in_flight)),
+    }
+}
 
 /// Every metric of a queue, one row each.
 pub const METRICS: &[Metric] = &[
@@ -14,7 +30,17 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_bytes",
         help: "The byte limit.",
         source: "byte_queue_limits/limit",
-        get: |row| row.limits.limit,
+        get: |row| signed(row.limits.limit),
+    },
+    Metric {
+        name: "unlimited",
+        unit: Count,
+        kind: Gauge,
+        column: None,
+        prometheus: "taut_queue_unlimited",
+        help: "1 if the limit is its highest value or does not apply.",
+        source: "byte_queue_limits/limit is 1879048192; early completions of a taut path",
+        get: |row| row.limits.limit.map(|_| row.is_unlimited().into()),
     },
     Metric {
         name: "inflight",
@@ -22,9 +48,10 @@ pub const METRICS: &[Metric] = &[
         kind: Gauge,
         column: Some("in flight"),
         prometheus: "taut_queue_inflight_bytes",
-        help: "Bytes submitted to the device and not reported complete.",
+        help: "Bytes submitted to the device and not reported complete; negative if more was completed \
+               than submitted.",
         source: "byte_queue_limits/inflight",
-        get: |row| row.limits.in_flight,
+        get: |row| signed_in_flight(row),
     },
     Metric {
         name: "limit_min",
@@ -34,7 +61,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_min_bytes",
         help: "Minimum limit.",
         source: "byte_queue_limits/limit_min",
-        get: |row| row.limits.limit_min,
+        get: |row| signed(row.limits.limit_min),
     },
     Metric {
         name: "limit_max",
@@ -44,7 +71,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_max_bytes",
         help: "Maximum limit; 1879048192 by default.",
         source: "byte_queue_limits/limit_max",
-        get: |row| row.limits.limit_max,
+        get: |row| signed(row.limits.limit_max),
     },
     Metric {
         name: "hold_time_ms",
@@ -54,7 +81,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_hold_time_seconds",
         help: "How long slack is observed before the limit is decreased.",
         source: "byte_queue_limits/hold_time",
-        get: |row| row.limits.hold_time_ms,
+        get: |row| signed(row.limits.hold_time_ms),
     },
     Metric {
         name: "stall_thrs_ms",
@@ -64,7 +91,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stall_threshold_seconds",
         help: "Age from which the oldest byte in flight counts as a stall; 0: off.",
         source: "byte_queue_limits/stall_thrs (Linux 6.9)",
-        get: |row| row.limits.stall_threshold_ms,
+        get: |row| signed(row.limits.stall_threshold_ms),
     },
     Metric {
         name: "stall_cnt",
@@ -74,7 +101,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stalls_total",
         help: "Number of stalls.",
         source: "byte_queue_limits/stall_cnt (Linux 6.9)",
-        get: |row| row.limits.stalls,
+        get: |row| signed(row.limits.stalls),
     },
     Metric {
         name: "stall_max_ms",
@@ -84,7 +111,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_longest_stall_seconds",
         help: "Longest stall.",
         source: "byte_queue_limits/stall_max (Linux 6.9)",
-        get: |row| row.limits.longest_stall_ms,
+        get: |row| signed(row.limits.longest_stall_ms),
     },
     Metric {
         name: "rate_bits_per_s",
@@ -94,7 +121,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_link_speed_bytes_per_second",
         help: "Speed of the link, or the given rate.",
         source: "class/net/DEV/speed, or --rate",
-        get: |row| row.rate_bits_per_s,
+        get: |row| signed(row.rate_bits_per_s),
     },
     Metric {
         name: "limit_time_ns",
@@ -104,7 +131,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_seconds",
         help: "Time that the link needs for the limit.",
         source: "limit over rate_bits_per_s",
-        get: |row| row.link_time_ns(row.limits.limit),
+        get: |row| signed(row.link_time_ns(row.limits.limit.filter(|_| !row.is_unlimited()))),
     },
     Metric {
         name: "inflight_time_ns",
@@ -114,7 +141,15 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_inflight_seconds",
         help: "Time that the link needs for the bytes in flight, for packets of any priority.",
         source: "inflight over rate_bits_per_s",
-        get: |row| row.link_time_ns(row.limits.in_flight),
+        get: |row| {
+            signed(
+                row.link_time_ns(
+                    row.limits
+                        .in_flight
+                        .filter(|&it| excess_bytes(it).is_none()),
+                ),
+            )
+        },
     },
     Metric {
         name: "tx_timeout",
@@ -124,7 +159,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_timeouts_total",
         help: "Transmit timeouts detected by the kernel's watchdog.",
         source: "queues/tx-N/tx_timeout",
-        get: |row| row.tx_timeouts,
+        get: |row| signed(row.tx_timeouts),
     },
     Metric {
         name: "enqueued_packets",
@@ -134,7 +169,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_enqueued_packets_total",
         help: "Packets offered to the discipline.",
         source: PATH,
-        get: |row| row.published(|it| it.enqueued_packets),
+        get: |row| signed(row.published(|it| it.enqueued_packets)),
     },
     Metric {
         name: "sent_packets",
@@ -144,7 +179,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_sent_packets_total",
         help: "Packets submitted to the device.",
         source: PATH,
-        get: |row| row.published(|it| it.sent_packets),
+        get: |row| signed(row.published(|it| it.sent_packets)),
     },
     Metric {
         name: "sent_bytes",
@@ -154,7 +189,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_sent_bytes_total",
         help: "Bytes submitted to the device.",
         source: PATH,
-        get: |row| row.published(|it| it.sent_bytes),
+        get: |row| signed(row.published(|it| it.sent_bytes)),
     },
     Metric {
         name: "completed_packets",
@@ -164,7 +199,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_completed_packets_total",
         help: "Packets completed by the device.",
         source: PATH,
-        get: |row| row.published(|it| it.completed_packets),
+        get: |row| signed(row.published(|it| it.completed_packets)),
     },
     Metric {
         name: "completed_bytes",
@@ -174,7 +209,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_completed_bytes_total",
         help: "Bytes completed by the device.",
         source: PATH,
-        get: |row| row.published(|it| it.completed_bytes),
+        get: |row| signed(row.published(|it| it.completed_bytes)),
     },
     Metric {
         name: "dropped_packets",
@@ -184,7 +219,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_dropped_packets_total",
         help: "Packets dropped, for any reason.",
         source: PATH,
-        get: |row| row.published(|it| it.dropped_packets),
+        get: |row| signed(row.published(|it| it.dropped_packets)),
     },
     Metric {
         name: "marked_packets",
@@ -194,7 +229,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_marked_packets_total",
         help: "Packets marked by the discipline.",
         source: PATH,
-        get: |row| row.published(|it| it.marked_packets),
+        get: |row| signed(row.published(|it| it.marked_packets)),
     },
     Metric {
         name: "limit_stops",
@@ -204,7 +239,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_stops_total",
         help: "Times that the limit stopped the queue.",
         source: PATH,
-        get: |row| row.published(|it| it.limit_stops),
+        get: |row| signed(row.published(|it| it.limit_stops)),
     },
     Metric {
         name: "ring_stops",
@@ -214,7 +249,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_ring_stops_total",
         help: "Times that a full ring stopped the queue.",
         source: PATH,
-        get: |row| row.published(|it| it.ring_stops),
+        get: |row| signed(row.published(|it| it.ring_stops)),
     },
     Metric {
         name: "kicks",
@@ -224,7 +259,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_kicks_total",
         help: "Doorbells rung.",
         source: PATH,
-        get: |row| row.published(|it| it.kicks),
+        get: |row| signed(row.published(|it| it.kicks)),
     },
     Metric {
         name: "rounds",
@@ -234,7 +269,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_rounds_total",
         help: "Completion batches with at least one packet.",
         source: PATH,
-        get: |row| row.published(|it| it.completion_batches),
+        get: |row| signed(row.published(|it| it.completion_batches)),
     },
     Metric {
         name: "starved",
@@ -244,7 +279,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_starved_total",
         help: "Completion batches that left the device empty while the limit blocked the sender.",
         source: PATH,
-        get: |row| row.published(|it| it.starved),
+        get: |row| signed(row.published(|it| it.starved)),
     },
     Metric {
         name: "late_packets",
@@ -254,7 +289,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_late_packets_total",
         help: "Stale packets, sent before a reset.",
         source: PATH,
-        get: |row| row.published(|it| it.stale_packets),
+        get: |row| signed(row.published(|it| it.stale_packets)),
     },
     Metric {
         name: "stray_packets",
@@ -264,7 +299,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stray_packets_total",
         help: "Completions of packets that were never sent (driver bug).",
         source: PATH,
-        get: |row| row.published(|it| it.unknown_completions),
+        get: |row| signed(row.published(|it| it.unknown_completions)),
     },
     Metric {
         name: "resets",
@@ -274,7 +309,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_resets_total",
         help: "Resets of the queue.",
         source: PATH,
-        get: |row| row.published(|it| it.resets),
+        get: |row| signed(row.published(|it| it.resets)),
     },
     Metric {
         name: "completions_are_false",
@@ -284,6 +319,6 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_completions_are_false",
         help: "1 if completions are early, before packets left the device: no limit applies then.",
         source: PATH,
-        get: |row| row.published(|it| it.early_completions),
+        get: |row| signed(row.published(|it| it.early_completions)),
     },
 ];

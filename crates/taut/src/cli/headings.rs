@@ -18,7 +18,9 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "seed",
             "seeds",
             "size",
+            "speed",
             "streams",
+            "timing",
             "dst_mac",
         ],
     ),
@@ -50,6 +52,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         &[
             "delay",
             "dry_run",
+            "force",
             "duration",
             "interval",
             "hz",

@@ -10,6 +10,7 @@ mod first_use;
 mod lab_dry_run;
 mod live;
 mod live_forward;
+mod live_forward_changes;
 mod live_forward_xdp;
 #[cfg(feature = "lab")]
 mod live_lab_forward;
@@ -18,6 +19,7 @@ mod live_ring;
 #[cfg(feature = "lab")]
 mod live_rr_under_load;
 mod live_send;
+mod live_send_captures;
 mod live_send_faults;
 mod live_send_replay;
 #[cfg(all(feature = "lab", feature = "sim"))]
@@ -31,6 +33,7 @@ mod observe_show;
 mod observe_top;
 mod observe_tree;
 mod observe_where;
+mod odd;
 mod own_rule;
 mod pipes;
 mod send_command;

@@ -210,10 +210,13 @@ impl Forwarder {
         messages.clone()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.borrow().as_ref().expect("runs").id()
+    }
+
     /// Returns `/proc/PID/status` of the process.
     pub fn status(&self) -> String {
-        let child = self.child.borrow();
-        let id = child.as_ref().expect("runs").id();
+        let id = self.id();
         std::fs::read_to_string(format!("/proc/{id}/status")).expect("there")
     }
 

@@ -13,7 +13,7 @@ pub struct LimitBatch {
     pub now_ns: u64,
     /// The rate of the device in units per second; 0 while it is unknown.
     pub rate_per_s: u64,
-    /// Units completed: at most `in_flight`, and 0 only to close a reap with `more`.
+    /// Units completed: at most `in_flight`, and 0 only to close a reap with `more_pending`.
     pub units: u32,
     /// Units in flight before the batch.
     pub in_flight: u32,
@@ -25,7 +25,7 @@ pub struct LimitBatch {
     /// limit does; 4294967295 otherwise.
     pub ring_units: u32,
     /// The reap stopped at its budget with completions pending.
-    pub more: bool,
+    pub more_pending: bool,
 }
 
 /// A custom limit, as functions. Each receives the state of its limit. They must not call the limit
@@ -40,7 +40,7 @@ pub struct LimitFunctions {
     pub begin: Option<unsafe extern "C" fn(state: *mut c_void, now_ns: u64)>,
     /// Returns the limit in units. It is called after `begin` and after `reset`. One more object
     /// can be queued while the limit is not exceeded, so that 0 admits single objects. The maximum
-    /// is 1,879,048,192, to which larger values are clamped.
+    /// is `TAUT_LIMIT_MAX`, to which larger values are clamped.
     pub limit: Option<unsafe extern "C" fn(state: *mut c_void) -> u32>,
     /// Processes a completion batch. Returns the limit from now on, as `limit` does.
     pub completed:
@@ -149,7 +149,7 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
             last_object: batch.last_object,
             times_blocked: batch.times_blocked,
             ring_units: batch.ring_units,
-            more: batch.more_pending,
+            more_pending: batch.more_pending,
         };
         // SAFETY: a function of the program with its state.
         let limit = unsafe { (self.callbacks.completed)(self.state.pointer(), &raw const batch) };

@@ -3,17 +3,20 @@
 use core::ffi::c_char;
 use core::ptr::null_mut;
 
+use taut_dql::MAX_LIMIT;
 use taut_path::queue::CompleteError;
 use taut_path::tunables::Tunable;
 use taut_path::{InRing, Stop};
 
+use super::build::{Queue, make};
+use super::frame_sink::{Sink, TAUT_OUTCOME_IN_RING};
 use super::options::QueueOptions;
-use super::placed::{answer, argument};
-use super::queue_handle::{Handle, Queue, enter, make};
-use super::queue_results::{Completed, QueueFigures, Stopped};
-use super::ring::{Packet, Ring, Sink};
-use super::status::Status;
-use super::words::{ErrorText, read};
+use super::results::{Completed, QueueStats, Stopped};
+use super::ring::{Packet, Ring};
+use super::table::{Handle, enter, insert, remove};
+use super::text::{ErrorText, read};
+use crate::sys::placed::{answer, argument, write_result};
+use crate::sys::status::Status;
 
 /// Creates a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline in tc's
 /// syntax ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`).
@@ -38,16 +41,15 @@ pub unsafe extern "C" fn taut_queue_new(
     // SAFETY: guaranteed by the caller.
     let error_text = unsafe { ErrorText::new(error, error_bytes) };
     // SAFETY: guaranteed by the caller.
-    let words = unsafe { (read(qdisc), read(limit)) };
+    let specs = unsafe { (read(qdisc), read(limit)) };
     // SAFETY: null, or valid as the caller guarantees.
     let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
-    match make(words, (ring, sink), frames, options, now_ns) {
-        Ok(queue) => Box::into_raw(Box::new(Handle::new(queue))),
-        Err(why) => {
-            error_text.why(Status::Other, why);
-            null_mut()
-        }
-    }
+    let made = make(specs, (ring, sink), frames, options, now_ns)
+        .and_then(|queue| insert(queue).ok_or_else(|| "too many queues".to_owned()));
+    made.unwrap_or_else(|why| {
+        error_text.why(Status::Other, why);
+        null_mut()
+    })
 }
 
 /// Enqueues a packet, which waits until `taut_queue_run`. The queue owns its frame until the sink
@@ -68,16 +70,15 @@ pub unsafe extern "C" fn taut_queue_enqueue(
     if !packet.is_allowed() {
         return Status::BadField;
     }
-    let enqueue = |it: &mut Queue| match it.ends.take(packet.frame) {
+    let enqueue = |it: &mut Queue| match it.sink.accept(packet.frame) {
         None => Status::FrameOutOfRange,
         Some(false) => Status::FrameInUse,
         Some(true) => {
-            it.queue.enqueue(packet.into_packet(), now_ns, &mut it.ends);
+            it.queue.enqueue(packet.into_packet(), now_ns, &mut it.sink);
             Status::Ok
         }
     };
-    // SAFETY: guaranteed by the caller.
-    unsafe { enter(queue, enqueue) }.unwrap_or_else(|status| status)
+    enter(queue, enqueue).unwrap_or_else(|status| status)
 }
 
 /// Sends as much as limit and ring have room for. `again_ns` is null, or receives when to run again
@@ -91,19 +92,18 @@ pub unsafe extern "C" fn taut_queue_run(
     now_ns: u64,
     again_ns: *mut u64,
 ) -> Stopped {
-    let run = |it: &mut Queue| match it.queue.run(now_ns, &mut it.ends) {
+    let run = |it: &mut Queue| match it.queue.run(now_ns, &mut it.sink) {
         Stop::Idle => (Stopped::Idle, 0),
         Stop::Limit => (Stopped::Limit, 0),
         Stop::RingFull => (Stopped::RingFull, 0),
         Stop::NotReady(at_ns) => (Stopped::NotReady, at_ns),
         Stop::Failed(error) => {
-            it.failure = error.0;
+            it.driver_error = error.0;
             (Stopped::Failed, 0)
         }
         _ => (Stopped::Invalid, 0),
     };
-    // SAFETY: guaranteed by the caller.
-    let (stopped, at_ns) = unsafe { enter(queue, run) }.unwrap_or((Stopped::Invalid, 0));
+    let (stopped, at_ns) = enter(queue, run).unwrap_or((Stopped::Invalid, 0));
     // SAFETY: guaranteed by the caller.
     unsafe { answer(again_ns, at_ns) };
     stopped
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn taut_queue_run(
 
 /// Reaps completions. Call it when the device interrupts or was polled, and at
 /// `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-/// `TAUT_STATUS_STRAY` packets might have been returned even so: call it again, and it reports them
-/// and whether to run.
+/// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
+/// reports them and whether to run.
 ///
 /// # Safety
 /// `queue` was created by `taut_queue_new`; `completed` is null or points to one.
@@ -122,27 +122,28 @@ pub unsafe extern "C" fn taut_queue_complete(
     now_ns: u64,
     completed: *mut Completed,
 ) -> Status {
-    let complete = |it: &mut Queue| match it.queue.complete(now_ns, &mut it.ends) {
+    let complete = |it: &mut Queue| match it.queue.complete(now_ns, &mut it.sink) {
         Ok(done) => (
             Status::Ok,
             Completed {
                 packets: done.counts.packets,
                 bytes: done.counts.bytes,
-                late_packets: done.stale_packets,
-                run: done.schedule,
-                more: done.more_pending,
+                stale_packets: done.stale_packets,
+                schedule: done.schedule,
+                more_pending: done.more_pending,
                 stalled: done.stalled.is_some(),
                 stalled_ns: done.stalled.map_or(0, |stall| stall.age_ns),
             },
         ),
         Err(CompleteError::Driver(error)) => {
-            it.failure = error.0;
+            it.driver_error = error.0;
             (Status::DriverFailed, Completed::default())
         }
-        Err(CompleteError::UnknownCompletions { .. }) => (Status::Stray, Completed::default()),
+        Err(CompleteError::UnknownCompletions { .. }) => {
+            (Status::UnknownCompletion, Completed::default())
+        }
     };
-    // SAFETY: guaranteed by the caller.
-    let entered = unsafe { enter(queue, complete) };
+    let entered = enter(queue, complete);
     let (status, done) = entered.unwrap_or_else(|status| (status, Completed::default()));
     // SAFETY: guaranteed by the caller.
     unsafe { answer(completed, done) };
@@ -156,8 +157,7 @@ pub unsafe extern "C" fn taut_queue_complete(
 /// `queue` was created by `taut_queue_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_next_wakeup_ns(queue: *mut Handle) -> u64 {
-    // SAFETY: guaranteed by the caller.
-    let at_ns = unsafe { enter(queue, |it| it.queue.next_wakeup()) };
+    let at_ns = enter(queue, |it| it.queue.next_wakeup());
     at_ns.ok().flatten().unwrap_or(u64::MAX)
 }
 
@@ -168,8 +168,7 @@ pub unsafe extern "C" fn taut_queue_next_wakeup_ns(queue: *mut Handle) -> u64 {
 /// `queue` was created by `taut_queue_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_reset(queue: *mut Handle, now_ns: u64) -> Status {
-    // SAFETY: guaranteed by the caller.
-    unsafe { enter(queue, |it| it.queue.reset(now_ns)) }.into()
+    enter(queue, |it| it.queue.reset(now_ns)).into()
 }
 
 /// Changes a setting, by the name and in the form of sysfs: "limit_max" "40000", "hold_time" "500"
@@ -188,19 +187,18 @@ pub unsafe extern "C" fn taut_queue_set(
     // SAFETY: guaranteed by the caller.
     let error_text = unsafe { ErrorText::new(error, error_bytes) };
     // SAFETY: guaranteed by the caller.
-    let words = unsafe { read(name) }.and_then(|name| Ok((name, unsafe { read(value) }?)));
-    let (name, value) = match words {
-        Ok(words) => words,
+    let texts = unsafe { read(name) }.and_then(|name| Ok((name, unsafe { read(value) }?)));
+    let (name, value) = match texts {
+        Ok(texts) => texts,
         Err(status) => return error_text.status(status),
     };
     let set = |it: &mut Queue| {
-        let setting = Tunable::by_name(name).and_then(|knob| knob.parse(value))?;
+        let setting = Tunable::by_name(name).and_then(|tunable| tunable.parse(value))?;
         it.queue.set(setting)
     };
-    // SAFETY: guaranteed by the caller.
-    match unsafe { enter(queue, set) } {
+    match enter(queue, set) {
         Ok(Ok(())) => Status::Ok,
-        Ok(Err(why)) => error_text.why(Status::BadWords, why),
+        Ok(Err(why)) => error_text.why(Status::BadSpec, why),
         Err(status) => error_text.status(status),
     }
 }
@@ -224,13 +222,12 @@ pub unsafe extern "C" fn taut_queue_get(
         return error_text.status(Status::Null);
     }
     // SAFETY: guaranteed by the caller.
-    let knob = match unsafe { read(name) }.map(Tunable::by_name) {
-        Ok(Ok(knob)) => knob,
-        Ok(Err(why)) => return error_text.why(Status::BadWords, why),
+    let tunable = match unsafe { read(name) }.map(Tunable::by_name) {
+        Ok(Ok(tunable)) => tunable,
+        Ok(Err(why)) => return error_text.why(Status::BadSpec, why),
         Err(status) => return error_text.status(status),
     };
-    // SAFETY: guaranteed by the caller.
-    let found = unsafe { enter(queue, |it| it.queue.read(knob)) };
+    let found = enter(queue, |it| it.queue.read(tunable));
     // SAFETY: guaranteed by the caller.
     found.map(|found| unsafe { answer(value, found) }).into()
 }
@@ -244,35 +241,33 @@ pub unsafe extern "C" fn taut_queue_set_coalesce_ns(
     queue: *mut Handle,
     coalesce_ns: u64,
 ) -> Status {
-    // SAFETY: guaranteed by the caller.
-    unsafe { enter(queue, |it| it.queue.set_coalesce_ns(coalesce_ns)) }.into()
+    enter(queue, |it| it.queue.set_coalesce_ns(coalesce_ns)).into()
 }
 
 /// Corrects the ledger to the content of the ring, after completions were lost, and restarts the
-/// queue; the limit stays. `too_much` is null, or receives by how many units the ledger was too
-/// high. A frame that was considered lost belongs to the queue until `reap` returns it, and does
+/// queue; the limit stays. `excess` is null, or receives the units that the ledger had in
+/// excess. A frame that was considered lost belongs to the queue until `reap` returns it, and does
 /// not count then.
 ///
 /// # Safety
-/// `queue` was created by `taut_queue_new`, `too_much` is null or points to a number.
+/// `queue` was created by `taut_queue_new`, `excess` is null or points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_repair(
     queue: *mut Handle,
     ring_packets: u32,
     ring_bytes: u32,
     now_ns: u64,
-    too_much: *mut i64,
+    excess: *mut i64,
 ) -> Status {
     let in_ring = InRing {
         packets: ring_packets,
         bytes: ring_bytes,
     };
-    // SAFETY: guaranteed by the caller.
-    match unsafe { enter(queue, |it| it.queue.repair_to(in_ring, now_ns)) } {
+    match enter(queue, |it| it.queue.repair_to(in_ring, now_ns)) {
         Ok(Ok(repair)) => {
             let units = i64::from(repair.was_in_flight) - i64::from(repair.in_flight);
             // SAFETY: guaranteed by the caller.
-            unsafe { answer(too_much, units) };
+            unsafe { answer(excess, units) };
             Status::Ok
         }
         Ok(Err(_)) => Status::TooMuchInFlight,
@@ -283,41 +278,32 @@ pub unsafe extern "C" fn taut_queue_repair(
 /// Reads the state and the counters of the queue.
 ///
 /// # Safety
-/// `queue` was created by `taut_queue_new`, `figures` points to one.
+/// `queue` was created by `taut_queue_new`, `stats` points to one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_read(queue: *mut Handle, figures: *mut QueueFigures) -> Status {
-    if figures.is_null() {
-        return Status::Null;
-    }
+pub unsafe extern "C" fn taut_queue_read(queue: *mut Handle, stats: *mut QueueStats) -> Status {
     // SAFETY: guaranteed by the caller.
-    match unsafe { enter(queue, |it| read_figures(it)) } {
-        Ok(found) => {
-            // SAFETY: guaranteed by the caller.
-            unsafe { answer(figures, found) };
-            Status::Ok
-        }
-        Err(status) => status,
-    }
+    unsafe { write_result(stats, || enter(queue, |it| read_stats(it))) }
 }
 
-fn read_figures(it: &Queue) -> QueueFigures {
+fn read_stats(it: &Queue) -> QueueStats {
     let snapshot = it.queue.snapshot();
     let (sender, completer) = (it.queue.sender_counters(), it.queue.completer_counters());
-    let waiting = it.queue.backlog();
-    QueueFigures {
+    let backlog = it.queue.backlog();
+    QueueStats {
         limit: snapshot.limit,
         in_flight: snapshot.in_flight,
-        waiting_packets: waiting.packets,
-        waiting_bytes: waiting.bytes,
+        backlog_packets: backlog.packets,
+        backlog_bytes: backlog.bytes,
         sent_packets: sender.sent_packets,
         sent_bytes: sender.sent_bytes,
         completed_packets: completer.completed_packets,
         dropped_packets: sender.drops.total(),
-        marked_packets: it.ends.marked_packets,
+        marked_packets: it.sink.marked_packets,
         limit_stops: sender.limit_stops,
         ring_stops: sender.ring_stops,
         stalls: completer.stalls,
-        completions_are_false: snapshot.early_completions,
+        early_completions: snapshot.early_completions,
+        unlimited: snapshot.limit >= MAX_LIMIT,
     }
 }
 
@@ -326,30 +312,23 @@ fn read_figures(it: &Queue) -> QueueFigures {
 /// # Safety
 /// `queue` was created by `taut_queue_new`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_failure(queue: *mut Handle) -> i32 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { enter(queue, |it| it.failure) }.unwrap_or(0)
+pub unsafe extern "C" fn taut_queue_driver_error(queue: *mut Handle) -> i32 {
+    enter(queue, |it| it.driver_error).unwrap_or(0)
 }
 
-/// Destroys the queue: waiting packets end in the sink as flushed. Returns the number of frames
-/// still in the ring, which belong to the driver from then on. Null has no effect. A call from a
-/// callback frees nothing and returns 4294967295.
+/// Destroys the queue. The sink receives each frame that the queue still has: waiting ones as
+/// flushed, and those in the ring as `TAUT_OUTCOME_IN_RING`. `TAUT_STATUS_BAD_HANDLE` if it was
+/// freed already, and `TAUT_STATUS_BUSY` from a callback or during a call of another thread, which
+/// frees nothing.
 ///
 /// # Safety
-/// `queue` is null, or was created by `taut_queue_new` and is not used any more.
+/// Any pointer. The functions of the sink can be called.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_free(queue: *mut Handle, now_ns: u64) -> u32 {
-    let flush = |it: &mut Queue| {
-        it.queue.flush(now_ns, &mut it.ends);
-        it.queue.device().packets_in_ring()
-    };
-    // SAFETY: guaranteed by the caller.
-    let in_ring = match unsafe { enter(queue, flush) } {
-        Ok(in_ring) => in_ring,
-        Err(Status::Null) => return 0,
-        Err(_) => return u32::MAX,
-    };
-    // SAFETY: created by `Box::into_raw`, and no call is in it.
-    drop(unsafe { Box::from_raw(queue) });
-    in_ring
+pub unsafe extern "C" fn taut_queue_free(queue: *mut Handle, now_ns: u64) -> Status {
+    remove(queue, |it| {
+        it.queue.flush(now_ns, &mut it.sink);
+        for frame in it.queue.device().frames_in_ring() {
+            it.sink.finish(frame, TAUT_OUTCOME_IN_RING);
+        }
+    })
 }

@@ -12,10 +12,10 @@ pub enum Stopped {
     RingFull = 2,
     /// The first packet is ready at a later time: run again then.
     NotReady = 3,
-    /// The doorbell failed; run again after a moment. `taut_queue_failure` returns the driver's
-    /// error number.
+    /// The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the error
+    /// number of the driver.
     Failed = 4,
-    /// There is no queue, or it was called from one of its callbacks.
+    /// The queue is null, was freed, or is in a call already.
     Invalid = 5,
 }
 
@@ -28,11 +28,11 @@ pub struct Completed {
     /// See `packets`.
     pub bytes: u32,
     /// Stale packets, sent before a reset: returned, but not counted.
-    pub late_packets: u32,
+    pub stale_packets: u32,
     /// The queue was stopped and is not any more: run it.
-    pub run: bool,
+    pub schedule: bool,
     /// The driver returned the maximum of a batch, and might have more: complete again.
-    pub more: bool,
+    pub more_pending: bool,
     /// A packet is in flight for longer than the threshold: repair the ring, then call
     /// `taut_queue_reset`.
     pub stalled: bool,
@@ -43,15 +43,15 @@ pub struct Completed {
 /// State and counters of a queue.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub struct QueueFigures {
-    /// The limit, in its units.
+pub struct QueueStats {
+    /// The limit, in its units; `TAUT_LIMIT_MAX` if it is `unlimited`.
     pub limit: u32,
     /// Submitted to the ring and not completed, in the limit's units.
     pub in_flight: u32,
     /// Backlog of the discipline in packets.
-    pub waiting_packets: u64,
+    pub backlog_packets: u64,
     /// Its bytes.
-    pub waiting_bytes: u64,
+    pub backlog_bytes: u64,
     /// Packets submitted to the ring.
     pub sent_packets: u64,
     /// Their bytes.
@@ -69,5 +69,7 @@ pub struct QueueFigures {
     /// Stalls.
     pub stalls: u64,
     /// Completions are early, before packets left the device: no limit applies then.
-    pub completions_are_false: bool,
+    pub early_completions: bool,
+    /// No limit applies except the ring: the limit is "off", or completions are early.
+    pub unlimited: bool,
 }

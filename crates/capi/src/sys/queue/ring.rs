@@ -1,9 +1,9 @@
-//! A ring whose driver is callbacks of C, and the sink of its frames.
+//! A ring whose driver is callbacks of C.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::c_void;
 use core::fmt;
 
-use taut_path::{Completions, DropReason, Ecn, Frame, PacketSink, TxRing};
+use taut_path::{Completions, Ecn, Frame, TxRing};
 
 /// A packet, as passed to the queue and to the driver.
 #[repr(C)]
@@ -58,51 +58,7 @@ pub struct Ring {
         ) -> i32,
     >,
     /// Returns whether a completion means that the packet left the device; null means that it does.
-    pub completions_are_true: Option<unsafe extern "C" fn(context: *mut c_void) -> bool>,
-}
-
-/// Where frames end, each once.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Sink {
-    /// Passed to the callback.
-    pub context: *mut c_void,
-    /// Returns the frame to the caller, with the reason in `end`, whose text is `taut_end_text`.
-    /// `TAUT_END_STRAY` is only a report: the driver returned a frame that it was not given.
-    pub ended: Option<unsafe extern "C" fn(context: *mut c_void, frame: u32, end: u32)>,
-}
-
-/// The device completed it. 1 to 6 are drop reasons.
-pub const TAUT_END_DONE: u32 = 0;
-/// The driver returned a frame that it was not given.
-pub const TAUT_END_STRAY: u32 = 7;
-/// The number of ends; a later version can have more.
-pub const TAUT_ENDS: u32 = 8;
-const ENDS: [&CStr; TAUT_ENDS as usize] = [
-    c"done",
-    c"queue_full",
-    c"memory_full",
-    c"waited_too_long",
-    c"uncountable",
-    c"device_refused",
-    c"flushed",
-    c"stray",
-];
-
-/// Returns the name of an end; never null, and never to be freed. Any thread can call it.
-#[unsafe(no_mangle)]
-pub extern "C" fn taut_end_text(end: u32) -> *const c_char {
-    let text = ENDS.get(end as usize).copied();
-    text.unwrap_or(c"no end of taut").as_ptr()
-}
-
-const _: () =
-    assert!(DropReason::ALL.len() as u32 + 1 == TAUT_END_STRAY && TAUT_END_STRAY + 1 == TAUT_ENDS);
-
-fn end_of(reason: DropReason) -> u32 {
-    let at = DropReason::ALL.iter().position(|it| *it == reason);
-    // Reasons of a later version have no number here yet.
-    at.map_or(TAUT_ENDS, |at| at as u32 + 1)
+    pub completions_valid: Option<unsafe extern "C" fn(context: *mut c_void) -> bool>,
 }
 
 impl Packet {
@@ -141,9 +97,9 @@ impl Packet {
 
 /// A failed callback, with the driver's error number.
 #[derive(Debug)]
-pub(super) struct Failed(pub(super) i32);
+pub(super) struct CallbackError(pub(super) i32);
 
-impl fmt::Display for Failed {
+impl fmt::Display for CallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the driver's callback failed with {}", self.0)
     }
@@ -157,7 +113,7 @@ struct Calls {
     submit: unsafe extern "C" fn(*mut c_void, *const Packet, u64) -> bool,
     kick: unsafe extern "C" fn(*mut c_void, u64) -> i32,
     reap: unsafe extern "C" fn(*mut c_void, *mut u32, u32, u64) -> i32,
-    completions_are_true: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
+    completions_valid: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
 }
 
 /// The driver, and the packets that it holds.
@@ -168,7 +124,7 @@ pub(super) struct Driver {
     reaped: Vec<u32>,
 }
 
-/// Frames asked for in one callback.
+/// Frames requested in one callback.
 const REAP_FRAMES: usize = 64;
 
 impl Driver {
@@ -180,7 +136,7 @@ impl Driver {
             submit: ring.submit?,
             kick: ring.kick?,
             reap: ring.reap?,
-            completions_are_true: ring.completions_are_true,
+            completions_valid: ring.completions_valid,
         };
         Some(Self {
             calls,
@@ -190,18 +146,19 @@ impl Driver {
         })
     }
 
-    pub(super) fn packets_in_ring(&self) -> u32 {
-        self.held.iter().flatten().count() as u32
+    /// Returns the frames in the ring, also those that are stale or were considered lost.
+    pub(super) fn frames_in_ring(&self) -> impl Iterator<Item = u32> {
+        self.held.iter().flatten().map(|it| it.frame().index())
     }
 
     fn free(&self) -> u32 {
-        // SAFETY: as the caller of `taut_queue_new` said, for as long as the queue is.
+        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
         unsafe { (self.calls.slots_free)(self.calls.context) }.min(self.capacity_slots)
     }
 }
 
 impl TxRing for Driver {
-    type Error = Failed;
+    type Error = CallbackError;
 
     fn capacity_slots(&self) -> u32 {
         self.capacity_slots
@@ -227,17 +184,17 @@ impl TxRing for Driver {
         }
     }
 
-    fn kick(&mut self, now_ns: u64) -> Result<(), Failed> {
+    fn kick(&mut self, now_ns: u64) -> Result<(), CallbackError> {
         // SAFETY: as for `free`.
         match unsafe { (self.calls.kick)(self.calls.context, now_ns) } {
             0 => Ok(()),
-            number => Err(Failed(number)),
+            number => Err(CallbackError(number)),
         }
     }
 }
 
 impl Completions for Driver {
-    type Error = Failed;
+    type Error = CallbackError;
 
     fn slots_free(&self) -> u32 {
         self.free()
@@ -248,28 +205,28 @@ impl Completions for Driver {
         now_ns: u64,
         budget_packets: u32,
         freed: &mut dyn FnMut(taut_path::Packet),
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, CallbackError> {
         // No driver holds more than all frames: the loop ends even if the driver always returns
         // some.
         let mut left = budget_packets.min(self.held.len() as u32);
         while left > 0 {
-            let asked = left.min(REAP_FRAMES as u32);
+            let requested = left.min(REAP_FRAMES as u32);
             let frames = self.reaped.as_mut_ptr();
             // SAFETY: as for `free`; there is room for the requested number.
-            let count = unsafe { (self.calls.reap)(self.calls.context, frames, asked, now_ns) };
+            let count = unsafe { (self.calls.reap)(self.calls.context, frames, requested, now_ns) };
             let Ok(count) = u32::try_from(count) else {
-                return Err(Failed(count));
+                return Err(CallbackError(count));
             };
             // The driver wrote beyond the requested number, so the content is undefined.
-            if count > asked {
-                return Err(Failed(count as i32));
+            if count > requested {
+                return Err(CallbackError(count as i32));
             }
             for &frame in &self.reaped[..count as usize] {
                 let held = self.held.get_mut(frame as usize).and_then(Option::take);
                 // The queue reports a frame that was not sent as unknown.
                 freed(held.unwrap_or_else(|| taut_path::Packet::new(Frame::new(frame), 0)));
             }
-            if count < asked {
+            if count < requested {
                 return Ok(false);
             }
             left -= count;
@@ -278,68 +235,10 @@ impl Completions for Driver {
     }
 
     fn completions_valid(&self) -> bool {
-        match self.calls.completions_are_true {
+        match self.calls.completions_valid {
             // SAFETY: as for `free`.
-            Some(are_true) => unsafe { are_true(self.calls.context) },
+            Some(are_valid) => unsafe { are_valid(self.calls.context) },
             None => true,
         }
-    }
-}
-
-/// Returns frames to C.
-pub(super) struct Ends {
-    context: *mut c_void,
-    ended: unsafe extern "C" fn(*mut c_void, u32, u32),
-    in_use: Vec<bool>,
-    pub(super) marked_packets: u64,
-}
-
-impl Ends {
-    /// `None` without a callback.
-    pub(super) fn new(sink: &Sink, frames: u32) -> Option<Self> {
-        Some(Self {
-            context: sink.context,
-            ended: sink.ended?,
-            in_use: vec![false; frames as usize],
-            marked_packets: 0,
-        })
-    }
-
-    /// Returns `true` if the frame can be accepted, and marks it as in use. `None` if there is no
-    /// such frame.
-    pub(super) fn take(&mut self, frame: u32) -> Option<bool> {
-        let in_use = self.in_use.get_mut(frame as usize)?;
-        Some(!std::mem::replace(in_use, true))
-    }
-
-    fn end(&mut self, packet: taut_path::Packet, end: u32) {
-        let frame = packet.into_frame().index();
-        if let Some(in_use) = self
-            .in_use
-            .get_mut(frame as usize)
-            .filter(|_| end != TAUT_END_STRAY)
-        {
-            *in_use = false;
-        }
-        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
-        unsafe { (self.ended)(self.context, frame, end) };
-    }
-}
-
-impl PacketSink for Ends {
-    fn freed(&mut self, packet: taut_path::Packet) {
-        self.end(packet, TAUT_END_DONE);
-    }
-
-    fn dropped(&mut self, packet: taut_path::Packet, reason: DropReason) {
-        self.end(packet, end_of(reason));
-    }
-
-    fn marked(&mut self, _packet: &taut_path::Packet) {
-        self.marked_packets += 1;
-    }
-
-    fn unknown_completion(&mut self, packet: taut_path::Packet) {
-        self.end(packet, TAUT_END_STRAY);
     }
 }

@@ -1,4 +1,4 @@
-/* The coalescing interval before a limit and the stall watch beside it. */
+/* The coalescing interval before a limit and the stall detector. */
 #include <stdint.h>
 #include <string.h>
 
@@ -30,33 +30,33 @@ static void uneven_rounds_are_joined(void) {
 
 static void a_device_that_stops_is_found(void) {
     taut_dql dql;
-    taut_stall_watch watch;
+    taut_stall_detector detector;
     taut_snapshot now;
     taut_stalls stalls;
     uint64_t age_ns = 1;
     CHECK(taut_dql_init(&dql, NULL, 0) == TAUT_STATUS_OK);
-    CHECK(taut_stall_watch_init(&watch, 1000000000) == TAUT_STATUS_OK);
+    CHECK(taut_stall_detector_init(&detector, 1000000000) == TAUT_STATUS_OK);
     CHECK(taut_dql_queued(&dql, 1514) == TAUT_STATUS_OK); /* at 5 ms, and it never comes back */
     CHECK(taut_dql_read(&dql, &now) == TAUT_STATUS_OK);
-    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 1000000000, &age_ns) ==
+    CHECK(taut_stall_detector_check(&detector, now.num_queued, now.num_completed, 5000000, 1000000000, &age_ns) ==
           TAUT_STATUS_OK);
     CHECK(age_ns == 0);
-    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 1005000001, &age_ns) ==
+    CHECK(taut_stall_detector_check(&detector, now.num_queued, now.num_completed, 5000000, 1005000001, &age_ns) ==
           TAUT_STATUS_OK);
     CHECK(age_ns == 1000000001);
-    CHECK(taut_stall_watch_read(&watch, &stalls) == TAUT_STATUS_OK);
-    CHECK(stalls.count == 1 && stalls.longest_ns == 1000000001 && stalls.last_at_ns == 1005000001);
+    CHECK(taut_stall_detector_read(&detector, &stalls) == TAUT_STATUS_OK);
+    CHECK(stalls.count == 1 && stalls.longest_ns == 1000000001 && stalls.last_stall_ns == 1005000001);
     CHECK(taut_dql_completed(&dql, 1514, 1010000000) == TAUT_STATUS_OK);
     CHECK(taut_dql_read(&dql, &now) == TAUT_STATUS_OK);
-    CHECK(taut_stall_watch_completed(&watch, now.num_queued, now.num_completed, 1010000000) == TAUT_STATUS_OK);
-    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 9000000000, &age_ns) ==
+    CHECK(taut_stall_detector_completed(&detector, now.num_queued, now.num_completed, 1010000000) == TAUT_STATUS_OK);
+    CHECK(taut_stall_detector_check(&detector, now.num_queued, now.num_completed, 5000000, 9000000000, &age_ns) ==
           TAUT_STATUS_OK);
     CHECK(age_ns == 0);
-    CHECK(taut_stall_watch_reset(&watch) == TAUT_STATUS_OK);
-    CHECK(taut_stall_watch_check(&watch, 0, 0, 0, 0, NULL) == TAUT_STATUS_NULL);
-    memset(&watch, 0, sizeof watch);
-    CHECK(taut_stall_watch_completed(&watch, 0, 0, 0) == TAUT_STATUS_NOT_INITIALISED);
-    CHECK(taut_stall_watch_read(&watch, &stalls) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_stall_detector_reset(&detector) == TAUT_STATUS_OK);
+    CHECK(taut_stall_detector_check(&detector, 0, 0, 0, 0, NULL) == TAUT_STATUS_NULL);
+    memset(&detector, 0, sizeof detector);
+    CHECK(taut_stall_detector_completed(&detector, 0, 0, 0) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_stall_detector_read(&detector, &stalls) == TAUT_STATUS_NOT_INITIALISED);
 }
 
 int main(void) {

@@ -23,12 +23,12 @@ enum Message<T> {
 }
 
 /// Reports of the work to the calling thread.
-pub struct Talk<T> {
+pub struct Reports<T> {
     send: Sender<Message<T>>,
     stop: Arc<AtomicBool>,
 }
 
-impl<T> Talk<T> {
+impl<T> Reports<T> {
     // After an interrupt, the receiver is dropped and sending fails.
 
     pub fn progress(&self, what: &str, done: u64, all: u64) {
@@ -59,11 +59,11 @@ impl Drop for StopAtEnd {
 /// Runs `work` without holding the GIL. Calls `progress`, a Python callable, and `finished` for the
 /// reports of the work. After Ctrl-C or an error of one of the two, it requests a stop and does not
 /// wait for the thread, which ends after its current case.
-pub fn watch<T: Send + 'static>(
+pub fn run_in_background<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     finished: &mut dyn FnMut(usize) -> PyResult<()>,
-    work: impl FnOnce(&Talk<T>) -> T + Send + 'static,
+    work: impl FnOnce(&Reports<T>) -> T + Send + 'static,
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stop_at_end = StopAtEnd(Arc::clone(&stop));
@@ -72,9 +72,9 @@ pub fn watch<T: Send + 'static>(
         .name("taut".into())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            let talk = Talk { send, stop };
-            let done = work(&talk);
-            let _ = talk.send.send(Message::End(done));
+            let reports = Reports { send, stop };
+            let done = work(&reports);
+            let _ = reports.send.send(Message::End(done));
         })
         .map_err(|error| PyOSError::new_err(format!("cannot create a thread: {error}")))?;
     loop {

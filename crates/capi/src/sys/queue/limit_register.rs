@@ -10,14 +10,14 @@ use taut_path::limit::{
 };
 use taut_path::{AnyLimit, NameError, Registry};
 
-use super::own_limit::{Callbacks, LimitFunctions, OwnLimit, State};
-use super::placed::argument;
-use super::status::Status;
-use super::words::ErrorText;
+use super::callbacks::{Callbacks, LimitFunctions, OwnLimit, State};
+use super::text::ErrorText;
+use crate::sys::placed::argument;
+use crate::sys::status::Status;
 
 /// Maximum size of the state of a registered limit, in bytes: it must fit into
-/// `TAUT_LIMIT_BYTES_MOST` bytes with its ledger.
-pub const TAUT_LIMIT_STATE_BYTES_MOST: usize = 4096;
+/// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.
+pub const TAUT_LIMIT_STATE_BYTES_MAX: usize = 4096;
 
 /// The limits added by `taut_limit_register`. Their names are in the registry of the process.
 static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
@@ -43,24 +43,22 @@ impl Registered {
         OwnLimit::new(self.callbacks, Inline::new(&self.name))
     }
 
-    /// Passes a new limit, requested by `words`, to `visitor`.
+    /// Passes a new limit, requested by `spec`, to `visitor`.
     fn visit<V: LimitVisitor>(
         &'static self,
-        words: &str,
+        spec: &str,
         visitor: V,
     ) -> Result<V::Output, ParseLimitError> {
         // Few sizes, because each is compiled in each form of a limit.
         match self.state_bytes.div_ceil(size_of::<u128>()) {
-            0..=4 => self.info().visit(words, self.limit::<4>(), visitor),
-            5..=64 => self.info().visit(words, self.limit::<64>(), visitor),
-            _ => self
-                .info()
-                .visit(words, self.limit::<MOST_WORDS>(), visitor),
+            0..=4 => self.info().visit(spec, self.limit::<4>(), visitor),
+            5..=64 => self.info().visit(spec, self.limit::<64>(), visitor),
+            _ => self.info().visit(spec, self.limit::<MAX_WORDS>(), visitor),
         }
     }
 }
 
-const MOST_WORDS: usize = TAUT_LIMIT_STATE_BYTES_MOST / size_of::<u128>();
+const MAX_WORDS: usize = TAUT_LIMIT_STATE_BYTES_MAX / size_of::<u128>();
 
 /// A state inside its limit, which can be moved and needs no heap. It is aligned for any type of C;
 /// its bytes belong to the program.
@@ -96,21 +94,19 @@ impl<const WORDS: usize> fmt::Display for OwnLimit<Inline<WORDS>> {
 impl<const WORDS: usize> NamedLimit for OwnLimit<Inline<WORDS>> {}
 
 /// As [`visit_limit`], including the limits registered from C.
-pub(super) fn visit<V: LimitVisitor>(
-    words: &str,
-    visitor: V,
-) -> Result<V::Output, ParseLimitError> {
-    let name = words.split(':').next();
+pub(super) fn visit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
+    let name = spec.split(':').next();
     // Copied, because the visitor calls `begin`, which might register another limit.
     let known = (REGISTERED.read().unwrap_or_else(PoisonError::into_inner))
         .iter()
         .find(|known| Some(&*known.name) == name)
         .copied();
     match known {
-        Some(known) => known.visit(words, visitor),
+        Some(known) => known.visit(spec, visitor),
         // The registry's error lists all names.
-        None => visit_limit(words, visitor)
-            .map_err(|why| words.parse::<AnyLimit>().err().unwrap_or(why)),
+        None => {
+            visit_limit(spec, visitor).map_err(|why| spec.parse::<AnyLimit>().err().unwrap_or(why))
+        }
     }
 }
 
@@ -130,9 +126,9 @@ fn register(new: &'static Registered) -> Result<(), NameError> {
     let mut known = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     let mut registry = Registry::new();
     registry.register_limit(new.info(), |argument| {
-        let words = [Some(&*new.name), argument];
-        let words = words.into_iter().flatten().collect::<Vec<_>>().join(":");
-        new.visit(&words, Boxed).map_err(|why| why.to_string())
+        let spec = [Some(&*new.name), argument];
+        let spec = spec.into_iter().flatten().collect::<Vec<_>>().join(":");
+        new.visit(&spec, Boxed).map_err(|why| why.to_string())
     })?;
     registry.install()?;
     known.push(new);
@@ -144,7 +140,7 @@ fn register(new: &'static Registered) -> Result<(), NameError> {
 /// packets. `help` describes it in one line. Both texts and `functions` are copied.
 ///
 /// Each limit that is created from the name has a state of its own, which is passed to each
-/// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MOST`, zeroed, and aligned for
+/// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MAX`, zeroed, and aligned for
 /// any type. The state might move between two calls. Memory that it points to is not freed. With 0
 /// bytes, the pointer must not be used.
 ///
@@ -176,7 +172,7 @@ pub unsafe extern "C" fn taut_limit_register(
     if !functions.context.is_null() {
         return Status::BadField;
     }
-    if state_bytes > TAUT_LIMIT_STATE_BYTES_MOST {
+    if state_bytes > TAUT_LIMIT_STATE_BYTES_MAX {
         return Status::StateTooLarge;
     }
     // SAFETY: not null, and strings as the caller guarantees.

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char};
 use std::fmt::Display;
 
-use super::status::Status;
+use crate::sys::status::Status;
 
 /// Reads a text of C.
 ///
@@ -15,7 +15,7 @@ pub(super) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Status> {
     }
     // SAFETY: not null, and a string as the caller guarantees.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Status::BadWords)
+    text.to_str().map_err(|_| Status::BadSpec)
 }
 
 /// A buffer for an error message: as much of it as fits, always with a terminating zero.
