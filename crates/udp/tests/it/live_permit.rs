@@ -1,6 +1,7 @@
 //! Permits: room reserved for datagrams that are sent later.
 
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +23,10 @@ const WIRE_BYTES: u32 = 1242;
 /// A socket of a slow link, whose completions are known to be valid.
 fn limited(link: &Link, limit: AnyLimit) -> LimitedUdp {
     let (_far, address) = link.receiver();
+    limited_to(link, address, limit)
+}
+
+fn limited_to(link: &Link, address: SocketAddr, limit: AnyLimit) -> LimitedUdp {
     let builder = LimitedUdp::builder(link.connected(address)).limit(limit);
     let socket = builder.build().expect("limited");
     while { socket.try_send(&[Datagram::new(&PAYLOAD)]) }
@@ -186,7 +191,9 @@ fn joining_task_wakes_the_first() {
         return;
     }
     let link = Link::shaped(2_000_000);
-    let socket = limited(&link, AnyLimit::packets(1));
+    // Without a receiver, an ICMP error would also be an entry of the error queue.
+    let (_far, address) = link.receiver();
+    let socket = limited_to(&link, address, AnyLimit::packets(1));
     for _ in 0..20 {
         let wakes = Arc::new(CountWakes(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&wakes));
