@@ -64,9 +64,9 @@ fn document_has_the_fields_of_the_lab() {
             "limit",
             "bql",
             "tso",
-            "split",
+            "late_segmentation",
             "inflight_bytes",
-            "waiting_packets",
+            "backlog_packets",
             "limit_bytes_p50",
             "rr_tps",
             "rr_latency_us",
@@ -75,7 +75,7 @@ fn document_has_the_fields_of_the_lab() {
             "drops",
             "marks",
             "retransmits",
-            "timers_late_us"
+            "timer_lateness_us"
         ]
     );
     assert_eq!(keys(&row["inflight_bytes"]), ["p10", "p50", "p90", "max"]);
