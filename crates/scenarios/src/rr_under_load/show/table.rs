@@ -86,11 +86,11 @@ fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
     let width = limit_width.max().unwrap_or(0).max(6);
-    // Few letters, to keep the table narrow; `late` is automatic late segmentation.
+    // Three letters, to keep the table narrow; `seg` is automatic late segmentation.
     let of_tso = |row: &Row| match (row.tso, row.late_segmentation) {
         (false, _) => "off".to_owned(),
         (true, LateSegmentation::Off) => "on".to_owned(),
-        (true, LateSegmentation::Auto) => "late".to_owned(),
+        (true, LateSegmentation::Auto) => "seg".to_owned(),
         (true, mode) => mode.to_string(),
     };
     let tso_width = rows.iter().map(|row| of_tso(row).len());
