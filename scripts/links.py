@@ -102,7 +102,8 @@ def check_commands(page, text, taut, in_text):
     for line in commands(text, in_text):
         words = shlex.split(line.split(" #")[0].split(" >")[0])[1:]
         # The command parses from the left; --help succeeds if everything before it is valid.
-        done = subprocess.run([taut, *words, *([] if words[:1] == ["help"] else ["--help"])], capture_output=True, text=True)
+        words += [] if words[:1] == ["help"] else ["--help"]
+        done = subprocess.run([taut, *words], capture_output=True, text=True)
         if done.returncode != 0:
             reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
             fail(page, f"`{line.strip()}`: {reason}")

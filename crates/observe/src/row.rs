@@ -55,7 +55,7 @@ impl PathRow {
     pub fn rule_text(&self) -> String {
         match self.metrics.early_completions {
             0 => self.rule.clone(),
-            _ => format!("{} (no true completions)", self.rule),
+            _ => format!("{} (early completions)", self.rule),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
         };
         let setting = setting(name, value)?;
         if settings.iter().any(|it| it.tunable() == setting.tunable()) {
-            return Err(format!("{name} is said twice"));
+            return Err(format!("duplicate {name}"));
         }
         settings.push(setting);
     }
@@ -112,7 +112,7 @@ mod tests {
     fn errors_name_what_is_allowed() {
         for (text, part) in [
             ("limit", "limit has no value"),
-            ("limit_max 1 limit_max 2", "limit_max is said twice"),
+            ("limit_max 1 limit_max 2", "duplicate limit_max"),
             ("inflight 3", "inflight can only be read"),
             ("what 3", "allowed: limit_max, limit_min"),
             ("limit_max 2g", "0 to 1879048192"),

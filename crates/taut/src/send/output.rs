@@ -27,7 +27,7 @@ struct Document {
     completions: &'static str,
     submitted_packets: u64,
     completed_packets: u64,
-    in_doubt_packets: u64,
+    uncertain_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
     unaccounted_packets: u64,
     /// `null` without a limit, or if it counts packets.
@@ -57,7 +57,7 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
         completions: outcome.completion_status.name(),
         submitted_packets: account.received_packets,
         completed_packets: account.completed_packets(),
-        in_doubt_packets: account.uncertain_packets(),
+        uncertain_packets: account.uncertain_packets(),
         dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
         unaccounted_packets: account.unaccounted_packets(),
         limit_bytes_p50: results

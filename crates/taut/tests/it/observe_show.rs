@@ -42,7 +42,7 @@ fn json_has_every_metric_or_null() {
     put(&tree.device("eth0"), "speed", "-1");
     fs::remove_file(tree.limits("eth0", 0).join("stall_cnt")).unwrap();
     let document = document(&tree.line("show"));
-    assert_eq!(document["version"], 1);
+    assert_eq!(document["version"], 2);
     let row = &document["rows"][0];
     for (field, value) in [
         ("device", json!("eth0")),

@@ -9,20 +9,20 @@ use crate::support::show;
 const SHORT: [(&str, &str); 5] = [
     ("rate", "100mbit"),
     ("limits", "taut"),
-    ("splits", "[\"off\", \"250us\", \"all\"]"),
+    ("late_segmentation", "[\"off\", \"250us\", \"all\"]"),
     ("warm_up", "1s"),
     ("duration", "1s"),
 ];
 
 #[test]
 fn late_segmentation_lets_requests_pass() {
-    let file = "scenario = \"split\"";
+    let file = "scenario = \"late-segmentation\"";
     let text = setting::with(file, &SHORT).expect("settings");
     let found = sweep::run(&text, None, 1, &mut |_, _, _| {}).expect("a run");
     show(&found);
     assert_eq!(found.rows.len(), 4, "a rate that is set is not swept");
     let of = |tso: bool, split: &str, what: &str| {
-        let is_it = |row: &&Value| row["tso"] == tso && row["split"] == split;
+        let is_it = |row: &&Value| row["tso"] == tso && row["late_segmentation"] == split;
         let row = found.rows.iter().find(is_it).expect("a row");
         row[what].as_f64().expect("a number")
     };
@@ -40,8 +40,9 @@ fn late_segmentation_lets_requests_pass() {
 
 #[test]
 fn each_swept_rate_has_its_rows() {
-    let text = "scenario = \"split\"\nstreams = 1\nlimits = [\"dql\"]\nsplits = [\"off\"]\n\
-                warm_up = \"0ns\"\nduration = \"500ms\"\nsweep = { rate = [\"2mbit\", \"20mbit\"] }";
+    let text = "scenario = \"late-segmentation\"\nstreams = 1\nlimits = [\"dql\"]\n\
+                late_segmentation = [\"off\"]\nwarm_up = \"0ns\"\nduration = \"500ms\"\n\
+                sweep = { rate = [\"2mbit\", \"20mbit\"] }";
     let found = sweep::run(text, None, 2, &mut |_, _, _| {}).expect("a run");
     let of_row = |row: &Value| (row["sweep"]["rate"].clone(), row["tso"].clone());
     let rows: Vec<_> = found.rows.iter().map(of_row).collect();

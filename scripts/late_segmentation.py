@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Measures late segmentation and writes docs/split.md, docs/split.svg and docs/live/split.json.
+"""Measures late segmentation; writes docs/late-segmentation.{md,svg} and
+docs/live/late-segmentation.json.
 
 `taut lab rr-under-load` over rates and limits, with GSO packets whole, segmented late in two ways,
 and segmented by the sender. Medians of RUNS (default 10) runs of DURATION (2s); NOTE is added to
-the page. Needs root, three minutes a run, and an idle machine. Rows are kept in target/split.json
-until the page is written, so an interrupted script continues. Rows of another binary or duration
-are measured again.
+the page. Needs root, three minutes a run, and an idle machine. Rows are kept in
+target/late-segmentation.json until the page is written, so an interrupted script continues. Rows of
+another binary or duration are measured again.
 
-usage: scripts/split.py           measures and writes all
-       scripts/split.py --draw    draws docs/split.svg from docs/live/split.json
+usage: scripts/late_segmentation.py           measures and writes all
+       scripts/late_segmentation.py --draw    draws docs/late-segmentation.svg again
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 """
 
@@ -36,7 +37,7 @@ def measure(taut, rate):
         ways = ["off"] if only == "bql=off" else ["off", "auto", "all"]
         command = [taut, "lab", "rr-under-load", "--rate", rate]
         command += ["--limit", "dql", "--limit", "taut"]
-        command += [word for way in ways for word in ("--split", way)]
+        command += [word for way in ways for word in ("--late-segmentation", way)]
         command += ["--only", only, "--duration", DURATION, "-j"]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
         if done.returncode:
@@ -47,7 +48,7 @@ def measure(taut, rate):
                 {
                     "rate": rate,
                     "limit": row["limit"],
-                    "way": row["split"] if row["tso"] else "sender",
+                    "way": row["late_segmentation"] if row["tso"] else "sender",
                     "tps": row["rr_tps"],
                     "ring": row["inflight_bytes"]["p50"],
                     "goodput": goodput / 1e6,
@@ -57,13 +58,13 @@ def measure(taut, rate):
     # Without a limit, some rows have no requests; any other row without them was not measured.
     valid = [row for row in found if (row["tps"] or row["limit"] == "off") and row["goodput"]]
     if len(valid) != 10:
-        sys.exit(f"split.py: {rate} gave {len(found)} rows: {found}")
+        sys.exit(f"late_segmentation.py: {rate} gave {len(found)} rows: {found}")
     return found
 
 
 def all_runs(taut):
     """The rows of each run, kept in a file until the page is written."""
-    kept = TARGET / "split.json"
+    kept = TARGET / "late-segmentation.json"
     source = hashlib.sha256(taut.read_bytes()).hexdigest()[:16] + " " + DURATION
     state = json.loads(kept.read_text()) if kept.exists() else {}
     if state.get("source") != source:
@@ -158,7 +159,7 @@ def table(runs, limits, key, form):
 
 
 def page(runs, limits, found, note):
-    """The page: scripts/split-head.md with tables and results."""
+    """The page: scripts/late-segmentation-head.md with tables and results."""
     requests = {way: f"{median(runs, '100mbit', 'taut', way, 'tps'):.1f}" for way in WAYS}
     values = {
         "AUTO": requests["auto"],
@@ -172,11 +173,11 @@ def page(runs, limits, found, note):
         "DURATION": DURATION,
         "NOTE": f" {note}" if note else "",
     }
-    return fill("split-head.md", values)
+    return fill("late-segmentation-head.md", values)
 
 
 def recorded(runs, limits):
-    """The medians, as docs/live/split.json keeps them."""
+    """The medians, as docs/live/late-segmentation.json keeps them."""
     rows = []
     for rate in RATES:
         for limit in limits:
@@ -189,14 +190,14 @@ def recorded(runs, limits):
                             "rate": rate,
                             "limit": limit,
                             "tso": way != "sender",
-                            "split": "off" if way == "sender" else way,
+                            "late_segmentation": "off" if way == "sender" else way,
                             "rr_tps": round(value["tps"], 1),
                             "in_ring_p50_bytes": int(value["ring"]),
                             "goodput_mbit_per_s": round(value["goodput"], 2),
                             "cpu_s_per_gigabyte": round(value["cpu"], 2),
                         }
                     )
-    return {"version": 2, "runs": RUNS, "duration": DURATION, "rows": rows}
+    return {"version": 3, "runs": RUNS, "duration": DURATION, "rows": rows}
 
 
 def chart(document):
@@ -208,11 +209,12 @@ def chart(document):
         points = []
         for number, rate in enumerate(rates, 1):
             for row in rows:
-                if row["rate"] == rate and ("sender" if not row["tso"] else row["split"]) == way:
+                own_way = row["late_segmentation"] if row["tso"] else "sender"
+                if row["rate"] == rate and own_way == way:
                     left = number - 0.4 + at * 0.2
                     right, top = left + 0.18, row["rr_tps"]
                     points += [[left, 0], [left, top], [right, top], [right, 0]]
-        label = "sender segments" if way == "sender" else f"split {way}"
+        label = "sender segments" if way == "sender" else f"late segmentation {way}"
         lines.append({"label": label, "color": label, "stroke": "filled", "points": points})
     return {
         "title": "Requests a second, limit taut, GSO packets of the sender",
@@ -223,9 +225,9 @@ def chart(document):
 
 
 def main():
-    recording = ROOT / "docs/live/split.json"
+    recording = ROOT / "docs/live/late-segmentation.json"
     if sys.argv[1:] == ["--draw"]:
-        draw([chart(json.loads(recording.read_text()))], ROOT / "docs/split.svg")
+        draw([chart(json.loads(recording.read_text()))], ROOT / "docs/late-segmentation.svg")
         return 0
     if len(sys.argv) != 1:
         print(__doc__, file=sys.stderr)
@@ -235,10 +237,10 @@ def main():
     runs, kept = all_runs(TARGET / "release/taut")
     limits = list(dict.fromkeys(row["limit"] for row in runs[0]))
     document = recorded(runs, limits)
-    draw([chart(document)], ROOT / "docs/split.svg")
+    draw([chart(document)], ROOT / "docs/late-segmentation.svg")
     recording.write_text(json.dumps(document, indent=1) + "\n")
     text = page(runs, limits, ratios(runs, limits), os.environ.get("NOTE"))
-    (ROOT / "docs/split.md").write_text(text)
+    (ROOT / "docs/late-segmentation.md").write_text(text)
     kept.unlink()
     return 0
 
