@@ -67,7 +67,7 @@ found = taut.sweep(
 )
 table = found.table()
 # One row for each limit and number of streams.
-large = table["tso"].astype(bool) & (table["split"] == "off")
+large = table["tso"].astype(bool) & (table["late_segmentation"] == "off")
 lines = []
 for limit in ["off", "dql", "taut"]:
     rows = large & (table["limit"] == limit)
