@@ -55,11 +55,10 @@ def readme_sentences(cost):
     path = {row["batch_packets"]: row["owned"] for row in cost["rows"]}
     alone = {row["batch_packets"]: row for row in cost["estimator"] if row["depth"] == 0}
     return [
-        f"a packet takes {path[1]:.0f} instructions through the whole path alone, and "
+        f"the whole path takes {path[1]:.0f} instructions for a packet without batches, and "
         f"{path[64]:.0f} in batches of 64.",
-        f"The estimator takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}, "
-        "where the C implementation takes "
-        f"{alone[1]['reference']:g} and {alone[64]['reference']:g}.",
+        f"The estimator alone takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}; "
+        f"the C implementation takes {alone[1]['reference']:g} and {alone[64]['reference']:g}.",
     ]
 
 
