@@ -71,17 +71,6 @@ impl Endpoint {
         }
     }
 
-    /// Moves the check of its timer that is scheduled for `check_ns`, if none is needed before
-    /// `end_ns`. Returns the new time.
-    pub fn postpone_timer(&mut self, check_ns: u64, end_ns: u64) -> Option<u64> {
-        self.timer.postpone(check_ns, end_ns)
-    }
-
-    /// Returns its timer, for a check.
-    pub fn timer(&self) -> &Timer {
-        &self.timer
-    }
-
     /// Wakes the application.
     pub fn wake_app(&mut self) {
         self.desk.wake();

@@ -83,7 +83,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .build(0)?;
         let mut event_queue = EventQueue::new();
         Ok(Self {
-            arrivals: FramesInFlight::new(),
+            arrivals: FramesInFlight::default(),
             nic_wakeup: NicWakeup {
                 at_ns: NEVER_NS,
                 turn: event_queue.take_turn(0),
@@ -178,9 +178,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 }
                 NicEvent::Interrupt => self.complete(at_ns),
             }
-        }
-        if let Some(next) = self.queue.device().driver.frame_to_send() {
-            self.segments.fetch(next);
         }
         self.watch(now_ns);
     }
