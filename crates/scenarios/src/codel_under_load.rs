@@ -184,18 +184,6 @@ fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Serie
 }
 
 impl Scenario for CodelUnderLoadSettings {
-    const ABOUT: &'static str =
-        "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
-    const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Small queues leave two GSO packets of each stream below its \
-        socket, 256 in all, and the ring takes 226 of them: 30 wait in the discipline without the \
-        limit, so CoDel never signals, and drops equal marks. With the limit, drops hold what \
-        waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel does \
-        not have: the reconstruction marks every packet until the target is met, a mark collapses \
-        the window to one segment, and that waits 40 ms for its delayed acknowledgement, while \
-        requests pass an empty queue. Not explained: 94 transactions/s without the limit (packets \
-        of 48 KB would give it), and how few packets wait with marks.";
-
     type Case = CodelUnderLoadCase;
     type Outcome = Results;
 

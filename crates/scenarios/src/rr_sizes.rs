@@ -157,15 +157,6 @@ impl RrSizesSettings {
 }
 
 impl Scenario for RrSizesSettings {
-    const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
-    const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
-        is full of them as published, but here a message becomes two GSO packets of 45 \
-        segments and a remainder of 7, and smaller ones while a window is small; a third of a full \
-        ring is descriptors of small objects and acknowledgements. The GSO packets of the \
-        published host are not known. The published rates of 14000 and 1400 are up to 4 % above \
-        those that 1 Gbit/s Ethernet carries with 66 bytes of headers.";
-
     type Case = RrSizesCase;
     type Outcome = Results;
 
