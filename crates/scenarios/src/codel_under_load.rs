@@ -13,7 +13,7 @@ use taut_path::qdisc::by_name;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    BULK, Done, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
+    BULK, Done, START_NS, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
 pub use case::CodelUnderLoadCase;
 use kernel::Kernel;
@@ -112,8 +112,8 @@ impl CodelUnderLoadSettings {
             rule: DescriptorRule::WholePages,
             ..card(self.rate, self.ring, self.coalesce, seed)
         };
-        let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&dql_or_off(case.limited), discipline, meter)?;
+        let hosts = hosts(card, self.warm_up.0);
+        let mut world = world(&hosts, &dql_or_off(case.limited), discipline, meter)?;
         if self.budget.0 > 0 {
             world.use_small_queues(&self.small_queues())?;
         }
@@ -146,7 +146,7 @@ impl CodelUnderLoadSettings {
     }
 
     fn row(&self, case: &CodelUnderLoadCase, world: &World<Meter<Since>>, done: Done) -> Value {
-        let latency_ns = world.transactions().latency_ns();
+        let latency_ns = world.latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         let meter = world.probe(CLIENT);
         json!({
@@ -204,7 +204,7 @@ impl Scenario for CodelUnderLoadSettings {
         let row = self.row(case, &world, done);
         Ok(Results {
             figures: published::figures(case, &row),
-            series: vec![distribution(case, world.transactions().latency_ns())],
+            series: vec![distribution(case, world.latency_ns())],
             ..Results::row(row)
         })
     }

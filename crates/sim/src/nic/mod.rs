@@ -137,6 +137,11 @@ impl EmulatedNic {
         self.ring.len()
     }
 
+    /// Iterates over the packets in the ring, oldest first.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.packets()
+    }
+
     /// Removes the frame from the wire, with its packet if it was the last, and starts the next
     /// one.
     #[inline(always)]

@@ -228,12 +228,17 @@ impl Ring {
         };
     }
 
+    /// Iterates over the packets, oldest first.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().map(|slot| &slot.packet)
+    }
+
     /// Counts the packets of the ring slot by slot.
     pub(super) fn in_ring(&self) -> InRing {
-        let packets = self.packets.iter().map(|slot| &slot.packet);
-        packets.fold(InRing::default(), |sum, packet| InRing {
-            packets: sum.packets + 1,
-            bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-        })
+        self.packets()
+            .fold(InRing::default(), |sum, packet| InRing {
+                packets: sum.packets + 1,
+                bytes: sum.bytes.saturating_add(packet.wire_bytes()),
+            })
     }
 }

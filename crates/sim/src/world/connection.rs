@@ -4,10 +4,12 @@ use super::app::{App, Desk, Done};
 use super::frames_in_flight::{Flight, FrameFlags};
 use super::segments::OutgoingSegment;
 use super::timer::{Timer, TimerCheck};
+use std::sync::Arc;
+
 use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
-use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
+use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpStats};
 
 /// Settings of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +59,7 @@ pub(super) struct Endpoint {
 const _: () = assert!(size_of::<Endpoint>() == 256);
 
 impl Endpoint {
-    pub fn new(config: &ConnectionConfig, tcp: &TcpSettings, app: App) -> Self {
+    pub fn new(config: &ConnectionConfig, tcp: &Arc<TcpConfig>, app: App) -> Self {
         Self {
             sender: TcpSender::with(tcp.clone()),
             receiver: TcpReceiver::with(tcp.clone()),
