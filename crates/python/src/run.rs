@@ -107,7 +107,7 @@ pub fn run_watched(
 #[pyfunction]
 pub fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
     let all = registry::ALL.iter();
-    all.map(|entry| (entry.name, entry.about, entry.file))
+    all.map(|entry| (entry.name, &*entry.description().about, entry.file))
         .collect()
 }
 

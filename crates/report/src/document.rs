@@ -44,7 +44,7 @@ pub struct Document {
     pub series: Vec<Series>,
     /// Meanings of the columns: (name, meaning).
     #[serde(skip)]
-    pub columns: &'static [(&'static str, &'static str)],
+    pub columns: Vec<(&'static str, &'static str)>,
     /// Summary of the rows.
     #[serde(skip)]
     pub summary: Option<Summary>,

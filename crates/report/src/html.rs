@@ -55,7 +55,7 @@ pub fn html(page: &Page<'_>) -> String {
     }
     if !document.rows.is_empty() {
         out.push_str("<h2>Rows</h2>\n");
-        push_columns(&mut out, document.columns);
+        push_columns(&mut out, &document.columns);
         push_table(&mut out, &document.rows);
     }
     push_parameters(&mut out, &document.parameters);

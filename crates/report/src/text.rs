@@ -43,7 +43,7 @@ fn summary(document: &Document, width: Option<usize>) -> String {
 /// Returns meanings of the columns, published results, seed and version.
 fn remarks(document: &Document, width: Option<usize>) -> String {
     let mut out = String::new();
-    for (name, meaning) in document.columns {
+    for (name, meaning) in &document.columns {
         out += &fold(&format!("{name}: {meaning}"), 2, width);
     }
     if document.interrupted {

@@ -56,12 +56,18 @@ fn live_values(file: &str) -> Result<Vec<(String, f64)>, Failed> {
 
 /// Runs every scenario with published figures; returns its results and its remark.
 fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
-    let entries = || registry::ALL.iter().filter(|entry| entry.has_figures);
+    let entries = || {
+        registry::ALL
+            .iter()
+            .filter(|entry| entry.description().has_figures)
+    };
     let runs: Result<Vec<_>, _> = entries().map(|it| sweep::prepare(it.file, None)).collect();
     let runs = runs?;
     run_all(&runs, all_cores(), &mut |_, _, _| {}, &mut |_| {})?;
     let documents = runs.iter().map(|run| run.document());
-    Ok(documents.zip(entries().map(|entry| entry.remark)).collect())
+    Ok(documents
+        .zip(entries().map(|entry| &*entry.description().remark))
+        .collect())
 }
 
 /// Returns the result in two sentences, and a row for each scenario.

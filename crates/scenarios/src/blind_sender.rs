@@ -135,10 +135,6 @@ impl BlindSenderSettings {
 }
 
 impl Scenario for BlindSenderSettings {
-    const ABOUT: &'static str =
-        "senders that sleep, spin or wait for room when there is no buffer space (E10)";
-    const HAS_FIGURES: bool = true;
-
     type Case = BlindSenderCase;
     type Outcome = Results;
 

@@ -13,7 +13,7 @@ use taut_path::qdisc::by_name;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    BULK, Done, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
+    BULK, Done, START_NS, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
 pub use case::CodelUnderLoadCase;
 use kernel::Kernel;
@@ -112,8 +112,8 @@ impl CodelUnderLoadSettings {
             rule: DescriptorRule::WholePages,
             ..card(self.rate, self.ring, self.coalesce, seed)
         };
-        let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&dql_or_off(case.limited), discipline, meter)?;
+        let hosts = hosts(card, self.warm_up.0);
+        let mut world = world(&hosts, &dql_or_off(case.limited), discipline, meter)?;
         if self.budget.0 > 0 {
             world.use_small_queues(&self.small_queues())?;
         }
@@ -146,7 +146,7 @@ impl CodelUnderLoadSettings {
     }
 
     fn row(&self, case: &CodelUnderLoadCase, world: &World<Meter<Since>>, done: Done) -> Value {
-        let latency_ns = world.transactions().latency_ns();
+        let latency_ns = world.latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         let meter = world.probe(CLIENT);
         json!({
@@ -184,18 +184,6 @@ fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Serie
 }
 
 impl Scenario for CodelUnderLoadSettings {
-    const ABOUT: &'static str =
-        "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
-    const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Small queues leave two GSO packets of each stream below its \
-        socket, 256 in all, and the ring takes 226 of them: 30 wait in the discipline without the \
-        limit, so CoDel never signals, and drops equal marks. With the limit, drops hold what \
-        waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel does \
-        not have: the reconstruction marks every packet until the target is met, a mark collapses \
-        the window to one segment, and that waits 40 ms for its delayed acknowledgement, while \
-        requests pass an empty queue. Not explained: 94 transactions/s without the limit (packets \
-        of 48 KB would give it), and how few packets wait with marks.";
-
     type Case = CodelUnderLoadCase;
     type Outcome = Results;
 
@@ -216,7 +204,7 @@ impl Scenario for CodelUnderLoadSettings {
         let row = self.row(case, &world, done);
         Ok(Results {
             figures: published::figures(case, &row),
-            series: vec![distribution(case, world.transactions().latency_ns())],
+            series: vec![distribution(case, world.latency_ns())],
             ..Results::row(row)
         })
     }

@@ -1,19 +1,23 @@
 //! Errors of scenarios, traces and replays.
 
-use std::{fmt, io};
+use std::io;
 
 use taut_measure::trace::ReadError;
 use taut_path::tsq::BudgetsError;
 use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
 use taut_sim::replay::TrafficError;
+use thiserror::Error;
 
 /// Error of a scenario, of its trace or of a replay.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ScenarioError {
     /// The file cannot be parsed. The text contains line and column.
+    // toml ends its messages with a line break.
+    #[error("{}", .0.trim_end())]
     Syntax(String),
     /// There is no scenario of that name.
+    #[error("no scenario {name:?}; there are {}", .known.join(", "))]
     UnknownName {
         /// The requested name.
         name: String,
@@ -21,11 +25,14 @@ pub enum ScenarioError {
         known: Vec<&'static str>,
     },
     /// A setting or a file's content is invalid. The text contains the setting and the range.
+    #[error("{0}")]
     Setting(String),
     /// A queue failed. This is a bug: no result is valid.
+    #[error(transparent)]
     Fault(QueueFault),
     /// A file could not be read or written.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 impl ScenarioError {
@@ -34,23 +41,6 @@ impl ScenarioError {
         matches!(self, Self::Io(_))
     }
 }
-
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // toml ends its messages with a line break.
-            Self::Syntax(message) => f.write_str(message.trim_end()),
-            Self::UnknownName { name, known } => {
-                write!(f, "no scenario {name:?}; there are {}", known.join(", "))
-            }
-            Self::Setting(message) => f.write_str(message),
-            Self::Fault(fault) => fault.fmt(f),
-            Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ScenarioError {}
 
 impl From<toml::de::Error> for ScenarioError {
     fn from(error: toml::de::Error) -> Self {

@@ -6,6 +6,7 @@
 pub mod blind_sender;
 pub mod budget;
 pub mod codel_under_load;
+pub mod description;
 pub mod error;
 pub mod limit_rules;
 mod on_off;

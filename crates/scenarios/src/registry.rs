@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Table;
 
+use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
 use crate::scenario::Scenario;
@@ -21,43 +22,19 @@ pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(),
     Entry::of::<rr_sizes::RrSizesSettings>(),
     Entry::of::<small_queues::SmallQueuesSettings>(),
-    Entry::named::<small_queues::SmallQueuesSettings>(
-        "late-sockets",
-        "an application that refills each of many sockets late",
-        file!("late-sockets"),
-    ),
+    Entry::named::<small_queues::SmallQueuesSettings>("late-sockets", file!("late-sockets")),
     Entry::of::<single_queue::SingleQueueSettings>(),
-    Entry::named::<single_queue::SingleQueueSettings>(
-        "aperiodic",
-        "aperiodic completions, and coalescing them to a fixed period (E6)",
-        file!("aperiodic"),
-    ),
-    Entry::named::<single_queue::SingleQueueSettings>(
-        "rate-change",
-        "the link speed changes without a notification of the limit (E9)",
-        file!("rate-change"),
-    ),
-    Entry::named::<single_queue::SingleQueueSettings>(
-        "limit-over-time",
-        "the limit and the bytes in flight over time, on one queue (E5)",
-        file!("limit-over-time"),
-    ),
+    Entry::named::<single_queue::SingleQueueSettings>("aperiodic", file!("aperiodic")),
+    Entry::named::<single_queue::SingleQueueSettings>("rate-change", file!("rate-change")),
+    Entry::named::<single_queue::SingleQueueSettings>("limit-over-time", file!("limit-over-time")),
     Entry::of::<codel_under_load::CodelUnderLoadSettings>(),
     Entry::of::<blind_sender::BlindSenderSettings>(),
     Entry::of::<watermarks::WatermarksSettings>(),
     Entry::of::<shared_budget::SharedBudgetSettings>(),
-    Entry::named::<single_queue::SingleQueueSettings>(
-        "never-worse",
-        "throughput with limits relative to no limit, over rates, rings and sizes (E11)",
-        file!("never-worse"),
-    ),
+    Entry::named::<single_queue::SingleQueueSettings>("never-worse", file!("never-worse")),
     Entry::of::<limit_rules::LimitRulesSettings>(),
     Entry::of::<pauses::PausesSettings>(),
-    Entry::named::<rr_under_load::Settings>(
-        "late-segmentation",
-        "late segmentation of GSO packets (E13)",
-        file!("late-segmentation"),
-    ),
+    Entry::named::<rr_under_load::Settings>("late-segmentation", file!("late-segmentation")),
     Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];
 
@@ -66,14 +43,8 @@ pub const ALL: &[Entry] = &[
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// Its description, in one line.
-    pub about: &'static str,
     /// The file with its defaults.
     pub file: &'static str,
-    /// Whether there are published results for it.
-    pub has_figures: bool,
-    /// A remark on the comparison with them, or an empty string.
-    pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
     prepare: fn(&'static Entry, &str, u64) -> Result<SharedRun, ScenarioError>,
 }
@@ -82,10 +53,7 @@ impl Entry {
     const fn of<S: Scenario>() -> Self {
         Self {
             name: S::NAME,
-            about: S::ABOUT,
             file: S::FILE,
-            has_figures: S::HAS_FIGURES,
-            remark: S::REMARK,
             check: |text| read::<S>(text).map(drop),
             prepare: |entry, text, seed| {
                 let run = Run::new(read::<S>(text)?, seed)?;
@@ -94,20 +62,18 @@ impl Entry {
         }
     }
 
-    /// Creates another scenario of the same kind, without published results.
-    const fn named<S: Scenario>(
-        name: &'static str,
-        about: &'static str,
-        file: &'static str,
-    ) -> Self {
+    /// Creates another scenario of the same kind.
+    const fn named<S: Scenario>(name: &'static str, file: &'static str) -> Self {
         Self {
             name,
-            about,
             file,
-            has_figures: false,
-            remark: "",
             ..Self::of::<S>()
         }
+    }
+
+    /// Returns its description.
+    pub fn description(&self) -> &'static Description {
+        Description::of(self.name)
     }
 }
 

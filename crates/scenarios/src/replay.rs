@@ -7,30 +7,13 @@ use serde_json::{Value, json};
 use taut_sim::replay::{Replayed, Traffic, read, replay};
 use taut_sim::single_queue_bench::Rule;
 
+use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::run::AnyRun;
 use taut_report::document::{DOCUMENT_VERSION, Document, Series};
 
 const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the \
     ring can be compared; what a sender would gain or lose cannot.";
-
-const COLUMNS: &[(&str, &str)] = &[
-    ("queue", "the row of the trace"),
-    (
-        "in_flight_bytes",
-        "submitted to the device and not reported complete, over time",
-    ),
-    ("limit", "median of the limit, in its units"),
-    ("backlog_packets", "in the discipline, over time"),
-    (
-        "dry_us",
-        "time that the link was idle while packets were queued",
-    ),
-    (
-        "starved",
-        "completion batches that left the device empty while the limit blocked the sender",
-    ),
-];
 
 /// Settings of a replay.
 #[derive(Debug, Clone)]
@@ -174,7 +157,7 @@ impl AnyRun for Replay {
                 .chain([NOTE.to_owned()])
                 .collect(),
             parameters: self.parameters(),
-            columns: COLUMNS,
+            columns: Description::of("replay").columns(),
             ..Document::default()
         };
         for (case, outcome) in self.outcomes.iter().enumerate() {

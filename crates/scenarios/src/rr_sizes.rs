@@ -13,7 +13,7 @@ use taut_path::Probe;
 use crate::on_off::on_off;
 use crate::prelude::*;
 use crate::two_hosts::{
-    GSO_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
+    GSO_PACKET_BYTES, bands_of, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
 use taut_measure::meter::{Meter, Since};
 use taut_measure::trace::{Recorder, Tracer};
@@ -117,8 +117,13 @@ impl RrSizesSettings {
         probe: impl FnMut(usize) -> P,
     ) -> Result<World<P>, ScenarioError> {
         let card = card(self.rate, self.ring, self.coalesce, seed);
-        let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&dql_or_off(case.limited), bands_of(BACKLOG_PACKETS), probe)?;
+        let hosts = hosts(card, self.warm_up.0);
+        let mut world = world(
+            &hosts,
+            &dql_or_off(case.limited),
+            bands_of(BACKLOG_PACKETS),
+            probe,
+        )?;
         self.connect(&mut world, case.size);
         Ok(world)
     }
@@ -157,15 +162,6 @@ impl RrSizesSettings {
 }
 
 impl Scenario for RrSizesSettings {
-    const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
-    const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
-        is full of them as published, but here a message becomes two GSO packets of 45 \
-        segments and a remainder of 7, and smaller ones while a window is small; a third of a full \
-        ring is descriptors of small objects and acknowledgements. The GSO packets of the \
-        published host are not known. The published rates of 14000 and 1400 are up to 4 % above \
-        those that 1 Gbit/s Ethernet carries with 66 bytes of headers.";
-
     type Case = RrSizesCase;
     type Outcome = Results;
 
@@ -181,7 +177,7 @@ impl Scenario for RrSizesSettings {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.end_ns())?;
-        let latency_ns = world.transactions().latency_ns();
+        let latency_ns = world.latency_ns();
         let meter = world.probe(CLIENT);
         let (in_flight, mean_bytes) = (meter.in_flight_bytes(), meter.in_flight_mean_bytes());
         let tps = per_second(latency_ns.len(), self.duration.0);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
+use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::scenario::{Results, Scenario};
 use crate::trace_row::TraceRow;
@@ -114,7 +115,7 @@ impl<S: Scenario> AnyRun for Run<S> {
             interrupted: false,
             notes: Vec::new(),
             parameters: serde_json::to_value(&self.settings).unwrap_or_default(),
-            columns: self.settings.columns(),
+            columns: Description::of(self.settings.described()).columns(),
             summary: S::summary(&rows),
             rows,
             figures,

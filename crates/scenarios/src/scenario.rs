@@ -9,15 +9,6 @@ use taut_report::document::{Figure, Series, Summary};
 
 /// A scenario: settings, cases, and results.
 pub trait Scenario: Schema {
-    /// Its description, in one line.
-    const ABOUT: &'static str;
-    /// Whether there are published results for it.
-    const HAS_FIGURES: bool = false;
-    /// A remark on the comparison with them, such as the reason for a deviation.
-    const REMARK: &'static str = "";
-    /// Meanings of its columns: (name, meaning), except for self-explanatory names.
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[];
-
     /// A part that runs independently of the others.
     type Case: Send + Sync;
     /// The outcome of a case.
@@ -41,9 +32,9 @@ pub trait Scenario: Schema {
     /// Returns the results of the finished cases, in order. After an interrupt some are missing.
     fn results(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Results;
 
-    /// Returns [`COLUMNS`](Self::COLUMNS), or columns that depend on the settings.
-    fn columns(&self) -> &'static [(&'static str, &'static str)] {
-        Self::COLUMNS
+    /// Returns the name of the [`Description`](crate::description::Description) of its columns.
+    fn described(&self) -> &'static str {
+        Self::NAME
     }
 
     /// Returns a summary, for scenarios with many rows.

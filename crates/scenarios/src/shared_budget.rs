@@ -178,10 +178,6 @@ fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
 }
 
 impl Scenario for SharedBudgetSettings {
-    const ABOUT: &'static str =
-        "queues with limits learned alone share one link, with and without a budget";
-    const HAS_FIGURES: bool = true;
-
     type Case = SharedBudgetCase;
     type Outcome = SharedBudgetOutcome;
 

@@ -6,7 +6,7 @@ use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{GsoSize, TcpConfig};
-use taut_sim::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
+use taut_sim::world::{App, CLIENT, ConnectionConfig, Messages, SERVER, World, WorldConfig};
 
 use taut_path::units::{Rate, Time};
 
@@ -38,47 +38,26 @@ pub(crate) const BULK: App = App::Bulk {
     buffer_bytes: SEND_BUFFER_BYTES,
 };
 
-/// Settings of two hosts without queues.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TwoHosts {
-    /// The card of each host.
-    pub nic: NicConfig,
-    /// One-way delay between them, in ns.
-    pub delay_ns: u64,
-    /// Start of the recording of transactions, in ns.
-    pub record_from_ns: u64,
-    /// Late segmentation of GSO packets.
-    pub late_segmentation: LateSegmentation,
+/// Returns two hosts with the delay of a local network, without queues.
+pub(crate) const fn hosts(nic: NicConfig, record_from_ns: u64) -> WorldConfig {
+    WorldConfig {
+        nic,
+        restart_slots: None,
+        delay_ns: DELAY_NS,
+        record_from_ns,
+        late_segmentation: LateSegmentation::Off,
+    }
 }
 
-impl TwoHosts {
-    /// Creates hosts with the delay of a local network.
-    pub const fn new(nic: NicConfig, record_from_ns: u64) -> Self {
-        Self {
-            nic,
-            delay_ns: DELAY_NS,
-            record_from_ns,
-            late_segmentation: LateSegmentation::Off,
-        }
-    }
-
-    /// Creates a world; both hosts have a queue with `limit` and with the results of `discipline`
-    /// and `probe`.
-    pub fn world<P: Probe>(
-        &self,
-        limit: &AnyLimit,
-        discipline: impl Fn() -> Box<dyn Qdisc + Send>,
-        mut probe: impl FnMut(usize) -> P,
-    ) -> Result<World<P>, TestbedError> {
-        let config = WorldConfig {
-            nic: self.nic,
-            restart_slots: None,
-            delay_ns: self.delay_ns,
-            record_from_ns: self.record_from_ns,
-        };
-        let parts = |host| (discipline(), limit.clone(), probe(host));
-        World::with_late_segmentation(&config, self.late_segmentation, parts)
-    }
+/// Creates a world; both hosts have a queue with `limit` and with the results of `discipline` and
+/// `probe`.
+pub(crate) fn world<P: Probe>(
+    config: &WorldConfig,
+    limit: &AnyLimit,
+    discipline: impl Fn() -> Box<dyn Qdisc + Send>,
+    mut probe: impl FnMut(usize) -> P,
+) -> Result<World<P>, TestbedError> {
+    World::new(config, |host| (discipline(), limit.clone(), probe(host)))
 }
 
 /// Returns a function that creates `pfifo_fast` with this many packets in each band.
@@ -130,17 +109,12 @@ pub(crate) const fn first_band(stream: ConnectionConfig) -> ConnectionConfig {
 
 /// Returns a client and a server with messages of this size; each has a think time of `think_ns`.
 pub(crate) const fn request_response(bytes: u32, think_ns: u64) -> (App, App) {
-    let client = App::Client {
+    let messages = Messages {
         request_bytes: bytes,
         response_bytes: bytes,
         think_ns,
     };
-    let server = App::Server {
-        request_bytes: bytes,
-        response_bytes: bytes,
-        think_ns,
-    };
-    (client, server)
+    (App::Client(messages), App::Server(messages))
 }
 
 /// Returns the think time of one host, if both hosts and the link between them take `hosts`.

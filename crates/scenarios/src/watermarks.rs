@@ -178,10 +178,6 @@ impl MapLoad {
 }
 
 impl Scenario for WatermarksSettings {
-    const ABOUT: &'static str =
-        "packets per interrupt, low watermark and upstream buffer of a full ring (E8)";
-    const HAS_FIGURES: bool = true;
-
     type Case = MapPoint;
     type Outcome = WatermarksOutcome;
 

@@ -1,23 +1,26 @@
 //! Errors of a testbed: invalid settings and faults during a run.
 
-use std::fmt;
-
 use taut_dql::{Error as CountError, MAX_OBJECT};
 use taut_path::queue::QueueConfigError;
+use thiserror::Error;
 
 use crate::nic::NicConfigError;
 use crate::queue::QueueFault;
 
 /// Why a testbed cannot be built or had to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TestbedError {
     /// The settings of a NIC are invalid.
-    Nic(NicConfigError),
+    #[error(transparent)]
+    Nic(#[from] NicConfigError),
     /// The settings of a queue or of its limit are invalid.
-    Queue(QueueConfigError),
+    #[error(transparent)]
+    Queue(#[from] QueueConfigError),
     /// A required part is missing; contains its description.
+    #[error("{0}; at least one is needed")]
     Missing(&'static str),
     /// A setting is out of its range.
+    #[error("invalid {what}; allowed: {allowed}")]
     Setting {
         /// The setting.
         what: &'static str,
@@ -25,27 +28,12 @@ pub enum TestbedError {
         allowed: &'static str,
     },
     /// More is in flight than a limit can count.
-    Count(CountError),
+    #[error(transparent)]
+    Count(#[from] CountError),
     /// A queue became faulty.
-    Fault(QueueFault),
+    #[error(transparent)]
+    Fault(#[from] QueueFault),
 }
-
-impl fmt::Display for TestbedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nic(error) => error.fmt(f),
-            Self::Queue(error) => error.fmt(f),
-            Self::Missing(what) => write!(f, "{what}; at least one is needed"),
-            Self::Setting { what, allowed } => {
-                write!(f, "invalid {what}; allowed: {allowed}")
-            }
-            Self::Count(error) => error.fmt(f),
-            Self::Fault(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TestbedError {}
 
 /// Returns an error for the setting `what` unless `holds`.
 pub(crate) fn demand(
@@ -75,28 +63,4 @@ pub(crate) fn demand_order(
     what: &'static str,
 ) -> Result<(), TestbedError> {
     demand(times_ns.is_sorted(), what, "in order of time")
-}
-
-impl From<CountError> for TestbedError {
-    fn from(error: CountError) -> Self {
-        Self::Count(error)
-    }
-}
-
-impl From<NicConfigError> for TestbedError {
-    fn from(error: NicConfigError) -> Self {
-        Self::Nic(error)
-    }
-}
-
-impl From<QueueConfigError> for TestbedError {
-    fn from(error: QueueConfigError) -> Self {
-        Self::Queue(error)
-    }
-}
-
-impl From<QueueFault> for TestbedError {
-    fn from(fault: QueueFault) -> Self {
-        Self::Fault(fault)
-    }
 }

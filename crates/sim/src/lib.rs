@@ -1,6 +1,6 @@
 //! Deterministic models around the transmit path. The simulator runs the emulated NIC in virtual
 //! time, the live lab in real time.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod bisection;
@@ -15,15 +15,12 @@ pub mod pause_bench;
 pub mod pcap;
 pub mod queue;
 pub mod replay;
-mod ring;
 pub mod rng;
 pub mod s1;
 pub mod single_queue_bench;
 mod sink;
 mod source;
 mod store;
-#[allow(unsafe_code)]
-mod sys;
 pub mod tcp;
 mod testbed;
 pub mod time_series;

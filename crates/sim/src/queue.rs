@@ -1,11 +1,11 @@
 //! Settings and faults that all simulated queues share.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::task::Waker;
 
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, LateSegmentation, QueueConfig, Stop};
+use thiserror::Error;
 
 /// Maximum backlog of a FIFO, in packets. It bounds a loop that fills the queue until it is full.
 pub(crate) const MAX_BACKLOG_PACKETS: u32 = 1_000_000;
@@ -27,7 +27,8 @@ pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueCon
 
 /// A fault of a queue, after which its results are meaningless. It is a bug in the device or the
 /// discipline: no setting leads here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("queue {queue} at {at_ns} ns: {fault}")]
 pub struct QueueFault {
     /// Index of the queue in the simulation, from 0.
     pub queue: usize,
@@ -38,15 +39,19 @@ pub struct QueueFault {
 }
 
 /// A fault of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The device completed packets that were never submitted.
+    #[error("{}", CompleteError::<Infallible>::UnknownCompletions { packets: *.packets })]
     UnknownCompletions {
         /// Their number in one completion batch.
         packets: u32,
     },
     /// The discipline has no packet ready before a given time, and simulated hosts have no timer
     /// for that.
+    #[error(
+        "the discipline delays packets until {ready_ns} ns; no simulated host has a timer for that"
+    )]
     NotReady {
         /// That time, in ns.
         ready_ns: u64,
@@ -83,25 +88,6 @@ impl QueueFault {
         }
     }
 }
-
-impl fmt::Display for QueueFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "queue {} at {} ns: ", self.queue, self.at_ns)?;
-        match self.fault {
-            Fault::UnknownCompletions { packets } => {
-                let error = CompleteError::<Infallible>::UnknownCompletions { packets };
-                error.fmt(f)
-            }
-            Fault::NotReady { ready_ns } => write!(
-                f,
-                "the discipline delays packets until {ready_ns} ns; no simulated host has a \
-                 timer for that"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for QueueFault {}
 
 #[cfg(test)]
 mod tests {

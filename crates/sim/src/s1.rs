@@ -2,13 +2,14 @@
 //! us in each direction, bulk flows in one direction and one request/response flow. It lasts 10 s;
 //! the results cover [2, 10) s.
 
+use taut_path::LateSegmentation;
 use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 
 use crate::error::TestbedError;
 use crate::nic::{FinishedAt, NicConfig};
 use crate::tcp::TcpConfig;
-use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
+use crate::world::{App, CLIENT, ConnectionConfig, Messages, SERVER, World, WorldConfig};
 use taut_measure::meter::{Meter, Since};
 
 const END_NS: u64 = 10_000_000_000;
@@ -53,7 +54,7 @@ pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, TestbedError> {
         packets_there: world.wire(CLIENT).frames,
         packets_back: world.wire(SERVER).frames,
         drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
-        transactions: world.transactions().latency_ns().len(),
+        transactions: world.latency_ns().len(),
         received_bytes: received_bytes(&world, flows) - before,
         measured_ns: END_NS - RECORD_FROM_NS,
         in_flight_mean_bytes: world.probe(CLIENT).in_flight_mean_bytes(),
@@ -74,9 +75,10 @@ fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, TestbedErro
         restart_slots: Some(1),
         delay_ns: 50_000,
         record_from_ns: RECORD_FROM_NS,
+        late_segmentation: LateSegmentation::Off,
     };
     let limit_packets = if flows == 100 { 20_000 } else { 30_000 };
-    let mut world = World::with_disciplines(&config, |_| {
+    let mut world = World::new(&config, |_| {
         (
             PfifoFast::new(limit_packets, BandLimit::Total),
             limit.clone(),
@@ -89,16 +91,12 @@ fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, TestbedErro
         header_bytes: HEADER_BYTES,
         priority: FIRST_BAND_PRIORITY,
     };
-    let client = App::Client {
+    let messages = Messages {
         request_bytes: 1,
         response_bytes: 1,
         think_ns: 0,
     };
-    let server = App::Server {
-        request_bytes: 1,
-        response_bytes: 1,
-        think_ns: 0,
-    };
+    let (client, server) = (App::Client(messages), App::Server(messages));
     world.connect(&requests, client, server, 500_000_000);
     Ok(world)
 }

@@ -117,7 +117,7 @@ pub fn document(options: &Options, rows: &[Row<Case, RunResult>], interrupted: b
         interrupted,
         parameters,
         rows: rows.iter().map(entry).collect(),
-        columns: COLUMNS,
+        columns: COLUMNS.to_vec(),
         summary: summary(rows),
         ..Document::default()
     }

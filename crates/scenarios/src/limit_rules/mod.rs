@@ -149,47 +149,6 @@ fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
 }
 
 impl Scenario for LimitRulesSettings {
-    const ABOUT: &'static str =
-        "limit rules on completion traces, compared with the smallest sufficient fixed limit";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        (
-            "rule",
-            "fixed is the smallest limit in bytes that reaches the target, found afterwards",
-        ),
-        (
-            "ratio",
-            "mean bytes in the ring over those of fixed, the offline optimum; ratio_ci95 and +- \
-             are its 95 % interval over the seeds",
-        ),
-        (
-            "utilisation (busy %)",
-            "share of the time with packets to send in which the wire was busy; min: the minimum \
-             over the seeds",
-        ),
-        ("hp_delay_us (delay)", "delay of a packet of high priority"),
-        (
-            "mean, p50, p99 bytes",
-            "bytes in the ring that the wire has not sent yet",
-        ),
-        ("limit", "the limit at the end, in bytes; 10p is 10 packets"),
-        ("target", "target utilisation"),
-        (
-            "learning_loss_us (lost)",
-            "link time lost during the warm-up",
-        ),
-        (
-            "loss_over_allowed (loss), at_s",
-            "maximum from 1 s on: link time lost since the start, a mean over the seeds, over the \
-             loss that the target allows by then",
-        ),
-        (
-            "converge_up, converge_down",
-            "longest convergence time after a change, in ms: until the limit is first within 1.25 \
-             times of its final value, its median over the second half of the time until the \
-             next change",
-        ),
-    ];
-
     type Case = LimitRulesCase;
     type Outcome = LimitRulesOutcome;
 

@@ -4,14 +4,14 @@
 //! reduce it, so a rule must also work with a sender that reacts to the queue.
 
 use hdrhistogram::Histogram;
-use taut_path::{Event, LateSegmentation, Probe};
+use taut_path::{Event, Probe};
 
 use super::points::Points;
 use super::workload::Workload;
 use crate::error::ScenarioError;
 use crate::pattern::families::Times;
 use crate::two_hosts::{
-    BULK, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
+    BULK, START_NS, bands_of, card, first_band, hosts, request_response, stream, world,
 };
 use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
@@ -23,7 +23,7 @@ use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::single_queue_bench::Rule;
 use taut_sim::tcp::GsoSize;
 use taut_sim::time_series::note_change;
-use taut_sim::world::{App, CLIENT, World};
+use taut_sim::world::{App, CLIENT, World, WorldConfig};
 
 /// Its name.
 pub(super) const NAME: &str = "w01-tcp-with-loss";
@@ -165,14 +165,12 @@ impl SeededLoad {
             interrupt: INTERRUPT,
             ..card(RATE, RING_SLOTS, Time(0), random.next())
         };
-        let hosts = TwoHosts {
-            nic,
+        let hosts = WorldConfig {
             delay_ns: DELAY_NS,
-            record_from_ns: self.times.warm_ns,
-            late_segmentation: LateSegmentation::Off,
+            ..hosts(nic, self.times.warm_ns)
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
-        let mut world = hosts.world(&rule.limit, discipline, probe)?;
+        let mut world = world(&hosts, &rule.limit, discipline, probe)?;
         world.set_coalesce_ns(rule.coalesce_ns);
         let bulk = stream(GsoSize::Auto);
         for _ in 0..STREAMS {
@@ -222,7 +220,7 @@ impl TcpRun {
         let (world, samples) = (&self.world, &self.samples);
         let mean = |sum_bytes: u64| sum_bytes as f64 / samples.count.max(1) as f64;
         let delay_ns = |share| {
-            let latency_ns = world.transactions().latency_ns().value_at_quantile(share);
+            let latency_ns = world.latency_ns().value_at_quantile(share);
             latency_ns.saturating_sub(IDLE_LATENCY_NS)
         };
         let watch = world.probe(CLIENT);

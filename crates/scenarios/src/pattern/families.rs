@@ -134,7 +134,7 @@ impl Gaps {
         &mut self,
         mut next: impl FnMut(&mut SplitMix, u64) -> (f64, f64),
     ) -> Intervals {
-        let mut intervals = Intervals::new();
+        let mut intervals = Intervals::default();
         while intervals.total_ns() < self.end_ns {
             let (gap_us, delay_us) = next(&mut self.random, intervals.total_ns());
             // The conversion saturates, so the next interrupt is always later.

@@ -32,7 +32,7 @@ pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, S
     let header = text(&line, 1)?.trim_start_matches('\u{feff}');
     let (mut pattern, unknown_keys) =
         header::read(header, otherwise_id).map_err(|message| at(1, message))?;
-    let mut intervals = Intervals::new();
+    let mut intervals = Intervals::default();
     let mut number = 1;
     while next_line(&mut file, &mut line, number + 1, MAX_LINE_BYTES)? {
         number += 1;

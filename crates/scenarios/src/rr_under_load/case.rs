@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, LateSegmentation};
+use thiserror::Error;
 
 use crate::on_off::on_off;
 
@@ -105,36 +106,24 @@ impl fmt::Display for Only {
 }
 
 /// Parse errors of a selection of rows. Positions count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ParseOnlyError {
     /// The name is unknown.
+    #[error(
+        "unknown row at position {position}; allowed: all, or bql=on, bql=off, tso=on, tso=off \
+         joined by a comma"
+    )]
     Unknown {
         /// Its position.
         position: usize,
     },
     /// The name occurs twice.
+    #[error("duplicate name at position {position}")]
     Twice {
         /// Its second position.
         position: usize,
     },
 }
-
-impl fmt::Display for ParseOnlyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { position } => write!(
-                f,
-                "unknown row at position {position}; allowed: all, or bql=on, bql=off, tso=on, \
-                 tso=off joined by a comma"
-            ),
-            Self::Twice { position } => {
-                write!(f, "duplicate name at position {position}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ParseOnlyError {}
 
 impl FromStr for Only {
     type Err = ParseOnlyError;

@@ -51,10 +51,6 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const ABOUT: &'static str =
-        "bulk TCP streams saturate a link while one request/response runs at high priority (E1)";
-    const HAS_FIGURES: bool = true;
-
     type Case = Case;
     type Outcome = Outcome;
 

@@ -4,13 +4,14 @@ use hdrhistogram::Histogram;
 use taut_measure::meter::{Curve, Meter, Quantiles, Since};
 use taut_path::{Probe, qdisc};
 use taut_sim::tcp::GsoSize;
-use taut_sim::world::{CLIENT, SERVER, World};
+use taut_sim::world::{CLIENT, SERVER, World, WorldConfig};
 
 use super::case::Case;
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    Done, GSO_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
+    Done, GSO_PACKET_BYTES, card, connect_bulk_and_requests, first_band, hosts, stream, think_ns,
+    world,
 };
 
 /// Results of one case.
@@ -54,7 +55,7 @@ impl Settings {
             backlog_packets: meter.backlog_packets(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
-            latency_ns: world.transactions().latency_ns().clone(),
+            latency_ns: world.latency_ns().clone(),
             delivered_bytes: done.arrived_bytes - before,
             drops: done.drops,
             marks: done.marks,
@@ -71,13 +72,13 @@ impl Settings {
         let by_name = || qdisc::by_name(&self.qdisc);
         by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
         let card = card(self.rate, self.ring, self.coalesce, seed);
-        let hosts = TwoHosts {
+        let hosts = WorldConfig {
             late_segmentation: case.late_segmentation,
-            ..TwoHosts::new(card, self.warm_up.0)
+            ..hosts(card, self.warm_up.0)
         };
         // The same text was parsed above.
         let discipline = || by_name().expect("the same text");
-        let mut world = hosts.world(&case.limit, discipline, probe)?;
+        let mut world = world(&hosts, &case.limit, discipline, probe)?;
         let mut bulk = stream(if case.tso {
             GsoSize::Fixed(GSO_PACKET_BYTES)
         } else {

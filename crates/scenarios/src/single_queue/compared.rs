@@ -21,30 +21,6 @@ const FIXED_WARM_UP_NS: u64 = 50_000_000;
 const SMALLEST_FIXED: &str = "optimum";
 const FIXED_STEP_BYTES: u32 = 4;
 
-/// Meanings of its columns.
-pub(super) const COLUMNS: &[(&str, &str)] = &[
-    (
-        "rule",
-        "optimum is the smallest fixed limit that carries 99.9 % of the packets of off, found \
-         afterwards; dql every T is Linux's rule with the coalescing interval T",
-    ),
-    ("limit_bytes", "the limit at the end"),
-    ("in_flight", "bytes queued and not yet reported complete"),
-    (
-        "utilisation",
-        "share of the time with packets to send in which the wire was busy",
-    ),
-    (
-        "throughput_vs_off",
-        "packets carried, over those carried without a limit",
-    ),
-    ("urgent_delay", "delay of a packet of high priority"),
-    (
-        "starved_batches",
-        "completion batches after which nothing was in flight",
-    ),
-];
-
 /// Returns the smallest limit that carries [`ENOUGH`] of the packets of `off`.
 fn smallest_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
     // A fixed limit does not change, so only the first filling of the ring is warm-up.

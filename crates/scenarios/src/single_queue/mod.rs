@@ -14,6 +14,7 @@ use taut_sim::single_queue_bench::{Rule, observe};
 
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
+use crate::schema::Schema;
 use crate::validation::Validation;
 use traffic::{MAX_VALUES, Traffic};
 
@@ -147,9 +148,6 @@ impl SingleQueueSettings {
 }
 
 impl Scenario for SingleQueueSettings {
-    const ABOUT: &'static str = "the converged limit of one saturating sender (E4)";
-    const HAS_FIGURES: bool = true;
-
     type Case = SingleQueueCase;
     type Outcome = Results;
 
@@ -175,11 +173,11 @@ impl Scenario for SingleQueueSettings {
         Results::of(ran)
     }
 
-    fn columns(&self) -> &'static [(&'static str, &'static str)] {
+    fn described(&self) -> &'static str {
         match self.show {
-            Show::Settled | Show::OverTime => &[],
-            Show::Phases => phases::COLUMNS,
-            Show::Compared => compared::COLUMNS,
+            Show::Settled | Show::OverTime => Self::NAME,
+            Show::Phases => "phases",
+            Show::Compared => "compared",
         }
     }
 

@@ -11,20 +11,6 @@ use crate::one_queue::law_bytes;
 use crate::scenario::Results;
 use taut_path::units::Rate;
 
-/// Meanings of its columns.
-pub(super) const COLUMNS: &[(&str, &str)] = &[
-    (
-        "law_bytes",
-        "twice the bytes that the link sends in one interval; the smallest sufficient limit is \
-         half of it, in whole packets",
-    ),
-    (
-        "settling_ms",
-        "convergence time: until the limit is first within 1.25 times of its final value, its \
-         median over the second half",
-    ),
-];
-
 /// A part of the run with one rate.
 struct Phase {
     rate: Rate,

@@ -8,7 +8,7 @@ use taut_sim::world::{App, CLIENT};
 
 use super::over_time::QueueHistory;
 use crate::error::ScenarioError;
-use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
+use crate::two_hosts::{BULK, bands_of, hosts, stream, world};
 
 /// Capacity of the discipline, in packets: more than the send buffer, so that there are no losses.
 const BACKLOG_PACKETS: u32 = 10_000;
@@ -40,7 +40,7 @@ pub(super) fn run(
         recorder: TimeSeriesRecorder::new(end_ns),
         largest_object_bytes: 0,
     };
-    let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
+    let mut world = world(&hosts(card, 0), rule, bands_of(BACKLOG_PACKETS), watch)?;
     world.connect(&stream(gso_packet), BULK, App::Sink, 0);
     world.run_until(end_ns)?;
     let watch = world.probe(CLIENT);

@@ -8,7 +8,7 @@ use super::SmallQueuesSettings;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, TwoHosts, bands_of, card, stream,
+    FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, bands_of, card, hosts, stream, world,
 };
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
@@ -100,9 +100,9 @@ impl SmallQueuesSettings {
     }
 
     fn late_world(&self, case: &LateSockets, seed: u64) -> Result<World<()>, ScenarioError> {
-        let hosts = TwoHosts::new(card(case.rate, self.ring, self.coalesce, seed), 0);
+        let hosts = hosts(card(case.rate, self.ring, self.coalesce, seed), 0);
         let discipline = bands_of(self.backlog_packets);
-        let mut world = hosts.world(&AnyLimit::dql(), discipline, |_| ())?;
+        let mut world = world(&hosts, &AnyLimit::dql(), discipline, |_| ())?;
         let small_queues = SmallQueues {
             settings: case.budget.settings(),
             connections: case.sockets,

@@ -236,9 +236,6 @@ fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<F
 }
 
 impl Scenario for SmallQueuesSettings {
-    const ABOUT: &'static str = "one stream with small queues and without (E3)";
-    const HAS_FIGURES: bool = true;
-
     type Case = SmallQueuesCase;
     type Outcome = SmallQueuesOutcome;
 

@@ -15,8 +15,8 @@ use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 use crate::budget::Budget;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES,
-    TwoHosts, card, first_band, request_response, stream,
+    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, card,
+    first_band, hosts, request_response, stream, world,
 };
 use taut_path::units::{Rate, Time};
 
@@ -82,7 +82,7 @@ impl OneStream {
         let delivered = world.arrived_bytes(SERVER) - before;
         let below = world.probe(CLIENT);
         let totals = world.small_queue_totals(CLIENT);
-        let latency_ns = world.transactions().latency_ns();
+        let latency_ns = world.latency_ns();
         let latency_us =
             |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
         let in_memory = f64::from(self.packet_memory_bytes()) / f64::from(self.packet_payload());
@@ -133,10 +133,10 @@ impl OneStream {
 
     fn world(&self) -> Result<World<Below>, ScenarioError> {
         let card = card(self.rate, self.ring, self.coalesce, self.seed);
-        let hosts = TwoHosts::new(card, self.warm_up_ns);
+        let hosts = hosts(card, self.warm_up_ns);
         let discipline = || Box::new(PfifoFast::new(QDISC_PACKETS, BandLimit::Total)) as _;
         let below = |_| Below::new(self.warm_up_ns);
-        let mut world = hosts.world(&self.limit, discipline, below)?;
+        let mut world = world(&hosts, &self.limit, discipline, below)?;
         let small_queues = SmallQueues {
             settings: self.budget.settings(),
             connections: 2,

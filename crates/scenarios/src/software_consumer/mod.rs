@@ -93,35 +93,6 @@ impl SoftwareConsumerSettings {
 }
 
 impl Scenario for SoftwareConsumerSettings {
-    const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
-    const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one is a \
-        round trip through a queueing discipline. Here it is the time until the consumer \
-        finished the packet. The 500 ns for a switch are an assumption.";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        (
-            "limit",
-            "fixed:99.9% is the smallest fixed limit with this share of the throughput of the \
-             best fixed limit, found afterwards; :packets counts packets, :min-8 is never below 8",
-        ),
-        (
-            "notify",
-            "notification of each packet, once a poll, or coalesced over a time",
-        ),
-        (
-            "limit_p50, inflight_mean",
-            "in packets, for any unit of the limit",
-        ),
-        (
-            "throughput_vs_best",
-            "packets per second over those of the best fixed limit",
-        ),
-        (
-            "inflight_vs_optimum, ping_vs_optimum",
-            "mean in flight, and p99 of the ping, over those of the smallest limit with 99.9 %",
-        ),
-    ];
-
     type Case = SoftwareConsumerCase;
     type Outcome = SoftwareConsumerOutcome;
 

@@ -13,7 +13,8 @@ fn every_file_is_valid() {
             first,
             Some(format!("scenario = \"{}\"", entry.name).as_str())
         );
-        assert!(!entry.about.is_empty() && !entry.about.contains('\n'));
+        let about = &entry.description().about;
+        assert!(!about.is_empty() && !about.contains('\n'));
         let found = check(entry.file).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         assert_eq!(found.name, entry.name);
     }

@@ -6,7 +6,6 @@
 //! only at interrupts, and only the limit blocks the sender.
 
 mod detail;
-mod fixed;
 mod intervals;
 mod optimum;
 mod random;

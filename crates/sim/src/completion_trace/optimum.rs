@@ -2,9 +2,9 @@
 
 use taut_path::limit::Fixed;
 
+use super::CompletionTrace;
 use super::detail::Detail;
 use super::run::observe;
-use super::{CompletionTrace, fixed};
 use crate::bisection::smallest_multiple;
 use crate::error::TestbedError;
 
@@ -33,9 +33,6 @@ pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32
 }
 
 fn is_enough(pattern: &CompletionTrace, limit_bytes: u32) -> Result<bool, TestbedError> {
-    if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
-        return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
-    }
     let seen = observe(pattern, Fixed::bytes(limit_bytes), detail(pattern))?;
     Ok(seen.utilisation >= pattern.utilisation)
 }

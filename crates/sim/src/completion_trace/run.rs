@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn unknown_completion_ends_the_run_with_a_fault() {
-        let mut intervals = Intervals::new();
+        let mut intervals = Intervals::default();
         (0..10).for_each(|_| {
             intervals.push(Interval {
                 gap_ns: 5_000,

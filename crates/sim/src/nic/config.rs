@@ -1,6 +1,6 @@
 //! Settings of an emulated NIC.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::descriptors::{DescriptorRule, RingTooSmall};
 use super::interrupt::InterruptRule;
@@ -90,21 +90,12 @@ impl NicConfig {
 }
 
 /// Errors of NIC settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NicConfigError {
     /// A link of 0 bit/s sends nothing.
+    #[error("the link rate is 0; it must be at least 1 bit/s")]
     RateZero,
     /// The ring is smaller than its largest packet.
-    Ring(RingTooSmall),
+    #[error(transparent)]
+    Ring(#[from] RingTooSmall),
 }
-
-impl fmt::Display for NicConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::RateZero => f.write_str("the link rate is 0; it must be at least 1 bit/s"),
-            Self::Ring(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for NicConfigError {}

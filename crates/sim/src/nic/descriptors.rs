@@ -1,6 +1,7 @@
 //! Descriptors of packets, and the stop and restart thresholds of a ring.
 
 use taut_path::{Packet, Segmentation};
+use thiserror::Error;
 
 use crate::HEADER_BYTES;
 
@@ -64,25 +65,14 @@ pub struct DescriptorRing {
 }
 
 /// Error of a ring that is smaller than its largest packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a ring of {slots} descriptors is too small; at least {min_slots}")]
 pub struct RingTooSmall {
     /// The requested slots.
     pub slots: u32,
     /// The minimum for this rule.
     pub min_slots: u32,
 }
-
-impl core::fmt::Display for RingTooSmall {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "a ring of {} descriptors is too small; at least {}",
-            self.slots, self.min_slots
-        )
-    }
-}
-
-impl core::error::Error for RingTooSmall {}
 
 impl DescriptorRing {
     /// Creates an empty ring of `slots` descriptors.

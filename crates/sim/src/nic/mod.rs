@@ -98,12 +98,6 @@ impl EmulatedNic {
         Some((at_ns, NicEvent::Interrupt))
     }
 
-    /// Returns the frame of the packet that is being sent, or is sent next.
-    #[inline]
-    pub fn frame_to_send(&self) -> Option<u32> {
-        self.wire.on_wire.map(|on_wire| on_wire.packet_frame)
-    }
-
     /// Changes the link rate at `now_ns`; the remainder of the packet on the wire is sent at the
     /// new rate. Process the events until `now_ns` first.
     ///
@@ -141,6 +135,11 @@ impl EmulatedNic {
     /// Returns the number of packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
         self.ring.len()
+    }
+
+    /// Iterates over the packets in the ring, oldest first.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.packets()
     }
 
     /// Removes the frame from the wire, with its packet if it was the last, and starts the next

@@ -70,7 +70,7 @@ impl<W: WireWatch> MultiNic<W> {
         watch: W,
         interrupts: bool,
     ) -> Result<Self, NicConfigError> {
-        let ring = |number: u64| {
+        let ring = |number: u64| -> Result<Ring, NicConfigError> {
             let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
             ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
             Ok(ring)

@@ -1,15 +1,14 @@
 //! State of a NIC's ring, and the time of its next interrupt.
 
-use core::mem::replace;
+use std::collections::VecDeque;
 
-use taut_path::{Frame, InRing, Packet};
+use taut_path::{InRing, Packet};
 
 use super::config::{NicConfig, NicConfigError};
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::wire::OnWire;
 use crate::NEVER_NS;
-use crate::ring::{RingBuffer as Packets, Vacant};
 
 /// Counters of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,20 +31,9 @@ struct Slot {
     sent_ns: u64,
 }
 
-/// The content of an empty slot.
-const NO_PACKET: Packet = Packet::new(Frame::new(u32::MAX), 0);
-
-impl Vacant for Slot {
-    const VACANT: Self = Self {
-        packet: NO_PACKET,
-        slots: 0,
-        sent_ns: 0,
-    };
-}
-
 /// Packets submitted and not reaped, oldest first: the sent packets, then the queued ones.
 pub(super) struct Ring {
-    packets: Packets<Slot>,
+    packets: VecDeque<Slot>,
     /// Number of sent packets, at the front.
     sent: usize,
     /// Number of sent packets that no interrupt has reported yet, the most recent ones.
@@ -66,14 +54,13 @@ pub(super) struct Ring {
 impl Ring {
     /// Creates an empty ring. `seed` is for its interrupts.
     pub(super) fn new(config: &NicConfig, seed: u64) -> Result<Self, NicConfigError> {
-        let descriptors = DescriptorRing::new(config.slots, config.rule);
         Ok(Self {
-            packets: Packets::new(),
+            packets: VecDeque::new(),
             sent: 0,
             unreported: 0,
             visible: 0,
             waiting_bytes: 0,
-            descriptors: descriptors.map_err(NicConfigError::Ring)?,
+            descriptors: DescriptorRing::new(config.slots, config.rule)?,
             interrupt_ns: NEVER_NS,
             quiet_until_ns: 0,
             periods: Periods::new(config.interrupt, seed),
@@ -112,7 +99,7 @@ impl Ring {
     pub(super) fn submit(&mut self, packet: Packet) {
         let slots = self.descriptors.take(&packet);
         self.waiting_bytes += u64::from(packet.wire_bytes());
-        self.packets.push(Slot {
+        self.packets.push_back(Slot {
             packet,
             slots,
             sent_ns: 0,
@@ -128,7 +115,7 @@ impl Ring {
     /// Returns the first queued packet if it is visible.
     #[inline(always)]
     pub(super) fn next(&self) -> Option<&Packet> {
-        (self.visible > 0).then(|| &self.packets.at(self.sent).packet)
+        (self.visible > 0).then(|| &self.packets[self.sent].packet)
     }
 
     /// Records that this frame of the first queued packet has left. Returns the packet's index.
@@ -149,21 +136,24 @@ impl Ring {
     /// Records that the packet at `at` was sent completely at `at_ns`.
     #[inline(always)]
     pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> &Packet {
-        let slot = self.packets.at_mut(at);
+        let slot = &mut self.packets[at];
         slot.sent_ns = at_ns;
         self.waiting_bytes -= u64::from(slot.packet.wire_bytes());
         &slot.packet
     }
 
     pub(super) fn packet(&self, at: usize) -> &Packet {
-        &self.packets.at(at).packet
+        &self.packets[at].packet
     }
 
     /// Reaps up to the given number of sent packets, oldest first. Returns `true` if more remain.
     #[inline]
     pub(super) fn reap(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> bool {
         for _ in 0..self.sent.min(budget_packets as usize) {
-            freed(self.take_first());
+            let Some(packet) = self.take_first() else {
+                break;
+            };
+            freed(packet);
         }
         self.reaped();
         self.has_sent()
@@ -176,15 +166,11 @@ impl Ring {
 
     /// Removes the oldest packet, which must be sent. Call [`reaped`](Self::reaped) after the last.
     #[inline(always)]
-    pub(super) fn take_first(&mut self) -> Packet {
-        let done = self.packets.at_mut(0);
-        // Moves only the packet out of its slot, because moving the whole slot copies it several
-        // times.
-        let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
-        self.packets.drop_first();
+    pub(super) fn take_first(&mut self) -> Option<Packet> {
+        let done = self.packets.pop_front()?;
         self.sent -= 1;
-        self.descriptors.release(slots);
-        packet
+        self.descriptors.release(done.slots);
+        Some(done.packet)
     }
 
     /// Suppresses the interrupt for the packets sent so far.
@@ -242,12 +228,17 @@ impl Ring {
         };
     }
 
+    /// Iterates over the packets, oldest first.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().map(|slot| &slot.packet)
+    }
+
     /// Counts the packets of the ring slot by slot.
     pub(super) fn in_ring(&self) -> InRing {
-        let packets = self.packets.iter().map(|slot| &slot.packet);
-        packets.fold(InRing::default(), |sum, packet| InRing {
-            packets: sum.packets + 1,
-            bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-        })
+        self.packets()
+            .fold(InRing::default(), |sum, packet| InRing {
+                packets: sum.packets + 1,
+                bytes: sum.bytes.saturating_add(packet.wire_bytes()),
+            })
     }
 }

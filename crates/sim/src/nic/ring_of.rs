@@ -120,7 +120,9 @@ impl<W: WireWatch> Completions for RingOf<W> {
         let mut bytes = 0;
         for _ in 0..sent.min(budget_packets as usize) {
             // The NIC is not borrowed during the callback.
-            let packet = self.with(Ring::take_first);
+            let Some(packet) = self.with(Ring::take_first) else {
+                break;
+            };
             bytes += u64::from(packet.wire_bytes());
             freed(packet);
         }

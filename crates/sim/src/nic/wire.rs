@@ -47,8 +47,6 @@ pub(super) struct OnWire {
     pub(super) index: u32,
     /// Whether it is the last frame of its packet.
     pub(super) last: bool,
-    /// The frame of its packet.
-    pub(super) packet_frame: u32,
     pub(super) time: WireTime,
     pub(super) starts_ns: u64,
     pub(super) ends_ns: u64,
@@ -96,7 +94,6 @@ impl Wire {
         self.on_wire = Some(OnWire {
             index,
             last,
-            packet_frame: packet.frame().index(),
             time,
             starts_ns,
             ends_ns,

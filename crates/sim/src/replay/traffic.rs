@@ -1,10 +1,10 @@
 //! Reads the traffic and the completion times of a recorded queue, independent of its rule.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::io::BufRead;
 
 use taut_path::DropReason;
+use thiserror::Error;
 
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
@@ -65,35 +65,20 @@ impl Traffic {
 }
 
 /// Why a trace cannot be replayed.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum TrafficError {
     /// The trace cannot be read.
-    Read(ReadError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The trace was sampled and contains no individual packets.
+    #[error(
+        "a sampled trace has the bytes in flight, but no packets that were queued or completed: \
+         it cannot be replayed"
+    )]
     Sampled,
     /// An event precedes the first queue.
+    #[error("events before the first row: incomplete trace")]
     NoRow,
-}
-
-impl fmt::Display for TrafficError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Sampled => f.write_str(
-                "a sampled trace has the bytes in flight, but no packets that were queued or \
-                 completed: it cannot be replayed",
-            ),
-            Self::NoRow => f.write_str("events before the first row: incomplete trace"),
-        }
-    }
-}
-
-impl std::error::Error for TrafficError {}
-
-impl From<ReadError> for TrafficError {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
-    }
 }
 
 /// Reads the traffic of every queue of a trace.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{self, ParseUnitError};
+use thiserror::Error;
 
 /// Separates a limit from its coalescing interval.
 const EVERY: &str = " every ";
@@ -79,43 +80,32 @@ impl FromStr for Rule {
             Some((limit, interval)) => (limit, Some(interval)),
             None => (text, None),
         };
-        let limit = limit.parse().map_err(ParseRuleError::Limit)?;
+        let limit = limit.parse()?;
         let coalesce_ns = interval.map_or(Ok(0), parse_coalesce_ns)?;
         Ok(Self { limit, coalesce_ns })
     }
 }
 
 fn parse_coalesce_ns(time: &str) -> Result<u64, ParseRuleError> {
-    match units::parse_time_ns(time).map_err(ParseRuleError::Coalesce)? {
+    match units::parse_time_ns(time)? {
         0 => Err(ParseRuleError::CoalesceZero),
         coalesce_ns => Ok(coalesce_ns),
     }
 }
 
 /// Why a rule could not be parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseRuleError {
     /// The limit is invalid.
-    Limit(ParseLimitError),
+    #[error(transparent)]
+    Limit(#[from] ParseLimitError),
     /// The coalescing interval is invalid.
-    Coalesce(ParseUnitError),
+    #[error(transparent)]
+    Coalesce(#[from] ParseUnitError),
     /// The coalescing interval is 0.
+    #[error("invalid interval 0; allowed: a time above 0, or no interval to disable coalescing")]
     CoalesceZero,
 }
-
-impl fmt::Display for ParseRuleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limit(error) => error.fmt(f),
-            Self::Coalesce(error) => error.fmt(f),
-            Self::CoalesceZero => f.write_str(
-                "invalid interval 0; allowed: a time above 0, or no interval to disable coalescing",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ParseRuleError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,5 @@
 //! Settings of a connection.
 
-use std::ops::Deref;
-use std::sync::Arc;
-
 /// Algorithm of the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
@@ -92,7 +89,7 @@ impl Default for TcpConfig {
 
 impl TcpConfig {
     /// Returns the settings with every value in the range that the arithmetic requires.
-    fn in_range(&self) -> Self {
+    pub(crate) fn in_range(&self) -> Self {
         let min_rto_ns = self.min_rto_ns.clamp(1, MAX_NS);
         let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, MAX_NS);
         Self {
@@ -108,35 +105,6 @@ impl TcpConfig {
             growth_segments: self.growth_segments.map(|segments| segments.max(1)),
             ..*self
         }
-    }
-}
-
-/// Settings with every value in range, shared by all connections with equal settings. With many
-/// connections, their unshared memory determines the speed of the simulation.
-#[derive(Clone, Debug)]
-pub struct TcpSettings(Arc<TcpConfig>);
-
-impl TcpSettings {
-    /// Creates the settings of `config`.
-    pub fn new(config: &TcpConfig) -> Self {
-        Self(Arc::new(config.in_range()))
-    }
-
-    /// Returns a copy of the `last` settings if they equal `config`; otherwise creates new ones and
-    /// stores them in `last`. Equal settings then share their memory.
-    pub fn as_last(last: &mut Option<Self>, config: &TcpConfig) -> Self {
-        let same = last.take().filter(|it| *it.0 == config.in_range());
-        let settings = same.unwrap_or_else(|| Self::new(config));
-        *last = Some(settings.clone());
-        settings
-    }
-}
-
-impl Deref for TcpSettings {
-    type Target = TcpConfig;
-
-    fn deref(&self) -> &TcpConfig {
-        &self.0
     }
 }
 

@@ -43,7 +43,7 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 
-pub use config::{Congestion, GsoSize, TcpConfig, TcpSettings};
+pub use config::{Congestion, GsoSize, TcpConfig};
 pub use receiver::TcpReceiver;
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{TcpSender, TcpStats};

@@ -1,6 +1,8 @@
 //! The receiving end: puts the stream in order and acknowledges it (RFC 5681, 4.2; RFC 2018).
 
-use super::config::{TcpConfig, TcpSettings};
+use std::sync::Arc;
+
+use super::config::TcpConfig;
 use super::reassembly::Reassembly;
 use super::segment::{Ack, SackBlocks};
 use crate::NEVER_NS;
@@ -17,17 +19,17 @@ pub struct TcpReceiver {
     unacked_segments: u32,
     /// Set until the sender confirms the reduction with CWR (RFC 3168, 6.1.3).
     ece: bool,
-    config: TcpSettings,
+    config: Arc<TcpConfig>,
 }
 
 impl TcpReceiver {
     /// Creates an established connection on which nothing has arrived.
     pub fn new(config: &TcpConfig) -> Self {
-        Self::with(TcpSettings::new(config))
+        Self::with(Arc::new(config.in_range()))
     }
 
-    /// Creates one with shared settings.
-    pub fn with(config: TcpSettings) -> Self {
+    /// Creates one with shared settings, whose values are in range.
+    pub(crate) fn with(config: Arc<TcpConfig>) -> Self {
         Self {
             next: 0,
             ack_at_ns: NEVER_NS,

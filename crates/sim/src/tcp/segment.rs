@@ -39,11 +39,6 @@ impl SackBlocks {
     /// Maximum number of ranges.
     pub const MAX: usize = 3;
 
-    /// No ranges.
-    pub(crate) const NONE: Self = Self {
-        blocks: [(0, 0); Self::MAX],
-    };
-
     /// Returns the number of ranges.
     pub fn len(&self) -> usize {
         self.blocks.iter().take_while(|&&(_, end)| end > 0).count()

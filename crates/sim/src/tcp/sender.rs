@@ -1,8 +1,10 @@
 //! The sending half of a connection. The processing of acknowledgements and timers is in
 //! `acknowledge.rs`.
 
+use std::sync::Arc;
+
 use super::cold_state::ColdState;
-use super::config::{GsoSize, TcpConfig, TcpSettings};
+use super::config::{GsoSize, TcpConfig};
 use super::congestion::{CongestionControl, ShortWindow};
 use super::pace;
 use super::round_trip::RoundTrip;
@@ -57,7 +59,7 @@ pub struct TcpSender {
     pub(super) cwr_pending: bool,
     pub(super) round_trip: RoundTrip,
     last_sent_ns: u64,
-    pub(super) config: TcpSettings,
+    pub(super) config: Arc<TcpConfig>,
     pub(super) cold: Option<Box<ColdState>>,
 }
 
@@ -66,11 +68,11 @@ const _: () = assert!(size_of::<TcpSender>() == 128);
 impl TcpSender {
     /// Creates an established connection on which nothing has been sent.
     pub fn new(config: &TcpConfig) -> Self {
-        Self::with(TcpSettings::new(config))
+        Self::with(Arc::new(config.in_range()))
     }
 
-    /// Creates one with shared settings.
-    pub fn with(config: TcpSettings) -> Self {
+    /// Creates one with shared settings, whose values are in range.
+    pub(crate) fn with(config: Arc<TcpConfig>) -> Self {
         Self {
             una: 0,
             nxt: 0,

@@ -24,23 +24,20 @@ pub enum App {
         buffer_bytes: u32,
     },
     /// Sends a request, waits for the whole response, and repeats.
-    Client {
-        /// Bytes of a request.
-        request_bytes: u32,
-        /// Bytes of a response.
-        response_bytes: u32,
-        /// Time from the end of a response to the next request, in ns.
-        think_ns: u64,
-    },
+    Client(Messages),
     /// Responds to each request.
-    Server {
-        /// Bytes of a request.
-        request_bytes: u32,
-        /// Bytes of a response.
-        response_bytes: u32,
-        /// Time from the end of a request to its response, in ns.
-        think_ns: u64,
-    },
+    Server(Messages),
+}
+
+/// The messages of a client or a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Messages {
+    /// Bytes of a request.
+    pub request_bytes: u32,
+    /// Bytes of a response.
+    pub response_bytes: u32,
+    /// Time from the end of a received message to the next own one, in ns.
+    pub think_ns: u64,
 }
 
 /// Result of an application's activity. Two numbers, which are returned in registers; usually both
@@ -88,8 +85,8 @@ pub(super) struct Desk {
 impl Desk {
     pub fn new(app: App) -> Self {
         let state = match app {
-            App::Sink | App::Server { .. } => State::Waiting,
-            App::Bulk { .. } | App::Visitor { .. } | App::Client { .. } => State::Thinking,
+            App::Sink | App::Server(_) => State::Waiting,
+            App::Bulk { .. } | App::Visitor { .. } | App::Client(_) => State::Thinking,
         };
         Self {
             state,
@@ -102,7 +99,7 @@ impl Desk {
     /// Returns the number of complete responses.
     pub fn transactions(&self) -> u64 {
         match self.app {
-            App::Client { response_bytes, .. } => self.done / u64::from(response_bytes.max(1)),
+            App::Client(of) => self.done / u64::from(of.response_bytes.max(1)),
             _ => 0,
         }
     }
@@ -148,28 +145,20 @@ impl Desk {
                     done.wake_ns = self.think(period_ns.max(1), now_ns);
                 }
             }
-            App::Client {
-                request_bytes,
-                response_bytes,
-                think_ns,
-            } => {
-                if self.state == State::Waiting && self.take(response_bytes, delivered_bytes) {
+            App::Client(of) => {
+                if self.state == State::Waiting && self.take(of.response_bytes, delivered_bytes) {
                     done.latency_ns = now_ns - self.since_ns;
-                    done.wake_ns = self.think(think_ns, now_ns);
+                    done.wake_ns = self.think(of.think_ns, now_ns);
                 }
-                if self.write_if_ready(sender, request_bytes) {
+                if self.write_if_ready(sender, of.request_bytes) {
                     self.since_ns = now_ns;
                 }
             }
-            App::Server {
-                request_bytes,
-                response_bytes,
-                think_ns,
-            } => {
-                if self.state == State::Waiting && self.take(request_bytes, delivered_bytes) {
-                    done.wake_ns = self.think(think_ns, now_ns);
+            App::Server(of) => {
+                if self.state == State::Waiting && self.take(of.request_bytes, delivered_bytes) {
+                    done.wake_ns = self.think(of.think_ns, now_ns);
                 }
-                self.write_if_ready(sender, response_bytes);
+                self.write_if_ready(sender, of.response_bytes);
             }
         }
         done

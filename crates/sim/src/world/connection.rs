@@ -4,10 +4,12 @@ use super::app::{App, Desk, Done};
 use super::frames_in_flight::{Flight, FrameFlags};
 use super::segments::OutgoingSegment;
 use super::timer::{Timer, TimerCheck};
+use std::sync::Arc;
+
 use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
-use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
+use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpStats};
 
 /// Settings of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +59,7 @@ pub(super) struct Endpoint {
 const _: () = assert!(size_of::<Endpoint>() == 256);
 
 impl Endpoint {
-    pub fn new(config: &ConnectionConfig, tcp: &TcpSettings, app: App) -> Self {
+    pub fn new(config: &ConnectionConfig, tcp: &Arc<TcpConfig>, app: App) -> Self {
         Self {
             sender: TcpSender::with(tcp.clone()),
             receiver: TcpReceiver::with(tcp.clone()),
@@ -69,17 +71,6 @@ impl Endpoint {
             ack_held: false,
             desk: Desk::new(app),
         }
-    }
-
-    /// Moves the check of its timer that is scheduled for `check_ns`, if none is needed before
-    /// `end_ns`. Returns the new time.
-    pub fn postpone_timer(&mut self, check_ns: u64, end_ns: u64) -> Option<u64> {
-        self.timer.postpone(check_ns, end_ns)
-    }
-
-    /// Returns its timer, for a check.
-    pub fn timer(&self) -> &Timer {
-        &self.timer
     }
 
     /// Wakes the application.

@@ -1,7 +1,7 @@
 //! Events of a host's event queue.
 
 /// An event of a host other than the arrival and the sending of frames.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum HostEvent {
     /// A timer of an endpoint may be due.
     Timer(u32),

@@ -1,7 +1,8 @@
 //! The frames in flight to a host.
 
+use std::collections::VecDeque;
+
 use crate::NEVER_NS;
-use crate::ring::{RingBuffer, Vacant};
 use crate::tcp::{Ack, SackBlocks};
 
 /// A frame in flight with its content. One cache line.
@@ -65,66 +66,37 @@ impl Flight {
     }
 }
 
-impl Vacant for Flight {
-    const VACANT: Self = Self {
-        at_ns: 0,
-        start: 0,
-        cumulative: 0,
-        sack: SackBlocks::NONE,
-        window_bytes: 0,
-        connection: 0,
-        under_way_ns: 0,
-        payload_bytes: 0,
-        flags: 0,
-    };
-}
-
 /// Frames in flight, in the order of the wire.
-#[derive(Debug)]
-pub(super) struct FramesInFlight {
-    ring: RingBuffer<Flight>,
-    /// Arrival time of the first frame, in ns.
-    first_ns: u64,
-}
+#[derive(Debug, Default)]
+pub(super) struct FramesInFlight(VecDeque<Flight>);
 
 impl FramesInFlight {
-    pub fn new() -> Self {
-        Self {
-            ring: RingBuffer::new(),
-            first_ns: NEVER_NS,
-        }
-    }
-
     /// Returns the arrival time of the first frame, in ns; [`NEVER_NS`] if there is none.
     #[inline]
     pub fn first_ns(&self) -> u64 {
-        self.first_ns
+        self.0.front().map_or(NEVER_NS, |first| first.at_ns)
     }
 
     /// Returns the number of frames in flight.
     pub fn len(&self) -> usize {
-        self.ring.len()
+        self.0.len()
     }
 
     /// Returns the frame at `index` from the front.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Flight> {
-        self.ring.get(index)
+        self.0.get(index)
     }
 
     #[inline]
     pub fn push(&mut self, flight: Flight) {
-        if self.ring.len() == 0 {
-            self.first_ns = flight.at_ns;
-        }
-        self.ring.push(flight);
+        self.0.push_back(flight);
     }
 
-    /// Removes the first frame, which must exist.
+    /// Removes the first frame.
     #[inline]
     pub fn drop_first(&mut self) {
-        self.ring.drop_first();
-        self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
+        self.0.pop_front();
     }
 }
 
@@ -134,7 +106,7 @@ mod tests {
 
     #[test]
     fn frames_arrive_in_order_for_any_number() {
-        let mut wire = FramesInFlight::new();
+        let mut wire = FramesInFlight::default();
         let (mut sent, mut arrived) = (0, 0);
         for round in 0..200 {
             for _ in 0..round % 70 {

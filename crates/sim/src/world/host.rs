@@ -1,17 +1,17 @@
 //! A host: sockets, the product's own queue, an emulated NIC, and the scheduled events.
 
+use std::sync::Arc;
 use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::{LateSegmentation, Probe, Qdisc, Queue};
+use taut_path::{Probe, Qdisc, Queue};
 
+use super::WorldConfig;
 use super::app::App;
-use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
 use super::event::HostEvent;
 use super::event_queue::{EventQueue, Turn};
 use super::frames_in_flight::FramesInFlight;
-use super::orphaning::OrphaningNic;
 use super::segments::Segments;
 use super::small_queues::HostBudgets;
 use super::tx_path::{HostQueue, TxPath, sink};
@@ -19,7 +19,7 @@ use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
-use crate::tcp::TcpSettings;
+use crate::tcp::TcpConfig;
 
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames in flight to it, in order.
@@ -68,22 +68,21 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn new(
         index: usize,
         config: &WorldConfig,
-        split: LateSegmentation,
         (discipline, limit, probe): (Q, L, P),
     ) -> Result<Self, TestbedError> {
         let seed = config.nic.seed.wrapping_add(index as u64);
         let nic = EmulatedNic::new(NicConfig { seed, ..config.nic })?;
         let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
-        let queue = Queue::builder_for(OrphaningNic::new(nic))
+        let queue = Queue::builder_for(nic)
             .with_limit(limit)
             .with_qdisc(discipline)
             .probe(probe)
             .config(queue_config(Some(restart_slots), Waker::noop().clone()))
-            .late_segmentation(split)
+            .late_segmentation(config.late_segmentation)
             .build(0)?;
         let mut event_queue = EventQueue::new();
         Ok(Self {
-            arrivals: FramesInFlight::new(),
+            arrivals: FramesInFlight::default(),
             nic_wakeup: NicWakeup {
                 at_ns: NEVER_NS,
                 turn: event_queue.take_turn(0),
@@ -107,18 +106,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         })
     }
 
-    /// Applies small queues to its sockets. If `orphans` is `true`, its NIC orphans packets.
-    pub fn use_budgets(&mut self, budgets: HostBudgets, orphans: bool) {
-        self.queue.device_mut().set_orphans(orphans);
-        self.budgets = Some(Box::new(budgets));
-    }
-
     /// Adds this end of an established connection, whose application starts at `start_ns`. Returns
     /// its number on this host.
     pub fn connect(
         &mut self,
         config: &ConnectionConfig,
-        tcp: &TcpSettings,
+        tcp: &Arc<TcpConfig>,
         app: App,
         now_ns: u64,
         start_ns: u64,
@@ -156,8 +149,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let stop = self
             .queue
             .run(now_ns, &mut sink(budgets, &mut self.segments));
-        if let Some(budgets) = budgets {
-            self.queue.device_mut().release_submitted(budgets.charges());
+        if let Some(budgets) = &mut self.budgets {
+            budgets.submitted(self.queue.device());
         }
         if let Err(fault) = QueueFault::of_run(stop, self.log.index, now_ns) {
             self.record_fault(fault);
@@ -167,7 +160,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Processes the NIC's events until `now_ns`. Frames that leave are passed `to` the other host.
     #[inline(always)]
     pub fn on_nic(&mut self, now_ns: u64, to: &mut FramesInFlight) {
-        while let Some((at_ns, event)) = self.queue.device_mut().driver.advance(now_ns) {
+        while let Some((at_ns, event)) = self.queue.device_mut().advance(now_ns) {
             match event {
                 NicEvent::Frame(frame) => {
                     let arrives_ns = frame.ends_ns.saturating_add(self.delay_ns);
@@ -178,9 +171,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 }
                 NicEvent::Interrupt => self.complete(at_ns),
             }
-        }
-        if let Some(next) = self.queue.device().driver.frame_to_send() {
-            self.segments.fetch(next);
         }
         self.watch(now_ns);
     }
@@ -195,6 +185,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             Ok(completed) => completed,
             Err(fault) => return self.record_fault(fault),
         };
+        let budgets = self.budgets.as_deref_mut();
+        if let Some(orphans) = budgets.and_then(|it| it.orphans.as_mut()) {
+            orphans.completed(self.queue.device());
+        }
         if completed.schedule {
             self.run(at_ns);
         }
@@ -226,7 +220,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[inline(always)]
     fn watch_nic(&mut self, now_ns: u64) {
-        let next_ns = self.queue.device().driver.next_event_ns();
+        let next_ns = self.queue.device().next_event_ns();
         let next_ns = next_ns.unwrap_or(NEVER_NS);
         if next_ns != self.nic_wakeup.watched_ns {
             self.nic_wakeup.watched_ns = next_ns;

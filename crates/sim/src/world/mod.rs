@@ -7,7 +7,6 @@
 //! therefore run alternately, each for that time.
 
 mod app;
-mod config;
 mod connection;
 mod event;
 mod event_queue;
@@ -20,29 +19,46 @@ mod small_queues;
 mod socket_locks;
 mod sockets;
 mod timer;
-mod transactions;
 mod tx_path;
 mod wire_frames;
 
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+use taut_measure::meter::histogram_ns;
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
 use taut_path::tsq;
 use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
 
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, WireCounters};
-use crate::tcp::TcpSettings;
+use crate::nic::{EmulatedNic, NicConfig, WireCounters};
+use crate::tcp::TcpConfig;
 
-pub use app::App;
-pub use config::WorldConfig;
+pub use app::{App, Messages};
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
 use run_window::AfterWindow;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
-pub use transactions::Transactions;
 pub use wire_frames::WireFrame;
+
+/// Settings of the hosts and the link, the same on both sides. Hosts take no time.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldConfig {
+    /// Link rate, ring, interrupts.
+    pub nic: NicConfig,
+    /// Free slots at which a queue that stopped at a full ring restarts; the NIC's own value if
+    /// `None`.
+    pub restart_slots: Option<u32>,
+    /// Propagation delay of the link in one direction, in ns.
+    pub delay_ns: u64,
+    /// Transactions that end before this time are not recorded, in ns.
+    pub record_from_ns: u64,
+    /// Late segmentation of GSO packets.
+    pub late_segmentation: LateSegmentation,
+}
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
@@ -55,53 +71,28 @@ pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
     now_ns: u64,
     /// Time within which the hosts cannot affect each other, in ns.
     apart_ns: u64,
-    last_tcp: Option<TcpSettings>,
-    transactions: Transactions,
+    last_tcp: Option<Arc<TcpConfig>>,
+    /// Latencies of the transactions of all clients.
+    latency_ns: Histogram<u64>,
 }
 
-impl<P: Probe, L: Limit> World<P, L> {
+impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// Creates two idle hosts; the function returns discipline, limit and probe of each host index.
     ///
     /// # Errors
     /// If the settings of the NIC or the limit are invalid.
     pub fn new(
         config: &WorldConfig,
-        parts: impl FnMut(usize) -> (Box<dyn Qdisc + Send>, L, P),
-    ) -> Result<Self, TestbedError> {
-        Self::with_disciplines(config, parts)
-    }
-}
-
-impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
-    /// As [`new`](World::new), with disciplines of a static type, which need no indirect call per
-    /// packet.
-    ///
-    /// # Errors
-    /// As for [`new`](World::new).
-    pub(crate) fn with_disciplines(
-        config: &WorldConfig,
-        parts: impl FnMut(usize) -> (Q, L, P),
-    ) -> Result<Self, TestbedError> {
-        Self::with_late_segmentation(config, LateSegmentation::Off, parts)
-    }
-
-    /// As [`new`](World::new), with queues that use late segmentation.
-    ///
-    /// # Errors
-    /// As for [`new`](World::new).
-    pub fn with_late_segmentation(
-        config: &WorldConfig,
-        split: LateSegmentation,
         mut parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, TestbedError> {
-        let mut host = |index: usize| Host::new(index, config, split, parts(index));
+        let mut host = |index: usize| Host::new(index, config, parts(index));
         Ok(Self {
             hosts: [host(CLIENT)?, host(SERVER)?],
             now_ns: 0,
             // Without a delay, a frame can arrive at the time of its report.
             apart_ns: config.delay_ns.max(1),
             last_tcp: None,
-            transactions: Transactions::new(),
+            latency_ns: histogram_ns(),
         })
     }
 
@@ -112,7 +103,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// If the settings are invalid.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
-            host.use_budgets(HostBudgets::new(config)?, config.orphans);
+            host.budgets = Some(Box::new(HostBudgets::new(config)?));
         }
         Ok(())
     }
@@ -126,7 +117,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         server: App,
         start_ns: u64,
     ) -> u32 {
-        let tcp = TcpSettings::as_last(&mut self.last_tcp, &config.tcp);
+        let tcp = config.tcp.in_range();
+        // Equal settings share their memory, which many connections would fill the cache with.
+        let last = self.last_tcp.take().filter(|last| **last == tcp);
+        let tcp = last.unwrap_or_else(|| Arc::new(tcp));
+        self.last_tcp = Some(tcp.clone());
         let [first, second] = &mut self.hosts;
         let number = first.connect(config, &tcp, client, self.now_ns, start_ns);
         // Both ends have the same number.
@@ -172,8 +167,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             let before = client.arrivals.len();
             server.run_before(end_ns, &mut client.arrivals);
             after(first_ns, server, SERVER, &client.arrivals, before);
-            self.transactions.take(&mut client.ended.latencies_ns);
-            self.transactions.take(&mut server.ended.latencies_ns);
+            for ended in [&mut client.ended, &mut server.ended] {
+                for latency_ns in ended.latencies_ns.drain(..) {
+                    self.latency_ns.saturating_record(latency_ns);
+                }
+            }
             self.check()?;
         }
         self.now_ns = self.now_ns.max(until_ns);
@@ -195,7 +193,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the NIC of a host.
     pub fn nic(&self, host: usize) -> &EmulatedNic {
-        &self.hosts[host].queue.device().driver
+        self.hosts[host].queue.device()
     }
 
     /// Returns the wire counters of a host.
@@ -226,7 +224,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the packets that a host's NIC completed after it had orphaned them.
     pub fn orphaned_packets(&self, host: usize) -> u64 {
-        self.hosts[host].queue.device().orphaned_packets()
+        let budgets = self.hosts[host].budgets.as_deref();
+        let orphans = budgets.and_then(|it| it.orphans.as_ref());
+        orphans.map_or(0, |orphans| orphans.packets)
     }
 
     /// Returns the small-queue totals of a host.
@@ -247,9 +247,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         endpoints.map(Endpoint::arrived_bytes).sum()
     }
 
-    /// Returns the recorded transactions.
-    pub fn transactions(&self) -> &Transactions {
-        &self.transactions
+    /// Returns the latencies of the recorded transactions, from the write of the request to the
+    /// read of the whole response, in ns.
+    pub fn latency_ns(&self) -> &Histogram<u64> {
+        &self.latency_ns
     }
 
     /// Returns the number of events so far.

@@ -31,7 +31,7 @@ impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Returns the earliest time of the next event, in ns.
     pub fn next_ns(&self) -> u64 {
-        let event_ns = self.event_queue.lower_bound_ns();
+        let event_ns = self.event_queue.next_ns();
         self.arrivals
             .first_ns()
             .min(self.nic_wakeup.at_ns)
@@ -44,10 +44,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if self.log.fault.is_some() {
             return;
         }
-        self.fetch_arrivals();
         loop {
             let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_wakeup.at_ns);
-            let event_ns = self.event_queue.lower_bound_ns();
+            let event_ns = self.event_queue.next_ns();
             let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < event_ns {
                 (arrival_ns, Some(EventSource::Arrival))
             } else if nic_ns < arrival_ns && nic_ns < event_ns {
@@ -93,7 +92,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     fn on_event(&mut self, now_ns: u64) {
-        self.postpone_timers(now_ns);
         match self.event_queue.next(now_ns) {
             // The lower bound was too early, and is updated now.
             None => self.log.events -= 1,

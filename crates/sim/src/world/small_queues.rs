@@ -5,6 +5,9 @@ use std::task::Waker;
 use taut_path::Packet;
 use taut_path::tsq::{Budgets, BudgetsError, Charges, Flow, Settings, Totals};
 
+use super::orphaning::Orphans;
+use crate::nic::EmulatedNic;
+
 /// Settings of small queues, the same at both hosts.
 #[derive(Debug, Clone, Copy)]
 pub struct SmallQueues {
@@ -35,6 +38,8 @@ pub(super) struct HostBudgets {
     pub hold_ns: u64,
     /// A run of the deferred list is scheduled.
     run_scheduled: bool,
+    /// Present if the driver orphans packets.
+    pub orphans: Option<Orphans>,
 }
 
 impl HostBudgets {
@@ -48,6 +53,7 @@ impl HostBudgets {
             deferred_delay_ns: config.deferred_delay_ns,
             hold_ns: config.hold_ns,
             run_scheduled: false,
+            orphans: config.orphans.then(Orphans::default),
         })
     }
 
@@ -78,6 +84,13 @@ impl HostBudgets {
 
     pub fn charges(&self) -> &Charges {
         &self.charges
+    }
+
+    /// Releases the charges of submitted packets if the driver orphans them.
+    pub fn submitted(&mut self, nic: &EmulatedNic) {
+        if let Some(orphans) = &mut self.orphans {
+            orphans.submitted(nic, &self.charges);
+        }
     }
 
     pub fn totals(&self) -> Totals {

@@ -7,12 +7,6 @@ use super::event::HostEvent;
 use super::host::Host;
 use super::timer::TimerCheck;
 use crate::NEVER_NS;
-use crate::sys::fetch;
-
-/// This many endpoints fit into a second-level cache of 512 KiB with room to spare.
-const CACHED_ENDPOINTS: usize = 1_000;
-/// Maximum frames to prefetch for; more are rarely in flight if many endpoints share a link.
-const FETCHED_AT_ONCE: usize = 8;
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Processes the arrival of the first frame in flight.
@@ -30,41 +24,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         } else {
             self.pump(connection, now_ns);
         }
-    }
-
-    /// Prefetches the endpoints of the next arriving frames, if the endpoints exceed the cache.
-    #[inline]
-    pub fn fetch_arrivals(&self) {
-        if self.endpoints.len() > CACHED_ENDPOINTS {
-            for index in 0..FETCHED_AT_ONCE {
-                let Some(flight) = self.arrivals.get(index) else {
-                    break;
-                };
-                if let Some(endpoint) = self.endpoints.get(flight.connection as usize) {
-                    fetch(endpoint);
-                }
-            }
-        }
-    }
-
-    /// Postpones the timer checks of a bucket for timers that were set again in the meantime.
-    #[inline]
-    pub fn postpone_timers(&mut self, now_ns: u64) {
-        self.event_queue.open_buckets(
-            now_ns,
-            &mut self.endpoints,
-            |endpoints, event| {
-                if let HostEvent::Timer(connection) = *event {
-                    fetch(endpoints[connection as usize].timer());
-                }
-            },
-            |endpoints, event, check_ns, end_ns| match *event {
-                HostEvent::Timer(connection) => {
-                    endpoints[connection as usize].postpone_timer(check_ns, end_ns)
-                }
-                _ => None,
-            },
-        );
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
@@ -119,26 +78,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// Returns a time by which the endpoint's timer is certainly set again, because its next frame
-    /// is the next to arrive. For an endpoint in the cache, a further check is cheaper than this.
-    fn next_timer_reset_ns(&self, connection: u32) -> u64 {
-        match self.arrivals.get(0) {
-            Some(next)
-                if next.connection == connection
-                    && self.endpoints.len() > CACHED_ENDPOINTS
-                    && self.budgets.is_none() =>
-            {
-                next.at_ns
-            }
-            _ => NEVER_NS,
-        }
-    }
-
     #[inline(never)]
     fn schedule_check(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
-        if self.next_timer_reset_ns(connection) < at_ns {
-            return;
-        }
         self.endpoints[connection as usize].check_is_scheduled();
         let check = HostEvent::Timer(connection);
         self.event_queue.schedule(now_ns, at_ns, check);

@@ -44,17 +44,6 @@ impl Timer {
         self.check_ns = self.due_ns;
     }
 
-    /// Postpones the check that is scheduled for `check_ns`, if the timer is not due before
-    /// `end_ns`. Returns its new time, and assumes that the caller schedules it.
-    pub fn postpone(&mut self, check_ns: u64, end_ns: u64) -> Option<u64> {
-        // With several scheduled checks, the others can belong to an earlier due time of the timer.
-        let moves = self.check_ns == check_ns && self.due_ns >= end_ns;
-        moves.then(|| {
-            self.check_ns = self.due_ns;
-            self.due_ns
-        })
-    }
-
     /// Performs a scheduled check at `now_ns`. As after [`set`](Self::set), another one can be
     /// needed.
     pub fn check(&mut self, now_ns: u64) -> TimerCheck {
@@ -95,23 +84,6 @@ mod tests {
         assert_eq!(timer.check(90), TimerCheck::Due);
         assert_eq!(timer.set(NEVER_NS), None);
         assert_eq!(timer.check(95), TimerCheck::Nothing);
-    }
-
-    #[test]
-    fn check_is_postponed_with_its_timer() {
-        let mut timer = Timer::NEVER;
-        assert_eq!(timer.set(40), Some(40));
-        timer.check_is_scheduled();
-        assert_eq!(timer.postpone(40, 50), None, "it is due before");
-        assert_eq!(timer.set(50), None);
-        assert_eq!(timer.postpone(30, 50), None, "another look");
-        assert_eq!(timer.postpone(40, 50), Some(50));
-        assert_eq!(timer.set(60), None, "a check at 50 is scheduled");
-        assert_eq!(timer.set(45), Some(45), "an earlier one is needed");
-        timer.check_is_scheduled();
-        assert_eq!(timer.set(NEVER_NS), None);
-        assert_eq!(timer.postpone(45, 50), Some(NEVER_NS), "none is needed");
-        assert_eq!(timer.set(70), Some(70));
     }
 
     #[test]

@@ -5,12 +5,12 @@ use taut_path::tsq::ReleasingSink;
 use taut_path::{Probe, Qdisc, Queue};
 
 use super::connection::Endpoint;
-use super::orphaning::OrphaningNic;
 use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
+use crate::nic::EmulatedNic;
 
 /// The product's own queue, with an emulated NIC below.
-pub(super) type HostQueue<P, L, Q> = Queue<OrphaningNic, L, Q, P>;
+pub(super) type HostQueue<P, L, Q> = Queue<EmulatedNic, L, Q, P>;
 
 /// Releases the charges of finished packets, with small queues.
 #[inline(always)]

@@ -12,7 +12,7 @@ const S: u64 = 1_000_000_000;
 
 /// Returns a saturating sender at 125 bytes/us, with interrupts given in ns.
 fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> CompletionTrace {
-    let mut intervals = Intervals::new();
+    let mut intervals = Intervals::default();
     while intervals.total_ns() < end_ns {
         intervals.push(Interval {
             gap_ns: gap_ns(intervals.count()),
@@ -235,7 +235,7 @@ fn empty_trace_is_rejected() {
 
 /// Returns interrupts at these times, each with the return delay of the sender.
 fn at_times(times: &[(u64, u64)]) -> Intervals {
-    let (mut intervals, mut before_ns) = (Intervals::new(), 0);
+    let (mut intervals, mut before_ns) = (Intervals::default(), 0);
     for &(at_ns, delay_ns) in times {
         let gap_ns = at_ns - before_ns;
         intervals.push(Interval { gap_ns, delay_ns });

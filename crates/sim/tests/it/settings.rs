@@ -138,7 +138,7 @@ fn overloaded_core_does_not_overflow() {
 }
 
 fn pattern() -> CompletionTrace {
-    let mut intervals = Intervals::new();
+    let mut intervals = Intervals::default();
     (0..20).for_each(|_| {
         intervals.push(Interval {
             gap_ns: 5_000,

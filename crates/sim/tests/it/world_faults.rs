@@ -44,7 +44,7 @@ impl Qdisc for Shaper {
 
 #[test]
 fn discipline_not_ready_is_a_fault() {
-    let parts = |_| (Box::new(Shaper(Fifo::new(100))) as _, AnyLimit::off(), ());
+    let parts = |_| (Shaper(Fifo::new(100)), AnyLimit::off(), ());
     let config = config(1_000_000_000, DELAY_NS);
     let mut world = World::new(&config, parts).expect("the settings are valid");
     world.connect(

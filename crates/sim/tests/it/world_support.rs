@@ -1,7 +1,7 @@
 //! Two hosts on one link, for end-to-end tests of a connection.
 
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, Probe, Qdisc};
+use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, ConnectionConfig, World, WorldConfig};
@@ -27,6 +27,7 @@ pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
         restart_slots: None,
         delay_ns,
         record_from_ns: 0,
+        late_segmentation: LateSegmentation::Off,
     }
 }
 

@@ -5,7 +5,7 @@ use taut_path::qdisc::Fifo;
 use taut_path::{Event, Probe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, CLIENT, EndpointReport, SERVER, World};
+use taut_sim::world::{App, CLIENT, EndpointReport, Messages, SERVER, World};
 
 /// All events of a queue.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,16 +36,16 @@ fn busy(delay_ns: u64) -> World<Log> {
     // Short enough for some drops.
     let mut world = with_discipline(&world, |_| Box::new(Fifo::new(40)), Log::default);
     let tcp = connection(TcpConfig::default());
-    let asks = App::Client {
+    let asks = App::Client(Messages {
         request_bytes: 3_000,
         response_bytes: 1,
         think_ns: 100_000,
-    };
-    let answers = App::Server {
+    });
+    let answers = App::Server(Messages {
         request_bytes: 3_000,
         response_bytes: 1,
         think_ns: 0,
-    };
+    });
     world.connect(&tcp, asks, answers, 0);
     world.connect(&tcp, bulk(131_072), App::Sink, MS);
     world.connect(&tcp, bulk(131_072), bulk(20_000), MS);

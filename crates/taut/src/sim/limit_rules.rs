@@ -7,10 +7,10 @@ use std::sync::Arc;
 use clap::Args;
 use taut_path::units::Time;
 use taut_report::document::Document;
+use taut_scenarios::description::Description;
 use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::run::Run;
-use taut_scenarios::scenario::Scenario;
 use taut_scenarios::schema::Schema;
 
 use super::cases::{show, usage};
@@ -171,7 +171,7 @@ fn page<'d>(document: &'d Document, compared: &[Compared], command: String) -> P
     Page {
         document,
         origin: Origin::Simulated,
-        about: LimitRulesSettings::ABOUT,
+        about: &Description::of(LimitRulesSettings::NAME).about,
         charts: charts(compared),
         remark: Some(remark(compared)),
         command,

@@ -64,7 +64,7 @@ const NAME_COLUMNS: usize = 17;
 
 fn list() -> ExitCode {
     let line = |entry: &Entry| {
-        let line = format!("{:<16} {}", entry.name, entry.about);
+        let line = format!("{:<16} {}", entry.name, entry.description().about);
         fold(&line, NAME_COLUMNS, stdout::columns())
     };
     let lines: String = registry::ALL.iter().map(line).collect();

@@ -101,7 +101,7 @@ const MAX_ABOUT_CHARS: usize = 78;
 
 /// Returns the description of a scenario, without its last parts if it is too long for `-h`.
 fn short_about(entry: &Entry) -> &'static str {
-    let mut about = entry.about;
+    let mut about = &*entry.description().about;
     while about.chars().count() > MAX_ABOUT_CHARS
         && let Some(end) = about.rfind([',', ':'])
     {
@@ -121,7 +121,8 @@ impl Subcommand for Scenario {
     fn augment_subcommands(command: Command) -> Command {
         let to_command = |entry: &'static Entry| {
             let command = Common::augment_args(Command::new(entry.name));
-            let command = command.about(short_about(entry)).long_about(entry.about);
+            let command = command.about(short_about(entry));
+            let command = command.long_about(&*entry.description().about);
             command.after_long_help(format!(
                 "Examples:\n  taut sim {0}\n  taut sim {0} --seed 2 --report {0}.html",
                 entry.name

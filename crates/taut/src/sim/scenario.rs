@@ -99,7 +99,7 @@ fn page<'d>(document: &'d Document, command: &str) -> Page<'d> {
     Page {
         document,
         origin: Origin::Simulated,
-        about: entry.map_or("", |entry| entry.about),
+        about: entry.map_or("", |entry| &entry.description().about),
         charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
         command: format!("{command} --seed {}", document.seed),

@@ -37,7 +37,7 @@ fn bytes_are_conserved_and_streams_have_losses() {
     // The ring contains the whole backlog; packets that left and are not reaped count separately.
     assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
     // A request takes at least the propagation time, and its delay is that of the ring.
-    let latency_ns = ran.world.transactions().latency_ns();
+    let latency_ns = ran.world.latency_ns();
     assert!(latency_ns.min() * 1_001 >= IDLE_LATENCY_NS * 1_000);
     let ring_ns = (seen.limit_bytes + LARGEST_BYTES) * 1_000 / BYTES_PER_US;
     assert!(seen.urgent_delay_p99_ns <= ring_ns + MAX_NS, "{seen:?}");

@@ -5,7 +5,8 @@ use taut_report::page::{Origin, Page};
 
 use super::super::settings::Settings;
 use super::charts::{Drawn, REMARK, charts};
-use crate::scenario::Scenario;
+use crate::description::Description;
+use crate::schema::Schema;
 
 /// Returns the page; `command` reproduces it.
 pub fn page<'d>(
@@ -18,7 +19,7 @@ pub fn page<'d>(
     Page {
         document,
         origin,
-        about: Settings::ABOUT,
+        about: &Description::of(Settings::NAME).about,
         charts: charts(drawn, length_ns),
         remark: Some(REMARK.to_owned()),
         command,

@@ -15,58 +15,7 @@ fn simultaneous_events_are_in_scheduling_order() {
         order.push(event);
     }
     assert_eq!(order, "abcde");
-    assert_eq!(event_queue.lower_bound_ns(), NEVER_NS);
-}
-
-#[test]
-fn postponed_event_is_due_at_its_new_time() {
-    let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
-    let mut event_queue = EventQueue::new();
-    for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
-        event_queue.schedule(0, at_ns, event);
-    }
-    let start_ns = event_queue.lower_bound_ns();
-    assert!(start_ns <= of(3));
-    let announced = std::cell::RefCell::new(String::new());
-    event_queue.open_buckets(
-        of(3) - 7,
-        &mut (of(3), of(4) - 7),
-        |_, event| announced.borrow_mut().push(*event),
-        |known, event, at_ns, end_ns| {
-            assert_eq!((at_ns, end_ns), *known, "{event}");
-            match event {
-                'a' => Some(of(4) + 1),
-                'b' => Some(NEVER_NS),
-                _ => None,
-            }
-        },
-    );
-    assert_eq!(announced.take(), "abc");
-    let order: Vec<_> = std::iter::from_fn(|| event_queue.next(u64::MAX)).collect();
-    assert_eq!(order, [(of(3), 'c'), (of(4), 'd'), (of(4) + 1, 'a')]);
-}
-
-#[test]
-fn opened_bucket_is_not_mixed_with_earlier_ones() {
-    let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
-    let mut event_queue = EventQueue::new();
-    event_queue.schedule(0, of(5), 'a');
-    assert_eq!(event_queue.next(of(5) - 1), None);
-    event_queue.schedule(of(2), of(3), 'b');
-    event_queue.schedule(of(2), of(5), 'c');
-    event_queue.open_buckets(
-        of(3),
-        &mut (),
-        |(), _| {},
-        |(), event, at_ns, end_ns| {
-            assert!(at_ns < end_ns, "{event} is in another bucket");
-            None
-        },
-    );
-    let order: String = std::iter::from_fn(|| event_queue.next(u64::MAX))
-        .map(|(_, event)| event)
-        .collect();
-    assert_eq!(order, "bac");
+    assert_eq!(event_queue.next_ns(), NEVER_NS);
 }
 
 #[test]
@@ -88,28 +37,16 @@ fn order_is_independent_of_the_distance() {
         if number % 3 == 0
             && let Some(next) = event_queue.next(now_ns + (1 << 20))
         {
-            assert!(event_queue.lower_bound_ns() >= next.0);
+            assert!(event_queue.next_ns() >= next.0);
             now_ns = next.0;
             taken.push(next);
         }
     }
-    while event_queue.lower_bound_ns() != NEVER_NS {
-        taken.extend(event_queue.next(event_queue.lower_bound_ns()));
+    while event_queue.next_ns() != NEVER_NS {
+        taken.extend(event_queue.next(event_queue.next_ns()));
     }
     due.sort_unstable();
     assert_eq!(taken, due);
-}
-
-#[test]
-fn event_at_bucket_start_is_due_then() {
-    let start_ns = 1 << BUCKET_NS_LOG2;
-    let mut event_queue = EventQueue::<u8>::new();
-    event_queue.schedule(0, start_ns, 1);
-    event_queue.schedule(0, start_ns, 2);
-    assert_eq!(event_queue.next(start_ns - 1), None);
-    assert_eq!(event_queue.lower_bound_ns(), start_ns);
-    assert_eq!(event_queue.next(start_ns), Some((start_ns, 1)));
-    assert_eq!(event_queue.next(start_ns), Some((start_ns, 2)));
 }
 
 #[test]

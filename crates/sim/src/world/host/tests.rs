@@ -1,7 +1,7 @@
 //! Tests of a host.
 
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, TxRing};
+use taut_path::{AnyLimit, LateSegmentation, TxRing};
 
 use super::super::segments::OutgoingSegment;
 use super::*;
@@ -16,6 +16,7 @@ fn silent() -> World<()> {
         restart_slots: None,
         delay_ns: 10,
         record_from_ns: 0,
+        late_segmentation: LateSegmentation::Off,
     };
     let parts = |_| (Box::new(Fifo::new(10)) as _, AnyLimit::dql(), ());
     let mut world = World::new(&config, parts).expect("valid settings");
