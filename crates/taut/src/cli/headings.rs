@@ -87,7 +87,6 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "report",
             "rules",
             "svg",
-            "tables",
             "textfile",
             "trace",
             "trace_max_size",
