@@ -45,6 +45,8 @@ def spans(tokens):
             opens = at + 2 if lexer.is_sign(tokens, at + 1, "!") else at + 1
             if lexer.is_sign(tokens, opens, "("):
                 yield opens, lexer.after_group(tokens, opens)
+        if token.text == "error" and lexer.is_sign(tokens, at - 1, "["):
+            yield at + 1, lexer.after_group(tokens, at + 1)
         if token.text == "Display" and tokens[at + 1].text == "for":
             opens = at + 2
             while not lexer.is_sign(tokens, opens, "{"):

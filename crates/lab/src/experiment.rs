@@ -2,13 +2,11 @@
 
 use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::Value;
-use taut_linux::interrupt::{self, Interrupt};
-use taut_report::page::Page;
-use taut_report::{emit, exit, file, save, say, stdout};
+use clap::Args;
+use taut_linux::interrupt;
+use taut_report::{emit, exit, say, stdout};
 
 use crate::progress::Progress;
 
@@ -62,16 +60,9 @@ pub trait Experiment {
         progress: &mut Progress,
     ) -> anyhow::Result<Option<Self::Ran>>;
 
-    /// Returns the output of the run.
-    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results;
-
-    /// Writes files that are too large for [`Results`], such as a trace.
-    ///
-    /// # Errors
-    /// The exit code, after a message.
-    fn write_large_files(&self) -> Result<(), ExitCode> {
-        Ok(())
-    }
+    /// Prints the rows, as a document if `json` is set, and writes the requested files. Returns
+    /// the exit code, after a message if that is a failure.
+    fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode;
 }
 
 /// A case and its measurements, at least one.
@@ -96,51 +87,15 @@ impl<C, R> Row<C, R> {
     }
 }
 
-/// The output of a run.
-pub struct Results {
-    /// The JSON document.
-    pub json: Value,
-    /// The table.
-    pub table: String,
-    /// The requested files.
-    pub files: Vec<TextFile>,
-}
-
-/// A requested file.
-pub struct TextFile {
-    /// Its type, for messages.
-    pub what: &'static str,
-    /// Its path.
-    pub path: PathBuf,
-    /// Its contents.
-    pub text: String,
-}
-
-impl TextFile {
-    /// Returns the files of the report at `path`.
-    pub fn report(path: &Path, page: &Page<'_>) -> Vec<Self> {
-        let file = |(path, text)| Self {
-            what: "report",
-            path,
-            text,
-        };
-        save::files(page, path).into_iter().map(file).collect()
-    }
-
-    fn write(&self) -> Result<(), ExitCode> {
-        let Self { what, path, text } = self;
-        file::replace(path, text).map_err(|error| emit::write_failed(what, path, &error))?;
-        emit::wrote(what, path);
-        Ok(())
-    }
-}
-
-/// Options of a run.
-#[derive(Debug, Clone, Copy, Default)]
+/// Options of every experiment.
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub struct Wanted {
-    /// Print the document instead of the table.
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
     pub json: bool,
-    /// Print the plan and measure nothing.
+
+    /// Print the plan without running it
+    #[arg(long)]
     pub dry_run: bool,
 }
 
@@ -153,38 +108,28 @@ pub fn run<E: Experiment>(experiment: E, wanted: Wanted) -> ExitCode {
 }
 
 fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode, ExitCode> {
-    let cases = experiment.cases().map_err(|error| {
-        say!("taut: {error}");
-        ExitCode::from(exit::USAGE)
-    })?;
+    let cases = experiment.cases();
+    let cases = cases.map_err(|error| exit::fail(exit::USAGE, error))?;
     if wanted.dry_run {
         return Ok(stdout::print(&experiment.plan(&cases)));
     }
     experiment.check()?;
     if experiment.needs_namespaces() {
-        ensure_privilege()?;
+        let privilege = taut_linux::ensure_privilege();
+        privilege.map_err(|missing| exit::fail(exit::CANNOT_RUN_HERE, missing))?;
     }
-    let rows = measure_all(&mut experiment, cases).map_err(|error| failed(&error))?;
-    let whole = rows
-        .iter()
-        .all(|row| row.runs.len() == experiment.repetitions() as usize);
+    let rows = measure_all(&mut experiment, cases);
+    let mut rows = rows.map_err(|error| failed(&error))?;
+    let repetitions = experiment.repetitions() as usize;
+    let whole = rows.iter().all(|row| row.runs.len() == repetitions);
     // An interrupt after the last measurement has no effect.
     let interrupt = interrupt::noted().filter(|_| !whole);
-    let rows: Vec<_> = rows
-        .into_iter()
-        .filter(|row| !row.runs.is_empty())
-        .collect();
-    Ok(show(&experiment, &rows, interrupt, wanted.json))
-}
-
-fn ensure_privilege() -> Result<(), ExitCode> {
-    match taut_linux::ensure_privilege() {
-        Ok(_) => Ok(()),
-        Err(missing) => {
-            say!("taut: {missing}");
-            Err(ExitCode::from(exit::CANNOT_RUN_HERE))
-        }
-    }
+    rows.retain(|row| !row.runs.is_empty());
+    let shown = experiment.show(&rows, wanted.json, interrupt.is_some());
+    Ok(match interrupt {
+        Some(interrupt) => emit::interrupted(interrupt.exit_code(), rows.len(), shown),
+        None => shown,
+    })
 }
 
 /// Measures every case with the repetitions of the experiment, until the user interrupts it.
@@ -221,44 +166,6 @@ fn measure_all<E: Experiment>(
         }
     }
     Ok(rows)
-}
-
-fn show<E: Experiment>(
-    experiment: &E,
-    rows: &Rows<E>,
-    interrupt: Option<Interrupt>,
-    json: bool,
-) -> ExitCode {
-    let results = experiment.results(rows, interrupt.is_some());
-    let printed = match (json, rows) {
-        (true, _) => stdout::print_json(&results.json),
-        (false, []) => stdout::print(""),
-        (false, _) => stdout::print(&results.table),
-    };
-    // The files are written even if standard output is full.
-    let files = if rows.is_empty() {
-        &[]
-    } else {
-        &results.files[..]
-    };
-    let written = files.iter().try_for_each(TextFile::write);
-    let written = written.and_then(|()| experiment.write_large_files());
-    let shown = written.err().unwrap_or(printed);
-    match interrupt {
-        Some(interrupt) => emit::interrupted(interrupt.exit_code(), rows.len(), shown),
-        None => shown,
-    }
-}
-
-/// Checks before a run that files can be written.
-///
-/// # Errors
-/// The exit code, after a message.
-pub fn check_files<'a>(
-    files: impl IntoIterator<Item = (&'static str, &'a Option<PathBuf>)>,
-) -> Result<(), ExitCode> {
-    let check = |(what, path): (_, &Option<PathBuf>)| emit::check(what, path.as_deref());
-    files.into_iter().try_for_each(check)
 }
 
 const REQUIREMENTS: &str = "run as root, or on a kernel that lets users create user namespaces and \
@@ -318,7 +225,7 @@ mod tests {
             Ok(Some(*case))
         }
 
-        fn results(&self, _: &Rows<Self>, _: bool) -> Results {
+        fn show(&self, _: &Rows<Self>, _: bool, _: bool) -> ExitCode {
             unreachable!("the test prints no results")
         }
     }

@@ -3,11 +3,12 @@
 use taut_path::classify::ip_offset;
 
 const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
-const UDP_BYTES: usize = 8;
+/// The fixed header of IPv6.
+pub(crate) const IPV6_BYTES: usize = 40;
+pub(crate) const UDP_BYTES: usize = 8;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
+pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(crate) const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// An Ethernet frame in GRE and GENEVE.
 const ETHERTYPE_BRIDGED: u16 = 0x6558;
 
@@ -167,7 +168,11 @@ fn ip(frame: &[u8], at: usize, end: usize, version: u8) -> Option<Layer> {
         false => usize::from(u16_at(packet, 2)?),
     };
     let packet = packet.get(..bytes)?;
-    let (protocol, header_bytes) = if is_v6 { ipv6(packet) } else { ipv4(packet) }?;
+    let (protocol, header_bytes) = if is_v6 {
+        ipv6(packet, &IPV6_EXTENSIONS)
+    } else {
+        ipv4(packet)
+    }?;
     (header_bytes <= bytes).then_some(Layer {
         is_v6,
         network_at: at,
@@ -178,16 +183,18 @@ fn ip(frame: &[u8], at: usize, end: usize, version: u8) -> Option<Layer> {
 }
 
 /// Returns the protocol and the length of the header; `None` for a fragment.
-fn ipv4(packet: &[u8]) -> Option<(u8, usize)> {
+pub(crate) fn ipv4(packet: &[u8]) -> Option<(u8, usize)> {
     let header = packet.get(..IPV4_BYTES)?;
     let header_bytes = usize::from(header[0] & 0xf) * 4;
     let is_fragment = u16_at(header, 6)? & 0x3fff != 0;
     (header_bytes >= IPV4_BYTES && !is_fragment).then_some((header[9], header_bytes))
 }
 
-fn ipv6(packet: &[u8]) -> Option<(u8, usize)> {
+/// Returns the protocol behind those `extensions` that the packet has, and the length of the
+/// headers.
+pub(crate) fn ipv6(packet: &[u8], extensions: &[u8]) -> Option<(u8, usize)> {
     let (mut next, mut at) = (*packet.get(6)?, IPV6_BYTES);
-    while IPV6_EXTENSIONS.contains(&next) {
+    while extensions.contains(&next) {
         let extension = packet.get(at..at + 2)?;
         next = extension[0];
         at += (usize::from(extension[1]) + 1) * 8;

@@ -33,7 +33,6 @@ mod tap;
 pub mod tcp;
 mod vlan;
 mod vnet_header;
-mod waker;
 
 pub use checksum::{ChecksumError, complete_checksum};
 pub use error::{SyscallError, errno};
@@ -48,7 +47,6 @@ pub use privilege::{
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
 pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
-pub use waker::EventWaker;
 
 /// The examples of the README are run with the tests.
 #[cfg(doctest)]

@@ -36,9 +36,10 @@ use std::ops::Range;
 
 use taut_path::Segmentation;
 
-use crate::checksum::{complete_checksum, fold, sum};
+use crate::checksum::{ChecksumKind, complete_checksum, fold, sum};
+use crate::layers::IPV6_BYTES;
 use crate::vnet_header::VirtioNetHeader;
-use headers::{Headers, Network, Transport};
+use headers::Headers;
 
 pub use error::SegmentError;
 pub use headers::remove_jumbo_option;
@@ -209,7 +210,7 @@ impl Segmenter {
                 header_bytes: self.headers.header_bytes,
                 segment_payload_bytes: if is_one { 0 } else { self.each_bytes },
                 checksum_start: self.headers.transport_at,
-                checksum_offset: self.headers.transport.checksum_offset(),
+                checksum_offset: self.headers.transport.offset(),
             },
             header_bytes,
             payload: header_bytes + range.start..header_bytes + range.end,
@@ -228,17 +229,16 @@ impl Segmenter {
         let payload_bytes = numbers.payload_bytes;
         let network = &mut headers[self.headers.network_at.into()..];
         let network_bytes = network.len() + payload_bytes;
-        match self.headers.network {
-            Network::V4 => {
-                put(network, 2, network_bytes as u16);
-                let first = get(network, 4);
-                put(network, 4, first.wrapping_add(numbers.index as u16));
-            }
-            Network::V6 => put(network, 4, (network_bytes - headers::IPV6_BYTES) as u16),
+        if self.headers.is_v6 {
+            put(network, 4, (network_bytes - IPV6_BYTES) as u16);
+        } else {
+            put(network, 2, network_bytes as u16);
+            let first = get(network, 4);
+            put(network, 4, first.wrapping_add(numbers.index as u16));
         }
         let transport = &mut headers[self.headers.transport_at.into()..];
         match self.headers.transport {
-            Transport::Tcp => {
+            ChecksumKind::Tcp => {
                 let first = u32::from(get(transport, 4)) << 16 | u32::from(get(transport, 6));
                 let sequence = first.wrapping_add(numbers.start);
                 transport[4..8].copy_from_slice(&sequence.to_be_bytes());
@@ -249,10 +249,7 @@ impl Segmenter {
                     transport[13] &= !(TCP_FIN | TCP_PSH);
                 }
             }
-            Transport::Udp => {
-                let bytes = transport.len() + payload_bytes;
-                put(transport, 4, bytes as u16);
-            }
+            _ => put(transport, 4, (transport.len() + payload_bytes) as u16),
         }
     }
 
@@ -262,23 +259,22 @@ impl Segmenter {
         let (before, transport) = headers.split_at_mut(transport_at);
         let network = &mut before[self.headers.network_at.into()..];
         let pseudo = self.pseudo(network, transport.len() + payload_bytes);
-        let at = self.headers.transport.checksum_offset();
+        let at = self.headers.transport.offset();
         put(transport, at.into(), fold(pseudo));
     }
 
     /// Completes the checksum of IPv4. Returns the sum of the pseudo header of a segment of
     /// `transport_bytes`.
     fn pseudo(&self, network: &mut [u8], transport_bytes: usize) -> u64 {
-        let addresses = match self.headers.network {
-            Network::V4 => {
-                put(network, 10, 0);
-                let checksum = !fold(sum(network));
-                put(network, 10, checksum);
-                &network[12..20]
-            }
-            Network::V6 => &network[8..40],
+        let addresses = if self.headers.is_v6 {
+            &network[8..40]
+        } else {
+            put(network, 10, 0);
+            let checksum = !fold(sum(network));
+            put(network, 10, checksum);
+            &network[12..20]
         };
-        let number = u64::from(self.headers.transport.number());
+        let number = u64::from(self.headers.transport as u8);
         sum(addresses) + number + transport_bytes as u64
     }
 
@@ -286,7 +282,7 @@ impl Segmenter {
     fn complete_checksums(&self, segment: &mut [u8]) {
         self.set_partial_checksums(segment, 0);
         let transport = &mut segment[self.headers.transport_at.into()..];
-        let is_complete = self.headers.transport.checksum().complete(transport);
+        let is_complete = self.headers.transport.complete(transport);
         debug_assert!(is_complete, "the headers are longer than the field");
     }
 }

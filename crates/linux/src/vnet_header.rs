@@ -1,7 +1,5 @@
 //! The header before each frame of a TAP or a packet socket.
 
-use taut_path::Segmentation;
-
 /// The checksum is partial: see [`complete_checksum`](crate::complete_checksum).
 const NEEDS_CHECKSUM: u8 = 1;
 
@@ -11,11 +9,6 @@ const GSO_TCP_V6: u8 = 4;
 const GSO_UDP_SEGMENTS: u8 = 5;
 /// Set together with the type if the sender uses explicit congestion notification.
 const GSO_ECN: u8 = 0x80;
-
-/// Offset of the data offset in a TCP header, and length of a UDP header.
-const TCP_DATA_OFFSET: usize = 12;
-const TCP_HEADER_BYTES: usize = 20;
-const UDP_HEADER_BYTES: usize = 8;
 
 /// Segments of a GSO packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,36 +101,6 @@ impl VirtioNetHeader {
         }
         self
     }
-
-    /// Returns the segmentation of `frame`; `None` if it is not a GSO packet, if it fits in one
-    /// segment, or if the header does not agree with the frame.
-    pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
-        // The kernel leaves the checksum of every GSO packet partial, so the header contains the
-        // offset of the transport header.
-        if !self.needs_checksum() {
-            return None;
-        }
-        let transport = usize::from(self.checksum_start);
-        let transport_bytes = match self.segments()? {
-            Segments::TcpV4 | Segments::TcpV6 => tcp_header_bytes(frame.get(transport..)?)?,
-            Segments::Udp => UDP_HEADER_BYTES,
-        };
-        let header_bytes = transport + transport_bytes;
-        let payload = frame.len().checked_sub(header_bytes)?;
-        if payload <= usize::from(self.segment_payload_bytes) {
-            return None;
-        }
-        Segmentation::new(
-            u16::try_from(header_bytes).ok()?,
-            self.segment_payload_bytes,
-        )
-    }
-}
-
-fn tcp_header_bytes(tcp: &[u8]) -> Option<usize> {
-    let words = *tcp.get(TCP_DATA_OFFSET)? >> 4;
-    let bytes = usize::from(words) * 4;
-    (bytes >= TCP_HEADER_BYTES).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -145,91 +108,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tcp_gso_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
-        let header = VirtioNetHeader {
-            flags: NEEDS_CHECKSUM,
-            gso_type: GSO_TCP_V4 | GSO_ECN,
-            header_bytes: 1000,
-            segment_payload_bytes: 1448,
-            checksum_start: 34,
-            checksum_offset: 16,
-        };
-        let mut frame = vec![0; 34 + 20 + usize::from(options_words) * 4 + payload];
-        frame[34 + 12] = (5 + options_words) << 4;
-        (header, frame)
-    }
-
-    #[test]
-    fn headers_are_parsed_without_the_hint() {
-        let (header, frame) = tcp_gso_packet(3, 4344);
-        assert_eq!(header.segmentation(&frame), Segmentation::new(66, 1448));
-    }
-
-    #[test]
-    fn single_segment_packet_is_not_segmented() {
-        let (header, frame) = tcp_gso_packet(3, 1448);
-        assert_eq!(header.segmentation(&frame), None);
-        let (header, frame) = tcp_gso_packet(3, 1449);
-        assert!(header.segmentation(&frame).is_some());
-    }
-
-    #[test]
-    fn inconsistent_header_is_no_segmentation() {
-        let (good, frame) = tcp_gso_packet(0, 4000);
-        let bad = [
-            VirtioNetHeader {
-                segment_payload_bytes: 0,
-                ..good
-            },
-            VirtioNetHeader {
-                gso_type: 0,
-                ..good
-            },
-            VirtioNetHeader {
-                gso_type: 77,
-                ..good
-            },
-            VirtioNetHeader { flags: 0, ..good },
-            VirtioNetHeader {
-                checksum_start: 60_000,
-                ..good
-            },
-            // Refers to zeroes: a TCP header of no length.
-            VirtioNetHeader {
-                checksum_start: 100,
-                ..good
-            },
-        ];
-        for header in bad {
-            assert_eq!(header.segmentation(&frame), None, "{header:?}");
-        }
-    }
-
     proptest! {
         #[test]
         fn any_bytes_round_trip(bytes in prop::array::uniform10(any::<u8>())) {
             let (header, rest) = VirtioNetHeader::split(&bytes).expect("ten bytes");
             prop_assert!(rest.is_empty());
             prop_assert_eq!(header.to_bytes(), bytes);
-        }
-
-        #[test]
-        fn any_frame_is_split_into_valid_chunks(
-            bytes in prop::collection::vec(any::<u8>(), 0..300),
-            kind in prop::sample::select(vec![0u8, 1, 3, 4, 5, 0x81]),
-            start in 0u16..320,
-            size in 0u16..64,
-        ) {
-            let header = VirtioNetHeader {
-                flags: 1, gso_type: kind, segment_payload_bytes: size, checksum_start: start,
-                ..VirtioNetHeader::default()
-            };
-            if let Some(cut) = header.segmentation(&bytes) {
-                let payload_bytes = usize::from(cut.payload_bytes.get());
-                let one_segment = usize::from(cut.header_bytes) + payload_bytes;
-                prop_assert!(one_segment < bytes.len());
-                prop_assert!(cut.header_bytes > start);
-            }
         }
 
         #[test]

@@ -48,9 +48,9 @@ struct LineSpec {
     label: String,
     color: Option<String>,
     #[serde(default)]
-    stroke: String,
+    stroke: Stroke,
     #[serde(default)]
-    join: String,
+    join: Join,
     points: Vec<(f64, f64)>,
     #[serde(default)]
     names: Vec<String>,
@@ -58,18 +58,23 @@ struct LineSpec {
 
 impl ChartSpec {
     fn chart(self) -> Result<Chart, String> {
-        let colors: Vec<String> = self
-            .lines
-            .iter()
-            .filter_map(|it| it.color.clone())
-            .collect();
-        let lines = self.lines.into_iter().map(|line| line.line(&colors));
+        let colors = self.lines.iter().filter_map(|it| it.color.clone());
+        let colors: Vec<String> = colors.collect();
+        let color = |name: &str| limit_color(name, colors.iter().map(String::as_str));
+        let lines = self.lines.into_iter().map(|line| Line {
+            color: line.color.as_deref().map_or(NEUTRAL, color),
+            label: line.label,
+            stroke: line.stroke,
+            join: line.join,
+            points: line.points,
+            names: line.names,
+        });
         Ok(Chart {
             title: self.title,
             description: self.description,
             x: self.x.axis()?,
             y: self.y.axis()?,
-            lines: lines.collect::<Result<_, _>>()?,
+            lines: lines.collect(),
         })
     }
 }
@@ -85,38 +90,6 @@ impl AxisSpec {
                 self.title
             )),
         }
-    }
-}
-
-impl LineSpec {
-    fn line(self, colors: &[String]) -> Result<Line, String> {
-        let stroke = match self.stroke.as_str() {
-            "" | "solid" => Stroke::Solid,
-            "pale" => Stroke::Pale,
-            "dashed" => Stroke::Dashed,
-            "dotted" => Stroke::Dotted,
-            "points" => Stroke::Points,
-            "scatter" => Stroke::Scatter,
-            "filled" => Stroke::Filled,
-            other => return Err(format!("unknown stroke {other:?}")),
-        };
-        let join = match self.join.as_str() {
-            "" | "step" => Join::Step,
-            "straight" => Join::Straight,
-            other => return Err(format!("unknown join {other:?}")),
-        };
-        let color = match self.color {
-            Some(name) => limit_color(&name, colors.iter().map(String::as_str)),
-            None => NEUTRAL,
-        };
-        Ok(Line {
-            label: self.label,
-            color,
-            stroke,
-            join,
-            points: self.points,
-            names: self.names,
-        })
     }
 }
 

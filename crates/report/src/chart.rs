@@ -1,9 +1,12 @@
 //! A chart as data: lines over one pair of axes.
 
+use serde::Deserialize;
+
 use crate::axis::Axis;
 
 /// How a line is drawn, besides its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Stroke {
     /// A plain line.
     #[default]
@@ -38,7 +41,8 @@ impl Stroke {
 }
 
 /// How two points are connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Join {
     /// A value is constant until the next point.
     #[default]

@@ -23,6 +23,13 @@ pub enum Form {
     JsonLines,
 }
 
+impl Form {
+    /// Returns the form of a command that prints a table or a JSON document.
+    pub const fn json_or_table(json: bool) -> Self {
+        if json { Self::Json } else { Self::Table }
+    }
+}
+
 /// Prints a document in `form`; `text` makes the table. If `report` is set, it saves the page that
 /// `page` makes there. A run that was interrupted before its first row saves no report.
 pub fn emit<'d>(

@@ -17,63 +17,11 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::message::line(format_args!($($text)*)) };
 }
 
-/// A changing line on the terminal, for progress. It writes nothing if standard error is not a
-/// terminal. Dropping it clears the line.
-pub struct ChangingLine {
-    live: bool,
-}
-
-impl ChangingLine {
-    /// Creates a line that shows nothing yet.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        Self {
-            live: stderr().is_terminal(),
-        }
-    }
-
-    /// Returns `true` if standard error is a terminal.
-    pub fn is_live(&self) -> bool {
-        self.live
-    }
-
-    /// Replaces the line with `text`, cut off at the width of the terminal.
-    pub fn show(&self, text: &str) {
-        if self.live {
-            let columns = terminal::columns(stderr()).unwrap_or(80);
-            let text: String = text
-                .replace(char::is_control, " ")
-                .chars()
-                .take(columns.saturating_sub(1))
-                .collect();
-            self.write(&format!("\r\x1b[K{text}"));
-        }
-    }
-
-    /// Clears the line.
-    pub fn clear(&self) {
-        if self.live {
-            self.write("\r\x1b[K");
-        }
-    }
-
-    fn write(&self, text: &str) {
-        // A failure to show progress must not end the run.
-        let _ = stderr().write_all(text.as_bytes());
-    }
-}
-
-impl Drop for ChangingLine {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// A few lines on the terminal that change together. They write nothing if standard error is not a
-/// terminal. Dropping them clears the lines.
+/// Lines on the terminal that change together, for progress. They write nothing if standard error is
+/// not a terminal. Dropping them clears the lines.
 pub struct ChangingLines {
     live: bool,
-    /// Lines on the terminal now.
+    /// Lines on the terminal now. The cursor is at the end of the last one.
     shown: usize,
 }
 
@@ -92,34 +40,41 @@ impl ChangingLines {
         self.live
     }
 
-    /// Replaces the previous lines with `lines`, each cut off at the width of the terminal.
-    pub fn show(&mut self, lines: &[String]) {
-        if !self.live {
-            return;
+    /// Replaces the lines with those of `text`, each cut off at the width of the terminal.
+    pub fn show(&mut self, text: &str) {
+        if self.live {
+            let columns = terminal::columns(stderr()).unwrap_or(80);
+            let cut_off = |line: &str| -> String {
+                let line = line.replace(char::is_control, " ");
+                line.chars().take(columns.saturating_sub(1)).collect()
+            };
+            let lines: Vec<String> = text.split('\n').map(cut_off).collect();
+            let text = self.back() + &lines.join("\n");
+            self.shown = lines.len();
+            self.write(&text);
         }
-        let columns = terminal::columns(stderr()).unwrap_or(80);
-        let mut text = self.back();
-        for line in lines {
-            text.extend(line.chars().take(columns.saturating_sub(1)));
-            text.push('\n');
-        }
-        self.shown = lines.len();
-        let _ = stderr().write_all(text.as_bytes());
     }
 
     /// Clears the lines.
     pub fn clear(&mut self) {
-        let text = self.back();
-        self.shown = 0;
-        let _ = stderr().write_all(text.as_bytes());
+        if self.live {
+            self.write(&self.back());
+            self.shown = 0;
+        }
     }
 
-    /// Returns the escape sequence that moves to the first line and clears the screen below.
+    /// Returns the escape sequence that moves to the first line and clears it and those below.
     fn back(&self) -> String {
         match self.shown {
-            0 => String::new(),
-            lines => format!("\r\x1b[{lines}A\x1b[J"),
+            // Another object can have written the current line.
+            0 | 1 => "\r\x1b[K".to_owned(),
+            lines => format!("\r\x1b[{}A\x1b[J", lines - 1),
         }
+    }
+
+    fn write(&self, text: &str) {
+        // A failure to show progress must not end the run.
+        let _ = stderr().write_all(text.as_bytes());
     }
 }
 

@@ -2,6 +2,10 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use clap::builder::RangedI64ValueParser;
+use taut_path::limit::ParseLimitError;
+use taut_path::{AnyLimit, qdisc};
+
 /// Returns a parser of the values in `allowed`.
 ///
 /// # Errors
@@ -18,4 +22,29 @@ where
         let (min, max) = (allowed.start(), allowed.end());
         Err(format!("out of range; allowed: {min} to {max}"))
     }
+}
+
+/// Returns a parser of the numbers in `allowed`.
+pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+    let (min, max) = allowed.into_inner();
+    RangedI64ValueParser::new().range(i64::from(min)..=i64::from(max))
+}
+
+/// Checks the name and the parameters of a discipline.
+///
+/// # Errors
+/// What is wrong, and the allowed disciplines.
+pub fn parse_qdisc(text: &str) -> Result<String, String> {
+    qdisc::by_name(text)
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// Parses a limit.
+///
+/// # Errors
+/// What is wrong, and the allowed limits.
+pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
+    text.parse()
+        .map_err(|error: ParseLimitError| error.to_string())
 }

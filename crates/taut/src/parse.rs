@@ -2,11 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use clap::builder::RangedI64ValueParser;
-use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, qdisc};
-pub use taut_report::value::within;
+pub use taut_report::value::{count_in, parse_limit, parse_qdisc, within};
 
 /// Rates of a link in an experiment.
 pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
@@ -18,22 +15,6 @@ pub const COALESCE_TIMES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000)
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
 /// Intervals between two readings of a queue.
 pub const PERIODS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(86_400_000);
-
-pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
-    let (min, max) = allowed.into_inner();
-    RangedI64ValueParser::new().range(i64::from(min)..=i64::from(max))
-}
-
-pub fn parse_qdisc(text: &str) -> Result<String, String> {
-    qdisc::by_name(text)
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
-}
-
-pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
-    text.parse()
-        .map_err(|error: ParseLimitError| error.to_string())
-}
 
 #[cfg(all(test, any(feature = "lab", feature = "sim")))]
 mod tests {

@@ -1,24 +1,49 @@
-//! The settings of the experiment.
+//! The options of the experiment.
 
 use std::path::PathBuf;
 
+use clap::Args;
+use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
+use taut_report::value::{count_in, within};
+use taut_scenarios::validation::{DURATIONS, RATES, STREAMS};
 
-/// The experiment.
-#[derive(Debug, Clone)]
+use crate::experiment::Wanted;
+
+/// Options of `taut lab forward`.
+#[derive(Debug, Clone, Args)]
 pub struct Forward {
-    /// Rates of the slow link; empty: 100 and 20 Mbit/s.
+    /// Rate of the slow link (repeatable) [default: 100mbit, 20mbit]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
     pub rates: Vec<Rate>,
-    /// Rate of the fast link.
-    pub fast: Rate,
-    /// Bulk TCP streams.
+
+    /// Rate of the fast link
+    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000),
+          value_parser = within(RATES))]
+    pub fast_rate: Rate,
+
+    /// Bulk TCP streams (1 to 4000)
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count_in(STREAMS))]
     pub streams: u32,
-    /// Measurement time of each row.
+
+    /// Measurement time of each row, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
+          value_parser = within(DURATIONS))]
     pub duration: Time,
-    /// The seed in the document.
+
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
-    /// The path of the report.
+
+    /// Write a report to FILE too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
+    #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub wanted: Wanted,
 }
 
 impl Forward {
@@ -28,17 +53,5 @@ impl Forward {
             [] => vec![Rate(100_000_000), Rate(20_000_000)],
             rates => rates.to_vec(),
         }
-    }
-
-    /// Returns the command that repeats the run.
-    pub fn command(&self) -> String {
-        let rates = self.rates.iter().map(|rate| format!(" --rate {rate}"));
-        format!(
-            "taut lab forward{} --fast-rate {} --streams {} --duration {}",
-            rates.collect::<String>(),
-            self.fast,
-            self.streams,
-            self.duration
-        )
     }
 }

@@ -10,28 +10,15 @@ mod world;
 
 use std::process::ExitCode;
 
-use taut_report::document::Document;
-use taut_report::page::{Origin, Page};
+use taut_report::emit::{self, Form};
+use taut_report::page::{Origin, Page, command_line};
 use taut_report::{stdout, text};
 
-use crate::experiment::{Experiment, Results, Rows, TextFile, check_files};
+use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::ForwardCase;
 pub use config::Forward;
 use row::ForwardRun;
-
-impl Forward {
-    fn page<'d>(&self, document: &'d Document, ran: &[&ForwardRun]) -> Page<'d> {
-        Page {
-            document,
-            origin: Origin::Live,
-            about: results::ABOUT,
-            charts: charts::charts(ran),
-            remark: Some(charts::REMARK.to_owned()),
-            command: self.command(),
-        }
-    }
-}
 
 impl Experiment for Forward {
     type Case = ForwardCase;
@@ -47,7 +34,7 @@ impl Experiment for Forward {
             "forward: {} bulk streams and a ping every 5 ms from {} into a slower link\n\
              would make 3 network namespaces with a veth from the first to the second and one from \
              there to the third, each with a TBF, until this process ends\n",
-            self.streams, self.fast,
+            self.streams, self.fast_rate,
         );
         for case in cases {
             let row_s = (row::WARM_UP_NS + self.duration.0) / 1_000_000_000;
@@ -57,7 +44,7 @@ impl Experiment for Forward {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        check_files([("report", &self.report)])
+        emit::check("report", self.report.as_deref())
     }
 
     fn measure(
@@ -68,15 +55,24 @@ impl Experiment for Forward {
         row::run(self, case, progress)
     }
 
-    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results {
+    fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let ran: Vec<&ForwardRun> = rows.iter().flat_map(|row| &row.runs).collect();
         let document = results::document(self, &ran, interrupted);
-        let report = self.report.as_ref();
-        let report = report.map(|path| TextFile::report(path, &self.page(&document, &ran)));
-        Results {
-            json: serde_json::to_value(&document).unwrap_or_default(),
-            table: text::text(&document, stdout::columns()),
-            files: report.unwrap_or_default(),
-        }
+        let page = || Page {
+            document: &document,
+            origin: Origin::Live,
+            about: results::ABOUT,
+            charts: charts::charts(&ran),
+            remark: Some(charts::REMARK.to_owned()),
+            command: command_line(None),
+        };
+        let table = || text::text(&document, stdout::columns());
+        emit::emit(
+            &document,
+            Form::json_or_table(json),
+            self.report.as_deref(),
+            table,
+            page,
+        )
     }
 }

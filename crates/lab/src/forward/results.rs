@@ -54,7 +54,7 @@ impl ForwardRun {
 pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Document {
     let slow_bps: Vec<u64> = options.rates().iter().map(|rate| rate.0).collect();
     let parameters = json!({
-        "fast_bps": options.fast.0,
+        "fast_bps": options.fast_rate.0,
         "slow_bps": slow_bps,
         "streams": options.streams,
         "duration_ns": options.duration.0,
@@ -70,7 +70,7 @@ pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Do
         notes: notes(ran),
         parameters,
         rows: ran.iter().map(|ran| row(ran)).collect(),
-        columns: COLUMNS,
+        columns: COLUMNS.to_vec(),
         ..Document::default()
     }
 }

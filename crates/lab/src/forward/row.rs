@@ -38,7 +38,7 @@ pub fn run(
     case: &ForwardCase,
     progress: &mut Progress,
 ) -> anyhow::Result<Option<ForwardRun>> {
-    let world = ForwardWorld::new(case, experiment.fast.0)
+    let world = ForwardWorld::new(case, experiment.fast_rate.0)
         .context("set up the hosts and the bridge host")?;
     let control = Arc::new(Control::default());
     let board = Arc::new(Board::default());

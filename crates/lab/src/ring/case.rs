@@ -5,7 +5,7 @@ use std::fmt;
 use taut_path::AnyLimit;
 use taut_relay::driver::Driver;
 
-use super::config::{Card, RingSweep, USUAL_DEPTH};
+use super::config::{RingSweep, USUAL_DEPTH};
 use super::links::Link;
 
 /// The limit of the bytes in flight in a row.
@@ -67,11 +67,8 @@ pub fn cases(experiment: &RingSweep) -> Vec<RingCase> {
 }
 
 fn links(experiment: &RingSweep, driver: Driver) -> Vec<Link> {
-    if let Some(Card {
-        device, peer_mac, ..
-    }) = &experiment.card
-    {
-        let (device, to) = (device.clone(), *peer_mac);
+    if let Some((device, to)) = experiment.card() {
+        let device = device.to_owned();
         return vec![Link::Card { device, to }];
     }
     let rates = experiment.rates().into_iter();

@@ -1,53 +1,84 @@
-//! The settings of the experiment.
+//! The options of the experiment.
 
 use std::path::PathBuf;
 
+use clap::Args;
 use taut_linux::link::MacAddress;
+use taut_measure::DEFAULT_SEED;
 use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
 use taut_relay::driver::Driver;
+use taut_report::value::{count_in, parse_limit, within};
+use taut_scenarios::validation::{COALESCE_TIMES, DURATIONS, RATES};
+
+use crate::experiment::Wanted;
 
 /// Slots of every ring, and the largest depth.
 pub const MAX_SLOTS: u32 = 4_096;
 /// A typical depth without measurement.
 pub const USUAL_DEPTH: u32 = 1_024;
 
-/// The experiment.
-#[derive(Debug, Clone)]
+/// Options of `taut lab ring`.
+#[derive(Debug, Clone, Args)]
 pub struct RingSweep {
-    /// The drivers; empty: all.
+    /// Driver (repeatable) [default: both]
+    #[arg(long = "driver", value_name = "DRIVER", value_enum)]
     pub drivers: Vec<Driver>,
-    /// Rates of the shaper; empty: 100 Mbit/s and 1 Gbit/s.
-    pub rates: Vec<Rate>,
-    /// Fixed depths in packets; empty: powers of 4.
-    pub depths: Vec<u32>,
-    /// Limits to compare with them; empty: `dql` and `taut`.
-    pub limits: Vec<AnyLimit>,
-    /// Completion poll interval.
-    pub coalesce: Time,
-    /// Measurement time of each row.
-    pub duration: Time,
-    /// Repetitions of each row.
-    pub repetitions: u32,
-    /// A card of the user instead of links of the experiment.
-    pub card: Option<Card>,
-    /// Seed of the payload of the frames.
-    pub seed: u64,
-    /// The path of the tables.
-    pub tables: Option<PathBuf>,
-    /// The path of the charts.
-    pub svg: Option<PathBuf>,
-}
 
-/// A network card of the user.
-#[derive(Debug, Clone)]
-pub struct Card {
-    /// Its device, in the namespace of the process.
-    pub device: String,
-    /// The MAC address of its peer.
-    pub peer_mac: MacAddress,
-    /// The user allows the experiment to saturate the link.
-    pub confirmed: bool,
+    /// Rate of the shaper (repeatable) [default: 100mbit, 1gbit]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
+    pub rates: Vec<Rate>,
+
+    /// Fixed depth in packets (repeatable) [default: 1, 4, 16 .. 4096]
+    #[arg(long = "depth", value_name = "N", value_parser = count_in(1..=MAX_SLOTS))]
+    pub depths: Vec<u32>,
+
+    /// Limit (repeatable; taut help limits) [default: dql, taut]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
+          value_parser = parse_limit)]
+    pub limits: Vec<AnyLimit>,
+
+    /// Completion poll interval, such as 250us
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
+          value_parser = within(COALESCE_TIMES))]
+    pub coalesce: Time,
+
+    /// Measurement time of each row, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
+          value_parser = within(DURATIONS))]
+    pub duration: Time,
+
+    /// Repetitions of each row; medians are printed (1 to 99)
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in(1..=99))]
+    pub repeat: u32,
+
+    /// Real card instead of veth pairs; needs --peer-mac and --yes
+    #[arg(
+        long,
+        value_name = "DEV",
+        requires = "peer_mac",
+        conflicts_with = "rates"
+    )]
+    pub device: Option<String>,
+
+    /// MAC address of the peer of the card, the destination of the frames
+    #[arg(long, value_name = "MAC", requires = "device")]
+    pub peer_mac: Option<MacAddress>,
+
+    /// Confirm that the link of the card will be saturated
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Seed of the payload of the frames
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    pub seed: u64,
+
+    /// Write charts of the shaped links to FILE, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub wanted: Wanted,
 }
 
 impl RingSweep {
@@ -77,5 +108,11 @@ impl RingSweep {
         };
         let depths = depths.into_iter().map(AnyLimit::packets);
         depths.chain(limits).collect()
+    }
+
+    /// Returns the card of the user and the address of its peer, if the links are not those of the
+    /// experiment.
+    pub fn card(&self) -> Option<(&str, MacAddress)> {
+        Some((self.device.as_deref()?, self.peer_mac?))
     }
 }

@@ -1,7 +1,5 @@
 //! The document.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
 use super::config::RingSweep;
@@ -38,15 +36,14 @@ impl RingDocument {
             interrupted,
             coalesce_ns: options.coalesce.0,
             duration_ns: options.duration.0,
-            repetitions: options.repetitions,
+            repetitions: options.repeat,
             findings: findings(&rows),
             rows,
         }
     }
 
-    /// Returns a table for each link, for a terminal or as Markdown.
-    pub fn text(&self, markdown: bool) -> String {
-        let bullet = if markdown { "- " } else { "" };
+    /// Returns a table for each link.
+    pub fn text(&self) -> String {
         let mut text = String::new();
         let mut shown: Vec<&RingRow> = Vec::new();
         for row in &self.rows {
@@ -55,14 +52,12 @@ impl RingDocument {
             }
             shown.push(row);
             let rows: Vec<&RingRow> = self.rows.iter().filter(|it| it.is_of(row)).collect();
-            text += &table(&rows, markdown);
-            for finding in &self.findings {
-                if finding.is_of(row) {
-                    let _ = writeln!(text, "{bullet}{}", finding.sentence());
-                }
-            }
-            if let Some(line) = compared_with_bare(&rows) {
-                let _ = writeln!(text, "{bullet}{line}");
+            text += &table(&rows);
+            let findings = self.findings.iter().filter(|it| it.is_of(row));
+            let lines = findings.map(Finding::sentence);
+            for line in lines.chain(compared_with_bare(&rows)) {
+                text += &line;
+                text.push('\n');
             }
             text.push('\n');
         }

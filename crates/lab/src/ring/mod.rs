@@ -10,16 +10,15 @@ mod measure;
 mod rows;
 mod table;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use taut_report::plot::picture;
-use taut_report::{exit, say};
+use taut_report::{emit, exit, file, stdout};
 
-use crate::experiment::{Experiment, Results, Rows, TextFile, check_files};
+use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::RingCase;
-pub use config::{Card, MAX_SLOTS, RingSweep};
+pub use config::RingSweep;
 use document::RingDocument;
 use measure::RingRun;
 use rows::RingRow;
@@ -33,35 +32,32 @@ impl Experiment for RingSweep {
     }
 
     fn plan(&self, cases: &[RingCase]) -> String {
-        let mut text = match &self.card {
-            Some(Card {
-                device, peer_mac, ..
-            }) => format!("ring: would saturate the link of {device} with frames to {peer_mac}\n"),
-            None => {
-                "ring: would create 2 network namespaces with a veth between for each row, until \
-                     this process ends\n"
-                    .to_owned()
+        let mut text = match self.card() {
+            Some((device, peer_mac)) => {
+                format!("ring: would saturate the link of {device} with frames to {peer_mac}\n")
             }
+            None => "ring: would create 2 network namespaces with a veth between for each row, \
+                     until this process ends\n"
+                .to_owned(),
         };
         for case in cases {
             text += &format!("would run {case}\n");
         }
         text + &format!(
             "{} times each, {} after a warm-up, completions every {}\n",
-            self.repetitions, self.duration, self.coalesce
+            self.repeat, self.duration, self.coalesce
         )
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        check_files([("picture", &self.svg), ("tables", &self.tables)])?;
-        match &self.card {
-            Some(card) if !card.confirmed => {
-                say!(
-                    "taut: this saturates the link of {} for a minute or two; confirm with --yes \
-                     that no other host needs it",
-                    card.device
+        emit::check("picture", self.svg.as_deref())?;
+        match self.card() {
+            Some((device, _)) if !self.yes => {
+                let message = format_args!(
+                    "this saturates the link of {device} for a minute or two; confirm with --yes \
+                     that no other host needs it"
                 );
-                Err(ExitCode::from(exit::USAGE))
+                Err(exit::fail(exit::USAGE, message))
             }
             _ => Ok(()),
         }
@@ -69,11 +65,11 @@ impl Experiment for RingSweep {
 
     /// Returns `false` for a card, which is in the namespace of the process.
     fn needs_namespaces(&self) -> bool {
-        self.card.is_none()
+        self.card().is_none()
     }
 
     fn repetitions(&self) -> u32 {
-        self.repetitions
+        self.repeat
     }
 
     fn alternate(&self, a: &RingCase, b: &RingCase) -> bool {
@@ -90,24 +86,23 @@ impl Experiment for RingSweep {
         Ok(ran)
     }
 
-    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results {
+    fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let rows = rows.iter().map(RingRow::new).collect();
         let document = RingDocument::new(self, rows, interrupted);
-        let file = |what, path: &Option<PathBuf>, text: fn(&RingDocument) -> String| {
-            path.as_ref().map(|path| TextFile {
-                what,
-                path: path.clone(),
-                text: text(&document),
-            })
+        let printed = match json {
+            true => stdout::print_json(&document),
+            false => stdout::print(&document.text()),
         };
-        let svg = file("picture", &self.svg, |document| {
-            picture(&charts::charts(document.rows()))
-        });
-        let tables = file("tables", &self.tables, |document| document.text(true));
-        Results {
-            json: serde_json::to_value(&document).unwrap_or_default(),
-            table: document.text(false),
-            files: svg.into_iter().chain(tables).collect(),
+        match &self.svg {
+            Some(path) if !document.rows().is_empty() => {
+                let picture = picture(&charts::charts(document.rows()));
+                match file::replace(path, &picture) {
+                    Ok(()) => emit::wrote("picture", path),
+                    Err(error) => return emit::write_failed("picture", path, &error),
+                }
+                printed
+            }
+            _ => printed,
         }
     }
 }

@@ -1,6 +1,4 @@
-//! The table of a link, for a terminal or for a page.
-
-use std::fmt::Write;
+//! The table of a link.
 
 use taut_path::units::Rate;
 use taut_report::layout::{SPACES, column, side_by_side};
@@ -35,7 +33,7 @@ const HEADS: [&str; 7] = [
     "limit p50",
 ];
 
-pub fn table(rows: &[&RingRow], markdown: bool) -> String {
+pub fn table(rows: &[&RingRow]) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
@@ -65,14 +63,6 @@ pub fn table(rows: &[&RingRow], markdown: bool) -> String {
         ]
     };
     let lines: Vec<[String; 7]> = rows.iter().map(cells).collect();
-    if markdown {
-        let mut text = format!("### {title}\n\n| {} |\n|---|", HEADS.join(" | "));
-        text += &"---:|".repeat(HEADS.len() - 1);
-        for line in lines {
-            let _ = write!(text, "\n| {} |", line.join(" | "));
-        }
-        return text + "\n\n";
-    }
     let cells_of = |at: usize| lines.iter().map(|line| line[at].clone()).collect();
     let columns = (0..).zip(HEADS);
     let columns: Vec<Vec<String>> = columns

@@ -2,29 +2,49 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use taut_path::AnyLimit;
 use taut_report::output_file::TraceFile;
 use taut_scenarios::rr_under_load::Settings;
 
 use super::driver::DriverKind;
+use crate::experiment::Wanted;
+
+/// The options that the simulated experiment does not have.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// Driver
+    #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
+    pub driver: DriverKind,
+
+    /// Run the packet thread at normal priority
+    ///
+    /// Without privilege, the thread always has normal priority. On a busy machine it is then late.
+    #[arg(long)]
+    pub no_real_time: bool,
+
+    /// Write a report to FILE too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub trace: TraceFile,
+
+    #[command(flatten)]
+    pub wanted: Wanted,
+}
 
 /// The settings of the user.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The settings in common with the simulated experiment.
     pub settings: Settings,
-    /// The driver below the measured queue.
-    pub driver: DriverKind,
-    /// Run the packet thread at real-time priority.
-    pub real_time: bool,
     /// Seed of the emulated NIC.
     pub seed: u64,
-    /// The path of the report.
-    pub report: Option<PathBuf>,
-    /// The trace file.
-    pub trace: TraceFile,
-    /// The command that repeats the run.
-    pub command: String,
+    pub options: Options,
 }
 
 impl Config {
@@ -35,7 +55,7 @@ impl Config {
 
     /// Returns `true` if the published results are of this experiment.
     pub fn is_published(&self) -> bool {
-        self.driver == DriverKind::Emulated && self.settings.is_published()
+        self.options.driver == DriverKind::Emulated && self.settings.is_published()
     }
 }
 

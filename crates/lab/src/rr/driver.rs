@@ -1,18 +1,18 @@
 //! The drivers below the measured queue.
 
+use clap::ValueEnum;
 use taut_path::units::Rate;
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::schema::Schema;
 
 /// A driver below the measured queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
     /// An emulated e1000 between two TAP devices
-    #[cfg_attr(feature = "clap", value(name = "emulated"))]
+    #[value(name = "emulated")]
     Emulated,
     /// An AF_PACKET transmit ring into a veth with a kernel TBF
-    #[cfg_attr(feature = "clap", value(name = "af_packet"))]
+    #[value(name = "af_packet")]
     AfPacket,
 }
 

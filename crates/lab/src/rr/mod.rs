@@ -17,16 +17,16 @@ mod world;
 use std::process::ExitCode;
 
 use taut_measure::trace::{Head, Recordings};
-use taut_report::document::Document;
-use taut_report::page::{Origin, Page};
+use taut_report::emit::{self, Form};
+use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
 use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 use taut_scenarios::rr_under_load::{self as simulated, Case};
 use taut_scenarios::validation;
 
-use crate::experiment::{Experiment, Results, Rows, TextFile, check_files};
+use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
-pub use config::{Config, limits};
+pub use config::{Config, Options, limits};
 pub use driver::DriverKind;
 use row::RrRun;
 
@@ -40,15 +40,9 @@ impl RrUnderLoad {
     /// Creates the experiment.
     pub fn new(config: Config) -> Self {
         Self {
-            recordings: Recordings::new(config.trace.max_bytes()),
+            recordings: Recordings::new(config.options.trace.max_bytes()),
             config,
         }
-    }
-
-    fn page<'d>(&self, document: &'d Document, ran: &[&RrRun]) -> Page<'d> {
-        let drawn: Vec<Drawn> = ran.iter().map(|ran| ran.drawn()).collect();
-        let (row_ns, command) = (self.config.row_ns(), self.config.command.clone());
-        page::page(document, Origin::Live, &drawn, row_ns, command)
     }
 }
 
@@ -58,15 +52,13 @@ impl Experiment for RrUnderLoad {
 
     /// The slots of an AF_PACKET ring hold one frame each, so it has no rows with GSO packets.
     fn cases(&self) -> Result<Vec<Case>, String> {
-        let Config {
-            settings, driver, ..
-        } = &self.config;
+        let (settings, driver) = (&self.config.settings, self.config.options.driver);
         validation::limits(0)("--limit", &settings.limits)?;
         validation::late_segmentation("--late-segmentation", &settings.late_segmentation)?;
         let mut cases = settings
             .rows
             .cases(&settings.limits, &settings.late_segmentation);
-        cases.retain(|case| *driver == DriverKind::Emulated || !case.tso);
+        cases.retain(|case| driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
                 "--only {} leaves no row with this limit and driver: off is not a limit, and the \
@@ -79,9 +71,7 @@ impl Experiment for RrUnderLoad {
     }
 
     fn plan(&self, cases: &[Case]) -> String {
-        let Config {
-            settings, driver, ..
-        } = &self.config;
+        let (settings, driver) = (&self.config.settings, self.config.options.driver);
         let mut text = format!(
             "rr-under-load: {} bulk streams and one request/response, {} of {} bit/s, ring {}, \
              completions every {} us, {}\n\
@@ -92,7 +82,7 @@ impl Experiment for RrUnderLoad {
             settings.ring,
             settings.coalesce.0 / 1000,
             settings.qdisc,
-            world::devices(*driver),
+            world::devices(driver),
         );
         for case in cases {
             let row_s = self.config.row_ns() / 1_000_000_000;
@@ -102,8 +92,8 @@ impl Experiment for RrUnderLoad {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        check_files([("report", &self.config.report)])?;
-        self.config.trace.check()
+        emit::check("report", self.config.options.report.as_deref())?;
+        self.config.options.trace.check()
     }
 
     fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<RrRun>> {
@@ -115,22 +105,27 @@ impl Experiment for RrUnderLoad {
         }))
     }
 
-    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results {
+    fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let ran: Vec<&RrRun> = rows.iter().flat_map(|row| &row.runs).collect();
         let rows: Vec<simulated::Row> = ran.iter().map(|ran| ran.row.clone()).collect();
+        let report = self.config.options.report.as_deref();
         let document = results::document(&self.config, &rows, interrupted);
-        let report = self.config.report.as_ref();
-        let report = report.map(|path| TextFile::report(path, &self.page(&document, &ran)));
         let is_published = self.config.is_published();
-        Results {
-            json: serde_json::to_value(&document).unwrap_or_default(),
-            table: table::text(&document, &rows, is_published, stdout::columns()),
-            files: report.unwrap_or_default(),
-        }
+        let table = || table::text(&document, &rows, is_published, stdout::columns());
+        let page = || {
+            let drawn: Vec<Drawn> = ran.iter().map(|ran| ran.drawn()).collect();
+            let row_ns = self.config.row_ns();
+            page::page(&document, Origin::Live, &drawn, row_ns, command_line(None))
+        };
+        let shown = emit::emit(&document, Form::json_or_table(json), report, table, page);
+        self.write_trace().err().unwrap_or(shown)
     }
+}
 
-    fn write_large_files(&self) -> Result<(), ExitCode> {
-        let Config { trace, seed, .. } = &self.config;
+impl RrUnderLoad {
+    /// Writes the events of all rows, if they are requested.
+    fn write_trace(&self) -> Result<(), ExitCode> {
+        let (trace, seed) = (&self.config.options.trace, self.config.seed);
         if self.recordings.is_empty() {
             return Ok(());
         }
@@ -140,7 +135,7 @@ impl Experiment for RrUnderLoad {
             }
             let head = Head {
                 scenario: "lab rr-under-load".to_owned(),
-                seed: *seed,
+                seed,
                 taut_version: env!("CARGO_PKG_VERSION").to_owned(),
                 sampled_hz: None,
             };

@@ -18,7 +18,7 @@ fn parameters(config: &Config) -> Value {
         .map(LateSegmentation::to_string)
         .collect();
     json!({
-        "driver": config.driver.name(),
+        "driver": config.options.driver.name(),
         "rate_bits_per_s": settings.rate.0,
         "ring_slots": settings.ring,
         "coalesce_ns": settings.coalesce.0,

@@ -90,7 +90,11 @@ fn spawn_router(
     let (config, case, control) = (config.clone(), case.clone(), Arc::clone(control));
     let router = move || {
         let directions = world.directions(&config, &case, &control, max_events)?;
-        Ok(router::route(directions, &control, config.real_time)?)
+        Ok(router::route(
+            directions,
+            &control,
+            !config.options.no_real_time,
+        )?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
 }

@@ -59,7 +59,7 @@ impl RrWorld {
             tcp::negotiate_ecn(&hosts.client)?;
             tcp::negotiate_ecn(&hosts.server)?;
         }
-        let emulated = config.driver == DriverKind::Emulated;
+        let emulated = config.options.driver == DriverKind::Emulated;
         // A packet ring sends frames unchanged, so checksums must be complete.
         let offloads = (emulated, case.tso);
         let tap = |ns, device, mac| Tap::open(ns, device, tap_config(mac, offloads));

@@ -45,8 +45,7 @@ pub struct XdpConfig {
     /// Number of frames, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for packets
     /// that wait, for the ring, and for the FILL ring.
     pub frames: u32,
-    /// Size of a frame in bytes, 2048 or 4096. A received packet has 256 bytes less, and a sent
-    /// packet with [`metadata`](Self::metadata) 64 bytes less.
+    /// Size of a frame in bytes, 2048 or 4096. A received packet has 256 bytes less.
     pub frame_bytes: u32,
     /// Frames put into the FILL ring at bind even if nothing is received: without them, some
     /// drivers fail to start or leak memory (agave#6836, #7284). They stay there, and are not
@@ -58,14 +57,11 @@ pub struct XdpConfig {
     /// Maximum number of frames moved by one system call in copy mode, at most the slots. The
     /// kernel's default is 32, and can be changed since Linux 6.18. Older kernels need more calls.
     pub budget_packets: u32,
-    /// Reserves room before each frame for requests to the kernel, such as [completing a
-    /// checksum](super::UmemFrames::complete_checksum). Needs Linux 6.8.
-    pub metadata: bool,
 }
 
 impl Default for XdpConfig {
     /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 are for the FILL ring, zero-copy
-    /// or else copy, the whole ring in one call, no metadata.
+    /// or else copy, the whole ring in one call.
     fn default() -> Self {
         Self {
             queue: 0,
@@ -75,16 +71,9 @@ impl Default for XdpConfig {
             fill_frames: 64,
             mode: XdpMode::Auto,
             budget_packets: DEFAULT_SLOTS,
-            metadata: false,
         }
     }
 }
-
-/// `struct xsk_tx_metadata`, which has 24 bytes.
-pub(super) const METADATA_BYTES: u32 = 24;
-
-/// Offset of our packets in their frames if metadata precedes them: a cache line.
-pub(super) const START_ALIGNMENT_BYTES: u32 = 64;
 
 impl XdpConfig {
     /// Returns the maximum number of packets in the ring.
@@ -98,10 +87,6 @@ impl XdpConfig {
     /// Returns the slots of the kernel's rings.
     pub(super) fn ring_slots(&self) -> u32 {
         self.capacity_slots().next_power_of_two()
-    }
-
-    pub(super) fn metadata_bytes(&self) -> u32 {
-        if self.metadata { METADATA_BYTES } else { 0 }
     }
 
     /// Returns the slots of the FILL ring, which is also the size of the RX ring. The kernel

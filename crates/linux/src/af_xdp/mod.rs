@@ -48,7 +48,7 @@ pub use line::XdpCounters;
 pub use open::{AfXdp, Halves};
 pub use receiver::{AfXdpReceiver, ReceiveCounters};
 pub use tx::AfXdpTx;
-pub use umem::{ChecksumRefused, UmemFrames};
+pub use umem::UmemFrames;
 
 /// Raises the limit of locked memory (`RLIMIT_MEMLOCK`) permanently, because frames are locked
 /// memory. Opening a socket does it too, if permitted. A program that drops its capabilities must

@@ -8,7 +8,6 @@ use taut_path::driver::CompletionStatus;
 use taut_path::{TxRing, in_flight};
 
 use super::completions::AfXdpCompletions;
-use super::config;
 use super::config::{Redirect, XdpConfig};
 use super::line::Common;
 use super::opener::{Group, Role, SocketOpener};
@@ -135,12 +134,11 @@ impl AfXdp {
 /// Returns where to open sockets, with frames for them.
 fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<SocketTarget> {
     config.validate()?;
-    let own_start = (config.metadata_bytes()).next_multiple_of(config::START_ALIGNMENT_BYTES);
     Ok(SocketTarget {
         ns: ns.clone(),
         device: device.to_owned(),
         config: *config,
-        frames: UmemFrames::new(config.frames, config.frame_bytes, own_start)?,
+        frames: UmemFrames::new(config.frames, config.frame_bytes)?,
     })
 }
 

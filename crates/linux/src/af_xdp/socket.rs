@@ -151,23 +151,17 @@ impl SocketTarget {
         })
     }
 
-    /// The frames, and the size of the metadata before each that the kernel reads. The kernel keeps
-    /// the pages until the socket is closed; the states of the umem separate its writes from ours.
+    /// The frames. The kernel keeps the pages until the socket is closed; the states of the umem
+    /// separate its writes from ours.
     fn umem_registration(&self) -> XdpUmemReg {
         let umem = self.frames.umem();
-        let metadata_bytes = self.config.metadata_bytes();
-        let flags = if metadata_bytes > 0 {
-            libc::XDP_UMEM_TX_METADATA_LEN | libc::XDP_UMEM_TX_SW_CSUM
-        } else {
-            0
-        };
         XdpUmemReg {
             addr: umem.address(),
             len: umem.bytes(),
             chunk_size: umem.frame_bytes(),
             headroom: 0,
-            flags: XdpUmemRegFlags::from_bits_retain(flags),
-            tx_metadata_len: metadata_bytes,
+            flags: XdpUmemRegFlags::empty(),
+            tx_metadata_len: 0,
         }
     }
 

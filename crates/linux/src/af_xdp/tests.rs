@@ -29,7 +29,7 @@ fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
 }
 
 fn driver_of(opener: MockOpener) -> (Tx, Done, UmemFrames) {
-    let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
+    let frames = UmemFrames::new(FRAMES, 2048).expect("allocates");
     let (tx, done) = driver_with(opener, &frames);
     (tx, done, frames)
 }
@@ -348,34 +348,8 @@ fn abandoned_packet_never_counts_as_complete() {
 }
 
 #[test]
-fn checksum_outside_its_packet_is_rejected_when_sent() {
-    let frames = UmemFrames::new(FRAMES, 2048, 64).expect("allocates");
-    let (tx, done) = driver_with(MockOpener(vec![MockSocket::new(SLOTS, 0)], false), &frames);
-    let mut tx = tx;
-    for (start, offset, fits) in [
-        (34, 24, true),
-        (34, 25, false),
-        (34, 99, false),
-        (65_535, 65_535, false),
-    ] {
-        let packet = frames.packet(&[0; 60]).expect("free");
-        frames
-            .complete_checksum(packet.frame(), start, offset)
-            .expect("has room");
-        match tx.submit(packet, 0) {
-            Ok(()) => assert!(fits, "{start} and {offset}"),
-            Err(packet) => {
-                assert!(!fits, "{start} and {offset}");
-                frames.release(packet.into_frame()).expect("is ours");
-            }
-        }
-    }
-    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(1));
-}
-
-#[test]
 fn queues_on_one_umem_count_lost_frames_separately() {
-    let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
+    let frames = UmemFrames::new(FRAMES, 2048).expect("allocates");
     let [first, second, third] = [0; 3].map(|at| MockSocket::new(SLOTS, at));
     let (mut tx, mut done) = driver_with(MockOpener(vec![first.clone()], true), &frames);
     let (_other_tx, mut other) = driver_with(MockOpener(vec![second, third], false), &frames);

@@ -117,7 +117,7 @@ impl<K: Kernel> AfXdpTx<K> {
 
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
         let bytes = packet.wire_bytes();
-        let (address, _) = self.frames.place(packet.frame().index());
+        let address = self.frames.place(packet.frame().index());
         let start = address % u64::from(self.chunk_bytes());
         let fits = bytes <= frame_limit_bytes
             || bytes <= frame_limit_bytes.saturating_add(self.tag_bytes(packet));
@@ -161,7 +161,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// # Errors
     /// Returns a packet that is shorter than an Ethernet header, or longer than the device could
     /// carry when its socket was opened (a VLAN tag does not count). Also returns a packet whose
-    /// frame is not taken from this umem, or whose checksum would be outside of it.
+    /// frame is not taken from this umem.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let Some(end) = &mut self.ends.get_mut().end else {
@@ -181,18 +181,10 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             });
         }
         let index = packet.frame().index();
-        let (address, options) = self.frames.place(index);
-        if options != 0
-            && !self
-                .frames
-                .metadata_fits(packet.frame(), packet.wire_bytes())
-        {
-            return Err(packet);
-        }
         let descriptor = Descriptor {
-            address,
+            address: self.frames.place(index),
             length_bytes: packet.wire_bytes(),
-            options,
+            options: 0,
         };
         if !self.frames.umem().to_device(index) {
             return Err(packet);

@@ -8,16 +8,12 @@ use concurrent_queue::ConcurrentQueue;
 use taut_path::pool::PoolError;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-use super::config::METADATA_BYTES;
 use crate::error::invalid;
 use crate::frames::Frames;
 use crate::sys::umem::{Freed, Umem};
 
 /// Maximum number of frames: 4 GiB with 4 KB each.
 const FRAMES_LIMIT: u32 = 1 << 20;
-
-/// Flag in a frame's start: the kernel must read the metadata before the packet.
-const HAS_METADATA: u32 = 1 << 31;
 
 /// Frames of one umem, usable from any thread. A clone refers to the same frames.
 ///
@@ -31,18 +27,15 @@ pub struct UmemFrames(Arc<UmemState>);
 struct UmemState {
     umem: Umem,
     free: ConcurrentQueue<u32>,
-    /// Offset of the packet in each frame, in bytes, and [`HAS_METADATA`].
+    /// Offset of the packet in each frame, in bytes; 0 for a packet that was not received.
     starts: Box<[AtomicU32]>,
-    /// Offset of a packet that was not received.
-    own_start: u32,
     unknown_completions: AtomicU64,
     rejected_frames: AtomicU64,
 }
 
 impl UmemFrames {
-    /// Allocates frames of 2,048 or 4,096 bytes. A packet that was not received starts `own_start`
-    /// bytes into its frame.
-    pub(super) fn new(frames: u32, frame_bytes: u32, own_start: u32) -> io::Result<Self> {
+    /// Allocates frames of 2,048 or 4,096 bytes.
+    pub(super) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
         if !(1..=FRAMES_LIMIT).contains(&frames) {
             return Err(invalid(format!("{frames} frames: 1 to {FRAMES_LIMIT}")));
         }
@@ -60,8 +53,7 @@ impl UmemFrames {
         Ok(Self(Arc::new(UmemState {
             umem,
             free,
-            starts: (0..frames).map(|_| AtomicU32::new(own_start)).collect(),
-            own_start,
+            starts: (0..frames).map(|_| AtomicU32::new(0)).collect(),
             unknown_completions: AtomicU64::new(0),
             rejected_frames: AtomicU64::new(0),
         })))
@@ -71,70 +63,16 @@ impl UmemFrames {
         &self.0.umem
     }
 
-    /// Returns where the packet in the frame starts in the umem, in bytes, and the options of its
-    /// descriptor.
+    /// Returns where the packet in the frame starts in the umem, in bytes.
     #[inline]
-    pub(super) fn place(&self, index: u32) -> (u64, u32) {
-        let start = self.start(index);
-        let options = if start & HAS_METADATA == 0 {
-            0
-        } else {
-            libc::XDP_TX_METADATA
-        };
-        let address = self.whole_frame(index) + u64::from(start & !HAS_METADATA);
-        (address, options)
-    }
-
-    /// Returns `true` if the checksum request of `frame` lies within its `length_bytes`.
-    pub(super) fn metadata_fits(&self, frame: &Frame, length_bytes: u32) -> bool {
-        let start = (self.start(frame.index()) & !HAS_METADATA) as usize;
-        self.with_all(frame, |bytes| {
-            let at = start - METADATA_BYTES as usize;
-            let word = |at: usize| u32::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
-            word(at + 8) + word(at + 10) + 2 <= length_bytes
-        })
-        .unwrap_or(false)
+    pub(super) fn place(&self, index: u32) -> u64 {
+        self.whole_frame(index) + u64::from(self.start(index))
     }
 
     #[inline]
     fn start(&self, index: u32) -> u32 {
         let start = self.0.starts.get(index as usize);
         start.map_or(0, |start| start.load(Ordering::Relaxed))
-    }
-
-    /// Requests that the kernel completes the partial checksum of the packet in `frame`, as
-    /// described by a virtio-net header: the sum from `start_bytes` on is written `offset_bytes`
-    /// after that. In copy mode the kernel computes it, otherwise the device.
-    ///
-    /// # Errors
-    /// [`ChecksumRefused::NoMetadata`] if the driver was not opened with
-    /// [`metadata`](super::XdpConfig::metadata); [`ChecksumRefused::Frame`] if the frame is not
-    /// taken. A checksum outside of the packet is detected when it is sent, and the packet is
-    /// rejected.
-    pub fn complete_checksum(
-        &self,
-        frame: &Frame,
-        start_bytes: u16,
-        offset_bytes: u16,
-    ) -> Result<(), ChecksumRefused> {
-        let start = self.start(frame.index()) & !HAS_METADATA;
-        // A received packet has room before it, but the kernel does not read metadata there.
-        let is_opened_with = self.0.own_start > 0;
-        let metadata_at = (start as usize)
-            .checked_sub(METADATA_BYTES as usize)
-            .filter(|_| is_opened_with)
-            .ok_or(ChecksumRefused::NoMetadata)?;
-        // `struct xsk_tx_metadata`: flags, then the start of the sum and its destination.
-        self.with_all(frame, |bytes| {
-            let metadata = &mut bytes[metadata_at..start as usize];
-            metadata.fill(0);
-            metadata[..8].copy_from_slice(&u64::from(libc::XDP_TXMD_FLAGS_CHECKSUM).to_ne_bytes());
-            metadata[8..10].copy_from_slice(&start_bytes.to_ne_bytes());
-            metadata[10..12].copy_from_slice(&offset_bytes.to_ne_bytes());
-        })
-        .map_err(ChecksumRefused::Frame)?;
-        self.0.starts[frame.index() as usize].store(start | HAS_METADATA, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Returns the frame that holds an address of the umem; an index out of range for an address
@@ -216,35 +154,12 @@ impl UmemFrames {
     }
 }
 
-/// Why the kernel cannot complete a checksum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChecksumRefused {
-    /// No room before the packet: the driver was opened without metadata, or the packet was
-    /// received.
-    NoMetadata,
-    /// The frame is not taken, or it is in use.
-    Frame(PoolError),
-}
-
-impl std::fmt::Display for ChecksumRefused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoMetadata => f.write_str(
-                "no room for metadata before the packet: open the driver with `metadata: true`",
-            ),
-            Self::Frame(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ChecksumRefused {}
-
 impl Frames for UmemFrames {
     #[inline]
     fn take(&self) -> Option<Frame> {
         let index = self.0.free.pop().ok()?;
         self.0.umem.take(index);
-        self.0.starts[index as usize].store(self.0.own_start, Ordering::Relaxed);
+        self.0.starts[index as usize].store(0, Ordering::Relaxed);
         Some(Frame::new(index))
     }
 
@@ -265,7 +180,7 @@ impl Frames for UmemFrames {
     /// Lends the space from the start of the packet; a received packet can start at any offset.
     #[inline]
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
-        let start = self.start(frame.index()) & !HAS_METADATA;
+        let start = self.start(frame.index());
         self.with_all(frame, |bytes| {
             let start = (start as usize).min(bytes.len());
             work(&mut bytes[start..])
@@ -282,7 +197,7 @@ impl Frames for UmemFrames {
 
     /// The space for a packet that was not received.
     fn frame_bytes(&self) -> u32 {
-        self.0.umem.frame_bytes() - self.0.own_start
+        self.0.umem.frame_bytes()
     }
 }
 

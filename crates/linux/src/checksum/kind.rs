@@ -11,25 +11,21 @@ static CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// A protocol whose checksum can be partial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum ChecksumKind {
-    Tcp,
-    Udp,
+    Tcp = 6,
+    Udp = 17,
     /// Without a pseudo header.
-    Gre,
+    Gre = 47,
     /// A CRC32c, without a pseudo header.
-    Sctp,
+    Sctp = 132,
 }
 
 impl ChecksumKind {
     /// Returns the kind of a protocol of IP.
-    pub(crate) const fn of(protocol: u8) -> Option<Self> {
-        match protocol {
-            6 => Some(Self::Tcp),
-            17 => Some(Self::Udp),
-            47 => Some(Self::Gre),
-            132 => Some(Self::Sctp),
-            _ => None,
-        }
+    pub(crate) fn of(protocol: u8) -> Option<Self> {
+        let mut kinds = [Self::Tcp, Self::Udp, Self::Gre, Self::Sctp].into_iter();
+        kinds.find(|&kind| kind as u8 == protocol)
     }
 
     /// Returns the kind with this offset in an unknown packet, of which only TCP and UDP are
@@ -47,6 +43,12 @@ impl ChecksumKind {
             Self::Gre => 4..6,
             Self::Sctp => 8..12,
         }
+    }
+
+    /// Returns the offset of the checksum in its header.
+    pub(crate) const fn offset(self) -> u16 {
+        // Cannot truncate: headers are shorter.
+        self.field().start as u16
     }
 
     /// Completes the checksum of `covered`, the header and its payload. Returns `false` if that is

@@ -31,10 +31,6 @@ pub struct Qdisc {
     pub sent_bytes: u64,
     /// Packets dropped.
     pub drops: u64,
-    /// Packets requeued because the device did not accept them.
-    pub requeues: u64,
-    /// Times that a shaper had packets but was not allowed to send them.
-    pub overlimits: u64,
 }
 
 impl Qdisc {
@@ -93,8 +89,6 @@ impl Qdisc {
                     self.backlog_packets = word(0);
                     self.backlog_bytes = word(1);
                     self.drops = word(2);
-                    self.requeues = word(3);
-                    self.overlimits = word(4);
                 }
                 _ => {}
             }
@@ -180,10 +174,7 @@ mod tests {
         let read = Qdisc::parse(&bytes[16..], 7, false).expect("a discipline");
         assert_eq!((read.kind.as_str(), read.parent), ("fq_codel", Qdisc::ROOT));
         assert_eq!((read.backlog_packets, read.backlog_bytes), (3, 4500));
-        assert_eq!(
-            (read.drops, read.requeues, read.overlimits, read.sent_bytes),
-            (5, 6, 8, 9)
-        );
+        assert_eq!((read.drops, read.sent_bytes), (5, 9));
         assert_eq!(
             Qdisc::parse(&bytes[16..], 8, false),
             None,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::error::failed;
-use crate::link::message::{Message, attributes, u32_at, u64_at};
+use crate::link::message::{Message, attributes, u32_at};
 use crate::link::{self, RouteSocket};
 use crate::netns::NetNs;
 
@@ -23,7 +23,6 @@ const STATE_CLOSE: u32 = 1 << 7;
 const INFO_RTT_US: usize = 68;
 const INFO_NOT_SENT: usize = 144;
 const INFO_MIN_RTT_US: usize = 148;
-const INFO_DELIVERY_RATE: usize = 160;
 /// Words of `INET_DIAG_SKMEMINFO`.
 const MEMORY_BELOW: usize = 2;
 
@@ -47,8 +46,6 @@ pub struct Socket {
     pub remote: (IpAddr, u16),
     /// Its inode, as in `/proc/PID/fd`.
     pub inode: u32,
-    /// The user who owns it.
-    pub user: u32,
     /// Bytes written and not acknowledged (TCP), or the memory of written packets that are still on
     /// the host (UDP).
     pub queued_bytes: u64,
@@ -60,8 +57,6 @@ pub struct Socket {
     pub rtt_us: Option<u64>,
     /// The minimum round-trip time in us; TCP only.
     pub min_rtt_us: Option<u64>,
-    /// The recent delivery rate, in bytes/s; TCP only.
-    pub delivery_bytes_per_s: Option<u64>,
 }
 
 impl Socket {
@@ -74,13 +69,11 @@ impl Socket {
             local: (address(family, &fixed[8..24])?, port(4)),
             remote: (address(family, &fixed[24..40])?, port(6)),
             queued_bytes: u32_at(fixed, 60)?.into(),
-            user: u32_at(fixed, 64)?,
             inode: u32_at(fixed, 68)?,
             unsent_bytes: None,
             below_bytes: None,
             rtt_us: None,
             min_rtt_us: None,
-            delivery_bytes_per_s: None,
         };
         for (kind, value) in attributes(payload.get(RESPONSE_BYTES..)?) {
             match kind {
@@ -93,7 +86,6 @@ impl Socket {
                     found.rtt_us = u32_at(value, INFO_RTT_US).map(u64::from);
                     let least = u32_at(value, INFO_MIN_RTT_US).map(u64::from);
                     found.min_rtt_us = least.filter(|&us| us < u32::MAX.into());
-                    found.delivery_bytes_per_s = u64_at(value, INFO_DELIVERY_RATE);
                 }
                 _ => {}
             }

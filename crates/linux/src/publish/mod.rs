@@ -29,11 +29,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::process::geteuid;
-use taut_path::queue::{Monitor, MonitorSnapshot};
+use taut_path::queue::MonitorSnapshot;
 
 use crate::error::{failed, invalid, naming};
 use crate::sched::monotonic_ns;
@@ -176,56 +175,6 @@ impl Publisher {
         };
         slot.write(|words| layout::write_info(words, info));
         Ok(slot)
-    }
-
-    /// Publishes the snapshots of `watch` every `period`, in a thread. It ends when the returned
-    /// value is dropped or a half of the queue is closed.
-    ///
-    /// # Errors
-    /// As for [`add`](Self::add); the error of starting a thread.
-    pub fn publish_periodically(
-        &self,
-        info: &QueueInfo<'_>,
-        watch: Monitor,
-        period: Duration,
-    ) -> io::Result<PeriodicPublisher> {
-        let mut slot = self.add(info)?;
-        let mut publish = move |stop: &std::sync::mpsc::Receiver<()>| {
-            while !watch.is_closed() {
-                slot.publish(&watch.snapshot());
-                match stop.recv_timeout(period) {
-                    Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-                    _ => return,
-                }
-            }
-        };
-        let (stop, stopped) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("taut-publish".to_owned())
-            .spawn(move || publish(&stopped))
-            .map_err(|cause| failed("clone", "thread that publishes", cause))?;
-        Ok(PeriodicPublisher {
-            _stop: stop,
-            thread: Some(thread),
-        })
-    }
-}
-
-/// A thread that publishes a queue until this is dropped.
-#[derive(Debug)]
-pub struct PeriodicPublisher {
-    _stop: std::sync::mpsc::Sender<()>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Drop for PeriodicPublisher {
-    fn drop(&mut self) {
-        let (closed, _) = std::sync::mpsc::channel();
-        drop(std::mem::replace(&mut self._stop, closed));
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread is ignored: it only reads and publishes.
-            let _ = thread.join();
-        }
     }
 }
 

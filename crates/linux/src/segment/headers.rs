@@ -2,17 +2,11 @@
 
 use super::error::SegmentError;
 use crate::checksum::ChecksumKind;
-use crate::layers::u16_at;
+use crate::layers::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_BYTES, UDP_BYTES, u16_at};
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
-/// The fixed header of IPv6.
-pub(super) const IPV6_BYTES: usize = 40;
-const IPV4_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
-const UDP_BYTES: usize = 8;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// VLAN tags, of customers and of providers.
 const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 
@@ -20,47 +14,12 @@ const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 /// A routing header changes the bytes that the checksum covers.
 const IPV6_OPTIONS: [u8; 2] = [0, 60];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Network {
-    V4,
-    V6,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
-    Tcp,
-    Udp,
-}
-
-impl Transport {
-    /// Its protocol number in IP.
-    pub(super) const fn number(self) -> u8 {
-        match self {
-            Self::Tcp => 6,
-            Self::Udp => 17,
-        }
-    }
-
-    /// Its checksum.
-    pub(super) const fn checksum(self) -> ChecksumKind {
-        match self {
-            Self::Tcp => ChecksumKind::Tcp,
-            Self::Udp => ChecksumKind::Udp,
-        }
-    }
-
-    /// Returns the offset of the checksum in its header.
-    pub(super) const fn checksum_offset(self) -> u16 {
-        // Cannot truncate: headers are shorter.
-        self.checksum().field().start as u16
-    }
-}
-
 /// The headers that are repeated in each segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Headers {
-    pub(super) network: Network,
-    pub(super) transport: Transport,
+    pub(super) is_v6: bool,
+    /// TCP or UDP.
+    pub(super) transport: ChecksumKind,
     /// Offsets of both in the frame.
     pub(super) network_at: u16,
     pub(super) transport_at: u16,
@@ -74,14 +33,13 @@ impl Headers {
         let kind = header.segments().ok_or(SegmentError::Kind)?;
         let (ethertype, network_at) = network(frame).ok_or(SegmentError::Malformed)?;
         let packet = &frame[network_at..];
-        let (network, (protocol, network_bytes)) = match ethertype {
-            ETHERTYPE_IPV4 => (Network::V4, ipv4(packet)?),
-            ETHERTYPE_IPV6 => (Network::V6, ipv6(packet)?),
-            _ => return Err(SegmentError::Tunnel),
-        };
-        let transport = match (kind, network, protocol) {
-            (Segments::TcpV4, Network::V4, 6) | (Segments::TcpV6, Network::V6, 6) => Transport::Tcp,
-            (Segments::Udp, _, 17) => Transport::Udp,
+        let is_v6 = ethertype == ETHERTYPE_IPV6;
+        let outer = ip(ethertype, packet).ok_or(SegmentError::Tunnel)?;
+        let (protocol, network_bytes) = outer.ok_or(SegmentError::Malformed)?;
+        let transport = match (kind, ChecksumKind::of(protocol)) {
+            (Segments::TcpV4, Some(ChecksumKind::Tcp)) if !is_v6 => ChecksumKind::Tcp,
+            (Segments::TcpV6, Some(ChecksumKind::Tcp)) if is_v6 => ChecksumKind::Tcp,
+            (Segments::Udp, Some(ChecksumKind::Udp)) => ChecksumKind::Udp,
             _ => return Err(SegmentError::Tunnel),
         };
         let transport_at = network_at + network_bytes;
@@ -89,21 +47,21 @@ impl Headers {
         // is inside a tunnel.
         if header.needs_checksum()
             && (usize::from(header.checksum_start) != transport_at
-                || header.checksum_offset != transport.checksum_offset())
+                || header.checksum_offset != transport.offset())
         {
             return Err(SegmentError::Tunnel);
         }
         let segment = &frame[transport_at..];
         let transport_bytes = match transport {
-            Transport::Tcp => tcp_bytes(segment).ok_or(SegmentError::Malformed)?,
-            Transport::Udp => UDP_BYTES,
+            ChecksumKind::Tcp => tcp_bytes(segment).ok_or(SegmentError::Malformed)?,
+            _ => UDP_BYTES,
         };
         let header_bytes = transport_at + transport_bytes;
         if segment.len() < transport_bytes || header_bytes > usize::from(u16::MAX) {
             return Err(SegmentError::Malformed);
         }
         Ok(Self {
-            network,
+            is_v6,
             transport,
             // Cannot truncate: all offsets are smaller.
             network_at: network_at as u16,
@@ -165,19 +123,15 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
     let Some((ethertype, network_at)) = network(frame) else {
         return false;
     };
-    let packet = &frame[network_at..];
-    let outer = match ethertype {
-        ETHERTYPE_IPV4 => ipv4(packet),
-        ETHERTYPE_IPV6 => ipv6(packet),
-        _ => return false,
+    let Some(outer) = ip(ethertype, &frame[network_at..]) else {
+        return false;
     };
-    // An unknown header might have one.
-    let Ok((protocol, network_bytes)) = outer else {
+    let Some((protocol, network_bytes)) = outer else {
         return true;
     };
     let transport_at = network_at + network_bytes;
     let is_inside = usize::from(header.checksum_start) > transport_at;
-    protocol == Transport::Udp.number() && is_inside && u16_at(frame, transport_at + 6) != Some(0)
+    protocol == ChecksumKind::Udp as u8 && is_inside && u16_at(frame, transport_at + 6) != Some(0)
 }
 
 /// Returns the EtherType behind all VLAN tags, and the offset of its packet.
@@ -200,37 +154,24 @@ fn is_length(field: Option<u16>, bytes: usize) -> bool {
     field.is_some_and(|field| usize::from(field) == bytes || is_big && field == 0)
 }
 
-/// Returns the protocol and the length of the header.
-fn ipv4(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
-    let header = packet.get(..IPV4_BYTES).ok_or(SegmentError::Malformed)?;
-    let header_bytes = usize::from(header[0] & 0xf) * 4;
-    let is_sound = header[0] >> 4 == 4
-        && (IPV4_BYTES..=packet.len()).contains(&header_bytes)
-        && is_length(u16_at(packet, 2), packet.len());
-    // A fragment is already a part of a datagram.
-    let is_fragment = u16_at(packet, 6).unwrap_or(0) & 0x3fff != 0;
-    if !is_sound || is_fragment {
-        return Err(SegmentError::Malformed);
-    }
-    Ok((header[9], header_bytes))
-}
-
-fn ipv6(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
-    let header = packet.get(..IPV6_BYTES).ok_or(SegmentError::Malformed)?;
-    let payload_bytes = packet.len() - IPV6_BYTES;
-    if header[0] >> 4 != 6 || !is_length(u16_at(packet, 4), payload_bytes) {
-        return Err(SegmentError::Malformed);
-    }
-    let (mut next, mut at) = (header[6], IPV6_BYTES);
-    while IPV6_OPTIONS.contains(&next) {
-        let option = packet.get(at..at + 2).ok_or(SegmentError::Malformed)?;
-        next = option[0];
-        at += (usize::from(option[1]) + 1) * 8;
-    }
-    if at > packet.len() {
-        return Err(SegmentError::Malformed);
-    }
-    Ok((next, at))
+/// Returns the protocol and the length of the headers of IP; `None` inside if they are inconsistent
+/// with the length of `packet`, or of a fragment. Returns `None` for another protocol.
+fn ip(ethertype: u16, packet: &[u8]) -> Option<Option<(u8, usize)>> {
+    let (version, length, found) = match ethertype {
+        ETHERTYPE_IPV4 => (
+            4,
+            is_length(u16_at(packet, 2), packet.len()),
+            layers::ipv4(packet),
+        ),
+        ETHERTYPE_IPV6 => {
+            let payload_bytes = packet.len().saturating_sub(IPV6_BYTES);
+            let length = is_length(u16_at(packet, 4), payload_bytes);
+            (6, length, layers::ipv6(packet, &IPV6_OPTIONS))
+        }
+        _ => return None,
+    };
+    let is_sound = length && packet.first().is_some_and(|first| first >> 4 == version);
+    Some(found.filter(|&(_, bytes)| is_sound && bytes <= packet.len()))
 }
 
 fn tcp_bytes(segment: &[u8]) -> Option<usize> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{
-    AfXdp, AfXdpCompletions, AfXdpTx, ChecksumRefused, Redirect, UmemFrames, XdpConfig, XdpMode,
+    AfXdp, AfXdpCompletions, AfXdpTx, Redirect, UmemFrames, XdpConfig, XdpMode,
 };
 use taut_linux::link::{self};
 use taut_linux::{Frames, NetNs, Port, sched};
@@ -225,46 +225,4 @@ fn native_mode_forwards_received_frames() {
     if allowed() {
         echo(Redirect::Native);
     }
-}
-
-#[test]
-fn kernel_completes_a_partial_checksum() {
-    if !allowed() {
-        return;
-    }
-    let wire = Wire::new();
-    let receiver = PacketReceiver::open(&wire.far, "far").expect("receives");
-    let config = XdpConfig {
-        mode: XdpMode::Copy,
-        metadata: true,
-        ..XdpConfig::default()
-    };
-    let (mut queue, mut frames) = open(&wire, "off", &config);
-    // The sum of bytes 18 to 22 goes to the field at 20, which holds a part of it already.
-    let mut frame = numbered(0, 60);
-    frame[18..].fill(0);
-    frame[18..22].copy_from_slice(&[0x12, 0x34, 0x00, 0x01]);
-    let now_ns = sched::monotonic_ns();
-    let packet = frames.packet(&frame).expect("free");
-    frames
-        .complete_checksum(packet.frame(), 18, 2)
-        .expect("there is room");
-    queue.enqueue(packet, now_ns, &mut frames);
-    let _ = queue.run(now_ns, &mut frames);
-    frame[20..22].copy_from_slice(&(!0x1235_u16).to_be_bytes());
-    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
-    until("it arrives", || {
-        let _ = queue
-            .complete(sched::monotonic_ns(), &mut frames)
-            .expect("completes");
-        let Some(bytes) = receiver.read(&mut buffer).expect("reads") else {
-            return false;
-        };
-        assert_eq!(buffer[bytes - 60..bytes], frame);
-        true
-    });
-    let (_, frames) = open(&Wire::new(), "off", &XdpConfig::default());
-    let packet = frames.packet(&frame).expect("free");
-    let refused = frames.complete_checksum(packet.frame(), 18, 2);
-    assert_eq!(refused, Err(ChecksumRefused::NoMetadata));
 }

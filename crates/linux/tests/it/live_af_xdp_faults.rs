@@ -25,7 +25,6 @@ const CONFIG: XdpConfig = XdpConfig {
     fill_frames: FILL_FRAMES,
     mode: XdpMode::Copy,
     budget_packets: 256,
-    metadata: false,
 };
 
 /// A veth into a bridge, whose other port has a shaper before the far side: behind that shaper,

@@ -7,7 +7,7 @@ use std::thread;
 
 use taut_linux::publish::{MAX_QUEUES, Publisher, QueueInfo, QueueMetrics, read};
 
-use crate::common::{StopOnDrop, until};
+use crate::common::StopOnDrop;
 
 struct Directory(PathBuf);
 
@@ -153,28 +153,6 @@ fn unlocked_files_are_removed_foreign_ones_kept() {
     drop(Publisher::open_in(&directory.0, "next").expect("publishes"));
     assert!(!left.exists(), "who publishes next removes it too");
     assert_eq!(found.problems.len(), 1, "the link: {:?}", found.problems);
-}
-
-#[test]
-fn periodic_publisher_ends_with_the_queue() {
-    let directory = Directory::new();
-    let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
-    let (ring, completions, _device) = taut_path::driver::testing::mock::ring(8);
-    let halves = taut_path::Queue::builder(ring, completions)
-        .limit(taut_path::AnyLimit::bytes(4_321))
-        .build_halves(0);
-    let (sender, completer, watch) = halves.expect("builds");
-    let period = std::time::Duration::from_millis(1);
-    let _following = publisher
-        .publish_periodically(&INFO, watch, period)
-        .expect("follows");
-    let limits = || {
-        let queues = directory.read().queues;
-        queues.iter().map(|it| it.metrics.limit).collect::<Vec<_>>()
-    };
-    until("it is visible", || limits() == [4_321]);
-    drop((sender, completer));
-    until("it is removed", || limits().is_empty());
 }
 
 #[test]

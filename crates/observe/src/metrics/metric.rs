@@ -1,6 +1,7 @@
 //! What is known of each metric.
 
 use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
+use taut_linux::publish::QueueMetrics;
 
 use crate::row::QueueRow;
 
@@ -46,8 +47,15 @@ pub struct Metric {
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
-    /// Returns the value as it was read; `None` if it is not known.
-    pub(super) get: fn(&QueueRow) -> Option<u64>,
+    pub(super) get: Get,
+}
+
+/// Returns the value as it was read; `None` if it is not known.
+#[derive(Debug)]
+pub(super) enum Get {
+    Row(fn(&QueueRow) -> Option<u64>),
+    /// Only a taut path has the metric.
+    Published(fn(&QueueMetrics) -> u64),
 }
 
 /// Source of the metrics that only a taut path has.
@@ -56,7 +64,10 @@ pub(super) const PATH: &str = "a running taut path, which publishes it";
 impl Metric {
     /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
     pub fn value(&self, row: &QueueRow) -> Option<i64> {
-        let value = (self.get)(row)?;
+        let value = match self.get {
+            Get::Row(get) => get(row)?,
+            Get::Published(get) => row.published(get)?,
+        };
         // No counter reaches 2^63.
         let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
         match excess_bytes(value).filter(|_| self.name == "inflight") {
@@ -80,7 +91,7 @@ impl Metric {
 
     /// Returns `true` if only a taut path has it.
     pub fn is_of_paths(&self) -> bool {
-        self.source == PATH
+        matches!(self.get, Get::Published(_))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::metric::Kind::{Counter, Gauge};
 use super::metric::Unit::{BitsPerSecond, Bytes, Count, Milliseconds, Nanoseconds};
-use super::metric::{Metric, PATH};
+use super::metric::{Get, Metric, PATH};
+use taut_linux::publish::QueueMetrics;
 
 /// Every metric of a queue, one row each.
 pub const METRICS: &[Metric] = &[
@@ -14,7 +15,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_bytes",
         help: "The byte limit.",
         source: "byte_queue_limits/limit",
-        get: |row| row.limits.limit,
+        get: Get::Row(|row| row.limits.limit),
     },
     Metric {
         name: "unlimited",
@@ -24,7 +25,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_unlimited",
         help: "1 if the limit is its highest value or does not apply.",
         source: "byte_queue_limits/limit is 1879048192; early completions of a taut path",
-        get: |row| row.limits.limit.map(|_| row.is_unlimited().into()),
+        get: Get::Row(|row| row.limits.limit.map(|_| row.is_unlimited().into())),
     },
     Metric {
         name: "inflight",
@@ -35,7 +36,7 @@ pub const METRICS: &[Metric] = &[
         help: "Bytes submitted to the device and not reported complete; negative if more was completed \
                than submitted.",
         source: "byte_queue_limits/inflight",
-        get: |row| row.limits.in_flight,
+        get: Get::Row(|row| row.limits.in_flight),
     },
     Metric {
         name: "limit_min",
@@ -45,7 +46,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_min_bytes",
         help: "Minimum limit.",
         source: "byte_queue_limits/limit_min",
-        get: |row| row.limits.limit_min,
+        get: Get::Row(|row| row.limits.limit_min),
     },
     Metric {
         name: "limit_max",
@@ -55,7 +56,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_max_bytes",
         help: "Maximum limit; 1879048192 by default.",
         source: "byte_queue_limits/limit_max",
-        get: |row| row.limits.limit_max,
+        get: Get::Row(|row| row.limits.limit_max),
     },
     Metric {
         name: "hold_time_ms",
@@ -65,7 +66,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_hold_time_seconds",
         help: "How long slack is observed before the limit is decreased.",
         source: "byte_queue_limits/hold_time",
-        get: |row| row.limits.hold_time_ms,
+        get: Get::Row(|row| row.limits.hold_time_ms),
     },
     Metric {
         name: "stall_thrs_ms",
@@ -75,7 +76,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stall_threshold_seconds",
         help: "Age from which the oldest byte in flight counts as a stall; 0: off.",
         source: "byte_queue_limits/stall_thrs (Linux 6.9)",
-        get: |row| row.limits.stall_threshold_ms,
+        get: Get::Row(|row| row.limits.stall_threshold_ms),
     },
     Metric {
         name: "stall_cnt",
@@ -85,7 +86,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_stalls_total",
         help: "Number of stalls.",
         source: "byte_queue_limits/stall_cnt (Linux 6.9)",
-        get: |row| row.limits.stalls,
+        get: Get::Row(|row| row.limits.stalls),
     },
     Metric {
         name: "stall_max_ms",
@@ -95,7 +96,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_longest_stall_seconds",
         help: "Longest stall.",
         source: "byte_queue_limits/stall_max (Linux 6.9)",
-        get: |row| row.limits.longest_stall_ms,
+        get: Get::Row(|row| row.limits.longest_stall_ms),
     },
     Metric {
         name: "rate_bits_per_s",
@@ -105,7 +106,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_link_speed_bytes_per_second",
         help: "Speed of the link, or the given rate.",
         source: "class/net/DEV/speed, or --rate",
-        get: |row| row.rate_bits_per_s,
+        get: Get::Row(|row| row.rate_bits_per_s),
     },
     Metric {
         name: "limit_time_ns",
@@ -115,7 +116,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_limit_seconds",
         help: "Time that the link needs for the limit.",
         source: "limit over rate_bits_per_s",
-        get: |row| row.link_time_ns(row.limits.limit.filter(|_| !row.is_unlimited())),
+        get: Get::Row(|row| row.link_time_ns(row.limits.limit.filter(|_| !row.is_unlimited()))),
     },
     Metric {
         name: "inflight_time_ns",
@@ -125,7 +126,7 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_inflight_seconds",
         help: "Time that the link needs for the bytes in flight, for packets of any priority.",
         source: "inflight over rate_bits_per_s",
-        get: |row| row.link_time_ns(row.amount_in_flight()),
+        get: Get::Row(|row| row.link_time_ns(row.amount_in_flight())),
     },
     Metric {
         name: "tx_timeout",
@@ -135,166 +136,127 @@ pub const METRICS: &[Metric] = &[
         prometheus: "taut_queue_timeouts_total",
         help: "Transmit timeouts detected by the kernel's watchdog.",
         source: "queues/tx-N/tx_timeout",
-        get: |row| row.tx_timeouts,
+        get: Get::Row(|row| row.tx_timeouts),
     },
+    published(
+        "enqueued_packets",
+        "taut_queue_enqueued_packets_total",
+        "Packets offered to the discipline.",
+        |it| it.enqueued_packets,
+    ),
+    published(
+        "sent_packets",
+        "taut_queue_sent_packets_total",
+        "Packets submitted to the device.",
+        |it| it.sent_packets,
+    ),
     Metric {
-        name: "enqueued_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_enqueued_packets_total",
-        help: "Packets offered to the discipline.",
-        source: PATH,
-        get: |row| row.published(|it| it.enqueued_packets),
-    },
-    Metric {
-        name: "sent_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_sent_packets_total",
-        help: "Packets submitted to the device.",
-        source: PATH,
-        get: |row| row.published(|it| it.sent_packets),
-    },
-    Metric {
-        name: "sent_bytes",
         unit: Bytes,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_sent_bytes_total",
-        help: "Bytes submitted to the device.",
-        source: PATH,
-        get: |row| row.published(|it| it.sent_bytes),
+        ..published(
+            "sent_bytes",
+            "taut_queue_sent_bytes_total",
+            "Bytes submitted to the device.",
+            |it| it.sent_bytes,
+        )
     },
+    published(
+        "completed_packets",
+        "taut_queue_completed_packets_total",
+        "Packets completed by the device.",
+        |it| it.completed_packets,
+    ),
     Metric {
-        name: "completed_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_completed_packets_total",
-        help: "Packets completed by the device.",
-        source: PATH,
-        get: |row| row.published(|it| it.completed_packets),
-    },
-    Metric {
-        name: "completed_bytes",
         unit: Bytes,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_completed_bytes_total",
-        help: "Bytes completed by the device.",
-        source: PATH,
-        get: |row| row.published(|it| it.completed_bytes),
+        ..published(
+            "completed_bytes",
+            "taut_queue_completed_bytes_total",
+            "Bytes completed by the device.",
+            |it| it.completed_bytes,
+        )
     },
+    published(
+        "dropped_packets",
+        "taut_queue_dropped_packets_total",
+        "Packets dropped, for any reason.",
+        |it| it.dropped_packets,
+    ),
+    published(
+        "marked_packets",
+        "taut_queue_marked_packets_total",
+        "Packets marked by the discipline.",
+        |it| it.marked_packets,
+    ),
+    published(
+        "limit_stops",
+        "taut_queue_limit_stops_total",
+        "Times that the limit stopped the queue.",
+        |it| it.limit_stops,
+    ),
+    published(
+        "ring_stops",
+        "taut_queue_ring_stops_total",
+        "Times that a full ring stopped the queue.",
+        |it| it.ring_stops,
+    ),
+    published("kicks", "taut_queue_kicks_total", "Doorbells rung.", |it| {
+        it.kicks
+    }),
+    published(
+        "completion_batches",
+        "taut_queue_completion_batches_total",
+        "Completion batches with at least one packet.",
+        |it| it.completion_batches,
+    ),
+    published(
+        "starved",
+        "taut_queue_starved_total",
+        "Completion batches that left the device empty while the limit blocked the sender.",
+        |it| it.starved,
+    ),
+    published(
+        "stale_packets",
+        "taut_queue_stale_packets_total",
+        "Stale packets, sent before a reset.",
+        |it| it.stale_packets,
+    ),
+    published(
+        "unknown_completions",
+        "taut_queue_unknown_completions_total",
+        "Completions of packets that were never sent (driver bug).",
+        |it| it.unknown_completions,
+    ),
+    published(
+        "resets",
+        "taut_queue_resets_total",
+        "Resets of the queue.",
+        |it| it.resets,
+    ),
     Metric {
-        name: "dropped_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_dropped_packets_total",
-        help: "Packets dropped, for any reason.",
-        source: PATH,
-        get: |row| row.published(|it| it.dropped_packets),
-    },
-    Metric {
-        name: "marked_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_marked_packets_total",
-        help: "Packets marked by the discipline.",
-        source: PATH,
-        get: |row| row.published(|it| it.marked_packets),
-    },
-    Metric {
-        name: "limit_stops",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_limit_stops_total",
-        help: "Times that the limit stopped the queue.",
-        source: PATH,
-        get: |row| row.published(|it| it.limit_stops),
-    },
-    Metric {
-        name: "ring_stops",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_ring_stops_total",
-        help: "Times that a full ring stopped the queue.",
-        source: PATH,
-        get: |row| row.published(|it| it.ring_stops),
-    },
-    Metric {
-        name: "kicks",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_kicks_total",
-        help: "Doorbells rung.",
-        source: PATH,
-        get: |row| row.published(|it| it.kicks),
-    },
-    Metric {
-        name: "completion_batches",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_completion_batches_total",
-        help: "Completion batches with at least one packet.",
-        source: PATH,
-        get: |row| row.published(|it| it.completion_batches),
-    },
-    Metric {
-        name: "starved",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_starved_total",
-        help: "Completion batches that left the device empty while the limit blocked the sender.",
-        source: PATH,
-        get: |row| row.published(|it| it.starved),
-    },
-    Metric {
-        name: "stale_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_stale_packets_total",
-        help: "Stale packets, sent before a reset.",
-        source: PATH,
-        get: |row| row.published(|it| it.stale_packets),
-    },
-    Metric {
-        name: "unknown_completions",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_unknown_completions_total",
-        help: "Completions of packets that were never sent (driver bug).",
-        source: PATH,
-        get: |row| row.published(|it| it.unknown_completions),
-    },
-    Metric {
-        name: "resets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_resets_total",
-        help: "Resets of the queue.",
-        source: PATH,
-        get: |row| row.published(|it| it.resets),
-    },
-    Metric {
-        name: "early_completions",
-        unit: Count,
         kind: Gauge,
-        column: None,
-        prometheus: "taut_queue_early_completions",
-        help: "1 if completions are early, before packets left the device: no limit applies then.",
-        source: PATH,
-        get: |row| row.published(|it| it.early_completions),
+        ..published(
+            "early_completions",
+            "taut_queue_early_completions",
+            "1 if completions are early, before packets left the device: no limit applies then.",
+            |it| it.early_completions,
+        )
     },
 ];
+
+/// A counter that only a taut path has.
+const fn published(
+    name: &'static str,
+    prometheus: &'static str,
+    help: &'static str,
+    get: fn(&QueueMetrics) -> u64,
+) -> Metric {
+    Metric {
+        name,
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus,
+        help,
+        source: PATH,
+        get: Get::Published(get),
+    }
+}

@@ -17,9 +17,9 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser;
-use taut_lab::experiment::{self, Experiment, Results, Row, Rows, TextFile, Wanted, check_files};
+use taut_lab::experiment::{self, Experiment, Rows};
 use taut_lab::progress::Progress;
-use taut_report::document::Document;
+use taut_report::emit::{self, Form};
 use taut_report::page::{Origin, Page};
 use taut_report::{stdout, text};
 
@@ -29,28 +29,12 @@ use row::RunResult;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let wanted = Wanted {
-        json: options.json,
-        dry_run: options.dry_run,
-    };
+    let wanted = options.wanted;
     experiment::run(QuicUnderLoad(options), wanted)
 }
 
 /// The experiment.
 struct QuicUnderLoad(Options);
-
-impl QuicUnderLoad {
-    fn page<'d>(&self, document: &'d Document, rows: &[Row<Case, RunResult>]) -> Page<'d> {
-        Page {
-            document,
-            origin: Origin::Live,
-            about: results::ABOUT,
-            charts: charts::charts(rows),
-            remark: Some(charts::REMARK.to_owned()),
-            command: self.0.command(),
-        }
-    }
-}
 
 impl Experiment for QuicUnderLoad {
     type Case = Case;
@@ -91,7 +75,7 @@ impl Experiment for QuicUnderLoad {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        check_files([("report", &self.0.report)])
+        emit::check("report", self.0.report.as_deref())
     }
 
     fn repetitions(&self) -> u32 {
@@ -102,14 +86,23 @@ impl Experiment for QuicUnderLoad {
         row::run(&self.0, case)
     }
 
-    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results {
+    fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let document = results::document(&self.0, rows, interrupted);
-        let report = self.0.report.as_ref();
-        let report = report.map(|path| TextFile::report(path, &self.page(&document, rows)));
-        Results {
-            json: serde_json::to_value(&document).unwrap_or_default(),
-            table: text::text(&document, stdout::columns()),
-            files: report.unwrap_or_default(),
-        }
+        let page = || Page {
+            document: &document,
+            origin: Origin::Live,
+            about: results::ABOUT,
+            charts: charts::charts(rows),
+            remark: Some(charts::REMARK.to_owned()),
+            command: self.0.command(),
+        };
+        let table = || text::text(&document, stdout::columns());
+        emit::emit(
+            &document,
+            Form::json_or_table(json),
+            self.0.report.as_deref(),
+            table,
+            page,
+        )
     }
 }

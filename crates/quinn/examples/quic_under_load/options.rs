@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use taut_lab::experiment::Wanted;
 use taut_path::units::{Rate, Time};
 use taut_report::value::within;
 use taut_scenarios::validation::{DURATIONS, RATES};
@@ -56,10 +57,6 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
 
-    /// Print one JSON document instead of the table
-    #[arg(short, long)]
-    pub json: bool,
-
     /// Write a report as well: one HTML page that works offline
     ///
     /// FILE.md is a Markdown page with its charts in separate files, FILE.svg only the charts:
@@ -67,9 +64,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
-    /// Print the planned rows without running them
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub wanted: Wanted,
 }
 
 impl Options {

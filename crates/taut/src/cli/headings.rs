@@ -2,98 +2,27 @@
 
 use clap::{Arg, Command};
 
-/// Options and the heading of each, by the identifier of the argument.
-const HEADINGS: &[(&str, &[&str])] = &[
+/// Headings, and the identifiers of the arguments below each.
+const HEADINGS: &[(&str, &str)] = &[
     (
         "Traffic",
-        &[
-            "count",
-            "fast_rate",
-            "flows",
-            "passes",
-            "pattern",
-            "peer_mac",
-            "rate",
-            "rates",
-            "seed",
-            "seeds",
-            "size",
-            "speed",
-            "streams",
-            "timing",
-            "dst_mac",
-        ],
+        "count dst_mac fast_rate flows passes pattern peer_mac rate rates seed seeds size \
+         speed streams timing",
     ),
     (
         "Queue",
-        &[
-            "coalesce",
-            "depths",
-            "device",
-            "driver",
-            "drivers",
-            "limit",
-            "limits",
-            "link_rate",
-            "netns",
-            "qdisc",
-            "queue",
-            "queues",
-            "ring",
-            "row",
-            "rule",
-            "late_segmentation",
-            "late_segmentation",
-            "sysfs",
-        ],
+        "coalesce depths device driver drivers late_segmentation limit limits link_rate netns \
+         qdisc queue queues ring row rule sysfs",
     ),
     (
         "Run",
-        &[
-            "delay",
-            "dry_run",
-            "force",
-            "duration",
-            "interval",
-            "hz",
-            "jobs",
-            "no_real_time",
-            "only",
-            "resume",
-            "repeat",
-            "stall_threshold",
-            "strict",
-            "sweep",
-            "time",
-            "warm_up",
-            "watch",
-            "yes",
-        ],
+        "delay dry_run duration force hz interval jobs no_real_time only repeat resume \
+         stall_threshold strict sweep time warm_up watch yes",
     ),
     (
         "Output",
-        &[
-            "csv",
-            "explain",
-            "json",
-            "json_lines",
-            "list",
-            "listen",
-            "metrics",
-            "output",
-            "pcap",
-            "pcap_max_size",
-            "pcap_row",
-            "report",
-            "rules",
-            "svg",
-            "tables",
-            "textfile",
-            "trace",
-            "trace_max_size",
-            "trace_row",
-            "verbose",
-        ],
+        "csv explain json json_lines list listen metrics output pcap pcap_max_size pcap_row \
+         report rules svg textfile trace trace_max_size trace_row verbose",
     ),
 ];
 
@@ -107,7 +36,10 @@ fn with_heading(arg: Arg) -> Arg {
         return arg;
     }
     let id = arg.get_id().to_string();
-    match HEADINGS.iter().find(|(_, ids)| ids.contains(&id.as_str())) {
+    match HEADINGS
+        .iter()
+        .find(|(_, ids)| ids.split(' ').any(|it| it == id))
+    {
         Some((heading, _)) => arg.help_heading(*heading),
         None => arg,
     }

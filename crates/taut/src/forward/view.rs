@@ -31,7 +31,7 @@ pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
                 say!("taut: {event}");
             }
             Err(RecvTimeoutError::Timeout) if lines.is_live() => {
-                lines.show(&table(board, names, &mut before));
+                lines.show(&table(board, names, &mut before).join("\n"));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

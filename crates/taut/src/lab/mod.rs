@@ -1,15 +1,14 @@
 //! Options of the experiments with real traffic.
 
-mod forward;
-mod ring;
 mod rr_under_load;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use taut_lab::experiment;
+use taut_lab::forward::Forward;
+use taut_lab::ring::RingSweep;
 
-use forward::LabForward;
-use ring::RingSweep;
 use rr_under_load::RrUnderLoad;
 
 #[derive(Debug, Subcommand)]
@@ -27,7 +26,7 @@ pub enum LabScenario {
     /// kernel's bridge or taut's. Rows without a limit, with one queue, and with fq_codel under a
     /// limit show the effect of each.
     #[command(after_long_help = AFTER_HELP_LAB_FORWARD)]
-    Forward(LabForward),
+    Forward(Forward),
     /// Compare limits with fixed ring depths, over AF_PACKET and AF_XDP
     ///
     /// Each row uses two network namespaces and a veth pair: shaped (for AF_XDP, below a macvlan),
@@ -42,9 +41,11 @@ impl LabScenario {
     /// `taut lab`.
     pub fn run(&self) -> ExitCode {
         match self {
-            Self::RrUnderLoad(options) => options.run(),
-            Self::Forward(options) => options.run(),
-            Self::Ring(options) => options.run(),
+            Self::RrUnderLoad(options) => {
+                experiment::run(options.experiment(), options.options.wanted)
+            }
+            Self::Forward(options) => experiment::run(options.clone(), options.wanted),
+            Self::Ring(options) => experiment::run(options.clone(), options.wanted),
         }
     }
 }

@@ -1,17 +1,10 @@
 //! Options of `taut lab rr-under-load`.
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use clap::{Args, FromArgMatches};
-use taut_lab::experiment::{self, Wanted};
-use taut_lab::rr::{self, DriverKind};
-use taut_report::output_file::TraceFile;
+use clap::Args;
+use taut_lab::rr;
 use taut_scenarios::rr_under_load::Settings;
-use taut_scenarios::schema::Schema;
 
-use crate::rr::command;
-use crate::rr::experiment::Experiment;
+use crate::rr::Experiment;
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -19,83 +12,28 @@ pub struct RrUnderLoad {
     #[command(flatten)]
     pub experiment: Experiment,
 
-    /// Driver
-    #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
-    pub driver: DriverKind,
-
-    /// Run the packet thread at normal priority
-    ///
-    /// Without privilege, the thread always has normal priority. On a busy machine it is then late.
-    #[arg(long)]
-    pub no_real_time: bool,
-
-    /// Write a report to FILE too: one HTML page that works offline
-    ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-
     #[command(flatten)]
-    pub trace: TraceFile,
-
-    /// Print the plan without running it
-    #[arg(long)]
-    pub dry_run: bool,
+    pub options: rr::Options,
 }
 
 impl RrUnderLoad {
-    /// Returns the options of the published experiment: the defaults.
-    fn published() -> Option<Self> {
-        let command = Self::augment_args(clap::Command::new(Settings::NAME));
-        let matches = command.try_get_matches_from([Settings::NAME]).ok()?;
-        Self::from_arg_matches(&matches).ok()
-    }
-
-    /// Returns the command that repeats the run.
-    fn command(&self) -> String {
-        let mut line = NAME.to_owned();
-        if let Some(published) = Self::published() {
-            line = command::line(&line, &self.experiment, &published.experiment);
-        }
-        if self.driver != DriverKind::Emulated {
-            line += &format!(" --driver {}", self.driver.name());
-        }
-        if self.no_real_time {
-            line += " --no-real-time";
-        }
-        line
-    }
-
     /// Returns the experiment with these options.
-    fn experiment(&self) -> rr::RrUnderLoad {
-        let experiment = &self.experiment;
+    pub fn experiment(&self) -> rr::RrUnderLoad {
+        let Self {
+            experiment,
+            options,
+        } = self;
         rr::RrUnderLoad::new(rr::Config {
             settings: Settings {
-                rate: experiment.rate.unwrap_or(self.driver.default_rate()),
+                rate: experiment.rate.unwrap_or(options.driver.default_rate()),
                 limits: rr::limits(&experiment.limits),
                 ..experiment.settings()
             },
-            driver: self.driver,
-            real_time: !self.no_real_time,
             seed: experiment.seed,
-            report: self.report.clone(),
-            trace: self.trace.clone(),
-            command: self.command(),
+            options: options.clone(),
         })
     }
-
-    /// `taut lab rr-under-load`.
-    pub fn run(&self) -> ExitCode {
-        let wanted = Wanted {
-            json: self.experiment.json,
-            dry_run: self.dry_run,
-        };
-        experiment::run(self.experiment(), wanted)
-    }
 }
-
-const NAME: &str = "taut lab rr-under-load";
 
 #[cfg(test)]
 mod tests {

@@ -7,17 +7,15 @@ use std::io::BufReader;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use taut_report::document::Document;
 use taut_scenarios::replay;
 use taut_scenarios::run::{AnyRun, all_cores};
 
+use crate::sim::scenario::over_time_page;
 use crate::{missing, sim};
 use options::Replay;
 use taut_report::emit::{self, Form};
-use taut_report::over_time::charts;
-use taut_report::page::{Origin, Page};
 use taut_report::text::text;
-use taut_report::{exit, say, stdout};
+use taut_report::{exit, stdout};
 
 /// `taut replay`.
 pub fn run(options: &Replay) -> ExitCode {
@@ -37,17 +35,12 @@ pub fn run(options: &Replay) -> ExitCode {
     };
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
-    let form = if options.json {
-        Form::Json
-    } else {
-        Form::Table
-    };
     let shown = emit::emit(
         &document,
-        form,
-        options.report.as_deref(),
+        Form::json_or_table(options.json),
+        report,
         || text(&document, stdout::columns()),
-        || page(&document, options),
+        || over_time_page(&document, "the traffic of a trace under other limits", None),
     );
     match interrupt {
         Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
@@ -57,11 +50,6 @@ pub fn run(options: &Replay) -> ExitCode {
 
 /// Reads the selected queues of the trace.
 fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
-    let path = options.file.display();
-    let fail = |code: u8, error: String| {
-        say!("taut: {path}: {error}");
-        ExitCode::from(code)
-    };
     let file = File::open(&options.file)
         .map_err(|error| exit::fail(exit::FAILED, missing::unreadable(&options.file, &error)))?;
     replay::Replay::new(BufReader::new(file), options.settings()).map_err(|error| {
@@ -70,18 +58,6 @@ fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
         } else {
             exit::USAGE
         };
-        fail(code, error.to_string())
+        exit::fail(code, format_args!("{}: {error}", options.file.display()))
     })
-}
-
-fn page<'d>(document: &'d Document, options: &Replay) -> Page<'d> {
-    let (charts, left_out) = charts(document);
-    Page {
-        document,
-        origin: Origin::Simulated,
-        about: "the traffic of a trace under other limits",
-        charts,
-        remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
-        command: options.command(),
-    }
 }

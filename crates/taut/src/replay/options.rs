@@ -8,7 +8,6 @@ use taut_scenarios::replay::ReplaySettings;
 use taut_sim::single_queue_bench::Rule;
 
 use crate::parse::{LINK_RATES, within};
-use crate::rr::command::quoted;
 
 /// Replay the traffic of a trace under other limits
 ///
@@ -72,21 +71,6 @@ impl Replay {
             rate_bits_per_s: self.link_rate.map(|rate| rate.0),
             ring: self.ring,
         }
-    }
-
-    /// Returns the command that repeats the run.
-    pub fn command(&self) -> String {
-        let mut line = format!("taut replay {}", quoted(&self.file.display().to_string()));
-        for rule in &self.limits {
-            line += &format!(" --limit {}", quoted(&rule.to_string()));
-        }
-        if !self.row.is_empty() {
-            line += &format!(" --row {}", quoted(&self.row));
-        }
-        if let Some(rate) = self.link_rate {
-            line += &format!(" --rate {rate}");
-        }
-        line + &format!(" --ring {}", self.ring)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use taut_linux::link::LinkState;
 use taut_path::limit::Unit;
-use taut_report::message::ChangingLine;
+use taut_report::message::ChangingLines;
 use taut_report::number::scaled;
 
 /// Update interval of the line, in ns.
@@ -22,7 +22,7 @@ pub struct Status<'a> {
 
 /// The line, and the totals of its last update.
 pub struct Line {
-    line: ChangingLine,
+    line: ChangingLines,
     shown_ns: Option<u64>,
     packets: u64,
     bytes: u64,
@@ -31,7 +31,7 @@ pub struct Line {
 impl Line {
     pub fn new() -> Self {
         Self {
-            line: ChangingLine::new(),
+            line: ChangingLines::new(),
             shown_ns: None,
             packets: 0,
             bytes: 0,

@@ -9,7 +9,7 @@ use taut_path::driver::CompletionStatus;
 use taut_relay::Direction;
 use taut_relay::operator::Event;
 use taut_relay::transmit::{Observer, Sending};
-use taut_report::message::ChangingLine;
+use taut_report::message::ChangingLines;
 use taut_report::say;
 
 use super::live::{Line, Status};
@@ -127,6 +127,6 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
 
 /// Prints a message above the status line.
 fn print_above(text: fmt::Arguments<'_>) {
-    ChangingLine::new().clear();
+    ChangingLines::new().clear();
     say!("taut: {text}");
 }

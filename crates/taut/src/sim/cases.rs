@@ -11,7 +11,6 @@ use super::output::Output;
 use super::progress::ProgressLine;
 use super::watch;
 use taut_linux::interrupt::Interrupt;
-use taut_report::emit::Form;
 use taut_report::{exit, say};
 
 /// Runs `run` and writes the requested output: the document, a page, traces. `text` returns the
@@ -19,7 +18,6 @@ use taut_report::{exit, say};
 pub fn show(
     run: SharedRun,
     output: &Output,
-    form: Form,
     text: impl FnOnce(&Document) -> String,
     page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
 ) -> ExitCode {
@@ -33,7 +31,7 @@ pub fn show(
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let (shown, run) = ((&document, interrupt), &*run);
-    output.emit(form, shown, run, || text(&document), || page(&document))
+    output.emit(shown, run, || text(&document), || page(&document))
 }
 
 /// Reports wrong usage.

@@ -14,10 +14,6 @@ pub struct Common {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Print one JSON document instead of the table
-    #[arg(short, long)]
-    pub json: bool,
-
     #[command(flatten)]
     pub output: Output,
 }

@@ -19,9 +19,7 @@ use super::limit_rules_show::{charts, remark, text};
 use super::output::Output;
 use super::sweep;
 use crate::missing;
-use crate::rr::command::quoted;
-use taut_report::emit::Form;
-use taut_report::page::{Origin, Page};
+use taut_report::page::{Origin, Page, command_line};
 use taut_report::{exit, say, stdout};
 
 /// Options of `taut sim limit-rules`.
@@ -89,69 +87,30 @@ impl LimitRulesOptions {
         settings.warm_up = self.warm_up.unwrap_or(settings.warm_up);
         Ok(settings)
     }
-
-    /// Returns the command that repeats the run, without the seed.
-    fn command(&self) -> String {
-        let mut arguments = vec!["taut sim limit-rules".to_owned()];
-        let mut push =
-            |option: &str, value: String| arguments.push(format!("--{option} {}", quoted(&value)));
-        for file in &self.pattern {
-            push("pattern", file.display().to_string());
-        }
-        for name in &self.only {
-            push("only", name.clone());
-        }
-        for rule in &self.rule {
-            push("rule", rule.to_string());
-        }
-        let times = [("duration", self.duration), ("warm-up", self.warm_up)];
-        for (option, time) in times {
-            if let Some(time) = time {
-                push(option, time.to_string());
-            }
-        }
-        if let Some(seeds) = self.seeds {
-            push("seeds", seeds.to_string());
-        }
-        arguments.join(" ")
-    }
 }
 
 /// `taut sim limit-rules`.
 pub fn run(options: &LimitRulesOptions) -> ExitCode {
-    let Common { seed, json, output } = &options.common;
+    let Common { seed, output } = &options.common;
     let settings = options.settings();
     match settings.and_then(|settings| settings.validate().map(|()| settings)) {
-        Ok(settings) => run_settings(
-            settings,
-            seed.unwrap_or(DEFAULT_SEED),
-            output,
-            output.form(*json),
-            &options.command(),
-        ),
+        Ok(settings) => run_settings(settings, seed.unwrap_or(DEFAULT_SEED), output),
         Err(message) => usage(&message),
     }
 }
 
-/// Runs validated settings. `command` repeats the run, without the seed.
-pub fn run_settings(
-    settings: LimitRulesSettings,
-    seed: u64,
-    output: &Output,
-    form: Form,
-    command: &str,
-) -> ExitCode {
+/// Runs validated settings.
+pub fn run_settings(settings: LimitRulesSettings, seed: u64, output: &Output) -> ExitCode {
     if let Err(failed) = output.spares(&settings.files) {
         return failed;
     }
     if output.many.is_wanted() {
-        return sweep::run(&file(&settings), seed, output, form);
+        return sweep::run(&file(&settings), seed, output);
     }
     let subjects = match settings.subjects(|warning| say!("taut: {warning}")) {
         Ok(subjects) => subjects,
         Err(error) if error.is_io() => {
-            say!("taut: {error}");
-            return ExitCode::from(exit::FAILED);
+            return exit::fail(exit::FAILED, error);
         }
         Err(error) => return usage(&error),
     };
@@ -161,19 +120,18 @@ pub fn run_settings(
     show(
         run.clone(),
         output,
-        form,
         |document| text(document, &compared(), stdout::columns()),
-        |document| page(document, &compared(), format!("{command} --seed {seed}")),
+        |document| page(document, &compared(), seed),
     )
 }
 
-fn page<'d>(document: &'d Document, compared: &[Compared], command: String) -> Page<'d> {
+fn page<'d>(document: &'d Document, compared: &[Compared], seed: u64) -> Page<'d> {
     Page {
         document,
         origin: Origin::Simulated,
         about: &Description::of(LimitRulesSettings::NAME).about,
         charts: charts(compared),
         remark: Some(remark(compared)),
-        command,
+        command: command_line(Some(seed)),
     }
 }

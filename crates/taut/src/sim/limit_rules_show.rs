@@ -7,7 +7,7 @@ use taut_scenarios::limit_rules::{Compared, LimitRow, NEED};
 
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
-use taut_report::layout::{SPACES, side_by_side};
+use taut_report::layout::{SPACES, column, side_by_side};
 use taut_report::limit_color::{NEUTRAL, limit_color};
 use taut_report::text::closing;
 
@@ -106,18 +106,7 @@ fn columns(rows: &[LimitRow]) -> Vec<Vec<String>> {
         ("down ms", |row| ms(row.converge_down_ms)),
     ];
     let column = |(at, (name, cell)): (usize, &(&str, Cell))| {
-        let cells: Vec<String> = std::iter::once((*name).to_owned())
-            .chain(rows.iter().map(cell))
-            .collect();
-        let width = cells.iter().map(|it| it.chars().count()).max().unwrap_or(0);
-        let aligned = |cell: String| {
-            if at == 0 {
-                format!("{cell:<width$}")
-            } else {
-                format!("{cell:>width$}")
-            }
-        };
-        cells.into_iter().map(aligned).collect()
+        column(name, rows.iter().map(cell).collect(), at > 0)
     };
     CELLS.iter().enumerate().map(column).collect()
 }

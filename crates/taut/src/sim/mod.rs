@@ -10,7 +10,7 @@ mod output;
 pub mod pauses;
 mod progress;
 pub mod rr_under_load;
-mod scenario;
+pub mod scenario;
 mod sweep;
 mod watch;
 

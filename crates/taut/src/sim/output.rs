@@ -21,6 +21,10 @@ use taut_report::{exit, say};
 /// Options of the output besides the table.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
     /// Print the rows as comma-separated values
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
@@ -129,9 +133,9 @@ impl Output {
         Ok(())
     }
 
-    /// Returns the form of the output. `json` is separate because the lab shares it.
-    pub fn form(&self, json: bool) -> Form {
-        match (json, self.csv, self.json_lines) {
+    /// Returns the form of the output.
+    pub fn form(&self) -> Form {
+        match (self.json, self.csv, self.json_lines) {
             (true, ..) => Form::Json,
             (_, true, _) => Form::Csv,
             (.., true) => Form::JsonLines,
@@ -143,13 +147,12 @@ impl Output {
     /// an interrupt, no trace is written, and the exit code is that of the interrupt.
     pub fn emit<'d>(
         &self,
-        form: Form,
         (document, interrupt): (&'d Document, Option<Interrupt>),
         run: &dyn AnyRun,
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
-        let shown = emit::emit(document, form, self.report.as_deref(), text, page);
+        let shown = emit::emit(document, self.form(), self.report.as_deref(), text, page);
         match interrupt {
             Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {

@@ -9,7 +9,6 @@ use taut_scenarios::schema::Schema;
 
 use super::common::Common;
 use super::scenario;
-use crate::rr::command::quoted;
 
 /// Options of `taut sim pauses`.
 #[derive(Debug, Clone, Args)]
@@ -28,10 +27,5 @@ pub fn run(options: &PausesOptions) -> ExitCode {
     if !options.rule.is_empty() {
         settings.rules.clone_from(&options.rule);
     }
-    let rules = options.rule.iter().map(|rule| {
-        let rule = rule.to_string();
-        format!(" --rule {}", quoted(&rule))
-    });
-    let command = format!("taut sim pauses{}", rules.collect::<String>());
-    scenario::run(&file(&settings), &command, &options.common)
+    scenario::run(&file(&settings), &options.common)
 }

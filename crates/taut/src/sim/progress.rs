@@ -1,14 +1,14 @@
 //! Progress on a terminal.
 
 use taut_linux::interrupt;
-use taut_report::message::ChangingLine;
+use taut_report::message::ChangingLines;
 
 /// A changing line on stderr. Writes nothing if stderr is not a terminal; dropping clears it.
-pub struct ProgressLine(ChangingLine);
+pub struct ProgressLine(ChangingLines);
 
 impl ProgressLine {
     pub fn new() -> Self {
-        Self(ChangingLine::new())
+        Self(ChangingLines::new())
     }
 
     /// Shows that `done` of `all` parts are done, and `what` is running.

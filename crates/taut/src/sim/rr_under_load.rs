@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, FromArgMatches};
+use clap::Args;
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::run::Run;
@@ -12,10 +12,8 @@ use taut_scenarios::schema::Schema;
 use super::cases::{show, usage};
 use super::output::Output;
 use super::sweep;
-use crate::rr::command;
-use crate::rr::experiment::Experiment;
-use taut_report::emit::Form;
-use taut_report::page::Origin;
+use crate::rr::Experiment;
+use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
 use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 
@@ -28,52 +26,21 @@ pub struct RrUnderLoadOptions {
     pub output: Output,
 }
 
-impl RrUnderLoadOptions {
-    /// Returns the options of the published experiment: the defaults.
-    fn published() -> Result<Self, clap::Error> {
-        let command = Self::augment_args(clap::Command::new(Settings::NAME));
-        Self::from_arg_matches(&command.try_get_matches_from([Settings::NAME])?)
-    }
-}
-
 /// `taut` alone: runs the published experiment.
 pub fn published() -> ExitCode {
-    run_settings(
-        Settings::defaults(),
-        DEFAULT_SEED,
-        &Output::default(),
-        Form::Table,
-        "taut sim rr-under-load",
-    )
+    run_settings(Settings::defaults(), DEFAULT_SEED, &Output::default())
 }
 
 /// `taut sim rr-under-load`.
 pub fn run(options: &RrUnderLoadOptions) -> ExitCode {
     let RrUnderLoadOptions { experiment, output } = options;
-    let command = match RrUnderLoadOptions::published() {
-        Ok(defaults) => command::line("taut sim rr-under-load", experiment, &defaults.experiment),
-        Err(_) => "taut sim rr-under-load".to_owned(),
-    };
-    let form = output.form(experiment.json);
-    run_settings(
-        experiment.settings(),
-        experiment.seed,
-        output,
-        form,
-        &command,
-    )
+    run_settings(experiment.settings(), experiment.seed, output)
 }
 
-/// Runs settings. `command` repeats the run, without the seed.
-pub fn run_settings(
-    settings: Settings,
-    seed: u64,
-    output: &Output,
-    form: Form,
-    command: &str,
-) -> ExitCode {
+/// Runs settings.
+pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> ExitCode {
     if output.many.is_wanted() {
-        return sweep::run(&file(&settings), seed, output, form);
+        return sweep::run(&file(&settings), seed, output);
     }
     let run = match Run::new(settings, seed) {
         Ok(run) => Arc::new(run),
@@ -82,14 +49,13 @@ pub fn run_settings(
     show(
         run.clone(),
         output,
-        form,
         |document| {
             let settings = run.settings();
             let (rows, is_published) = (settings.rows_of(&run.ran()), settings.is_published());
             table::text(document, &rows, is_published, stdout::columns())
         },
         |document| {
-            let (ran, command) = (run.ran(), format!("{command} --seed {seed}"));
+            let (ran, command) = (run.ran(), command_line(Some(seed)));
             let drawn = ran.iter().map(|&(case, outcome)| Drawn::of(case, outcome));
             let (drawn, end_ns) = (drawn.collect::<Vec<_>>(), run.settings().end_ns());
             page::page(document, Origin::Simulated, &drawn, end_ns, command)

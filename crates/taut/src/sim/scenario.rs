@@ -14,36 +14,32 @@ use super::common::Common;
 use super::rr_under_load::run_settings;
 use super::sweep;
 use crate::missing;
-use crate::rr::command::quoted;
 use taut_report::over_time::charts;
-use taut_report::page::{Origin, Page};
+use taut_report::page::{Origin, Page, command_line};
 use taut_report::text::text;
-use taut_report::{exit, say, stdout};
+use taut_report::{exit, stdout};
 
 /// Maximum size of a scenario file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// `taut sim NAME`.
 pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
-    run(entry.file, &format!("taut sim {}", entry.name), options)
+    run(entry.file, options)
 }
 
 /// `taut sim run FILE`.
 pub fn run_file(path: &Path, options: &Common) -> ExitCode {
     match read(path) {
-        Ok(text) => {
-            if let Err(failed) = options.output.spares(&[path]) {
-                return failed;
-            }
-            let command = format!("taut sim run {}", quoted(&path.display().to_string()));
-            run(&text, &command, options)
-        }
+        Ok(text) => match options.output.spares(&[path]) {
+            Ok(()) => run(&text, options),
+            Err(failed) => failed,
+        },
         Err(error) => {
-            say!("taut: {}", missing::unreadable(path, &error));
-            ExitCode::from(match error.kind() {
+            let code = match error.kind() {
                 std::io::ErrorKind::InvalidData => exit::USAGE,
                 _ => exit::FAILED,
-            })
+            };
+            exit::fail(code, missing::unreadable(path, &error))
         }
     }
 }
@@ -59,24 +55,23 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Runs the scenario of a file; `command` repeats it.
-pub(super) fn run(file: &str, command: &str, options: &Common) -> ExitCode {
+/// Runs the scenario of a file.
+pub(super) fn run(file: &str, options: &Common) -> ExitCode {
     let output = &options.output;
-    let form = output.form(options.json);
     let seed = options.seed.unwrap_or(DEFAULT_SEED);
     if output.many.is_wanted() {
-        return sweep::run(file, seed, output, form);
+        return sweep::run(file, seed, output);
     }
     // These scenarios have their own tables and charts.
     match registry::find(file).map(|entry| entry.name) {
         Ok(rr_under_load::Settings::NAME) => {
             if let Ok(settings) = registry::read(file) {
-                return run_settings(settings, seed, output, form, command);
+                return run_settings(settings, seed, output);
             }
         }
         Ok(limit_rules::LimitRulesSettings::NAME) => {
             if let Ok(settings) = registry::read(file) {
-                return super::limit_rules::run_settings(settings, seed, output, form, command);
+                return super::limit_rules::run_settings(settings, seed, output);
             }
         }
         _ => {}
@@ -85,23 +80,29 @@ pub(super) fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         Ok(run) => show(
             run,
             output,
-            form,
             |document| text(document, stdout::columns()),
-            |document| page(document, command),
+            |document| {
+                let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
+                over_time_page(
+                    document,
+                    entry.map_or("", |entry| &entry.description().about),
+                    Some(document.seed),
+                )
+            },
         ),
         Err(error) => usage(&error),
     }
 }
 
-fn page<'d>(document: &'d Document, command: &str) -> Page<'d> {
+/// Returns the page of a simulated run, with its series as charts.
+pub fn over_time_page<'d>(document: &'d Document, about: &'d str, seed: Option<u64>) -> Page<'d> {
     let (charts, left_out) = charts(document);
-    let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
     Page {
         document,
         origin: Origin::Simulated,
-        about: entry.map_or("", |entry| &entry.description().about),
+        about,
         charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
-        command: format!("{command} --seed {}", document.seed),
+        command: command_line(seed),
     }
 }

@@ -13,22 +13,22 @@ use super::cases::run_cases;
 use super::many::Many;
 use super::output::Output;
 use taut_linux::interrupt::Interrupt;
-use taut_report::emit::{self, Form};
+use taut_report::emit;
 use taut_report::text::text;
 use taut_report::{exit, say, stdout};
 
 /// Runs `file` with every combination of `many`, and prints the rows of all.
-pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
+pub fn run(file: &str, seed: u64, output: &Output) -> ExitCode {
     let many = &output.many;
     if seed != DEFAULT_SEED && many.sweep.iter().any(|it| it.key == "seed") {
         let message =
             format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
-        return failed(exit::USAGE, &message);
+        return exit::fail(exit::USAGE, message);
     }
     match run_all(file, seed, many) {
         Ok((document, interrupt)) => {
             let table = || text(&document, stdout::columns());
-            let shown = emit::print(&document, form, table);
+            let shown = emit::print(&document, output.form(), table);
             interrupt.map_or(shown, |interrupt| {
                 emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
             })
@@ -41,12 +41,12 @@ type Finished = (Document, Option<Interrupt>);
 
 fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
     let plan = Plan::new(file, seed, &many.sweep);
-    let mut plan = plan.map_err(|error| failed(exit::USAGE, &error.to_string()))?;
+    let mut plan = plan.map_err(|error| exit::fail(exit::USAGE, error))?;
     let mut book = None;
     if let Some(path) = &many.resume {
         let opened = Book::open(path, &mut plan).map_err(|error| {
             let message = format!("cannot resume from {}: {error}", path.display());
-            failed(exit::FAILED, &message)
+            exit::fail(exit::FAILED, message)
         })?;
         book = Some(opened);
     }
@@ -81,9 +81,4 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
         ..plan.document()
     };
     Ok((document, interrupt))
-}
-
-fn failed(code: u8, message: &str) -> ExitCode {
-    say!("taut: {message}");
-    ExitCode::from(code)
 }

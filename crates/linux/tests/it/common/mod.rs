@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use taut_linux::link::{self, MacAddress};
+use taut_linux::segment::Segmenter;
 use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, poll, privilege, sched};
 
 /// Test timeout, far longer than on any busy machine.
@@ -111,7 +112,9 @@ impl WireCounts {
             .fetch_max(frame.len() as u64, Ordering::Relaxed);
         if frame.len() > 1514 {
             self.gso_packets.fetch_add(1, Ordering::Relaxed);
-            let cut = header.segmentation(frame).is_some_and(|cut| {
+            let segmenter = Segmenter::of(header, frame).ok();
+            let cut = segmenter.and_then(|it| it.segmentation());
+            let cut = cut.is_some_and(|cut| {
                 cut.payload_bytes.get() <= 1460 && (54..=114).contains(&cut.header_bytes)
             });
             self.with_segmentation

@@ -64,21 +64,9 @@ pub struct Experiment {
     /// Rows to run, such as bql=on or bql=on,tso=off
     #[arg(long, value_name = "ROWS", default_value_t = Settings::defaults().rows)]
     pub only: Only,
-
-    /// Print one JSON document instead of the table
-    #[arg(short, long)]
-    pub json: bool,
 }
 
 impl Experiment {
-    /// Returns the modes of late segmentation.
-    pub fn late_segmentation(&self) -> Vec<LateSegmentation> {
-        match &self.late_segmentation[..] {
-            [] => Settings::defaults().late_segmentation,
-            modes => modes.to_vec(),
-        }
-    }
-
     /// Returns the settings of the simulated scenario.
     pub fn settings(&self) -> Settings {
         let defaults = Settings::defaults();
@@ -88,16 +76,20 @@ impl Experiment {
             ring: self.ring,
             coalesce: self.coalesce,
             qdisc: self.qdisc.clone(),
-            limits: if self.limits.is_empty() {
-                defaults.limits
-            } else {
-                self.limits.clone()
-            },
-            late_segmentation: self.late_segmentation(),
+            limits: or_else(&self.limits, defaults.limits),
+            late_segmentation: or_else(&self.late_segmentation, defaults.late_segmentation),
             duration: self.duration,
             rows: self.only,
             ..defaults
         }
+    }
+}
+
+/// Returns the values that the user set, or else the default ones.
+fn or_else<T: Clone>(set: &[T], defaults: Vec<T>) -> Vec<T> {
+    match set {
+        [] => defaults,
+        set => set.to_vec(),
     }
 }
 
