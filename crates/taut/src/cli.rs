@@ -85,7 +85,7 @@ const AFTER_HELP: &str = "\
 Topics: taut help limits (values of --limit), taut help qdiscs (values of --qdisc)
 Examples:
   taut show
-  taut doctor --time 5s";
+  taut doctor --duration 5s";
 
 #[cfg(feature = "lab")]
 const AFTER_HELP_LAB: &str = "\
@@ -102,7 +102,9 @@ pub fn command() -> clap::Command {
 pub fn topic(name: &str) -> Option<String> {
     match name {
         "limits" => Some(format!(
-            "Limits, as --limit and --rule accept them:\n{}\n\n\
+            "Values of --limit and --rule:\n{}\n\n\
+             Parts follow in this order: taut:99.5%:packets:2ms. A share is 50% to 99.999%.\n\
+             `taut sim` also accepts fixed, the smallest sufficient limit, and dql every 1ms.\n\n\
              A limit restricts the bytes or packets in flight: submitted to the device and not\n\
              yet reported complete. Sizes are as in tc (40k), times need a unit (2ms).\n",
             limits_help()

@@ -26,9 +26,9 @@ pub struct Doctor {
     pub selection: SelectionArgs,
 
     /// Sampling time
-    #[arg(short, long, value_name = "TIME", default_value = "2s",
+    #[arg(short = 't', long, value_name = "TIME", default_value = "2s",
           value_parser = within(WATCH_TIMES))]
-    pub time: Time,
+    pub duration: Time,
 
     /// Print one JSON document
     #[arg(short, long)]
@@ -59,7 +59,7 @@ Times need a unit (2s); rates are as in tc (1gbit).
 Exit codes: 0 no finding is bad, 1 failed (no such device), 2 bad usage, 3 a finding is bad
 (with --strict: or a warning), 77 cannot run here.
 Examples:
-  taut doctor eth0 --time 10s
+  taut doctor eth0 --duration 10s
   taut doctor --explain no-limit";
 
 /// `taut doctor`.
@@ -75,7 +75,7 @@ pub fn doctor(options: &Doctor) -> ExitCode {
         Err(code) => return code,
     };
     let selection = options.selection.selection();
-    match examine(&host, namespace.as_ref(), &selection, options.time.0) {
+    match examine(&host, namespace.as_ref(), &selection, options.duration.0) {
         Ok(evidence) => show(options, &evidence),
         Err(error) => exit::fail(exit::FAILED, error),
     }

@@ -20,8 +20,8 @@ use crate::selection::PlaceArgs;
 /// Sample the queues of a device into a trace
 ///
 /// Limit and bytes in flight are read from sysfs at the given rate; changes are written. Enqueued
-/// and completed packets are not visible in sysfs. The trace can therefore be drawn, but not
-/// replayed. Ctrl-C ends the recording; the samples until then are written.
+/// and completed packets are not visible in sysfs, so `taut replay` rejects the trace. It needs one
+/// of `taut sim --trace` or `taut lab --trace`. Ctrl-C ends the recording; the samples until then are written.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Record {
@@ -38,8 +38,8 @@ pub struct Record {
     pub queues: Option<QueueSet>,
 
     /// Recording time
-    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = within(PERIODS))]
-    pub time: Time,
+    #[arg(short = 't', long, value_name = "TIME", default_value = "10s", value_parser = within(PERIODS))]
+    pub duration: Time,
 
     /// Samples per second (1 to 10000)
     #[arg(long, value_name = "N", default_value = "1000",
@@ -56,7 +56,7 @@ The recording ends after 16 million changes, about 250 MB of memory.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.
 Examples:
   taut record eth0 --output eth0.trace
-  taut record eth0 -o eth0.trace --time 60s --hz 100 --queues 0";
+  taut record eth0 -o eth0.trace --duration 60s --hz 100 --queues 0";
 
 /// `taut record`.
 pub fn record(options: &Record) -> ExitCode {
@@ -78,7 +78,7 @@ fn run(options: &Record) -> Result<ExitCode, ExitCode> {
     interrupt::note().map_err(|error| failed(error.to_string()))?;
     let interval_ns = 1_000_000_000 / u64::from(options.hz);
     let stop = || interrupt::noted().is_some();
-    let recording = record::record(&host.sysfs, &rows, interval_ns, options.time.0, stop);
+    let recording = record::record(&host.sysfs, &rows, interval_ns, options.duration.0, stop);
     let recording = recording.map_err(|error| failed(error.to_string()))?;
     let head = Head {
         scenario: format!("record {}", options.device),

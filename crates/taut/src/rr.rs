@@ -37,7 +37,7 @@ pub struct Experiment {
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// Limit (repeatable; taut help limits) [default: dql; sim: and taut]
+    /// Limit (repeatable; taut help limits) [default: dql; sim: dql,taut]
     ///
     /// Each limit adds rows to those without a limit; `off` adds none.
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,

@@ -24,7 +24,7 @@ pub struct Set {
     pub device: String,
 
     /// Names and values, such as: limit_max 40k hold_time 500ms
-    #[arg(value_name = "NAME VALUE", required = true, num_args = 2..)]
+    #[arg(value_names = ["NAME", "VALUE"], required = true, num_args = 2..)]
     pub settings: Vec<String>,
 
     /// Queues, such as 0-3,7 [default: all]

@@ -32,9 +32,9 @@ pub struct Where {
     pub target: String,
 
     /// Measurement time for the rate
-    #[arg(short, long, value_name = "TIME", default_value = "500ms",
+    #[arg(short = 't', long, value_name = "TIME", default_value = "500ms",
           value_parser = within(SAMPLE_TIMES))]
-    pub time: Time,
+    pub duration: Time,
 
     /// Repeat until interrupted
     #[arg(short, long)]
@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 failed (no such device, process or port), 2 bad usage,
 77 cannot run here.
 Examples:
   taut where eth0
-  taut where :443 --time 2s --json";
+  taut where :443 --duration 2s --json";
 
 /// `taut where`.
 pub fn where_(options: &Where) -> ExitCode {
@@ -75,7 +75,7 @@ pub fn where_(options: &Where) -> ExitCode {
             &options.target,
             &host.sysfs,
             namespace.as_ref(),
-            options.time.0,
+            options.duration.0,
         ) {
             Ok(waiting) => waiting,
             Err(error) => {

@@ -10,7 +10,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "no-limit",
         help: "the kernel has no byte limit for this device",
-        threshold: "no queue of the device has a directory byte_queue_limits",
+        threshold: "the device is virtual, or its queues have no byte_queue_limits",
         source: "sysfs; Linux has none for devices without a queue of their own",
         why: "Without a limit the whole ring fills, and packets in the ring can be neither \
               reordered nor dropped.",

@@ -15,9 +15,8 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
         of_one(rule, &of_rule)
     };
     Some(Summary {
-        title: "Over all workloads (ratio_mean: geometric; _at: the workload of the extreme; \
-                broken: number of workloads on which the target was missed, where a small ratio \
-                is meaningless)",
+        title: "Over all traces (ratio_mean: geometric; _at: the trace of the extreme; missed: traces on \
+                which utilisation was below the target, where a small ratio is meaningless)",
         rows: rules.iter().map(row).collect(),
     })
 }
@@ -45,16 +44,16 @@ fn of_one(rule: &str, rows: &[&Value]) -> Value {
         found.map(|(value, row)| (value * sign, row["pattern"].clone()))
     };
     let (worst, smallest) = (extreme("ratio", 1.0), extreme("utilisation", -1.0));
-    let is_broken = |row: &&&Value| {
+    let is_missed = |row: &&&Value| {
         let (found, target) = (row["utilisation"].as_f64(), row["target"].as_f64());
         found
             .zip(target)
             .is_some_and(|(found, target)| found < target)
     };
-    let broken = rows.iter().filter(is_broken).count();
+    let missed = rows.iter().filter(is_missed).count();
     json!({
         "rule": rule,
-        "missed": format!("{broken} of {}", rows.len()),
+        "missed": format!("{missed} of {}", rows.len()),
         "ratio_mean": mean,
         "ratio_max": worst.as_ref().map(|it| it.0),
         "ratio_max_at": worst.map(|it| it.1),

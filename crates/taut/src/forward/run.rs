@@ -34,13 +34,11 @@ pub fn forward(options: &Forward) -> ExitCode {
         );
         return exit::fail(exit::USAGE, message);
     }
-    if options.dry_run {
-        return stdout::print(&plan(options));
-    }
-    let ran = match options.driver {
-        Driver::AfPacket => run::<PacketInterface>(options, names),
-        Driver::AfXdp => run::<XdpInterface>(options, names),
-    };
+    let ran = enter(options).and_then(|ns| match options.driver {
+        _ if options.dry_run => dry_run(options, &ns, names),
+        Driver::AfPacket => run::<PacketInterface>(options, &ns, names),
+        Driver::AfXdp => run::<XdpInterface>(options, &ns, names),
+    });
     match ran {
         Ok(code) => code,
         Err(error) => {
@@ -85,8 +83,8 @@ const NEEDED_PRIVILEGES: &str = "\
     run as root: sockets need CAP_NET_RAW, the XDP program of af_xdp CAP_BPF and CAP_NET_ADMIN, \
     disabling receive offloads CAP_NET_ADMIN, and another namespace CAP_SYS_ADMIN";
 
-fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
-    interrupt::note()?;
+/// Enters the namespace of the interfaces, and returns it.
+fn enter(options: &Forward) -> anyhow::Result<NetNs> {
     if let Some(name) = &options.netns {
         let opened = NetNs::open(&netns_path(name));
         if opened.as_ref().is_err_and(is_missing) {
@@ -95,18 +93,35 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
         let entered = opened.and_then(|ns| ns.enter());
         entered.with_context(|| format!("network namespace {name}"))?;
     }
-    let ns = NetNs::current()?;
+    Ok(NetNs::current()?)
+}
+
+/// Checks the interfaces, and returns remarks on them.
+fn checked(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<Vec<String>> {
     for name in names {
-        if link::describe(&ns, name).as_ref().is_err_and(is_missing) {
-            anyhow::bail!(missing::device(&ns, name));
+        if link::describe(ns, name).as_ref().is_err_and(is_missing) {
+            anyhow::bail!(missing::device(ns, name));
         }
     }
-    let (_, remarks) = check(&ns, names)?;
+    Ok(check(ns, names)?.1)
+}
+
+fn dry_run(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
+    let remarks = checked(ns, names)?;
+    for remark in remarks {
+        say!("taut: {remark}");
+    }
+    Ok(stdout::print(&plan(options)))
+}
+
+fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
+    interrupt::note()?;
+    let remarks = checked(ns, names)?;
     let settings = PathSettings {
         is_forced: options.force,
         ..options.path.settings()
     };
-    let mut bridge = Bridge::<I>::open(&ns, names, &settings)?;
+    let mut bridge = Bridge::<I>::open(ns, names, &settings)?;
     // Before capabilities are dropped and threads are started.
     let tags = options.driver == Driver::AfXdp;
     let (offloads, messages) = OffloadHelper::start(names, tags)

@@ -219,7 +219,7 @@ fn taut_has_one_name_and_is_drawn_alone() {
     let line = "sim limit-rules --only p01 --only p05";
     let table = stdout(&format!("{line} --rule taut --report {}", page.display()));
     assert_eq!(table.matches("\n  taut ").count(), 2, "{table}");
-    assert!(table.contains("\nOver all workloads"), "{table}");
+    assert!(table.contains("\nOver all traces"), "{table}");
     assert!(
         table.contains("\nratio: mean bytes in the ring over"),
         "{table}"
