@@ -102,9 +102,9 @@ impl AsyncUdp {
         &self.limited
     }
 
-    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a dropped
-    /// future leaves the wait queue and reserves nothing. If there is always room, it still yields
-    /// to other tasks at times.
+    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a
+    /// dropped future leaves the wait queue and reserves nothing. If there is always room, it still
+    /// yields to other tasks at times.
     ///
     /// ```
     /// # use std::net::UdpSocket;

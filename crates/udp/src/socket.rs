@@ -152,8 +152,8 @@ impl LimitedUdp {
         self.lock().next_wakeup()
     }
 
-    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The room
-    /// is not reserved: another sender can take it before the caller sends. Use
+    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The
+    /// room is not reserved: another sender can take it before the caller sends. Use
     /// [`poll_reserve`](Self::poll_reserve) where that matters. `place` keeps the position between
     /// two calls, and is `None` before the first and after the last. To stop waiting, call
     /// [`cancel_wait`](Self::cancel_wait).
