@@ -2,20 +2,20 @@
 //! call. A simulator and a live driver run the same code.
 //!
 //! ```text
-//!  your packets                                                                  frames
-//!      |                                                                          ^
-//!      v  enqueue                                                                 | freed / dropped
-//!  +---------+    dequeue     +---------------------+  submit, kick  +------+     |
-//!  |  Qdisc  |--------------->|       Sender        |--------------->|      |     |
-//!  | queues, |                | the limit has room, |                | ring |--> wire
-//!  | reorders|                | the ring has slots  |                |      |     |
-//!  | marks   |                +---------------------+                +------+     |
-//!  | drops   |                     ^ room       stop flags, ledger      |         |
-//!  +---------+                +---------------------+      reap         |         |
-//!                             |      Completer      |<------------------'         |
-//!                             |  updates the Limit, |-----------------------------'
-//!                             |  detects stalls     |
-//!                             +---------------------+
+//!  your packets                                                                 frames
+//!      |                                                                         ^
+//!      v  enqueue                                                                | freed / dropped
+//!  +---------+    dequeue    +---------------------+  submit, kick  +------+     |
+//!  |  Qdisc  |-------------->|       Sender        |--------------->|      |     |
+//!  | queues, |               | the limit has room, |                | ring |--> wire
+//!  | reorders|               | the ring has slots  |                |      |     |
+//!  | marks   |               +---------------------+                +------+     |
+//!  | drops   |                    ^ room       stop flags, ledger      |         |
+//!  +---------+               +---------------------+      reap         |         |
+//!                            |      Completer      |<------------------'         |
+//!                            |  updates the Limit, |-----------------------------'
+//!                            |  detects stalls     |
+//!                            +---------------------+
 //! ```
 //!
 //! Packets should wait in the [`Qdisc`], which can reorder, mark or drop them. Packets in the ring
@@ -111,16 +111,18 @@
 //!
 //! # Which method when
 //!
-//! | event | call |
-//! |---|---|
-//! | packets to send | `enqueue` or `offer`, then `run` once per batch |
-//! | the device interrupts, or is polled | `complete`; then `run` if `schedule` is set |
-//! | the time [`next_wakeup`](Queue::next_wakeup) | `complete`, which then detects stalls |
-//! | `complete` returns `stalled` or unknown completions | repair the driver's ring, then [`reset`](Queue::reset) (or [`repair`](Queue::repair)) |
-//! | `run` returns `Limit` or `RingFull`, on a thread of its own | [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is called |
-//! | `run` returns `NotReady(at)` | `run` at that time |
-//! | `run` returns `Failed` | `run` again after a delay; packets in the ring are not lost |
-//! | `run` returns `Closed`, or [`is_closed`](queue::Completer::is_closed) is `true` | stop: the other half was dropped |
+//! - **Packets to send**: `enqueue` or `offer`, then `run` once per batch.
+//! - **The device interrupts, or is polled**: `complete`; then `run` if `schedule` is set.
+//! - **The time [`next_wakeup`](Queue::next_wakeup)**: `complete`, which then detects stalls.
+//! - **`complete` returns `stalled` or unknown completions**: repair the driver's ring, then
+//!   [`reset`](Queue::reset) or [`repair`](Queue::repair).
+//! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
+//!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
+//!   called.
+//! - **`run` returns `NotReady(at)`**: `run` at that time.
+//! - **`run` returns `Failed`**: `run` again after a delay; packets in the ring are not lost.
+//! - **`run` returns `Closed`**, or [`is_closed`](queue::Completer::is_closed) is `true`: stop,
+//!   because the other half was dropped.
 //!
 //! Time is an argument (`now_ns`). Both halves use one clock that never goes back; read it at the
 //! call and not before a sleep. Every packet that enters leaves through a [`PacketSink`]: freed by
@@ -145,7 +147,7 @@
 //! | doorbell, kick | the notification of the device that the ring has new packets |
 //! | burst | packets that enter the ring behind one doorbell |
 //! | completion batch | the completions of one reap or poll |
-//! | age | an eighth of the stall threshold; each packet carries its age, queue and epoch in its *mark* |
+//! | age | an eighth of the stall threshold; the *mark* of a packet has its queue, epoch and age |
 //! | gate | a stop flag that one side closes and the other side opens |
 //! | coalescing interval | minimum interval between two batches that the limit receives |
 //! | starved | the device ran dry while the limit blocked the sender |
@@ -154,8 +156,9 @@
 //! | unknown completion | a packet that the driver returned and this queue never sent |
 //! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
 //! | GSO packet | a packet that is segmented, by the device or before it |
-//! | chunk, remainder | consecutive segments that are sent as one object ([`late_segmentation`]); the unsent segments |
-//! | budget | a shared limit of several queues ([`budget`]), or of the packets of one flow ([`tsq`]) |
+//! | chunk | consecutive segments that are sent as one object ([`late_segmentation`]) |
+//! | remainder | segments of a GSO packet that are not sent yet |
+//! | budget | a limit that several queues share ([`budget`]), or the memory of a flow ([`tsq`]) |
 //! | required in-flight | the smallest limit that keeps the link busy in an interval |
 //!
 //! # Extension points

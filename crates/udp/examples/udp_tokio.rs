@@ -1,6 +1,6 @@
-//! Bulk and urgent requests through one socket on tokio: the urgent ones go first, because nothing
-//! was handed to the kernel too early. Makes network namespaces of its own with a shaper of 20
-//! Mbit/s.
+//! Bulk and urgent requests through one socket on tokio. The sender reserves room before it selects
+//! the next datagram, so the urgent ones go first. The example creates network namespaces with a
+//! shaper of 20 Mbit/s.
 
 mod support;
 
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp};
+use taut_udp::{Datagram, LimitedUdp, Stop};
 use tokio::sync::mpsc;
 use tokio::time;
 
-/// An urgent message that took longer was lost on the way, as datagrams may be.
+/// An urgent message that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_secs(3);
 
-/// What an urgent message waited until the far side had it: the middle of 40.
+/// Returns the median delay of 40 urgent messages.
 async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
     let link = support::shaped_link(20_000_000);
     let socket = AsyncUdp::build(LimitedUdp::builder(link.connected_socket()?).limit(limit))?;
@@ -26,12 +26,18 @@ async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
     // ANCHOR: sender
     let sender = async {
         loop {
-            socket.room().await?; // only now is it decided what goes next
-            let payload: &[u8] = match next_urgent.try_recv() {
+            let permit = socket.reserve(1242).await?; // before the next datagram is selected
+            let next: &[u8] = match next_urgent.try_recv() {
                 Ok(()) => &[1; 100],
                 Err(_) => &[0; 1200],
             };
-            let _ = socket.send(&[Datagram::new(payload)]).await?;
+            let mut sent = permit.send(&[Datagram::new(next)])?;
+            if let Some(Stop::NoRoom | Stop::BufferFull) = sent.stop {
+                sent = socket.send_urgent(&[Datagram::new(next)]).await?; // waits for the kernel
+            }
+            if let Some(Stop::Refused(errno)) = sent.stop {
+                return Err(io::Error::from_raw_os_error(errno).into());
+            }
         }
     };
     // ANCHOR_END: sender

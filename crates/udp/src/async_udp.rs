@@ -102,9 +102,9 @@ impl AsyncUdp {
         &self.limited
     }
 
-    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a dropped
-    /// future leaves the wait queue and reserves nothing. If there is always room, it still yields
-    /// to other tasks at times.
+    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a
+    /// dropped future leaves the wait queue and reserves nothing. If there is always room, it still
+    /// yields to other tasks at times.
     ///
     /// ```
     /// # use std::net::UdpSocket;
@@ -147,9 +147,10 @@ impl AsyncUdp {
         self.turn(poll).await
     }
 
-    /// Waits in FIFO order until there is room for one more datagram. Nothing is reserved: another
-    /// task can take the room before the caller sends. Use [`reserve`](Self::reserve) or
-    /// [`send`](Self::send) where that matters. Cancel-safe, as `reserve`.
+    /// Waits in FIFO order until there is room for one more datagram. The result is advisory: it
+    /// reserves nothing, and another task can take the room before the caller sends. Use
+    /// [`reserve`](Self::reserve) or [`send`](Self::send) where that matters. Cancel-safe, as
+    /// `reserve`.
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve).

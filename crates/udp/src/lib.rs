@@ -37,15 +37,21 @@
 //! ```
 //!
 //! # Ways to use it
-//! - **A thread**: [`send`](LimitedUdp::send) waits for room, and reads completions while it waits.
-//! - **A poll loop**: [`try_send`](LimitedUdp::try_send) returns [`Stop::NoRoom`], and
-//!   [`room`](LimitedUdp::room) is a number. Call [`complete`](LimitedUdp::complete) at `POLLERR`
-//!   of the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
+//! - **A thread**: [`send`](LimitedUdp::send) and [`reserve`](LimitedUdp::reserve) wait for room,
+//!   and read completions while they wait.
+//! - **A poll loop**: [`try_send`](LimitedUdp::try_send) returns [`Stop::NoRoom`],
+//!   [`try_reserve`](LimitedUdp::try_reserve) a [`Permit`] or `None`. Call
+//!   [`complete`](LimitedUdp::complete) at `POLLERR` of the
+//!   [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
-//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::room`. The
-//!   waiting task reads completions.
-//! - **Another runtime**: [`poll_room`](LimitedUdp::poll_room) with a waker, and `complete` as in a
-//!   poll loop.
+//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`. A
+//!   spawned task reads completions.
+//! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete` as
+//!   in a poll loop.
+//!
+//! A [`Permit`] reserves room before the caller selects the datagrams. Waiting senders are served in
+//! FIFO order, [urgent](Priority::Urgent) ones first. [`room`](LimitedUdp::room) and
+//! [`poll_room`](LimitedUdp::poll_room) are advisory: they reserve nothing.
 //!
 //! Receiving is not affected: use [`socket`](LimitedUdp::socket), or
 //! [`recv_from`](LimitedUdp::recv_from), which skips errors of sent datagrams.

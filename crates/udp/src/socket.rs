@@ -62,6 +62,9 @@ impl LimitedUdp {
     /// sender can send one more object while the value is at least 0. If the limit does not apply,
     /// the value is `i64::MAX`.
     ///
+    /// The value is advisory: it reserves nothing, and another sender can take the room before the
+    /// caller sends. [`try_reserve`](Self::try_reserve) reserves it.
+    ///
     /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
     /// link starves in that state. So call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
@@ -152,8 +155,8 @@ impl LimitedUdp {
         self.lock().next_wakeup()
     }
 
-    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The room
-    /// is not reserved: another sender can take it before the caller sends. Use
+    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The
+    /// room is not reserved: another sender can take it before the caller sends. Use
     /// [`poll_reserve`](Self::poll_reserve) where that matters. `place` keeps the position between
     /// two calls, and is `None` before the first and after the last. To stop waiting, call
     /// [`cancel_wait`](Self::cancel_wait).

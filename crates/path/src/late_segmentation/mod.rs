@@ -1,9 +1,9 @@
 //! Late segmentation: GSO packets are sent in chunks, which are segmented as late as possible.
 //!
 //! A packet cannot overtake those in front of it, and a GSO packet blocks others for a long time:
-//! 5 ms at 100 Mbit/s. With [`LateSegmentation`], a queue takes a GSO packet from its discipline and
-//! submits only its first segments. The remainder is requeued at the head of its class, and packets
-//! of higher priority can overtake it.
+//! 5 ms at 100 Mbit/s. With [`LateSegmentation`], a queue takes a GSO packet from its discipline
+//! and submits only its first segments. The remainder is requeued at the head of its class, and
+//! packets of higher priority can overtake it.
 //!
 //! The ring, the limit, probes and traces count a chunk as one object. The frame, its charge and
 //! its flow's budget are returned once: after the last chunk completed and no remainder is left.

@@ -155,7 +155,8 @@ impl<C: Completions, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// # Errors
     /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an
     /// error: the next batch that succeeds reports the results that the error hid (packets and
-    /// bytes, a start, a stall, pending completions).
+    /// bytes, a start, a stall, pending completions). While every call fails,
+    /// [`check_stall`](Self::check_stall) returns the stall.
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,
         now_ns: u64,

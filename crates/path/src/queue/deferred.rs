@@ -34,17 +34,18 @@ impl Deferred {
         }
         if self.pending {
             self.defer(&completed);
-            // A stall that lasts and pending completions are found again by each batch.
-            let Completed {
-                counts,
-                stale_packets,
-                schedule,
-                ..
-            } = core::mem::take(self).completed;
-            (completed.counts, completed.stale_packets) = (counts, stale_packets);
-            completed.schedule = schedule;
+            // Each batch finds pending completions again.
+            completed = Completed {
+                more_pending: completed.more_pending,
+                ..core::mem::take(self).completed
+            };
         }
         Ok(completed)
+    }
+
+    /// Forgets a stall, because the queue was reset or repaired.
+    pub(super) fn forget_stall(&mut self) {
+        self.completed.stalled = None;
     }
 
     #[cold]
@@ -55,6 +56,7 @@ impl Deferred {
         deferred.counts.packets += completed.counts.packets;
         deferred.counts.bytes = (deferred.counts.bytes).saturating_add(completed.counts.bytes);
         deferred.stale_packets += completed.stale_packets;
+        deferred.stalled = completed.stalled.or(deferred.stalled);
     }
 }
 
@@ -62,6 +64,7 @@ impl Deferred {
 mod tests {
     use super::*;
     use crate::limit::CompletedCounts;
+    use taut_dql::Stall;
 
     fn batch(packets: u32, schedule: bool) -> Completed {
         Completed {
@@ -105,6 +108,27 @@ mod tests {
             deferred.settle::<()>(batch(0, false), None),
             Ok(batch(0, false))
         );
+    }
+
+    #[test]
+    fn newest_stall_is_reported_once() {
+        let mut deferred = Deferred::default();
+        let at = |age_ns| Completed {
+            stalled: Some(Stall {
+                age_ns,
+                since_ns: 0,
+            }),
+            ..batch(0, false)
+        };
+        for failed in [at(1), at(2), batch(0, false)] {
+            assert!(deferred.settle(failed, Some(())).is_err());
+        }
+        let reported = deferred.settle::<()>(batch(0, false), None);
+        assert_eq!(reported.expect("no error").stalled, at(2).stalled);
+        assert!(deferred.settle(at(3), Some(())).is_err());
+        deferred.forget_stall();
+        let reported = deferred.settle::<()>(batch(0, false), None);
+        assert_eq!(reported.expect("no error").stalled, None);
     }
 
     #[test]

@@ -229,7 +229,8 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// # Errors
     /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an
     /// error: the next batch that succeeds reports the results that the error hid (packets and
-    /// bytes, a start, a stall, pending completions).
+    /// bytes, a start, a stall, pending completions). While every call fails,
+    /// [`check_stall`](Self::check_stall) returns the stall.
     #[inline]
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,

@@ -46,9 +46,9 @@ pub struct Completed {
     /// The reap stopped at its budget with completions pending: complete again.
     pub more_pending: bool,
     /// The oldest unit in flight is older than the threshold: a packet was lost, or the device
-    /// stopped. Reported by every batch while it lasts, counted once. The age is at most an eighth
-    /// of the threshold too high. Reset or repair the queue, see
-    /// [`Queue::reset`](super::Queue::reset).
+    /// stopped. Reported by every batch while it lasts, counted once. The first batch after failed
+    /// ones also reports a stall that ended in the meantime. The age is at most an eighth of the
+    /// threshold too high. Reset or repair the queue, see [`Queue::reset`](super::Queue::reset).
     pub stalled: Option<Stall>,
 }
 

@@ -51,6 +51,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
 
     /// Discards measurements of the ring from before a reset or a repair.
     fn forget_past(&mut self) {
+        self.deferred.forget_stall();
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.reset();
         }

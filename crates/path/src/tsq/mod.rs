@@ -2,7 +2,7 @@
 //! the device together), charged in memory.
 //!
 //! ```text
-//! owner:  Flow::may_send -> Charges::charge -> Queue::enqueue      (no room: the flow is throttled)
+//! owner:  Flow::may_send -> Charges::charge -> Queue::enqueue    (no room: the flow is throttled)
 //! queue:  the packet ends -> ReleasingSink releases its charge -> the flow is on a deferred list
 //! runner: Budgets::run_deferred -> the owner's send, or left to an owner that is at work
 //! ```

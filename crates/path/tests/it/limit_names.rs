@@ -187,7 +187,8 @@ proptest! {
         name in prop_oneof![
             Just("dql".to_owned()),
             Just("taut".to_owned()),
-            (50_000u32..=99_999).prop_map(|share| format!("taut:{}.{:03}%", share / 1_000, share % 1_000)),
+            (50_000u32..=99_999)
+                .prop_map(|share| format!("taut:{}.{:03}%", share / 1_000, share % 1_000)),
         ],
         packets: bool,
         cap_us in proptest::option::of(1u64..=10_000_000),
@@ -208,7 +209,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_parses_or_fails_without_panic(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?(:packets)?(:[0-9]{1,3}[mu]s)?") {
+    fn any_text_parses_or_fails_without_panic(
+        text in concat!(
+            "(\\PC|[0-9.kpofdql]){0,20}|dql|need|",
+            "taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?(:packets)?(:[0-9]{1,3}[mu]s)?",
+        ),
+    ) {
         if let Ok(limit) = text.parse::<AnyLimit>() {
             prop_assert_eq!(limit.to_string().parse(), Ok(limit));
         }

@@ -57,8 +57,8 @@ fn late_sender() -> Pattern {
     Pattern::saturated(interrupts(4, || 100 * US, delay_ns), SECOND_NS)
 }
 
-/// A sender that comes back when most of an interval is over: what was left then is finished at the next interrupt,
-/// however early the device was done with it.
+/// A sender that runs when most of an interval is over: the remainder completes at the next
+/// interrupt, even if the device sent it much earlier.
 fn back_before_the_next() -> Pattern {
     Pattern::saturated(interrupts(3, || 30 * US, || 24 * US), SECOND_NS)
 }
@@ -89,7 +89,8 @@ fn partial_reaps() -> Pattern {
     }
 }
 
-/// 10 Gbit/s in rounds of 16 packets, each refilled before the next: eight rounds' worth in a gap of 160 us.
+/// 10 Gbit/s in batches of 16 packets, each refilled before the next: eight batches in a gap of
+/// 160 us.
 fn refilled_rounds() -> Pattern {
     let mut random = Random(8);
     let gap_ns = || (40 + random.below(121)) * US;

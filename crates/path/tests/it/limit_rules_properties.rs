@@ -99,16 +99,22 @@ proptest! {
     /// blocked one left behind.
     #[test]
     fn unblocked_intervals_never_raise_the_limit(
-        steps in proptest::collection::vec((1..100_000_u32, 0..16_u64, 0..2 * MS, any::<bool>()), 1..200),
+        steps in proptest::collection::vec(
+            (1..100_000_u32, 0..16_u64, 0..2 * MS, any::<bool>()),
+            1..200,
+        ),
     ) {
         never_raised(LossBudget::default(), &steps)?;
     }
 
-    /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above twice
-    /// what it sends in the longest interval and the longest pause that counts.
+    /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above
+    /// twice the bytes that it sends in the longest interval and the longest pause that counts.
     #[test]
     fn limit_is_bounded_by_gap_and_latency(
-        gaps in proptest::collection::vec((5..3_000_u64, prop_oneof![9 => 0..100_u64, 1 => 0..60_000_u64]), 50..400),
+        gaps in proptest::collection::vec(
+            (5..3_000_u64, prop_oneof![9 => 0..100_u64, 1 => 0..60_000_u64]),
+            50..400,
+        ),
         budget in prop_oneof![Just(0_u32), 1..20_u32],
         burst in prop_oneof![Just(None), (50..5_000_u64, 1..200_u32).prop_map(Some)],
         sizes in proptest::collection::vec(60..65_536_u32, 1..5),
@@ -176,8 +182,8 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Rounds of two that continue for 16 ms, while no rate is known: one refill need not last for all of
-/// them.
+/// Batches of two packets that continue for 16 ms, while no rate is known: one refill need not last
+/// for all of them.
 #[test]
 fn long_reap_does_not_inflate_the_limit() {
     let gaps_us = [5, 5, 5, 5, 5, 5, 5, 5, 5, 63, 251];
@@ -196,7 +202,7 @@ fn long_reap_does_not_inflate_the_limit() {
 fn slowly_raised<L: Limit>(limit: L, pattern: &Pattern) {
     let played = play(pattern, limit);
     let limits = played.limits.iter().map(|&(_, limit_bytes)| limit_bytes);
-    // What one refill of then is done with in half a ms; all that finished in the last chain is 2 MB.
+    // One refill of that time completes in half a ms; the last chain of completions has 2 MB.
     let most = limits.max().expect("rounds");
     assert!((20_000..500_000).contains(&most), "{most}");
 }

@@ -151,6 +151,34 @@ fn missing_completion_is_a_stall() {
     assert_eq!(bench.queue.completer_counters().stalls, 1);
 }
 
+/// While the reaps fail, `check_stall` reports it; the first batch that succeeds does, too, although
+/// it ends the stall.
+#[test]
+fn stall_behind_failing_reaps_reaches_the_caller() {
+    for (recovers, reported) in [("completes", true), ("reset", false), ("repair", false)] {
+        let mut bench = Bench::new(Fixed::packets(2), 64);
+        bench.enqueue(2, 60);
+        bench.run();
+        for _ in 0..20 {
+            bench.now_ns += 100_000_000;
+            bench.queue.device_mut().failing_reap = true;
+            assert_eq!(bench.try_complete(0), Err(CompleteError::Driver(Broken)));
+            let stall = bench.queue.check_stall(bench.now_ns);
+            let is_late = bench.now_ns > 1_125_000_000;
+            assert!(stall.is_some() || !is_late, "{} ns", bench.now_ns);
+        }
+        match recovers {
+            "reset" => bench.queue.reset(bench.now_ns),
+            "repair" => drop(bench.queue.repair(bench.now_ns)),
+            _ => {}
+        }
+        let stalled = bench.complete(2).stalled;
+        assert_eq!(stalled.is_some(), reported, "{recovers}: {stalled:?}");
+        assert_eq!(bench.complete(0).stalled, None);
+        assert_eq!(bench.queue.completer_counters().stalls, 1);
+    }
+}
+
 #[test]
 fn bytes_above_the_limit_range_are_counted() {
     // A limit in packets does not bound bytes.

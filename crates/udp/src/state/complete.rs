@@ -35,10 +35,21 @@ impl State {
         self.sent_since_drain = 0;
         // The level before the queue: a completion in between has its entry there.
         let level = match self.tracker.needs_level(now_ns) {
-            true => Some(options::send_queue_bytes(socket.as_fd())?),
-            false => None,
+            true => options::send_queue_bytes(socket.as_fd()).map(Some),
+            false => Ok(None),
         };
-        self.read_error_queue(socket, now_ns)?;
+        let read = self.read_error_queue(socket, now_ns);
+        // The batch ends even if the socket cannot be read, so that a stall is reported.
+        let completed = self.end_batch(socket, *level.as_ref().unwrap_or(&None), now_ns);
+        level.and(read).and(completed)
+    }
+
+    fn end_batch(
+        &mut self,
+        socket: &UdpSocket,
+        level: Option<u32>,
+        now_ns: u64,
+    ) -> io::Result<Completed> {
         let Self {
             tracker,
             listeners,

@@ -8,6 +8,7 @@ mod send;
 mod sources;
 mod switching;
 mod turns;
+mod waiting;
 
 use taut_path::Probe;
 

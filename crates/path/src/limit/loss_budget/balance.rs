@@ -66,9 +66,9 @@ impl Balance {
         self.capacity < self.max_capacity / 4
     }
 
-    /// Raises the limit for a loss of `amount`: immediately by a quarter at most, or by an eighth of
-    /// an `object`. Only the overflow of the bucket raises it further, so that a single pause does
-    /// not. A new queue has no bucket, and a loss at most doubles its limit. No limit above
+    /// Raises the limit for a loss of `amount`: immediately by a quarter at most, or by an eighth
+    /// of an `object`. Only the overflow of the bucket raises it further, so that a single pause
+    /// does not. A new queue has no bucket, and a loss at most doubles its limit. No limit above
     /// `max_units` has an effect.
     pub(super) fn lost(&mut self, amount: u64, object: u32, max_units: u32) {
         let object = u64::from(object.max(1)) << FRACTION_BITS;

@@ -342,7 +342,8 @@ impl BuiltinLimit for LossBudget {
     const INFO: LimitInfo = LimitInfo {
         name: "taut",
         usage: "taut[:SHARE%]",
-        help: "the lowest limit that keeps the link busy for a share of the time (99.9% if not set)",
+        help: "the lowest limit that keeps the link busy for a share of the time \
+               (99.9% if not set)",
         learns: true,
     };
 
