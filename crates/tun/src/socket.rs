@@ -1,0 +1,137 @@
+//! A socket of a tunnel on tokio.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use taut_udp::LimitedUdp;
+use taut_udp::async_udp::AsyncUdp;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time;
+
+use crate::send::{BATCH, Departures, Link, SendReport};
+use crate::tunnel::Tunnel;
+
+/// The kernel reports no event when a full send buffer has room again.
+const RETRY: Duration = Duration::from_millis(1);
+/// Interval of attempts after the socket failed.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// A UDP socket of a [`Tunnel`], on tokio. A clone is the same socket.
+///
+/// A task reads the kernel's completions and runs the timers of the tunnel. It ends when the last
+/// clone is dropped. Datagrams in the kernel are then abandoned.
+#[derive(Clone)]
+pub struct TunSocket(Arc<Shared>);
+
+struct Shared {
+    socket: Arc<Socket>,
+    driver: AbortHandle,
+}
+
+struct Socket {
+    udp: AsyncUdp,
+    link: Link,
+    nudge: Arc<Notify>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
+    /// Adds a socket, bound or connected, and makes it non-blocking.
+    ///
+    /// # Errors
+    /// Those of [`AsyncUdp::build`].
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio with I/O and time.
+    pub fn socket(&self, udp: UdpSocket) -> io::Result<TunSocket> {
+        let departures = Departures::default();
+        let builder = self.socket.builder(udp).observer(departures.clone());
+        let udp = AsyncUdp::build(builder)?;
+        let nudge = Arc::new(Notify::new());
+        let wake = {
+            let nudge = Arc::clone(&nudge);
+            Arc::new(move || nudge.notify_one())
+        };
+        let core = Arc::clone(&self.core);
+        let number = core.add_driver(wake);
+        let link = Link {
+            core,
+            departures,
+            number,
+        };
+        let socket = Arc::new(Socket { udp, link, nudge });
+        let driver = tokio::spawn(Arc::clone(&socket).drive()).abort_handle();
+        Ok(TunSocket(Arc::new(Shared { socket, driver })))
+    }
+}
+
+impl Socket {
+    async fn drive(self: Arc<Self>) {
+        loop {
+            let now_ns = LimitedUdp::now_ns();
+            let planned_ns = self.link.core.tick(now_ns);
+            let left = Duration::from_nanos(planned_ns.saturating_sub(now_ns));
+            tokio::select! {
+                completed = self.udp.news() => if completed.is_err() {
+                    time::sleep(AFTER_FAILURE).await;
+                },
+                () = self.nudge.notified() => {}
+                () = time::sleep(left) => {}
+            }
+            self.link.settle(self.udp.limited());
+        }
+    }
+}
+
+impl TunSocket {
+    /// Sends all `(payload, destination)` of `items`. A datagram that the kernel rejects is counted
+    /// and does not end the batch. Waits only while the kernel's send buffer is full. If the future
+    /// is dropped, some items are sent and the others are lost.
+    ///
+    /// # Errors
+    /// Returns an error only if the socket cannot be read.
+    pub async fn send<P: AsRef<[u8]>>(
+        &self,
+        items: impl IntoIterator<Item = (P, SocketAddr)>,
+    ) -> io::Result<SendReport> {
+        let Socket { udp, link, .. } = &*self.0.socket;
+        let mut report = SendReport::default();
+        let mut items = items.into_iter();
+        let mut batch = Vec::with_capacity(items.size_hint().0.clamp(1, BATCH));
+        loop {
+            batch.clear();
+            batch.extend(items.by_ref().take(BATCH));
+            if batch.is_empty() {
+                return Ok(report);
+            }
+            let mut done = 0;
+            while done < batch.len() {
+                done += link.send(udp.limited(), &batch[done..], &mut report)?;
+                if done < batch.len() {
+                    time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Receives a datagram. Errors of sent datagrams are counted and do not end it.
+    ///
+    /// # Errors
+    /// Those of receiving.
+    pub async fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.socket.udp.recv_from(into).await
+    }
+
+    /// Returns the limited socket, for its state. Its own limit is off.
+    pub fn limited(&self) -> &LimitedUdp {
+        self.0.socket.udp.limited()
+    }
+}
