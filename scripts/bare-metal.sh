@@ -10,7 +10,8 @@ target=thumbv7em-none-eabihf
 for tool in qemu-system-arm arm-none-eabi-gcc; do
     command -v "$tool" >/dev/null || { echo "bare-metal.sh: $tool is not here" >&2; exit 77; }
 done
-rustup target add "$target" >/dev/null 2>&1 || { echo "bare-metal.sh: no standard library for $target" >&2; exit 77; }
+rustup target add "$target" >/dev/null 2>&1 ||
+    { echo "bare-metal.sh: no standard library for $target" >&2; exit 77; }
 cargo build --quiet --locked --release -p taut-dql-capi --no-default-features --target "$target"
 library=${CARGO_TARGET_DIR:-target}/$target/release/libtaut_dql_capi.a
 dir=$(mktemp -d)
@@ -27,7 +28,8 @@ for operations in "$PWD"/crates/dql/tests/vectors/*.ops; do
         -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 \
         -DOPS="\"$operations\"" -DEXPECTED="\"$expected\"" \
         -I crates/capi/include -T crates/capi/tests/bare/link.ld \
-        crates/capi/tests/bare/main.c "$library" -Wl,--gc-sections -Wl,-z,noexecstack -lgcc -o "$dir/program"
+        crates/capi/tests/bare/main.c "$library" -Wl,--gc-sections -Wl,-z,noexecstack -lgcc \
+        -o "$dir/program"
     timeout 120 qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none \
         -semihosting-config enable=on,target=native -kernel "$dir/program" ||
         { echo "bare-metal.sh: ${operations##*/} failed with $?" >&2; exit 1; }

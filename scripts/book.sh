@@ -11,14 +11,17 @@ fi
 stage=target/book
 rm -rf "$stage"
 mkdir -p "$stage/src"
-git ls-files -z --cached --others --exclude-standard -- '*.md' 'LICENSE-*' book docs contrib scripts crates examples |
+git ls-files -z --cached --others --exclude-standard -- '*.md' 'LICENSE-*' book docs contrib \
+    scripts crates examples |
     tar --null --files-from=- -chf - | tar -xf - -C "$stage/src"
 mv "$stage/src/book/book.toml" "$stage/book.toml"
 # Its links are relative to book/, as in all pages; mdbook requires them relative to the root.
-sed -E 's,\]\(([^.][^)]*\.md)\),](book/\1),; s,\]\(\.\./,](,' "$stage/src/book/SUMMARY.md" >"$stage/src/SUMMARY.md"
+sed -E 's,\]\(([^.][^)]*\.md)\),](book/\1),; s,\]\(\.\./,](,' "$stage/src/book/SUMMARY.md" \
+    >"$stage/src/SUMMARY.md"
 rm "$stage/src/book/SUMMARY.md"
 # Other pages become chapters at the end, so that no link to them is dead.
-(cd "$stage/src" && find docs crates -name '*.md' -not -path '*/tests/*' | sort) | while read -r page; do
+(cd "$stage/src" && find docs crates -name '*.md' -not -path '*/tests/*' | sort) |
+    while read -r page; do
     grep -qF "]($page)" "$stage/src/SUMMARY.md" && continue
     title=$(sed -n 's/^# //p' "$stage/src/$page" | head -n 1)
     [ -n "$title" ] || continue
@@ -34,7 +37,8 @@ if ! mdbook build "$stage" >"$stage/said" 2>&1 || grep -qE 'WARN|ERROR' "$stage/
 fi
 # mdbook's copy of the first chapter at the root would have links relative to the root.
 cat >"$stage/html/index.html" <<'END'
-<!doctype html><meta charset="utf-8"><title>taut</title><meta http-equiv="refresh" content="0; url=book/introduction.html">
+<!doctype html><meta charset="utf-8"><title>taut</title>
+<meta http-equiv="refresh" content="0; url=book/introduction.html">
 <a href="book/introduction.html">The book</a>
 END
 echo "$stage/html/index.html"

@@ -72,8 +72,10 @@ estimator() {
             above=$((above + 1))
         fi
         printf '%5s %5s %8s %10s %12s%s\n' "$batch" "$depth" "$owned" "$shared" "$reference" "$note"
+        row="\"batch_packets\": $batch, \"depth\": $depth, \"owned\": $owned"
+        row="$row, \"shared\": $shared, \"reference\": $reference"
         estimator_rows="$estimator_rows${estimator_rows:+,
-}    {\"batch_packets\": $batch, \"depth\": $depth, \"owned\": $owned, \"shared\": $shared, \"reference\": $reference}"
+}    {$row}"
     done <<EOF
 1 0 77 2278 814848784
 1 16 101 0 814834702
@@ -132,7 +134,8 @@ split_instructions() {
             return 1
         }
         if [ "$(cat "$work/stdout")" != "$packets" ]; then
-            echo "cost.sh: GSO packets, $1: $(cat "$work/stdout") of $packets objects were completed" >&2
+            echo "cost.sh: GSO packets, $1:" \
+                "$(cat "$work/stdout") of $packets objects were completed" >&2
             return 1
         fi
         sed -n 's/^summary: //p' "$work/out"
@@ -170,7 +173,8 @@ if [ -n "$check" ]; then
         for variant in owned any shared; do
             was=$(echo "$row" | sed "s/.*\"$variant\": \([0-9.]*\).*/\1/")
             is=$(path_instructions dql "$batch" "$variant")
-            verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
+            verdict=$(awk -v was="$was" -v is="$is" \
+                'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
             echo "batch $batch, $variant: $is instructions a packet, kept $was: $verdict"
             [ "$verdict" = ok ] || high=$((high + 1))
         done
@@ -178,7 +182,8 @@ if [ -n "$check" ]; then
     for variant in uncut whole pieces alone; do
         was=$(sed -n "s/.*\"split-$variant\": \([0-9.]*\).*/\1/p" docs/cost.json)
         is=$(split_instructions "$variant")
-        verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
+        verdict=$(awk -v was="$was" -v is="$is" \
+            'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
         echo "GSO packets, $variant: $is instructions an object, kept $was: $verdict"
         [ "$verdict" = ok ] || high=$((high + 1))
     done
@@ -227,7 +232,9 @@ done
 in_simulator=$(simulator_instructions)
 echo
 echo "the simulator, a packet of its speed benchmark with 100 flows: $in_simulator"
-printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  %s"simulator": %s,\n  "estimator": [\n%s\n  ],\n  "rows": [\n%s\n  ]\n}\n' \
+format='{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n'
+format=$format'  %s"simulator": %s,\n  "estimator": [\n%s\n  ],\n  "rows": [\n%s\n  ]\n}\n'
+printf "$format" \
     "$toolchain" "$split" "$in_simulator" "$estimator_rows" "$rows" >docs/cost.json
 python3 scripts/cost_page.py
 
@@ -251,6 +258,7 @@ echo
 "$path" time
 
 if [ "$above" -gt 0 ]; then
-    echo "cost.sh: the owned variant of the estimator is above the reference in $above of 6 cases" >&2
+    echo "cost.sh: the owned variant of the estimator is above the reference in $above of 6 cases" \
+        >&2
     exit 3
 fi

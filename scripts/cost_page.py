@@ -44,7 +44,8 @@ def page(cost):
         "path": table(cost["rows"], PATH_COLUMNS),
     }
     for name, content in tables.items():
-        begin, end = f"<!-- cost of the {name}: written by .* -->", f"<!-- cost of the {name}: end -->"
+        begin = f"<!-- cost of the {name}: written by .* -->"
+        end = f"<!-- cost of the {name}: end -->"
         text = re.sub(f"({begin})\n.*?({end})", rf"\1\n\n{content}\n\n\2", text, flags=re.S)
     return text
 
@@ -54,8 +55,10 @@ def readme_sentences(cost):
     path = {row["batch_packets"]: row["owned"] for row in cost["rows"]}
     alone = {row["batch_packets"]: row for row in cost["estimator"] if row["depth"] == 0}
     return [
-        f"a packet takes {path[1]:.0f} instructions through the whole path alone, and {path[64]:.0f} in batches of 64.",
-        f"The estimator takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}, where the C implementation takes "
+        f"a packet takes {path[1]:.0f} instructions through the whole path alone, and "
+        f"{path[64]:.0f} in batches of 64.",
+        f"The estimator takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}, "
+        "where the C implementation takes "
         f"{alone[1]['reference']:g} and {alone[64]['reference']:g}.",
     ]
 

@@ -9,7 +9,8 @@ set -eu
 cd "$(dirname "$0")/.."
 skip() { echo "left out: $*"; exit 77; }
 fail() { echo "deb.sh: $*" >&2; exit 1; }
-cargo deb --version >/dev/null 2>&1 || skip "cargo-deb is not installed (cargo install --locked cargo-deb)"
+cargo deb --version >/dev/null 2>&1 ||
+    skip "cargo-deb is not installed (cargo install --locked cargo-deb)"
 command -v dpkg >/dev/null || skip "dpkg is not here"
 target="${CARGO_TARGET_DIR:-target}"
 mkdir -p target "$target"
@@ -30,7 +31,7 @@ if [ "${1-}" = --debootstrap ]; then
     [ "$(id -u)" = 0 ] || skip "a root of its own needs root"
     command -v debootstrap >/dev/null || skip "debootstrap is not installed"
     debootstrap --variant=minbase stable "$root" >"$target/debootstrap.log" 2>&1 ||
-        skip "no Debian can be had here: see $target/debootstrap.log"
+        skip "no Debian is available here: see $target/debootstrap.log"
     cp "$package" "$root/taut.deb"
     dpkg_in() { chroot "$root" dpkg "$@"; }
     in_root() { chroot "$root" "$@"; }
@@ -41,7 +42,8 @@ else
     # The root has none of the dependencies, and no shell for maintainer scripts: these run outside,
     # on the root's files.
     dpkg_in() {
-        dpkg --root="$root" --force-not-root --force-depends --force-script-chrootless --log=/dev/null "$@" 2>"$root/said" ||
+        dpkg --root="$root" --force-not-root --force-depends --force-script-chrootless \
+            --log=/dev/null "$@" 2>"$root/said" ||
             { cat "$root/said" >&2; return 1; }
     }
     in_root() { program=$1; shift; "$root$program" "$@"; }
@@ -58,9 +60,11 @@ for wanted in usr/share/man/man1/taut.1.gz usr/share/man/man1/taut-doctor.1.gz \
     usr/share/fish/vendor_completions.d/taut.fish usr/share/doc/taut/copyright; do
     [ -s "$root/$wanted" ] || fail "$wanted is not in the package"
 done
-unit=$(find "$root/usr/lib/systemd" "$root/lib/systemd" -name taut-exporter.service 2>/dev/null | head -n 1)
+unit=$(find "$root/usr/lib/systemd" "$root/lib/systemd" -name taut-exporter.service 2>/dev/null |
+    head -n 1)
 [ -n "$unit" ] || fail "the package has no systemd unit"
-[ ! -e "$root/etc/systemd/system/multi-user.target.wants/taut-exporter.service" ] || fail "the unit was enabled"
+[ ! -e "$root/etc/systemd/system/multi-user.target.wants/taut-exporter.service" ] ||
+    fail "the unit was enabled"
 bash -n "$root/usr/share/bash-completion/completions/taut"
 if command -v man >/dev/null; then
     man --warnings -l "$root/usr/share/man/man1/taut-forward.1.gz" >/dev/null 2>"$root/man-said"
@@ -68,6 +72,7 @@ if command -v man >/dev/null; then
 fi
 dpkg_in --purge taut >/dev/null
 files >"$root/after"
-cmp -s "$root/before" "$root/after" || { diff "$root/before" "$root/after" >&2; fail "files were left"; }
+cmp -s "$root/before" "$root/after" ||
+    { diff "$root/before" "$root/after" >&2; fail "files were left"; }
 size=$(du -k "$package" | cut -f1)
 echo "$(basename "$package"): $size KB, installed, used and removed"

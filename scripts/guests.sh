@@ -33,7 +33,8 @@ kernel() {
     apt-get "${apt[@]}" -qq update
     local package
     package=$(apt-cache "${apt[@]}" depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
-    (cd "$work" && apt-get "${apt[@]}" -qq download "$package" && dpkg-deb -x "$package"_*.deb "$suite")
+    (cd "$work" && apt-get "${apt[@]}" -qq download "$package" &&
+        dpkg-deb -x "$package"_*.deb "$suite")
     [ -d "$work/$suite/lib" ] || ln -s usr/lib "$work/$suite/lib"
 }
 

@@ -32,7 +32,8 @@ live() {
     echo "scripts/late-machine.sh: $1" >&2
     start_loops "$2"
     shift 2
-    "$taut" lab rr-under-load --driver af_packet --rate 100mbit --duration "$duration" -j "$@" >"$file.part"
+    "$taut" lab rr-under-load --driver af_packet --rate 100mbit --duration "$duration" -j "$@" \
+        >"$file.part"
     stop_loops
     mv "$file.part" "$file"
 }
@@ -63,7 +64,8 @@ done
 # The random numbers are computed here, because each awk has a generator of its own.
 pattern() {
     awk -v id="$1" -v one_in="$2" 'BEGIN {
-        printf "{\"id\": \"%s\", \"rate_bytes_per_us\": 12.5, \"end_ns\": 30000000000, \"warm_ns\": 5000000000}\n", id
+        printf "{\"id\": \"%s\", \"rate_bytes_per_us\": 12.5, ", id
+        printf "\"end_ns\": 30000000000, \"warm_ns\": 5000000000}\n"
         draw = 1
         for (at = 0; at < 30e9; at += gap) {
             # The minimal standard generator of Park and Miller.
@@ -76,7 +78,8 @@ pattern() {
 pattern late-rarely 2000
 pattern late-often 40
 # shellcheck disable=SC2046,SC2086
-"$taut" sim limit-rules --pattern "$results/late-rarely.pattern" --pattern "$results/late-often.pattern" \
-    --rule dql --rule taut $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
+"$taut" sim limit-rules --pattern "$results/late-rarely.pattern" \
+    --pattern "$results/late-often.pattern" --rule dql --rule taut \
+    $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
 mv "$results/simulated.json.part" "$results/simulated.json"
 python3 scripts/late_machine.py "$results"

@@ -24,7 +24,7 @@ def documents(directory, name):
 
 
 def medians(found):
-    """The median of each figure over the rounds, by limit in the order of the first."""
+    """The median of each figure over the repetitions, by limit in the order of the first."""
     runs = {}
     for document in found:
         for row in document["rows"]:
@@ -36,15 +36,15 @@ def medians(found):
     return [
         {
             "limit": limit,
-            "rounds": len(rows),
+            "repetitions": len(rows),
             "rr_tps": of(rows, lambda row: row["rr_tps"]),
             "p50_us": of(rows, lambda row: row["rr_latency_us"]["p50"]),
             "p99_us": of(rows, lambda row: row["rr_latency_us"]["p99"]),
             "goodput_mbit_per_s": of(rows, lambda row: row["goodput_bps"] / 1e6),
             "in_ring_p50_bytes": of(rows, lambda row: row["inflight_bytes"]["p50"]),
             "in_ring_p90_bytes": of(rows, lambda row: row["inflight_bytes"]["p90"]),
-            "timer_p99_us": of(rows, lambda row: row["timers_late_us"]["p99"]),
-            "timer_max_us": of(rows, lambda row: row["timers_late_us"]["max"]),
+            "timer_p99_us": of(rows, lambda row: row["timer_lateness_us"]["p99"]),
+            "timer_max_us": of(rows, lambda row: row["timer_lateness_us"]["max"]),
         }
         for limit, rows in runs.items()
     ]
@@ -72,7 +72,8 @@ def live_row(name, row):
     ]
 
 
-LIVE = ["requests/s", "p50, ms", "p99, ms", "Mbit/s", "in the ring, KB (p50, p90)", "late by, ms (p99, max)"]
+LIVE = ["requests/s", "p50, ms", "p99, ms", "Mbit/s", "in the ring, KB (p50, p90)"]
+LIVE += ["late by, ms (p99, max)"]
 
 
 def cap_name(cap_ms):
@@ -115,11 +116,13 @@ def charts(record):
         return list(enumerate(map(value, by_cap(rows, key)), 1))
 
     def lines(of_live, of_simulated):
-        found = [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in record["curves"].items()]
+        curves, simulated = record["curves"].items(), record["simulated"].items()
+        found = [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in curves]
         found += [
-            (f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in record["simulated"].items()
+            (f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in simulated
         ]
-        return [{"label": name, "color": name, "join": "straight", "points": them} for name, them in found]
+        style = {"join": "straight"}
+        return [{"label": name, "color": name, **style, "points": them} for name, them in found]
 
     # What 100 Mbit/s carry of TCP in frames of 1,514 bytes.
     full = 94.5
@@ -129,14 +132,17 @@ def charts(record):
             "x": {"title": "cap (ms)", "names": CAPS},
             "y": {"title": "%", "high": 100},
             "lines": lines(
-                lambda row: min(100, 100 * row["goodput_mbit_per_s"] / full), lambda row: 100 * row["utilisation"]
+                lambda row: min(100, 100 * row["goodput_mbit_per_s"] / full),
+                lambda row: 100 * row["utilisation"],
             ),
         },
         {
             "title": "Median delay of a request (live) or of a packet",
             "x": {"title": "cap (ms)", "names": CAPS},
             "y": {"title": "ms", "low": 0.2, "high": 50},
-            "lines": lines(lambda row: row["p50_us"] / 1000, lambda row: row["hp_delay_us_p50"] / 1000),
+            "lines": lines(
+                lambda row: row["p50_us"] / 1000, lambda row: row["hp_delay_us_p50"] / 1000
+            ),
         },
     ]
 
@@ -144,7 +150,11 @@ def charts(record):
 def read_record(directory):
     """The record of what scripts/late-machine.sh left, or None if something is missing."""
     tables = [
-        {"busy_loops": busy, "real_time": priority == "realtime", "rows": medians(documents(directory, name))}
+        {
+            "busy_loops": busy,
+            "real_time": priority == "realtime",
+            "rows": medians(documents(directory, name)),
+        }
         for priority in ("realtime", "ordinary")
         for busy in (0, 1, 3)
         for name in [f"table-{busy}-{priority}"]
@@ -157,13 +167,17 @@ def read_record(directory):
     for row in json.loads(path.read_text())["rows"]:
         simulated.setdefault(row["pattern"].removeprefix("late-"), []).append(row)
     host = f"{os.cpu_count()} processors with Linux {platform.release().split('-')[0]}"
-    return {"version": 1, "host": host, "tables": tables, "curves": curves, "simulated": simulated}
+    return {"version": 2, "host": host, "tables": tables, "curves": curves, "simulated": simulated}
+
+
+def priority(real_time):
+    return "real-time" if real_time else "ordinary"
 
 
 def page(record):
-    repetitions = min(row["rounds"] for runs in record["tables"] for row in runs["rows"])
+    repetitions = min(row["repetitions"] for runs in record["tables"] for row in runs["rows"])
     rows = [
-        live_row([str(runs["busy_loops"]), "real-time" if runs["real_time"] else "ordinary", f"`{row['limit']}`"], row)
+        live_row([str(runs["busy_loops"]), priority(runs["real_time"]), f"`{row['limit']}`"], row)
         for runs in record["tables"]
         for row in runs["rows"]
     ]
@@ -184,7 +198,8 @@ def main():
     if len(sys.argv) == 2:
         record = read_record(pathlib.Path(sys.argv[1]))
         if record is None:
-            print(f"{sys.argv[1]}: not everything was measured; run scripts/late-machine.sh", file=sys.stderr)
+            message = "not everything was measured; run scripts/late-machine.sh"
+            print(f"{sys.argv[1]}: {message}", file=sys.stderr)
             return 1
         path.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(path.read_text())

@@ -77,7 +77,8 @@ def main(args):
         return 1
     rows = json.loads(done.stdout)["rows"]
     later = [float(row["pattern"].split("-")[1]) >= 1 for row in rows]
-    show("back before the next interrupt", [row for row, is_later in zip(rows, later) if not is_later])
+    sooner = [row for row, is_later in zip(rows, later) if not is_later]
+    show("back before the next interrupt", sooner)
     show("later", [row for row, is_later in zip(rows, later) if is_later])
     return 0
 

@@ -26,7 +26,7 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", re.M | re.S)
 INCLUDE = re.compile(r"\{\{#include ([^\s:}]+)(?::([^}]+))?\}\}")
 # Languages whose samples must be compiled, and the files that are compiled.
-COMPILED = {"rust", "c", "cpp", "toml"}
+COMPILED = {"rust", "c", "cpp", "toml", "python"}
 TESTED = re.compile(r"^(crates/[^/]+/(README\.md|examples/|tests/|src/)|examples/)")
 wrong = []
 
@@ -102,7 +102,8 @@ def check_commands(page, text, taut, in_text):
     for line in commands(text, in_text):
         words = shlex.split(line.split(" #")[0].split(" >")[0])[1:]
         # The command parses from the left; --help succeeds if everything before it is valid.
-        done = subprocess.run([taut, *words, *([] if words[:1] == ["help"] else ["--help"])], capture_output=True, text=True)
+        words += [] if words[:1] == ["help"] else ["--help"]
+        done = subprocess.run([taut, *words], capture_output=True, text=True)
         if done.returncode != 0:
             reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
             fail(page, f"`{line.strip()}`: {reason}")

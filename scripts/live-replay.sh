@@ -27,11 +27,13 @@ summary() {
         row[++rows] = part[1]; as[rows] = part[2]; mean_of[rows] = bytes(part[3])
     }
     END {
-        printf "%-10s %-12s %15s %15s %7s\n", "traced", "replayed as", "replay (mean)", "live (mean)", "ratio"
+        printf "%-10s %-12s %15s %15s %7s\n",
+            "traced", "replayed as", "replay (mean)", "live (mean)", "ratio"
         for (at = 1; at <= rows; at++) {
             rule = as[at]
             if (rule in live)
-                printf "%-10s %-12s %15d %15d %7.2f\n", there[row[at]], rule, mean_of[at], live[rule], mean_of[at] / live[rule]
+                printf "%-10s %-12s %15d %15d %7.2f\n",
+                    there[row[at]], rule, mean_of[at], live[rule], mean_of[at] / live[rule]
         }
     }' "$1"
 }
@@ -40,7 +42,8 @@ summary() {
 run() {
     limits="--limit dql --limit taut --limit $1"
     shift
-    "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-max-size 1g >/dev/null
+    "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" \
+        --trace-max-size 1g >/dev/null
     "$taut" replay "$dir/a.trace" $limits >"$dir/replay.txt"
     echo "## taut lab rr-under-load $* --duration 3s $limits"
     echo
@@ -50,7 +53,8 @@ run() {
 
 {
     echo "# Bytes in flight, queued and not reported: replayed, and live under the same limit."
-    echo "# Linux $(uname -r | cut -d. -f1,2), $(nproc) cores; one run each. Written by scripts/live-replay.sh"
+    kernel=$(uname -r | cut -d. -f1,2)
+    echo "# Linux $kernel, $(nproc) cores; one run each. Written by scripts/live-replay.sh"
     echo
     run 40k --only tso=off
     run 100k --only tso=on

@@ -12,7 +12,8 @@ if [ "${1-}" = --publish ]; then
 fi
 rm -rf "$target/package"
 log=$(mktemp)
-cargo package --workspace --no-verify --locked --offline --allow-dirty >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+cargo package --workspace --no-verify --locked --offline --allow-dirty >"$log" 2>&1 ||
+    { cat "$log" >&2; exit 1; }
 rm "$log"
 
 failed=0
@@ -31,10 +32,12 @@ for package in "$target"/package/*.crate; do
         grep -q "^$key = " "$unpacked/$name/Cargo.toml" || wrong "no $key in Cargo.toml"
     done
     # Files that the source includes must be in the package.
-    (cd "$unpacked/$name" && grep -rnoE 'include_(str|bytes)!\("[^"]+"\)|#\[path = "[^"]+"\]' --include='*.rs' . |
+    (cd "$unpacked/$name" &&
+        grep -rnoE 'include_(str|bytes)!\("[^"]+"\)|#\[path = "[^"]+"\]' --include='*.rs' . |
         sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1 \2/') |
         while read -r source included; do
-            [ -e "$unpacked/$name/$(dirname "$source")/$included" ] || echo "$source includes $included"
+            [ -e "$unpacked/$name/$(dirname "$source")/$included" ] ||
+                echo "$source includes $included"
         done >"$unpacked/missing"
     while read -r line; do wrong "$line, which is not packed"; done <"$unpacked/missing"
 done

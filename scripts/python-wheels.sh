@@ -11,9 +11,10 @@ cannot() { echo "python-wheels.sh: $*" >&2; exit 77; }
 
 target=${CARGO_TARGET_DIR:-$PWD/target}/python
 mkdir -p "$target"
-"${PYTHON:-python3}" -m venv "$target/release" >/dev/null 2>&1 || cannot "no virtual environment can be made"
+"${PYTHON:-python3}" -m venv "$target/release" >/dev/null 2>&1 ||
+    cannot "no virtual environment can be made"
 "$target/release/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' ziglang ||
-    cannot "no maturin and zig can be had"
+    cannot "maturin and zig are not available"
 # maturin looks for zig beside its own Python.
 export PATH=$target/release/bin:$PATH
 failed=0
@@ -22,7 +23,8 @@ for built in x86_64-unknown-linux-gnu:manylinux2014 x86_64-unknown-linux-musl:mu
     triple=${built%%:*}
     if rustup target add "$triple" >/dev/null 2>&1 &&
         CARGO_TARGET_DIR=$target maturin build --quiet --release --locked --zig --target "$triple" \
-            --compatibility "${built##*:}" --manifest-path crates/python/Cargo.toml --out "$wheels"; then
+            --compatibility "${built##*:}" --manifest-path crates/python/Cargo.toml \
+            --out "$wheels"; then
         echo "built for $triple"
     else
         echo "python-wheels.sh: not built for $triple" >&2

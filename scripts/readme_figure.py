@@ -3,7 +3,7 @@
 `taut lab rr-under-load -j`: bytes in the ring and request latency, with and without a limit.
 
 usage: scripts/readme_figure.py            writes the picture
-       scripts/readme_figure.py --check    fails if docs/readme.svg is not the picture of the document
+       scripts/readme_figure.py --check    fails if docs/readme.svg is stale
 Exit codes: 0 ok, 1 another picture, 2 wrong usage.
 """
 

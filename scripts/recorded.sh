@@ -68,16 +68,27 @@ done
         pattern = $column["pattern"]
         if (!(pattern in known)) { known[pattern] = 1; order[++count] = pattern }
         kept[$column["rule"]] += $column["utilisation"] >= 0.999
-        cell[pattern, $column["rule"]] = sprintf("%.2f / %.3f / %.0f", $column["ratio"], 100 * $column["utilisation"], $column["hp_delay_us_p99"])
+        cell[pattern, $column["rule"]] = sprintf("%.2f / %.3f / %.0f", $column["ratio"],
+            100 * $column["utilisation"], $column["hp_delay_us_p99"])
     }
-    END { for (at = 1; at <= count; at++) { it = order[at]; printf "| %s | %s | %s |\n", it, cell[it, "dql"], cell[it, "taut"] }
-        printf "\nBusy for 99.9 %%: dql on %d of %d, taut on %d.\n", kept["dql"], count, kept["taut"]
+    END {
+        for (at = 1; at <= count; at++) {
+            it = order[at]
+            printf "| %s | %s | %s |\n", it, cell[it, "dql"], cell[it, "taut"]
+        }
+        printf "\nBusy for 99.9 %%: dql on %d of %d, taut on %d.\n",
+            kept["dql"], count, kept["taut"]
     }' "$new/rows.csv"
 } >"$new/table.md"
 # Replaces the lines between the marks.
 awk -v table="$new/table.md" '
 /^<!-- recorded patterns: end -->$/ { inside = 0 }
 !inside { print }
-/^<!-- recorded patterns: / && !/ end -->$/ { inside = 1; print ""; while ((getline line <table) > 0) print line; print "" }
+/^<!-- recorded patterns: / && !/ end -->$/ {
+    inside = 1
+    print ""
+    while ((getline line <table) > 0) print line
+    print ""
+}
 ' docs/limit-rules.md >"$new/page.md"
 mv "$new/page.md" docs/limit-rules.md

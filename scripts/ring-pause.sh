@@ -34,10 +34,12 @@ show() {
     ip netns exec "$netns" "$taut" show upper -j | python3 -c '
 import json, sys
 row = json.load(sys.stdin)["rows"][0]
-print("{:<24} limit {:>8,}   in flight {:>8,}".format(sys.argv[1], row["limit"], row["inflight"]))' "$1"
+text = "{:<24} limit {:>8,}   in flight {:>8,}"
+print(text.format(sys.argv[1], row["limit"], row["inflight"]))' "$1"
 }
 
-"$taut" send -n "$netns" upper --driver "${2:-af_xdp}" --limit "${1:-taut}" --stall-threshold 3s --duration 13s &
+"$taut" send -n "$netns" upper --driver "${2:-af_xdp}" --limit "${1:-taut}" --stall-threshold 3s \
+    --duration 13s &
 send=$!
 sleep 4
 show "after 4 s"

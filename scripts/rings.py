@@ -44,7 +44,7 @@ def title(row):
 def ring_table(document):
     """Each limit, the smallest sufficient depth, 1,024 packets and the bare loop on each ring."""
     findings = {(ring_of(it), it["limit"]): it for it in document["findings"]}
-    depths = {ring: it["least_depth"] for (ring, _), it in findings.items()}
+    depths = {ring: it["smallest_sufficient_depth"] for (ring, _), it in findings.items()}
     lines, last = [RING_HEAD], None
     for row in document["rows"]:
         ring, limit = ring_of(row), row["limit"]

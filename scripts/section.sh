@@ -4,5 +4,7 @@
 set -eu
 awk -v heading="## $2" '
 /^## / { inside = index($0, heading) == 1; next }
-inside && (NF || seen) { if (NF) { while (blank > 0) { print ""; blank-- } print; seen = 1 } else blank++ }
+inside && (NF || seen) {
+    if (NF) { while (blank > 0) { print ""; blank-- } print; seen = 1 } else blank++
+}
 ' "$1"

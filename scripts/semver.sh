@@ -9,7 +9,8 @@ if [ -z "$last" ]; then
     exit 77
 fi
 if ! cargo semver-checks --version >/dev/null 2>&1; then
-    echo "left out: cargo-semver-checks is not installed (cargo install --locked cargo-semver-checks)"
+    echo "left out: cargo-semver-checks is not installed" \
+        "(cargo install --locked cargo-semver-checks)"
     exit 77
 fi
 cargo semver-checks --workspace --exclude taut --baseline-rev "$last" ||

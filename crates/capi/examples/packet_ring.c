@@ -2,9 +2,9 @@
  *
  *   cc -std=c11 -D_GNU_SOURCE packet_ring.c -ltaut -o packet_ring && sudo ./packet_ring veth0 100000
  *
- * Sends so many broadcast frames of 1,000 bytes and says what became of them. Without arguments it sends 5,000
- * over the loopback of a network namespace of its own. On a plain veth or loopback a frame is done at once, so
- * there the limit has nothing to hold back; behind a shaper (tc tbf) it has. */
+ * Sends this many broadcast frames of 1,000 bytes and prints their outcomes. Without arguments it sends 5,000
+ * over the loopback of a network namespace of its own. On a plain veth or loopback a frame is complete
+ * immediately, so that the limit has no effect there; behind a shaper (tc tbf) it has. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -36,7 +36,7 @@ struct packet_ring {
 
 static unsigned char frames[FRAMES][FRAME_BYTES];
 static uint32_t free_frames[FRAMES], free_count;
-static uint64_t ended_as[TAUT_ENDS];
+static uint64_t outcomes[TAUT_OUTCOMES];
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -94,11 +94,11 @@ static int32_t reap(void *context, uint32_t *done, uint32_t budget, uint64_t at_
     return (int32_t)count;
 }
 
-static void ended(void *context, uint32_t frame, uint32_t end) {
+static void frame_done(void *context, uint32_t frame, uint32_t outcome) {
     (void)context;
-    if (end < TAUT_ENDS)
-        ended_as[end]++;
-    if (end != TAUT_END_STRAY)
+    if (outcome < TAUT_OUTCOMES)
+        outcomes[outcome]++;
+    if (outcome != TAUT_OUTCOME_UNKNOWN_COMPLETION && outcome != TAUT_OUTCOME_IN_RING)
         free_frames[free_count++] = frame;
 }
 
@@ -107,7 +107,7 @@ static void die(const char *what) {
     exit(1);
 }
 
-/* A loopback that nobody else has. */
+/* A loopback of a new namespace. */
 static void own_loopback(void) {
     struct ifreq request = {0};
     int any = -1;
@@ -153,7 +153,7 @@ int main(int count, char **arguments) {
         own_loopback();
     open_ring(&packet_ring, device);
     for (uint32_t frame = 0; frame < FRAMES; frame++) {
-        memset(frames[frame], 0xff, 6); /* to everybody */
+        memset(frames[frame], 0xff, 6); /* broadcast */
         frames[frame][6] = 2;           /* from a local address */
         frames[frame][12] = 0x88;       /* an ethertype for experiments */
         frames[frame][13] = 0xb5;
@@ -162,14 +162,14 @@ int main(int count, char **arguments) {
 
     taut_ring ring = {.context = &packet_ring, .capacity_slots = SLOTS, .slots_free = slots_free, .submit = submit,
                       .kick = kick, .reap = reap};
-    taut_sink sink = {.ended = ended};
+    taut_sink sink = {.frame_done = frame_done};
     char error[256];
     taut_queue *queue = taut_queue_new("fq_codel", "taut", &ring, &sink, FRAMES, NULL, now_ns(), error, sizeof error);
     if (queue == NULL) {
         fprintf(stderr, "%s\n", error);
         return 1;
     }
-    taut_queue_figures figures = {0};
+    taut_queue_stats stats = {0};
     long taken = 0;
     while (taken < wanted || free_count < FRAMES) {
         uint64_t at_ns = now_ns();
@@ -178,26 +178,26 @@ int main(int count, char **arguments) {
             taut_queue_enqueue(queue, &packet, at_ns);
         }
         if (taut_queue_run(queue, at_ns, NULL) == TAUT_STOPPED_FAILED) {
-            fprintf(stderr, "send: %s\n", strerror(taut_queue_failure(queue)));
+            fprintf(stderr, "send: %s\n", strerror(taut_queue_driver_error(queue)));
             return 1;
         }
         taut_completed done;
         taut_status status = taut_queue_complete(queue, now_ns(), &done);
         if (status != TAUT_STATUS_OK || done.stalled) {
-            fprintf(stderr, "%s\n", done.stalled ? "the device stands still" : taut_status_text(status));
+            fprintf(stderr, "%s\n", done.stalled ? "the device stalled" : taut_status_text(status));
             return 1;
         }
-        taut_queue_read(queue, &figures);
+        taut_queue_read(queue, &stats);
         if (done.packets == 0) {
-            /* A packet ring does not interrupt: look again in 250 us. */
+            /* A packet ring does not interrupt: poll again in 250 us. */
             struct timespec pause = {0, 250000};
             nanosleep(&pause, NULL);
         }
     }
-    for (uint32_t end = 0; end < TAUT_ENDS; end++)
-        if (ended_as[end] > 0)
-            printf("%s %llu\n", taut_end_text(end), (unsigned long long)ended_as[end]);
-    printf("limit %u bytes\n", figures.limit);
+    for (uint32_t outcome = 0; outcome < TAUT_OUTCOMES; outcome++)
+        if (outcomes[outcome] > 0)
+            printf("%s %llu\n", taut_outcome_text(outcome), (unsigned long long)outcomes[outcome]);
+    printf("limit %u bytes\n", stats.limit);
     taut_queue_free(queue, now_ns());
     return 0;
 }

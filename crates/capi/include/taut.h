@@ -2,8 +2,12 @@
  *
  * Generated from the Rust source; do not edit. Rules for every function:
  *   - times are ns of one monotonic clock, amounts are units: bytes, or packets;
- *   - a null or invalid pointer, or an invalid value, returns a status below 0, and nothing is changed, except
- *     as documented for taut_queue_complete;
+ *   - a null pointer, an object that was not initialised, an object of another kind and an invalid
+ *     value return a status below 0, and nothing is changed, except as documented for
+ *     taut_queue_complete;
+ *   - for a queue that was freed, too; the value of a taut_queue pointer is checked without access
+ *     to memory. Any other pointer is null or points to memory of the caller: otherwise the
+ *     behaviour is undefined, as for every function of C;
  *   - an object can be used by one thread at a time; different objects are independent.
  */
 
@@ -37,6 +41,9 @@
 // The three in one number: 1,000,000 a major, 1,000 a minor version.
 #define TAUT_VERSION_NUMBER 1000
 
+// Maximum limit in units: with it, no limit applies except the ring.
+#define TAUT_LIMIT_MAX 1879048192
+
 // Words of a `taut_dql`: more than it needs, so that it can grow without another size.
 #define TAUT_DQL_WORDS 20
 
@@ -52,24 +59,28 @@
 // Words of a `taut_coalescer`.
 #define TAUT_COALESCER_WORDS 8
 
-// Words of a `taut_stall_watch`.
-#define TAUT_STALL_WATCH_WORDS 64
+// Words of a `taut_stall_detector`.
+#define TAUT_STALL_DETECTOR_WORDS 64
 
 // Bytes that are enough for any limit, for memory that is allocated before its name is known.
-#define TAUT_LIMIT_BYTES_MOST 8192
+#define TAUT_LIMIT_BYTES_MAX 8192
 
 // Maximum size of the state of a registered limit, in bytes: it must fit into
-// `TAUT_LIMIT_BYTES_MOST` bytes with its ledger.
-#define TAUT_LIMIT_STATE_BYTES_MOST 4096
+// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.
+#define TAUT_LIMIT_STATE_BYTES_MAX 4096
 
-// The device completed it. 1 to 6 are drop reasons.
-#define TAUT_END_DONE 0
+// The device completed the frame. 1 to 6 are drop reasons.
+#define TAUT_OUTCOME_COMPLETED 0
 
-// The driver returned a frame that it was not given.
-#define TAUT_END_STRAY 7
+// The driver returned a frame that is not in the ring. Its owner stays the same.
+#define TAUT_OUTCOME_UNKNOWN_COMPLETION 7
 
-// The number of ends; a later version can have more.
-#define TAUT_ENDS 8
+// The queue was freed while the frame was in the ring. It can be used again when the driver no
+// longer uses it.
+#define TAUT_OUTCOME_IN_RING 8
+
+// The number of outcomes; a later version can have more.
+#define TAUT_OUTCOMES 9
 
 // The result of a call: 0, or why it changed nothing (`taut_queue_complete` has two exceptions).
 // Numbers do not change their meaning.
@@ -105,18 +116,18 @@ enum taut_status
   // Not used: `taut_split` initialises any memory. Earlier halves of it must not be used.
   TAUT_STATUS_ALREADY_SPLIT = -12,
   // The halves are of different queues.
-  TAUT_STATUS_NOT_THE_SAME_QUEUE = -13,
+  TAUT_STATUS_DIFFERENT_QUEUES = -13,
   // Unknown discipline, limit or setting; the text lists the allowed ones.
-  TAUT_STATUS_BAD_WORDS = -14,
+  TAUT_STATUS_BAD_SPEC = -14,
   // The number of a frame is not below the number of frames.
   TAUT_STATUS_FRAME_OUT_OF_RANGE = -15,
   // The frame is in the queue already.
   TAUT_STATUS_FRAME_IN_USE = -16,
   // The driver's callback failed.
   TAUT_STATUS_DRIVER_FAILED = -17,
-  // The driver returned frames that it was not given.
-  TAUT_STATUS_STRAY = -18,
-  // The object is in a call already: a callback must not call back.
+  // The driver returned frames that are not in the ring.
+  TAUT_STATUS_UNKNOWN_COMPLETION = -18,
+  // The queue is in a call already, of a callback or of another thread.
   TAUT_STATUS_BUSY = -19,
   // Any other error.
   TAUT_STATUS_OTHER = -20,
@@ -126,8 +137,10 @@ enum taut_status
   TAUT_STATUS_NAME_TAKEN = -22,
   // A name of a limit is a letter, followed by letters, digits, "-" and "_".
   TAUT_STATUS_BAD_NAME = -23,
-  // A state of more than `TAUT_LIMIT_STATE_BYTES_MOST` bytes.
+  // A state of more than `TAUT_LIMIT_STATE_BYTES_MAX` bytes.
   TAUT_STATUS_STATE_TOO_LARGE = -24,
+  // The queue was freed, or the pointer is not a queue.
+  TAUT_STATUS_BAD_HANDLE = -25,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -151,10 +164,10 @@ enum taut_stopped
   TAUT_STOPPED_RING_FULL = 2,
   // The first packet is ready at a later time: run again then.
   TAUT_STOPPED_NOT_READY = 3,
-  // The doorbell failed; run again after a moment. `taut_queue_failure` returns the driver's
-  // error number.
+  // The doorbell failed; run again after a moment. `taut_queue_driver_error` returns the error
+  // number of the driver.
   TAUT_STOPPED_FAILED = 4,
-  // There is no queue, or it was called from one of its callbacks.
+  // The queue is null, was freed, or is in a call already.
   TAUT_STOPPED_INVALID = 5,
 };
 #ifndef __cplusplus
@@ -165,8 +178,11 @@ typedef int32_t taut_stopped;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A transmit queue on one thread, or under one lock. Created by `taut_queue_new`, and freed by
-// `taut_queue_free`.
+// A transmit queue on one thread, or under one lock. `taut_queue_new` creates it, and
+// `taut_queue_free` frees it. The pointer is a number: every function returns
+// `TAUT_STATUS_BAD_HANDLE`, or as documented, for a queue that was freed and for a pointer to
+// other memory. A call during another call for the same queue, from a callback or from another
+// thread, returns `TAUT_STATUS_BUSY` and changes nothing.
 typedef struct taut_queue taut_queue;
 
 // A rule chosen by its name, with its ledger, for one thread or one lock. It is placed in memory
@@ -179,7 +195,7 @@ typedef struct taut_config {
   uint32_t limit;
   // Minimum limit, in units.
   uint32_t limit_min;
-  // Maximum limit, in units: at most 1,879,048,192.
+  // Maximum limit, in units: at most `TAUT_LIMIT_MAX`.
   uint32_t limit_max;
   // Must be 0.
   uint32_t reserved;
@@ -258,9 +274,9 @@ typedef struct taut_coalescer {
 // completions. An age is never too low, and too high by at most an eighth of the threshold and one
 // completion interval. It is placed in memory of the caller, can be moved by copying while no call
 // uses it, and needs no freeing.
-typedef struct taut_stall_watch {
-  uint64_t opaque[TAUT_STALL_WATCH_WORDS];
-} taut_stall_watch;
+typedef struct taut_stall_detector {
+  uint64_t opaque[TAUT_STALL_DETECTOR_WORDS];
+} taut_stall_detector;
 
 // The counts of a stall detector.
 typedef struct taut_stalls {
@@ -269,7 +285,7 @@ typedef struct taut_stalls {
   // The maximum age above the threshold, in ns.
   uint64_t longest_ns;
   // When a stall was last found, in ns.
-  uint64_t last_at_ns;
+  uint64_t last_stall_ns;
 } taut_stalls;
 
 // A completion batch, for the functions of a limit. Units are bytes, or packets.
@@ -278,7 +294,7 @@ typedef struct taut_limit_batch {
   uint64_t now_ns;
   // The rate of the device in units per second; 0 while it is unknown.
   uint64_t rate_per_s;
-  // Units completed: at most `in_flight`, and 0 only to close a reap with `more`.
+  // Units completed: at most `in_flight`, and 0 only to close a reap with `more_pending`.
   uint32_t units;
   // Units in flight before the batch.
   uint32_t in_flight;
@@ -290,7 +306,7 @@ typedef struct taut_limit_batch {
   // limit does; 4294967295 otherwise.
   uint32_t ring_units;
   // The reap stopped at its budget with completions pending.
-  bool more;
+  bool more_pending;
 } taut_limit_batch;
 
 // A custom limit, as functions. Each receives the state of its limit. They must not call the limit
@@ -304,7 +320,7 @@ typedef struct taut_limit_functions {
                 uint64_t now_ns);
   // Returns the limit in units. It is called after `begin` and after `reset`. One more object
   // can be queued while the limit is not exceeded, so that 0 admits single objects. The maximum
-  // is 1,879,048,192, to which larger values are clamped.
+  // is `TAUT_LIMIT_MAX`, to which larger values are clamped.
   uint32_t (*limit)(void *state);
   // Processes a completion batch. Returns the limit from now on, as `limit` does.
   uint32_t (*completed)(void *state,
@@ -382,18 +398,19 @@ typedef struct taut_ring {
                   uint32_t budget,
                   uint64_t now_ns);
   // Returns whether a completion means that the packet left the device; null means that it does.
-  bool (*completions_are_true)(void *context);
+  bool (*completions_valid)(void *context);
 } taut_ring;
 
-// Where frames end, each once.
+// Receives each accepted frame exactly once.
 typedef struct taut_sink {
   // Passed to the callback.
   void *context;
-  // Returns the frame to the caller, with the reason in `end`, whose text is `taut_end_text`.
-  // `TAUT_END_STRAY` is only a report: the driver returned a frame that it was not given.
-  void (*ended)(void *context,
-                uint32_t frame,
-                uint32_t end);
+  // Returns the frame to the caller. `taut_outcome_text` is the text of `outcome`. The frame can
+  // be used again, except for two outcomes: `TAUT_OUTCOME_IN_RING`, and
+  // `TAUT_OUTCOME_UNKNOWN_COMPLETION`, which only reports a fault.
+  void (*frame_done)(void *context,
+                     uint32_t frame,
+                     uint32_t outcome);
 } taut_sink;
 
 // The result of a completion batch.
@@ -403,11 +420,11 @@ typedef struct taut_completed {
   // See `packets`.
   uint32_t bytes;
   // Stale packets, sent before a reset: returned, but not counted.
-  uint32_t late_packets;
+  uint32_t stale_packets;
   // The queue was stopped and is not any more: run it.
-  bool run;
+  bool schedule;
   // The driver returned the maximum of a batch, and might have more: complete again.
-  bool more;
+  bool more_pending;
   // A packet is in flight for longer than the threshold: repair the ring, then call
   // `taut_queue_reset`.
   bool stalled;
@@ -416,15 +433,15 @@ typedef struct taut_completed {
 } taut_completed;
 
 // State and counters of a queue.
-typedef struct taut_queue_figures {
-  // The limit, in its units.
+typedef struct taut_queue_stats {
+  // The limit, in its units; `TAUT_LIMIT_MAX` if it is `unlimited`.
   uint32_t limit;
   // Submitted to the ring and not completed, in the limit's units.
   uint32_t in_flight;
   // Backlog of the discipline in packets.
-  uint64_t waiting_packets;
+  uint64_t backlog_packets;
   // Its bytes.
-  uint64_t waiting_bytes;
+  uint64_t backlog_bytes;
   // Packets submitted to the ring.
   uint64_t sent_packets;
   // Their bytes.
@@ -442,8 +459,10 @@ typedef struct taut_queue_figures {
   // Stalls.
   uint64_t stalls;
   // Completions are early, before packets left the device: no limit applies then.
-  bool completions_are_false;
-} taut_queue_figures;
+  bool early_completions;
+  // No limit applies except the ring: the limit is "off", or completions are early.
+  bool unlimited;
+} taut_queue_stats;
 
 #ifdef __cplusplus
 extern "C" {
@@ -495,11 +514,11 @@ taut_status taut_dql_observe_in_flight(struct taut_dql *dql,
                                        uint32_t *completed);
 
 // Corrects the ledger to the units that the device holds, after completions were lost or counted
-// twice. `too_much` is null, or receives by how many units the ledger was too high.
+// twice. `excess` is null, or receives the units that the ledger had in excess.
 taut_status taut_dql_repair(struct taut_dql *dql,
                             uint32_t in_flight,
                             uint64_t now_ns,
-                            int64_t *too_much);
+                            int64_t *excess);
 
 // Discards the units in flight and restarts from the minimum limit. Call it after the device was
 // flushed. Settings stay.
@@ -582,14 +601,14 @@ taut_status taut_halves_repair(struct taut_sender *sender,
                                struct taut_completer *completer,
                                uint32_t in_flight,
                                uint64_t now_ns,
-                               int64_t *too_much);
+                               int64_t *excess);
 
 // Initialises a coalescer; with a period of 0, it reports everything at once.
 taut_status taut_coalescer_init(struct taut_coalescer *coalescer,
                                 uint64_t period_ns);
 
-// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them to
-// `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
+// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them
+// to `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
 // current limit.
 taut_status taut_coalescer_add(struct taut_coalescer *coalescer,
                                uint32_t units,
@@ -605,57 +624,58 @@ taut_status taut_coalescer_poll(struct taut_coalescer *coalescer,
 // Returns the pending units; 0 if it is not a `taut_coalescer`.
 uint32_t taut_coalescer_pending(const struct taut_coalescer *coalescer);
 
-// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is
+// pending.
 uint64_t taut_coalescer_next_wakeup_ns(const struct taut_coalescer *coalescer);
 
 // Discards the pending units and the current period. Call it when the limit is reset.
 taut_status taut_coalescer_reset(struct taut_coalescer *coalescer);
 
 // Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
-taut_status taut_stall_watch_init(struct taut_stall_watch *watch,
-                                  uint64_t threshold_ns);
+taut_status taut_stall_detector_init(struct taut_stall_detector *detector,
+                                     uint64_t threshold_ns);
 
 // Call it after each completion, with the totals after it: `num_queued` and `num_completed` of
 // `taut_dql_read`.
-taut_status taut_stall_watch_completed(struct taut_stall_watch *watch,
-                                       uint32_t num_queued,
-                                       uint32_t num_completed,
-                                       uint64_t now_ns);
+taut_status taut_stall_detector_completed(struct taut_stall_detector *detector,
+                                          uint32_t num_queued,
+                                          uint32_t num_completed,
+                                          uint64_t now_ns);
 
 // Checks whether the oldest unit in flight is older than the threshold now: `age_ns` receives its
 // age, or 0 if it is not. `burst_start_ns` is when something was last queued while nothing was in
 // flight. Call it periodically, also while nothing completes.
-taut_status taut_stall_watch_check(struct taut_stall_watch *watch,
-                                   uint32_t num_queued,
-                                   uint32_t num_completed,
-                                   uint64_t burst_start_ns,
-                                   uint64_t now_ns,
-                                   uint64_t *age_ns);
+taut_status taut_stall_detector_check(struct taut_stall_detector *detector,
+                                      uint32_t num_queued,
+                                      uint32_t num_completed,
+                                      uint64_t burst_start_ns,
+                                      uint64_t now_ns,
+                                      uint64_t *age_ns);
 
 // Reads the counts.
-taut_status taut_stall_watch_read(const struct taut_stall_watch *watch,
-                                  struct taut_stalls *stalls);
+taut_status taut_stall_detector_read(const struct taut_stall_detector *detector,
+                                     struct taut_stalls *stalls);
 
 // Discards the units in flight and the current stall, for when the limit is reset; the counts
 // stay.
-taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
+taut_status taut_stall_detector_reset(struct taut_stall_detector *detector);
 
-// Returns the bytes that the limit with this name needs; 0 if there is no such name. Names are
+// Returns the bytes that the limit with this name needs; 0 for an unknown name. Names are
 // "off", "dql", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
 // learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
 // `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
-size_t taut_limit_size(const char *words);
+size_t taut_limit_size(const char *spec);
 
 // Returns the alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread
 // can call it.
 size_t taut_limit_align(void);
 
-// Creates the limit named `words` in `memory`, which is then the `taut_limit`. It allocates
+// Creates the limit named `spec` in `memory`, which is then the `taut_limit`. It allocates
 // nothing. On failure, `error` receives the reason with the allowed names, truncated to
 // `error_bytes` including the zero; it can be null.
 taut_status taut_limit_init(void *memory,
                             size_t bytes,
-                            const char *words,
+                            const char *spec,
                             uint64_t now_ns,
                             char *error,
                             size_t error_bytes);
@@ -676,14 +696,14 @@ int64_t taut_limit_room(struct taut_limit *limit);
 
 // Reports a blocked sender: it has something to send and no room. Without it, rules other than
 // "dql" learn nothing.
-taut_status taut_limit_refused(struct taut_limit *limit);
+taut_status taut_limit_blocked(struct taut_limit *limit);
 
 // Counts the units completed since the last call, and updates the limit: once for each batch.
-// `more` means that the batch stopped at a budget with completions pending. A batch of 0 changes
-// nothing, except that it ends such a sequence.
+// `more_pending` means that the batch stopped at a budget with completions pending. A batch of 0
+// changes nothing, except that it ends such a sequence.
 taut_status taut_limit_completed(struct taut_limit *limit,
                                  uint32_t units,
-                                 bool more,
+                                 bool more_pending,
                                  uint64_t now_ns);
 
 // Discards the units in flight and the learnt state. Call it after the device was flushed.
@@ -697,6 +717,10 @@ uint32_t taut_limit_value(struct taut_limit *limit);
 
 // Returns the units queued and not yet completed; 0 also if it is not a `taut_limit`.
 uint32_t taut_limit_in_flight(struct taut_limit *limit);
+
+// Returns `true` if no limit applies, as with "off": `taut_limit_value` is then `TAUT_LIMIT_MAX`.
+// `false` also if it is not a `taut_limit`.
+bool taut_limit_unlimited(struct taut_limit *limit);
 
 // Returns `true` if it counts packets, not bytes.
 bool taut_limit_in_packets(struct taut_limit *limit);
@@ -715,7 +739,7 @@ taut_status taut_limit_config(struct taut_limit *limit,
 taut_status taut_limit_set_config(struct taut_limit *limit,
                                   const struct taut_config *config);
 
-// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST`
+// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MAX`
 // bytes are enough. It allocates nothing.
 taut_status taut_limit_init_functions(void *memory,
                                       size_t bytes,
@@ -727,7 +751,7 @@ taut_status taut_limit_init_functions(void *memory,
 // packets. `help` describes it in one line. Both texts and `functions` are copied.
 //
 // Each limit that is created from the name has a state of its own, which is passed to each
-// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MOST`, zeroed, and aligned for
+// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MAX`, zeroed, and aligned for
 // any type. The state might move between two calls. Memory that it points to is not freed. With 0
 // bytes, the pointer must not be used.
 //
@@ -749,8 +773,8 @@ taut_status taut_limit_register(const char *name,
 size_t taut_limit_help(char *text,
                        size_t text_bytes);
 
-// Returns the name of an end; never null, and never to be freed. Any thread can call it.
-const char *taut_end_text(uint32_t end);
+// Returns the name of an outcome; never null, and never to be freed. Any thread can call it.
+const char *taut_outcome_text(uint32_t outcome);
 
 // Returns the default settings. Any thread can call it.
 struct taut_queue_options taut_queue_options_default(void);
@@ -783,8 +807,8 @@ taut_stopped taut_queue_run(struct taut_queue *queue,
 
 // Reaps completions. Call it when the device interrupts or was polled, and at
 // `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-// `TAUT_STATUS_STRAY` packets might have been returned even so: call it again, and it reports them
-// and whether to run.
+// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
+// reports them and whether to run.
 taut_status taut_queue_complete(struct taut_queue *queue,
                                 uint64_t now_ns,
                                 struct taut_completed *completed);
@@ -819,27 +843,28 @@ taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
                                        uint64_t coalesce_ns);
 
 // Corrects the ledger to the content of the ring, after completions were lost, and restarts the
-// queue; the limit stays. `too_much` is null, or receives by how many units the ledger was too
-// high. A frame that was considered lost belongs to the queue until `reap` returns it, and does
+// queue; the limit stays. `excess` is null, or receives the units that the ledger had in
+// excess. A frame that was considered lost belongs to the queue until `reap` returns it, and does
 // not count then.
 taut_status taut_queue_repair(struct taut_queue *queue,
                               uint32_t ring_packets,
                               uint32_t ring_bytes,
                               uint64_t now_ns,
-                              int64_t *too_much);
+                              int64_t *excess);
 
 // Reads the state and the counters of the queue.
 taut_status taut_queue_read(struct taut_queue *queue,
-                            struct taut_queue_figures *figures);
+                            struct taut_queue_stats *stats);
 
 // Returns the error number of the last failed callback of the driver; 0 without a failure.
-int32_t taut_queue_failure(struct taut_queue *queue);
+int32_t taut_queue_driver_error(struct taut_queue *queue);
 
-// Destroys the queue: waiting packets end in the sink as flushed. Returns the number of frames
-// still in the ring, which belong to the driver from then on. Null has no effect. A call from a
-// callback frees nothing and returns 4294967295.
-uint32_t taut_queue_free(struct taut_queue *queue,
-                         uint64_t now_ns);
+// Destroys the queue. The sink receives each frame that the queue still has: waiting ones as
+// flushed, and those in the ring as `TAUT_OUTCOME_IN_RING`. `TAUT_STATUS_BAD_HANDLE` if it was
+// freed already, and `TAUT_STATUS_BUSY` from a callback or during a call of another thread, which
+// frees nothing.
+taut_status taut_queue_free(struct taut_queue *queue,
+                            uint64_t now_ns);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -849,11 +874,11 @@ uint32_t taut_queue_free(struct taut_queue *queue,
 
 TAUT_ASSERT(sizeof(taut_dql) == 160);
 TAUT_ASSERT(sizeof(taut_coalescer) == 64);
-TAUT_ASSERT(sizeof(taut_stall_watch) == 512);
+TAUT_ASSERT(sizeof(taut_stall_detector) == 512);
 TAUT_ASSERT(sizeof(taut_config) == 24 && offsetof(taut_config, hold_time_ns) == 16);
 TAUT_ASSERT(sizeof(taut_snapshot) == 72 && offsetof(taut_snapshot, window_start_ns) == 56);
 TAUT_ASSERT(sizeof(taut_stalls) == 24);
 TAUT_ASSERT(sizeof(taut_packet) == 16 && offsetof(taut_packet, ecn) == 13);
 TAUT_ASSERT(sizeof(taut_queue_options) == 32 && offsetof(taut_queue_options, coalesce_ns) == 16);
 TAUT_ASSERT(sizeof(taut_completed) == 24 && offsetof(taut_completed, stalled_ns) == 16);
-TAUT_ASSERT(offsetof(taut_queue_figures, completions_are_false) == 88);
+TAUT_ASSERT(offsetof(taut_queue_stats, unlimited) == 89);

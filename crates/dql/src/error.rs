@@ -84,7 +84,7 @@ impl fmt::Display for Error {
             Error::TooMuchInFlight { units, in_flight } => write!(
                 f,
                 "object of {units} units with {in_flight} in flight: \
-                 at most {MAX_IN_FLIGHT} may be in flight together"
+                 at most {MAX_IN_FLIGHT} can be in flight"
             ),
             Error::OverCompletion { units, in_flight } => write!(
                 f,
@@ -99,13 +99,13 @@ impl fmt::Display for Error {
             ),
             Error::NotQueuedLast { units, last_object } => write!(
                 f,
-                "object of {units} units taken back: only the one queued last can be, which has \
-                 {last_object} (0: there is none)"
+                "cannot unqueue {units} units: the object queued last has {last_object} units \
+                 (0: there is none)"
             ),
             Error::AlreadyCompleted { units, in_flight } => write!(
                 f,
-                "object of {units} units taken back with {in_flight} in flight: \
-                 it was already completed"
+                "cannot unqueue {units} units with {in_flight} in flight: they were already \
+                 completed"
             ),
             Error::RepairTooLarge { in_flight } => write!(
                 f,

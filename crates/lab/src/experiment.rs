@@ -42,11 +42,11 @@ pub trait Experiment {
     }
 
     /// Returns the number of repetitions of each case.
-    fn rounds(&self) -> u32 {
+    fn repetitions(&self) -> u32 {
         1
     }
 
-    /// Returns `true` if the rounds of two neighbouring cases alternate, because their rows are
+    /// Returns `true` if the repetitions of two neighbouring cases alternate, because rows are
     /// compared: then the machine was in about the same state for both.
     fn alternate(&self, _: &Self::Case, _: &Self::Case) -> bool {
         true
@@ -167,7 +167,7 @@ fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode,
     let rows = measure_all(&mut experiment, cases).map_err(|error| failed(&error))?;
     let whole = rows
         .iter()
-        .all(|row| row.runs.len() == experiment.rounds() as usize);
+        .all(|row| row.runs.len() == experiment.repetitions() as usize);
     // An interrupt after the last measurement has no effect.
     let interrupt = interrupt::noted().filter(|_| !whole);
     let rows: Vec<_> = rows
@@ -193,8 +193,8 @@ fn measure_all<E: Experiment>(
     cases: Vec<E::Case>,
 ) -> anyhow::Result<Vec<Row<E::Case, E::Ran>>> {
     interrupt::note()?;
-    let rounds = experiment.rounds();
-    let mut progress = Progress::new(cases.len() * rounds as usize);
+    let repetitions = experiment.repetitions();
+    let mut progress = Progress::new(cases.len() * repetitions as usize);
     let row = |case| Row {
         case,
         runs: Vec::new(),
@@ -208,9 +208,9 @@ fn measure_all<E: Experiment>(
     for length in groups {
         let (group, others) = left.split_at_mut(length);
         left = others;
-        for round in 1..=rounds {
+        for repetition in 1..=repetitions {
             for row in &mut *group {
-                progress.begin(&row.case, (round, rounds));
+                progress.begin(&row.case, (repetition, repetitions));
                 let ran = experiment.measure(&row.case, &mut progress);
                 progress.clear();
                 row.runs.extend(ran?);
@@ -273,7 +273,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(exit::FAILED)
 }
 
-/// Returns `true` if the kernel refused what it would refuse with any options.
+/// Returns `true` if the kernel rejects every choice of options.
 fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
     use io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
     let causes = error
@@ -306,7 +306,7 @@ mod tests {
             Ok(())
         }
 
-        fn rounds(&self) -> u32 {
+        fn repetitions(&self) -> u32 {
             2
         }
 

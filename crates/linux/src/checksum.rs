@@ -1,12 +1,15 @@
-//! Completing the Internet checksum that the kernel left to the device.
+//! Completing the checksum that the kernel left to the device.
+
+mod internet;
+mod kind;
 
 use std::fmt;
 
+use crate::layers::layers;
 use crate::vnet_header::VirtioNetHeader;
 
-/// Offset of the checksum in a UDP header; other partial checksums of the kernel have another
-/// offset.
-const UDP_CHECKSUM_OFFSET: u16 = 6;
+pub(crate) use internet::{fold, sum};
+pub(crate) use kind::ChecksumKind;
 
 /// Why a checksum cannot be completed. The frame is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,9 @@ pub enum ChecksumError {
     OutsideFrame,
     /// The frame is a GSO packet: each segment needs a checksum of its own.
     Segmented,
+    /// The algorithm of the checksum is unknown: the protocol is not TCP, UDP, GRE or SCTP, or the
+    /// offset is that of another one.
+    UnknownProtocol,
 }
 
 impl fmt::Display for ChecksumError {
@@ -22,17 +28,21 @@ impl fmt::Display for ChecksumError {
         f.write_str(match self {
             Self::OutsideFrame => "the checksum field is outside the frame",
             Self::Segmented => "a GSO packet has no checksum of its own",
+            Self::UnknownProtocol => "the protocol of the partial checksum is unknown",
         })
     }
 }
 
 impl std::error::Error for ChecksumError {}
 
-/// Completes the checksum of `frame` (without the virtio-net header) if `header` marks it as
-/// partial. Returns `true` if it did. The header is then stale: pass on a default one.
+/// Completes the checksum of `frame` (an Ethernet frame without the virtio-net header) if `header`
+/// marks it as partial. Returns `true` if it did. The header is then stale: pass on a default one.
 ///
-/// The field already holds the sum of the pseudo header (RFC 1071 arithmetic), so all bytes from
-/// `checksum_start` on are added to it.
+/// In TCP, UDP and GRE, the field already holds the sum of the pseudo header (RFC 1071 arithmetic),
+/// so all bytes from `checksum_start` on are added to it. SCTP has a CRC32c instead (RFC 9260). The
+/// header does not distinguish them, so the protocol is read from the IP header before
+/// `checksum_start`, behind other headers and in tunnels. If that is not found, TCP and UDP are
+/// identified by `checksum_offset`.
 ///
 /// # Errors
 /// [`ChecksumError`]; the frame is unchanged then.
@@ -43,45 +53,24 @@ pub fn complete_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bo
     if header.is_segmented() {
         return Err(ChecksumError::Segmented);
     }
-    let covered = frame
-        .get_mut(usize::from(header.checksum_start)..)
-        .ok_or(ChecksumError::OutsideFrame)?;
-    let offset = usize::from(header.checksum_offset);
-    if offset + 2 > covered.len() {
+    let (start, offset) = (
+        usize::from(header.checksum_start),
+        usize::from(header.checksum_offset),
+    );
+    if start + offset + 2 > frame.len() {
         return Err(ChecksumError::OutsideFrame);
     }
-    let mut checksum = !fold(sum(covered));
-    if checksum == 0 && header.checksum_offset == UDP_CHECKSUM_OFFSET {
-        // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
-        checksum = u16::MAX;
-    }
-    covered[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
-    Ok(true)
-}
-
-/// Returns the sum of the big-endian 16-bit words, with an odd last byte padded with zero. Carries
-/// are added.
-pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
-    // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
-    // shorter than 2^32 words.
-    let mut words = bytes.chunks_exact(4);
-    let whole: u64 = (&mut words)
-        .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
-        .sum();
-    let mut last = [0; 4];
-    let rest = words.remainder();
-    last[..rest.len()].copy_from_slice(rest);
-    let sum = fold(whole + u64::from(u32::from_ne_bytes(last)));
-    u64::from(u16::from_be_bytes(sum.to_ne_bytes()))
-}
-
-/// Adds the carries until there are none.
-pub(crate) fn fold(mut sum: u64) -> u16 {
-    while sum > u64::from(u16::MAX) {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+    let layer = layers(frame).find(|layer| layer.transport_at == start);
+    let (kind, end) = match layer {
+        Some(layer) => (ChecksumKind::of(layer.protocol), layer.end_at),
+        None => (ChecksumKind::at_offset(offset), frame.len()),
+    };
+    let kind = kind.filter(|kind| kind.field().start == offset);
+    let kind = kind.ok_or(ChecksumError::UnknownProtocol)?;
+    let is_complete = kind.complete(&mut frame[start..end]);
+    is_complete
+        .then_some(true)
+        .ok_or(ChecksumError::OutsideFrame)
 }
 
 #[cfg(test)]
@@ -110,12 +99,11 @@ mod tests {
     #[test]
     fn known_ip_header() {
         // A common textbook example; its checksum is b861.
-        let mut frame = [
+        let header = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
             0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
-        assert_eq!(complete_checksum(&mut frame, open_at(0, 10)), Ok(true));
-        assert_eq!(frame[10..12], [0xb8, 0x61]);
+        assert_eq!(!fold(sum(&header)), 0xb861);
     }
 
     #[test]
@@ -124,9 +112,10 @@ mod tests {
         let mut udp = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         assert_eq!(complete_checksum(&mut udp, open_at(0, 6)), Ok(true));
         assert_eq!(udp[6..], [0xff, 0xff]);
-        let mut other = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        assert_eq!(complete_checksum(&mut other, open_at(0, 4)), Ok(true));
-        assert_eq!(other[4..6], [0, 0]);
+        let mut tcp = [0; 20];
+        tcp[..2].fill(0xff);
+        assert_eq!(complete_checksum(&mut tcp, open_at(0, 16)), Ok(true));
+        assert_eq!(tcp[16..18], [0, 0]);
     }
 
     #[test]
@@ -139,6 +128,10 @@ mod tests {
         for (start, offset) in [(21, 0), (20, 0), (10, 9), (0, 19), (u16::MAX, u16::MAX)] {
             let refused = complete_checksum(&mut frame, open_at(start, offset));
             assert_eq!(refused, Err(ChecksumError::OutsideFrame));
+        }
+        for offset in [0, 2, 4, 8, 10] {
+            let rejected = complete_checksum(&mut frame, open_at(0, offset));
+            assert_eq!(rejected, Err(ChecksumError::UnknownProtocol));
         }
         let segmented = VirtioNetHeader {
             gso_type: 1,

@@ -3,6 +3,8 @@
 use taut_path::Packet;
 use taut_path::pool::FramePool;
 
+use crate::frames::Frames;
+
 /// The bytes of packets, independent of their memory.
 pub trait FrameSource {
     /// Copies the packet's bytes to the start of `out`, as many as fit. Returns the length of the
@@ -26,15 +28,20 @@ pub trait FrameSource {
 /// The packet's bytes are the first [`Packet::wire_bytes`] of its frame.
 impl FrameSource for FramePool {
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
-        let length = packet.wire_bytes() as usize;
-        let copy = |bytes: &mut [u8]| {
-            let fits = length.min(out.len()).min(bytes.len());
-            out[..fits].copy_from_slice(&bytes[..fits]);
-            length
-        };
-        // A frame of another pool has no bytes, which is too few for any device.
-        self.with(packet.frame(), copy).unwrap_or(0)
+        copy_frame(self, packet, out)
     }
+}
+
+/// Copies the bytes of a packet that start its frame, as [`FrameSource::copy_to`] does.
+pub(crate) fn copy_frame(frames: &impl Frames, packet: &Packet, out: &mut [u8]) -> usize {
+    let length = packet.wire_bytes() as usize;
+    let copy = |bytes: &mut [u8]| {
+        let fits = length.min(out.len()).min(bytes.len());
+        out[..fits].copy_from_slice(&bytes[..fits]);
+        length
+    };
+    // A frame of another pool has no bytes, which is too few for any device.
+    frames.with(packet.frame(), copy).unwrap_or(0)
 }
 
 #[cfg(test)]

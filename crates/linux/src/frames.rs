@@ -36,6 +36,18 @@ pub trait Frames: PacketSink + Clone + Send {
     /// Returns the space of each frame, in bytes.
     fn frame_bytes(&self) -> u32;
 
+    /// Returns the space of the longest frames, in bytes.
+    fn max_frame_bytes(&self) -> u32 {
+        self.frame_bytes()
+    }
+
+    /// Takes a free frame with room for `bytes`, at most
+    /// [`max_frame_bytes`](Self::max_frame_bytes); `None` if there is none.
+    fn take_for(&self, bytes: u32) -> Option<Frame> {
+        let _ = bytes;
+        self.take()
+    }
+
     /// Stores a GSO packet, and returns a packet that a driver segments as `header` describes.
     /// `None` if these frames hold no GSO packets, if it cannot be segmented, or if no frame for
     /// one is free. Its charge is its whole frame.
@@ -49,7 +61,7 @@ pub trait Frames: PacketSink + Clone + Send {
     /// # Errors
     /// Returns an error if no frame is free, or if `bytes` exceed a frame.
     fn packet(&self, bytes: &[u8]) -> Result<Packet, PoolError> {
-        let (length, frame_bytes) = (bytes.len(), self.frame_bytes());
+        let (length, frame_bytes) = (bytes.len(), self.max_frame_bytes());
         if length > frame_bytes as usize {
             return Err(PoolError::TooLong {
                 bytes: length,
@@ -57,9 +69,11 @@ pub trait Frames: PacketSink + Clone + Send {
             });
         }
         let frames = self.frames();
-        let frame = self.take().ok_or(PoolError::Empty { frames })?;
+        // Cannot truncate: it fits into a frame, whose size has 32 bits.
+        let frame = self
+            .take_for(length as u32)
+            .ok_or(PoolError::Empty { frames })?;
         match self.with(&frame, |space| space[..length].copy_from_slice(bytes)) {
-            // Cannot truncate: it fits into a frame, whose size has 32 bits.
             Ok(()) => Ok(Packet::new(frame, length as u32)),
             Err(error) => self.release(frame).and(Err(error)),
         }

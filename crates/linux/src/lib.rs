@@ -13,6 +13,7 @@ mod frames;
 mod gso_frames;
 mod handover;
 pub mod interrupt;
+mod layers;
 pub mod link;
 #[cfg(all(test, loom))]
 mod models;
@@ -45,6 +46,7 @@ pub use privilege::{
     Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
 };
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
+pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;
 

@@ -21,7 +21,7 @@ const THREADS_NAMESPACE: &str = "/proc/thread-self/ns/net";
 /// A network namespace, held by a descriptor only.
 ///
 /// It has no name and no mount, so it does not outlive the process. The kernel removes it with all
-/// its devices when its last descriptor, socket and thread are gone. Cloning is cheap and returns
+/// its devices when its last descriptor, socket and thread are closed. Cloning is cheap and returns
 /// the same namespace.
 #[derive(Debug, Clone)]
 pub struct NetNs(Arc<NamespaceHandles>);

@@ -25,10 +25,22 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// Ethernet header but without a VLAN tag. 0 if there is no socket.
     fn frame_limit_bytes(&self) -> u32;
 
+    /// Returns the bytes by which `frame` can exceed that length because of its VLAN tags.
+    fn extra_bytes(frame: &[u8]) -> u32
+    where
+        Self: Sized;
+
     /// Returns the descriptor to poll. It is readable or in error when the driver has an event. A
     /// timer with the coalescing interval is needed as well. `None` if there is no socket, because
     /// [`reopen`](Self::reopen) failed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Sets the name of the device after it was renamed: [`reopen`](Self::reopen) uses it.
+    fn set_device(&mut self, name: &str);
+
+    /// Releases the device, which was removed or moved to another network namespace. It must not
+    /// lose frames there.
+    fn release_device(&mut self) {}
 
     /// Recovers from a stall, or from the removal of the device. Opens a new ring on the same
     /// device, by its name, and a new socket unless the kernel still holds packets of the old one.

@@ -60,7 +60,7 @@ pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
     while let threads @ 2.. = threads()? {
         if tries.next().is_none() {
             return Err(invalid(format!(
-                "capabilities are given up by each thread for itself, and there are {threads}"
+                "only a process with one thread can drop capabilities; this one has {threads}"
             )));
         }
         thread::sleep(Duration::from_millis(1));

@@ -41,6 +41,7 @@ use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
 pub use error::SegmentError;
+pub use headers::remove_jumbo_option;
 pub use partial_checksum::complete_partial_checksum;
 
 /// TCP flags, in the byte after the data offset.
@@ -94,7 +95,7 @@ impl Segmenter {
         Ok(Self {
             headers,
             each_bytes: header.segment_payload_bytes,
-            // Cannot truncate: an IP packet is shorter than 2^17 bytes.
+            // Cannot truncate: the kernel builds no packet of more than 2^19 bytes.
             payload_bytes: payload as u32,
             gso_type: header.gso_type,
             has_accurate_ecn: false,
@@ -283,14 +284,10 @@ impl Segmenter {
 
     /// Computes both checksums.
     fn complete_checksums(&self, segment: &mut [u8]) {
-        let transport_at = usize::from(self.headers.transport_at);
-        let (before, transport) = segment.split_at_mut(transport_at);
-        let network = &mut before[self.headers.network_at.into()..];
-        let protocol = self.headers.transport;
-        put(transport, protocol.checksum_offset().into(), 0);
-        let pseudo = self.pseudo(network, transport.len());
-        let checksum = protocol.field_value(!fold(pseudo + sum(transport)));
-        put(transport, protocol.checksum_offset().into(), checksum);
+        self.set_partial_checksums(segment, 0);
+        let transport = &mut segment[self.headers.transport_at.into()..];
+        let is_complete = self.headers.transport.checksum().complete(transport);
+        debug_assert!(is_complete, "the headers are longer than the field");
     }
 }
 
@@ -335,3 +332,5 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tunnel_tests;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use taut_linux::observe::{Device, NoLimitReason, Sysfs};
+use taut_linux::observe::{Device, DeviceKind, NoLimitReason, Sysfs};
 use taut_linux::publish;
 
 use crate::queue_set::QueueSet;
@@ -80,6 +80,12 @@ pub struct DeviceRow {
     pub mtu_bytes: Option<u64>,
     /// Packets sent since the device was created.
     pub tx_packets: Option<u64>,
+    /// Files that could not be read, with the reason.
+    pub problems: Vec<String>,
+    /// Number of its queues that have a byte limit, selected or not.
+    pub limited_queues: usize,
+    /// The sum of their limits.
+    pub sum_limits_bytes: u64,
     /// Its selected queues that have a byte limit.
     pub rows: Vec<QueueRow>,
 }
@@ -181,6 +187,9 @@ impl Inventory {
         self.problems
             .extend(device.problems.iter().map(|it| format!("{name}: {it}")));
         let no_limit_reason = device.no_limit_reason();
+        let limits = || device.queues.iter().filter_map(|queue| queue.limits);
+        let (limited_queues, bytes) = (limits().count(), limits().filter_map(|it| it.limit));
+        let sum_limits_bytes = bytes.fold(0, u64::saturating_add);
         let queues = device.queues.iter();
         let rows = queues.filter(|queue| selection.has_queue(queue.number));
         let rows = rows.filter_map(|queue| {
@@ -195,11 +204,14 @@ impl Inventory {
         });
         self.devices.push(DeviceRow {
             rows: rows.collect(),
+            limited_queues,
+            sum_limits_bytes,
             driver: device.driver,
-            is_virtual: device.is_virtual,
+            is_virtual: device.kind == DeviceKind::Virtual,
             no_limit_reason,
             mtu_bytes: device.mtu_bytes,
             tx_packets: device.tx_packets,
+            problems: device.problems,
             name: device.name,
         });
     }

@@ -12,7 +12,7 @@
 //! for row in inventory.rows().chain(&inventory.paths) {
 //!     println!("{} queue {}", row.device, row.queue);
 //!     for metric in METRICS {
-//!         if let Some(value) = (metric.get)(row) {
+//!         if let Some(value) = metric.value(row) {
 //!             println!("  {}: {value}", metric.name);
 //!         }
 //!     }

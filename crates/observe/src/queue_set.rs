@@ -23,6 +23,21 @@ impl QueueSet {
     }
 }
 
+impl QueueSet {
+    /// Returns sorted numbers as text, such as `0-3,7`.
+    pub fn ranges(queues: &[u32]) -> String {
+        let ranges =
+            queues
+                .chunk_by(|a, b| a.checked_add(1) == Some(*b))
+                .map(|range| match range {
+                    [one] => one.to_string(),
+                    [first, .., last] => format!("{first}-{last}"),
+                    [] => String::new(),
+                });
+        ranges.collect::<Vec<_>>().join(",")
+    }
+}
+
 impl From<u32> for QueueSet {
     fn from(queue: u32) -> Self {
         Self(vec![queue..=queue])
@@ -72,6 +87,13 @@ mod tests {
             let error = bad.parse::<QueueSet>().unwrap_err();
             assert!(error.contains("allowed: queues such as"), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn consecutive_queues_become_ranges() {
+        assert_eq!(QueueSet::ranges(&[0, 1, 2, 3, 7]), "0-3,7");
+        assert_eq!(QueueSet::ranges(&[5]), "5");
+        assert_eq!(QueueSet::ranges(&[1, 3, 4]), "1,3-4");
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use taut_linux::observe::{Sample, Sysfs};
+use taut_linux::observe::{Sample, Sysfs, excess_bytes};
 use taut_linux::sched::monotonic_ns;
 use taut_measure::trace::{Event, Head, Recorder};
 
@@ -19,13 +19,18 @@ pub struct QueueChanges {
     pub name: String,
     /// Time of each change, and the new values.
     changes: Vec<(u64, Sample)>,
+    /// Samples with more completed than queued, which are recorded as 0 in flight.
+    pub negative_samples: u64,
     /// Why the queue could not be read to the end.
     pub error: Option<io::Error>,
 }
 
 impl QueueChanges {
     /// Adds a sample. Returns `true` if it differs from the one before.
-    fn add(&mut self, at_ns: u64, sample: Sample) -> bool {
+    fn add(&mut self, at_ns: u64, mut sample: Sample) -> bool {
+        if excess_bytes(sample.in_flight).is_some() {
+            (sample.in_flight, self.negative_samples) = (0, self.negative_samples + 1);
+        }
         let is_new = self.changes.last().is_none_or(|&(_, last)| last != sample);
         if is_new {
             self.changes.push((at_ns, sample));
@@ -99,6 +104,7 @@ pub fn record(
         .map(|row| QueueChanges {
             name: format!("{} queue {}", row.device, row.queue),
             changes: Vec::new(),
+            negative_samples: 0,
             error: None,
         })
         .collect();

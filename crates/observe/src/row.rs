@@ -1,6 +1,6 @@
 //! One queue at one moment, whether the kernel's or that of a running taut path.
 
-use taut_linux::observe::{ByteLimits, Sample};
+use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, Sample, excess_bytes};
 use taut_linux::publish::{PublishedQueue, QueueMetrics};
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -55,7 +55,7 @@ impl PathRow {
     pub fn rule_text(&self) -> String {
         match self.metrics.early_completions {
             0 => self.rule.clone(),
-            _ => format!("{} (no true completions)", self.rule),
+            _ => format!("{} (early completions)", self.rule),
         }
     }
 }
@@ -105,6 +105,36 @@ impl QueueRow {
             limit: self.limits.limit.unwrap_or(0),
             in_flight: self.limits.in_flight.unwrap_or(0),
         }
+    }
+
+    /// Returns the bytes in flight; `None` if they are not known or negative.
+    pub fn amount_in_flight(&self) -> Option<u64> {
+        let in_flight = self.limits.in_flight?;
+        excess_bytes(in_flight).is_none().then_some(in_flight)
+    }
+
+    /// Returns `true` if the limit is its highest value or does not apply.
+    pub fn is_unlimited(&self) -> bool {
+        let is_highest = self.limits.limit.is_some_and(|it| it >= LIMIT_MAX_UNSET);
+        is_highest || self.published(|it| it.early_completions).unwrap_or(0) > 0
+    }
+
+    /// Returns `unlimited` or `limited`, for the maximum of the limit; `None` if it is not known.
+    pub fn limit_max_state(&self) -> Option<&'static str> {
+        let is_highest = self.limits.limit_max? >= LIMIT_MAX_UNSET;
+        Some(if is_highest { "unlimited" } else { "limited" })
+    }
+
+    /// Returns `unlimited`, `limited`, or `none` while no completion has set a limit; `None` if the
+    /// limit is not known.
+    pub fn limit_state(&self) -> Option<&'static str> {
+        let limit = self.limits.limit?;
+        let idle = limit == 0 && self.limits.in_flight == Some(0);
+        Some(match self.is_unlimited() {
+            true => "unlimited",
+            false if idle && self.limits.limit_max != Some(0) => "none",
+            false => "limited",
+        })
     }
 
     /// Returns `true` if the limit counts packets, not bytes.

@@ -1,7 +1,12 @@
 //! Reads priority, flow and congestion from the headers of an Ethernet frame, and writes congestion
 //! marks.
 
+mod link;
+
 use crate::packet::Ecn;
+use link::{Network, u16_at};
+
+pub use link::ip_offset;
 
 /// Priority of each type of service, in steps of 4: the table of tc-prio(8), without the lowest two
 /// bits, which are the ECN field since RFC 3168.
@@ -10,19 +15,28 @@ const PRIORITY_OF_TOS: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
 /// The ECN field in the type of service (RFC 3168): both bits set is a mark.
 const ECN_BITS: u8 = 3;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-const ETHERTYPE_VLAN: u16 = 0x8100;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+const PROTOCOL_DCCP: u8 = 33;
+const PROTOCOL_ESP: u8 = 50;
+const PROTOCOL_SCTP: u8 = 132;
+const PROTOCOL_UDP_LITE: u8 = 136;
+
+/// Extension headers of IPv6 before the transport header: hop-by-hop options, routing, destination
+/// options. A fragment header is not one of them, because only the first fragment has ports.
+const IPV6_EXTENSIONS: [u8; 3] = [0, 43, 60];
 
 /// The classification of a frame.
+///
+/// The IP header is found behind VLAN tags (0x8100 and 0x88a8), PPPoE and MPLS labels. A tunnel is
+/// classified by its outer IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FrameClass {
     /// Priority 0..=15, from the type of service; 0 (best effort) for other protocols than IP.
     pub priority: u8,
-    /// Hash of addresses, protocol and ports; 0 for other protocols than IP. Fragments carry no
-    /// ports, so all fragments between two hosts are one flow.
+    /// Hash of addresses, protocol and ports, or the index of IPsec instead of ports. Fragments
+    /// carry no ports, so all fragments between two hosts are one flow. For MPLS without IP, the
+    /// hash of its labels. 0 for other protocols.
     pub flow: u32,
     /// The ECN field; not capable for other protocols than IP.
     pub ecn: Ecn,
@@ -30,7 +44,14 @@ pub struct FrameClass {
 
 /// Classifies an Ethernet frame. Short and malformed frames are best effort.
 pub fn classify(frame: &[u8]) -> FrameClass {
-    parse(frame).unwrap_or_default()
+    match link::network(frame) {
+        Some(Network::Ip(at)) => classify_ip(&frame[at..]),
+        Some(Network::Labels(labels)) => FrameClass {
+            flow: label_hash(&frame[labels]),
+            ..FrameClass::default()
+        },
+        None => FrameClass::default(),
+    }
 }
 
 /// As [`classify`], for a packet without a link header, as on a TUN.
@@ -43,12 +64,13 @@ pub fn classify_ip(packet: &[u8]) -> FrameClass {
     class.unwrap_or_default()
 }
 
-/// Marks congestion experienced in an Ethernet frame, and updates the checksum of an IPv4 header.
+/// Marks congestion experienced in the IP header that [`FrameClass`] describes, and updates the
+/// checksum of IPv4. The headers inside a tunnel stay unchanged.
+///
 /// Returns `true` if the frame is marked; a frame without ECN support (RFC 3168) stays unchanged.
 pub fn mark_congestion(frame: &mut [u8]) -> bool {
-    match network(frame) {
-        Some((ETHERTYPE_IPV4, at)) => frame.get_mut(at..).is_some_and(mark_ipv4),
-        Some((ETHERTYPE_IPV6, at)) => frame.get_mut(at..).is_some_and(mark_ipv6),
+    match link::network(frame) {
+        Some(Network::Ip(at)) => mark_congestion_ip(&mut frame[at..]),
         _ => false,
     }
 }
@@ -59,24 +81,6 @@ pub fn mark_congestion_ip(packet: &mut [u8]) -> bool {
         Some(4) => mark_ipv4(packet),
         Some(6) => mark_ipv6(packet),
         _ => false,
-    }
-}
-
-fn parse(frame: &[u8]) -> Option<FrameClass> {
-    let (ethertype, at) = network(frame)?;
-    let packet = frame.get(at..)?;
-    match ethertype {
-        ETHERTYPE_IPV4 => ipv4(packet),
-        ETHERTYPE_IPV6 => ipv6(packet),
-        _ => None,
-    }
-}
-
-/// Returns the type and the start of the packet in a frame.
-fn network(frame: &[u8]) -> Option<(u16, usize)> {
-    match u16_at(frame, 12)? {
-        ETHERTYPE_VLAN => Some((u16_at(frame, 16)?, 18)),
-        ethertype => Some((ethertype, 14)),
     }
 }
 
@@ -107,18 +111,33 @@ fn ipv6(packet: &[u8]) -> Option<FrameClass> {
         return None;
     }
     let traffic_class = (u16_at(packet, 0)? >> 4) as u8;
-    let protocol = *packet.get(6)?;
     let addresses = packet.get(8..40)?;
+    let (protocol, header_bytes) = ipv6_transport(packet, packet[6]);
     Some(FrameClass {
         priority: priority_of_tos(traffic_class),
-        flow: flow_hash(addresses, protocol, ports(packet, protocol, 40)),
+        flow: flow_hash(addresses, protocol, ports(packet, protocol, header_bytes)),
         ecn: ecn_of_tos(traffic_class),
     })
 }
 
+/// Returns the protocol and the offset of the transport header.
+fn ipv6_transport(packet: &[u8], mut next: u8) -> (u8, usize) {
+    let mut at = 40;
+    while IPV6_EXTENSIONS.contains(&next) {
+        // A truncated extension header has no ports behind it.
+        let Some(&[following, words]) = packet.get(at..at + 2) else {
+            break;
+        };
+        next = following;
+        at += (usize::from(words) + 1) * 8;
+    }
+    (next, at)
+}
+
 fn ports(packet: &[u8], protocol: u8, header_bytes: usize) -> Option<&[u8]> {
     match protocol {
-        PROTOCOL_TCP | PROTOCOL_UDP => packet.get(header_bytes..header_bytes + 4),
+        PROTOCOL_TCP | PROTOCOL_UDP | PROTOCOL_DCCP | PROTOCOL_ESP | PROTOCOL_SCTP
+        | PROTOCOL_UDP_LITE => packet.get(header_bytes..header_bytes + 4),
         _ => None,
     }
 }
@@ -165,20 +184,24 @@ fn mark_ipv6(packet: &mut [u8]) -> bool {
     true
 }
 
-/// FNV-1a: suited to short keys, stateless, and equal on every machine.
 fn flow_hash(addresses: &[u8], protocol: u8, ports: Option<&[u8]>) -> u32 {
-    const OFFSET_BASIS: u32 = 0x811c_9dc5;
-    const PRIME: u32 = 0x0100_0193;
-    addresses
-        .iter()
-        .chain(core::iter::once(&protocol))
-        .chain(ports.unwrap_or_default())
-        .fold(OFFSET_BASIS, |hash, &byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(PRIME)
-        })
+    let ports = ports.unwrap_or_default();
+    let protocol = core::iter::once(&protocol);
+    fnv(addresses.iter().chain(protocol).chain(ports).copied())
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([pair[0], pair[1]]))
+/// Returns the hash of the labels alone: traffic class and time to live can vary in a flow.
+fn label_hash(labels: &[u8]) -> u32 {
+    const LABEL_BITS: [u8; 4] = [0xff, 0xff, 0xf0, 0];
+    let masks = LABEL_BITS.iter().cycle();
+    fnv(labels.iter().zip(masks).map(|(byte, mask)| byte & mask))
+}
+
+/// FNV-1a: suited to short keys, stateless, and equal on every machine.
+fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
+    const OFFSET_BASIS: u32 = 0x811c_9dc5;
+    const PRIME: u32 = 0x0100_0193;
+    bytes.fold(OFFSET_BASIS, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(PRIME)
+    })
 }

@@ -126,12 +126,12 @@ impl fmt::Display for PoolError {
             ),
             Self::NotTaken { index } => write!(
                 f,
-                "frame {index} is not taken: it was released before, or never taken"
+                "frame {index} is not in use: it was released before, or never taken"
             ),
             Self::InUse { index } => {
                 write!(f, "frame {index} is in use: another handle of it exists")
             }
-            Self::Empty { frames } => write!(f, "all {frames} frames of the pool are taken"),
+            Self::Empty { frames } => write!(f, "all {frames} frames of the pool are in use"),
             Self::TooLong { bytes, frame_bytes } => {
                 write!(f, "{bytes} bytes are too long; a frame holds {frame_bytes}")
             }

@@ -28,6 +28,8 @@ folder.mkdir(parents=True, exist_ok=True)
 
 def figure(name, title, x, y, lines, log=(), steps=False):
     """Draws lines of (name, x values, y values), or prints their first and last points."""
+    for line, xs, _ in lines:
+        assert np.all(np.diff(xs) >= 0), f"{title}: {line} is several lines"
     if plt is None:
         print(f"{title}: {y} over {x}")
         for line, xs, ys in lines:
@@ -64,7 +66,8 @@ found = taut.sweep(
     progress=True,
 )
 table = found.table()
-large = table["tso"].astype(bool)
+# One row for each limit and number of streams.
+large = table["tso"].astype(bool) & (table["split"] == "off")
 lines = []
 for limit in ["off", "dql", "taut"]:
     rows = large & (table["limit"] == limit)
@@ -101,13 +104,13 @@ lines = [
 figure("limit-over-time", "The limit from the start", "ms", "kB", lines, log="x", steps=True)
 
 # %% [markdown]
-# Late segmentation of GSO packets: simulated and live (docs/split.svg).
+# Late segmentation of GSO packets: simulated and live (docs/late-segmentation.svg).
 
 # %%
 def over_rates(rows):
     lines = []
-    for split in sorted({row["split"] for row in rows}):
-        those = [row for row in rows if row["split"] == split]
+    for split in sorted({row["late_segmentation"] for row in rows}):
+        those = [row for row in rows if row["late_segmentation"] == split]
         rates = [row.get("sweep", row)["rate"] for row in those]
         mbit = [float(rate.replace("gbit", "e3").replace("mbit", "")) for rate in rates]
         lines.append((f"chunks: {split}", mbit, [row["rr_tps"] for row in those]))
@@ -115,23 +118,23 @@ def over_rates(rows):
 
 
 found = taut.simulate(
-    "split",
+    "late-segmentation",
     streams=20,
     warm_up="500ms",
     duration="1s",
     limits=["taut"],
-    splits=["off", "auto"],
+    late_segmentation=["off", "auto"],
 )
 lines = over_rates([row for row in found.rows if row["tso"]])
 title = "Requests per second over rates, simulated"
-figure("split", title, "Mbit/s", "requests/s", lines, log="xy")
+figure("late-segmentation", title, "Mbit/s", "requests/s", lines, log="xy")
 
 # %%
 if docs is not None:
-    live = json.loads((docs / "live" / "split.json").read_text())["rows"]
+    live = json.loads((docs / "live" / "late-segmentation.json").read_text())["rows"]
     lines = over_rates([row for row in live if row["tso"] and row["limit"] == "taut"])
     title = "Requests per second over rates, live"
-    figure("split-live", title, "Mbit/s", "requests/s", lines, log="xy")
+    figure("late-segmentation-live", title, "Mbit/s", "requests/s", lines, log="xy")
     live = json.loads((docs / "live" / "ring.json").read_text())["rows"]
     live = [row for row in live if row["rate_bps"]]
     lines = []

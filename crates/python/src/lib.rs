@@ -1,5 +1,6 @@
 //! The native part of the Python package `taut`. The public interface is in `python/taut`.
 
+mod background;
 mod document;
 mod dql;
 mod error;
@@ -12,7 +13,6 @@ mod run;
 mod settings;
 mod sweep;
 mod trace;
-mod watch;
 
 use pyo3::prelude::*;
 

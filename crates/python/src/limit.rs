@@ -1,6 +1,7 @@
 //! A limit from its text, with a ledger.
 
 use pyo3::prelude::*;
+use taut_dql::MAX_LIMIT;
 use taut_path::limit::{Limit as _, ParseLimitError, StandaloneLimit, Unit};
 use taut_path::{AnyLimit, Registry};
 
@@ -16,10 +17,10 @@ pub struct Limit(Exclusive<StandaloneLimit<AnyLimit>>);
 #[pymethods]
 impl Limit {
     #[new]
-    #[pyo3(signature = (words, now_ns=Whole(0)), text_signature = "(words, now_ns=0)")]
-    fn new(words: &str, now_ns: Whole) -> PyResult<Self> {
-        let rule: AnyLimit = words.parse().map_err(|error: ParseLimitError| {
-            ScenarioError::new_err(format!("limit {words:?}: {error}"))
+    #[pyo3(signature = (spec, now_ns=Whole(0)), text_signature = "(spec, now_ns=0)")]
+    fn new(spec: &str, now_ns: Whole) -> PyResult<Self> {
+        let rule: AnyLimit = spec.parse().map_err(|error: ParseLimitError| {
+            ScenarioError::new_err(format!("limit {spec:?}: {error}"))
         })?;
         let limit = raising(None, || Ok(StandaloneLimit::new(rule, now_ns.0)))?;
         Ok(Self(Exclusive::new(limit)))
@@ -39,16 +40,16 @@ impl Limit {
     }
 
     /// Reports that the sender is blocked by the limit. Most rules need it to adapt.
-    fn refused(&mut self) {
+    fn blocked(&mut self) {
         self.0.get_mut().blocked();
     }
 
-    /// Counts a completion batch, once per reap; `more`: further completions are pending.
-    #[pyo3(signature = (units, now_ns, *, more=false))]
-    fn completed(&mut self, units: Units, now_ns: Whole, more: bool) -> PyResult<()> {
+    /// Counts a completion batch, once per reap; `more_pending`: more completions are pending.
+    #[pyo3(signature = (units, now_ns, *, more_pending=false))]
+    fn completed(&mut self, units: Units, now_ns: Whole, more_pending: bool) -> PyResult<()> {
         let limit = self.0.get_mut();
         raising(None, || {
-            let counted = limit.completed(units.0, more, now_ns.0);
+            let counted = limit.completed(units.0, more_pending, now_ns.0);
             counted.map_err(of_ledger)
         })
     }
@@ -89,10 +90,17 @@ impl Limit {
         self.0.get().in_flight()
     }
 
-    /// The limit in units, as configured: "7p" is 7 and admits 7 packets.
+    /// The limit in units, as configured: "7p" is 7 and admits 7 packets. 0 is a limit that admits
+    /// one object at a time; see `unlimited`.
     #[getter]
     fn limit(&self) -> u32 {
         self.0.get().rule().config().limit
+    }
+
+    /// `True` if no limit applies, as with "off". `limit` is then 1,879,048,192.
+    #[getter]
+    fn unlimited(&self) -> bool {
+        self.0.get().rule().config().limit >= MAX_LIMIT
     }
 
     /// Rate of the device in units per second, if the rule needs it; 0 while it is unknown.
@@ -110,8 +118,9 @@ impl Limit {
         }
     }
 
+    /// The text from which it can be created.
     #[getter]
-    fn words(&self) -> String {
+    fn spec(&self) -> String {
         self.0.get().rule().to_string()
     }
 
@@ -133,9 +142,9 @@ impl Limit {
     }
 
     fn __repr__(&self) -> String {
-        let (words, limit) = (self.words(), self.limit());
+        let (spec, limit) = (self.spec(), self.limit());
         let (in_flight, unit) = (self.0.get().in_flight(), self.unit());
-        format!("<taut.Limit {words:?} limit={limit} in_flight={in_flight} {unit}>")
+        format!("<taut.Limit {spec:?} limit={limit} in_flight={in_flight} {unit}>")
     }
 }
 

@@ -12,12 +12,12 @@ use taut_scenarios::registry::{self, DEFAULT_SEED};
 use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
 use taut_scenarios::{setting, sweep};
 
+use crate::background::run_in_background;
 use crate::document::Document;
 use crate::error::of_scenario;
 use crate::number::{Units, Whole};
 use crate::own_limit::raising;
 use crate::settings::{alias, written};
-use crate::watch::watch;
 
 /// Begins no case after a stop or a failed case.
 struct Stoppable {
@@ -85,17 +85,17 @@ pub fn run_watched(
 ) -> PyResult<()> {
     let failure = Arc::new(OnceLock::new());
     let kept = Arc::clone(&failure);
-    let done = watch(py, progress, finished, move |talk| {
+    let done = run_in_background(py, progress, finished, move |reports| {
         let stoppable = |run| {
             Arc::new(Stoppable {
                 run,
-                stop: talk.stop(),
+                stop: reports.stop(),
                 failure: Arc::clone(&kept),
             }) as SharedRun
         };
         let runs: Vec<SharedRun> = runs.into_iter().map(stoppable).collect();
-        let mut show = |what: &str, done, all| talk.progress(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| talk.finished(run))
+        let mut show = |what: &str, done, all| reports.progress(what, done, all);
+        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run))
     })?;
     match failure.get() {
         Some(failure) => Err(failure.clone_ref(py)),

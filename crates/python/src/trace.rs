@@ -11,10 +11,10 @@ use taut_scenarios::run::{AnyRun, SharedRun};
 use taut_scenarios::sweep::prepare;
 use taut_scenarios::tracing::{self, Tap};
 
+use crate::background::{Reports, run_in_background};
 use crate::error::of_scenario;
 use crate::number::Whole;
 use crate::own_limit::raising;
-use crate::watch::{Talk, watch};
 
 /// Fails after a stop, so that the trace is discarded.
 struct UntilStopped<W> {
@@ -38,17 +38,17 @@ impl<W: Write> Write for UntilStopped<W> {
 type Traced = PyResult<u64>;
 
 /// Writes the trace to `PATH.unfinished`, so that `PATH` is never incomplete.
-fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
+fn write(reports: &Reports<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(".unfinished");
     let traced = || -> Traced {
         let file = File::create(&unfinished)?;
         let mut out = UntilStopped {
             to: BufWriter::new(file),
-            stop: talk.stop(),
+            stop: reports.stop(),
         };
-        let mut show = |what: &str, done, all| talk.progress(what, done, all);
-        let bytes = raising(Some(talk.stop()), || {
+        let mut show = |what: &str, done, all| reports.progress(what, done, all);
+        let bytes = raising(Some(reports.stop()), || {
             tracing::write(run, (Tap::Queue, row), &mut out, &mut show).map_err(of_scenario)
         })?;
         out.flush()?;
@@ -74,7 +74,7 @@ pub fn trace(
 ) -> PyResult<u64> {
     let run: SharedRun = prepare(text, seed.map(|seed| seed.0)).map_err(of_scenario)?;
     tracing::check(&*run, Tap::Queue, &row).map_err(of_scenario)?;
-    watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
-        write(talk, &*run, &row, path)
+    run_in_background(py, progress.as_ref(), &mut |_| Ok(()), move |reports| {
+        write(reports, &*run, &row, path)
     })?
 }

@@ -24,7 +24,7 @@ class Vectors(unittest.TestCase):
         pairs = zip(path.read_text().splitlines(), lines, strict=True)
         for number, (operation, expected) in enumerate(pairs, 1):
             word, *values = operation.split()
-            refused = False
+            rejected = False
             try:
                 if word == "init":
                     dql = taut.Dql(now_ms * 1_000_000, hold_time_ns=int(values[0]) * 1_000_000)
@@ -45,9 +45,9 @@ class Vectors(unittest.TestCase):
                 else:
                     self.fail(f"{path.name}, line {number}: {operation}")
             except taut.LedgerError:
-                refused = True
-            if refused or expected == "error":
-                found = "error" if refused else "done"
+                rejected = True
+            if rejected or expected == "error":
+                found = "error" if rejected else "done"
                 self.assertEqual(found, expected, f"{path.name}, line {number}: {operation}")
                 continue
             it = dql.snapshot()
@@ -68,10 +68,10 @@ class Vectors(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     def test_every_rule_limits_the_units_in_flight(self):
-        for words in ["dql", "taut", "taut:99.5%", "dql:2ms", "40k", "32p"]:
-            with self.subTest(words):
-                limit = taut.Limit(words)
-                self.assertEqual(limit.words, words)
+        for spec in ["dql", "taut", "taut:99.5%", "dql:2ms", "40k", "32p"]:
+            with self.subTest(spec):
+                limit = taut.Limit(spec)
+                self.assertEqual(limit.spec, spec)
                 size = 1 if limit.unit == "packets" else 1500
                 now_ns, sent = 0, 0
                 # The device sends ten packets in 100 us, then reports them.
@@ -79,13 +79,12 @@ class Limits(unittest.TestCase):
                     while limit.has_room:
                         limit.queued(size, now_ns)
                         sent += 1
-                    limit.refused()
+                    limit.blocked()
                     now_ns += 100_000
                     limit.completed(min(limit.in_flight, 10 * size), now_ns)
                 self.assertGreaterEqual(sent, 1_000)
                 self.assertLess(limit.limit, 100 * size)
         self.assertEqual(taut.Limit("32p").limit, 32)
-        self.assertEqual(taut.Limit("off").limit, taut.Dql().max_limit)
 
     def test_invalid_calls_are_rejected_without_effect(self):
         limit = taut.Limit("40k")
@@ -105,6 +104,13 @@ class Limits(unittest.TestCase):
         with self.assertRaises(TypeError):
             dql.queued("1500")
         self.assertEqual(dql.in_flight, 0)
+
+    def test_no_limit_and_a_limit_of_0_differ(self):
+        off, learning = taut.Limit("off"), taut.Limit("dql")
+        self.assertEqual((off.limit, off.unlimited), (taut.Dql().max_limit, True))
+        self.assertEqual((learning.limit, learning.unlimited), (0, False))
+        off.configure(limit=3000)
+        self.assertEqual((off.limit, off.unlimited), (3000, False))
 
     def test_settings_bound_the_limit(self):
         limit = taut.Limit("dql")

@@ -83,7 +83,7 @@ def complete(limit, units, now_ns):
 class OwnLimits(unittest.TestCase):
     def test_each_limit_is_a_separate_instance(self):
         one, other = taut.Limit("double"), taut.Limit("double")
-        self.assertEqual((one.limit, one.words, one.unit), (1000, "double", "bytes"))
+        self.assertEqual((one.limit, one.spec, one.unit), (1000, "double", "bytes"))
         complete(one, 4000, 1)
         self.assertEqual((one.limit, other.limit), (8000, 1000))
         before = Double.instances
@@ -99,16 +99,16 @@ class OwnLimits(unittest.TestCase):
             taut.Limit("doublee")
         self.assertEqual(taut.Limit("double:packets").unit, "packets")
         capped = taut.Limit("double:2ms")
-        self.assertEqual(capped.words, "double:2ms")
+        self.assertEqual(capped.spec, "double:2ms")
         for ms in range(1, 200):
             capped.queued(50_000, ms * 1_000_000)
             capped.queued(50_000, ms * 1_000_000)
             capped.completed(50_000, ms * 1_000_000 + 900_000)
             capped.completed(capped.in_flight, ms * 1_000_000 + 950_000)
         self.assertLess(capped.limit, 1_000_000_000)
-        for words in ["double:3", "double:", "batches:packets"]:
+        for spec in ["double:3", "double:", "batches:packets"]:
             with self.assertRaises(taut.ScenarioError):
-                taut.Limit(words)
+                taut.Limit(spec)
 
     def test_absent_methods_have_defaults(self):
         limit = taut.Limit("batches")

@@ -9,15 +9,18 @@ use taut_path::queue::CompleterCounters;
 /// Why a frame was dropped before the discipline received it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RejectReason {
-    /// Dropped by the kernel because the backlog was full; over AF_XDP also because it was longer
-    /// than a frame of the umem.
+    /// Dropped by the kernel because the backlog was full.
     ReceiveBufferFull,
     /// Longer than the other interface or a frame of the pool can carry.
     TooLong,
+    /// Too long because of its VLAN tags, by which the driver lengthens no such frame.
+    TooLongTagged,
     /// A GSO packet that cannot be segmented and is too long to be sent whole.
     NotSegmented,
-    /// Its headers are inconsistent with it.
+    /// Its headers, or those of its record in a capture, are inconsistent with it.
     Malformed,
+    /// Its partial checksum is that of an unknown protocol.
+    UnknownChecksum,
     /// No frame was free.
     NoFrame,
     /// The device was down or removed.
@@ -30,15 +33,23 @@ pub enum RejectReason {
     ShorterThanHeader,
     /// The capture holds only the beginning of the frame.
     TruncatedInCapture,
+    /// A captured packet of another link type.
+    NotEthernet,
+    /// A captured packet of an interface that the file does not describe.
+    UnknownInterface,
 }
 
 impl RejectReason {
     /// The reasons of a feed of frames.
-    pub const OF_FEED: [Self; 4] = [
+    pub const OF_FEED: [Self; 8] = [
+        Self::TooLongTagged,
         Self::LongerThanMtu,
         Self::LongerThanFrame,
         Self::ShorterThanHeader,
         Self::TruncatedInCapture,
+        Self::NotEthernet,
+        Self::UnknownInterface,
+        Self::Malformed,
     ];
 
     /// Returns the name in tables and JSON, next to those of [`DropReason`].
@@ -46,14 +57,18 @@ impl RejectReason {
         match self {
             Self::ReceiveBufferFull => "receive_buffer_full",
             Self::TooLong => "too_long",
+            Self::TooLongTagged => "too_long_tagged",
             Self::NotSegmented => "not_cut",
             Self::Malformed => "malformed",
+            Self::UnknownChecksum => "unknown_checksum",
             Self::NoFrame => "no_frame",
             Self::LinkDown => "link_down",
             Self::LongerThanMtu => "longer_than_mtu",
             Self::LongerThanFrame => "longer_than_frame",
             Self::ShorterThanHeader => "shorter_than_header",
             Self::TruncatedInCapture => "cut_in_capture",
+            Self::NotEthernet => "not_ethernet",
+            Self::UnknownInterface => "unknown_interface",
         }
     }
 }

@@ -244,6 +244,17 @@ impl<K: Parts> Direction<K> {
         opened
     }
 
+    /// Releases the removed device.
+    pub(crate) fn release_device(&mut self) {
+        self.queue.device_mut().release_device();
+    }
+
+    /// Passes on the new name of the device. `source` receives on it; `None` for the own source.
+    pub(crate) fn renamed(&mut self, name: &str, source: Option<&mut K::Source>) {
+        let source = source.unwrap_or(&mut self.source);
+        K::set_device(name, self.queue.device_mut(), source);
+    }
+
     /// Records that the source is readable.
     pub fn set_readable(&mut self) {
         self.more = More::Now;

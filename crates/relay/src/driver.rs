@@ -6,6 +6,8 @@ use taut_linux::af_packet::{AfPacket, PacketConfig};
 use taut_linux::af_xdp::{AfXdp, XdpConfig, XdpMode};
 use taut_linux::{Frames, NetNs, Port, link};
 
+use crate::interface::LINK_HEADER_BYTES;
+
 /// The driver of a device's transmit queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -77,7 +79,7 @@ pub fn open<W: WithPort>(
 
 /// Frames of a umem are 2 or 4 KB.
 fn xdp_config(ring: &Ring, mtu_bytes: u32) -> XdpConfig {
-    let longest_bytes = mtu_bytes.saturating_add(FRAME_EXTRA_BYTES);
+    let longest_bytes = mtu_bytes.saturating_add(LINK_HEADER_BYTES);
     XdpConfig {
         queue: ring.queue,
         slots: ring.slots,
@@ -92,6 +94,3 @@ fn xdp_config(ring: &Ring, mtu_bytes: u32) -> XdpConfig {
         ..XdpConfig::default()
     }
 }
-
-/// An Ethernet header and a VLAN tag.
-pub const FRAME_EXTRA_BYTES: u32 = 14 + 4;

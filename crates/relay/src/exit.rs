@@ -1,5 +1,9 @@
 //! The device that a direction sends to: its link, and whether its ring must be reopened.
 
+use std::io;
+
+use taut_linux::link::DeviceClaim;
+
 use crate::link::{Link, State};
 use crate::parts::Renewal;
 
@@ -7,6 +11,8 @@ use crate::parts::Renewal;
 #[derive(Debug)]
 pub struct Exit {
     pub(crate) link: Link,
+    /// Keeps other processes from forwarding its frames.
+    claim: Option<DeviceClaim>,
     /// The ring must be reopened, not before this time, in ns.
     pub(crate) reopen: Option<(Renewal, u64)>,
     /// Since when opening the ring fails, and since when the device is removed, in ns.
@@ -22,12 +28,24 @@ impl Exit {
     pub fn new(link: Link) -> Self {
         Self {
             link,
+            claim: None,
             reopen: None,
             failed_since_ns: None,
             removed_since_ns: None,
             stalls_in_a_row: 0,
             is_new: false,
         }
+    }
+
+    pub(crate) fn with_claim(self, claim: Option<DeviceClaim>) -> Self {
+        Self { claim, ..self }
+    }
+
+    /// Claims the device that is there now, if the first one was claimed.
+    pub(crate) fn renew_claim(&mut self) -> io::Result<()> {
+        let (name, index) = (self.link.name(), self.link.index());
+        let claim = self.claim.as_mut();
+        claim.map_or(Ok(()), |claim| claim.replace(name, index))
     }
 
     pub(crate) fn is_up(&self) -> bool {

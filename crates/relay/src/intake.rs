@@ -1,34 +1,32 @@
 //! Conversion of received packets to frames that a device can carry.
 
 use taut_linux::segment::{self, SegmentError, Segmenter};
-use taut_linux::{Frames, VirtioNetHeader, complete_checksum};
+use taut_linux::{ChecksumError, Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
+use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 use crate::interface::Received;
-
-/// The ethertype of a VLAN tag of a customer, which the MTU does not include.
-const CUSTOMER_TAG: [u8; 2] = [0x81, 0x00];
-const TAG_BYTES: u32 = 4;
-
-/// The Ethernet header.
-const HEADER_BYTES: u32 = 14;
 
 /// Receives the frames of one direction.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// The longest frame that the other interface carries, without a VLAN tag.
-    frame_limit_bytes: u32,
+    /// The longest frame that the other interface carries.
+    limit: FrameLimit,
 }
 
 impl Intake {
-    /// Creates an intake for a device with this MTU.
-    pub fn for_mtu(mtu_bytes: u32) -> Self {
+    /// Creates an intake for a device with this MTU. A frame can exceed it by `extra_bytes`.
+    pub fn new(mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
-            frame_limit_bytes: mtu_bytes.saturating_add(HEADER_BYTES),
+            limit: FrameLimit::new(mtu_bytes, extra_bytes),
         }
+    }
+
+    pub fn set_mtu(&mut self, mtu_bytes: u32) {
+        self.limit.set_mtu(mtu_bytes);
     }
 
     /// Passes the frames of a received packet to `inlet`.
@@ -49,38 +47,57 @@ impl Intake {
         inlet: &mut impl Inlet<Frames: Frames>,
     ) {
         inlet.account().received_bytes += frame.len() as u64;
-        let limit_bytes = self.limit_bytes(frame, inlet.frames());
+        let max_bytes = self.limit.max_bytes(frame);
+        let limit_bytes = max_bytes.min(inlet.frames().max_frame_bytes());
         match Segmenter::of(header, frame) {
-            Ok(segmenter) => admit_gso(&segmenter, header, frame, limit_bytes, inlet),
+            Ok(segmenter) => {
+                let (segments, longest_bytes) = (segmenter.segments(), segmenter.longest_bytes());
+                let account = inlet.account();
+                account.gso_packets += 1;
+                account.segments += u64::from(segments);
+                match longest_bytes > limit_bytes {
+                    true => account.refuse(self.too_long(frame, longest_bytes), segments.into()),
+                    false => admit_gso(&segmenter, header, frame, inlet),
+                }
+            }
             Err(_) if frame.len() > limit_bytes as usize => {
                 let reason = if header.is_segmented() {
                     RejectReason::NotSegmented
                 } else {
-                    RejectReason::TooLong
+                    self.too_long(frame, frame.len() as u32)
                 };
                 inlet.account().refuse(reason, 1);
             }
             Err(why) => {
                 let finished = match why {
-                    SegmentError::Plain => complete_checksum(frame, header).map(drop).map_err(drop),
+                    SegmentError::Plain => complete_checksum(frame, header)
+                        .map(drop)
+                        .map_err(reject_reason),
                     // Its lengths differ from those of the frame, so no header is reliable.
-                    SegmentError::Malformed => Err(()),
-                    _ => segment::finish_whole(header, frame).map_err(drop),
+                    SegmentError::Malformed => Err(RejectReason::Malformed),
+                    _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::Malformed),
                 };
                 match finished {
                     Ok(()) => one(frame, inlet),
-                    Err(()) => inlet.account().refuse(RejectReason::Malformed, 1),
+                    Err(reason) => inlet.account().refuse(reason, 1),
                 }
             }
         }
     }
 
-    fn limit_bytes(&self, frame: &[u8], pool: &impl Frames) -> u32 {
-        let tag_bytes = match frame.get(12..14) {
-            Some(ethertype) if ethertype == CUSTOMER_TAG => TAG_BYTES,
-            _ => 0,
-        };
-        (self.frame_limit_bytes + tag_bytes).min(pool.frame_bytes())
+    /// Returns why a frame or a segment of `bytes` is too long.
+    fn too_long(&self, frame: &[u8], bytes: u32) -> RejectReason {
+        match self.limit.is_exceeded_by_tags(frame, bytes as usize) {
+            true => RejectReason::TooLongTagged,
+            false => RejectReason::TooLong,
+        }
+    }
+}
+
+fn reject_reason(error: ChecksumError) -> RejectReason {
+    match error {
+        ChecksumError::UnknownProtocol => RejectReason::UnknownChecksum,
+        ChecksumError::OutsideFrame | ChecksumError::Segmented => RejectReason::Malformed,
     }
 }
 
@@ -89,15 +106,8 @@ fn admit_gso(
     segmenter: &Segmenter,
     header: VirtioNetHeader,
     frame: &[u8],
-    limit_bytes: u32,
     inlet: &mut impl Inlet<Frames: Frames>,
 ) {
-    let account = inlet.account();
-    account.gso_packets += 1;
-    account.segments += u64::from(segmenter.segments());
-    if segmenter.longest_bytes() > limit_bytes {
-        return account.refuse(RejectReason::TooLong, segmenter.segments().into());
-    }
     match inlet.frames().gso_packet(header, frame) {
         Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
         None => segment_at_once(segmenter, frame, inlet),
@@ -106,7 +116,7 @@ fn admit_gso(
 
 fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
     for index in 0..segmenter.segments() {
-        let Some(slot) = inlet.frames().take() else {
+        let Some(slot) = inlet.frames().take_for(segmenter.longest_bytes()) else {
             let left = segmenter.segments() - index;
             return inlet.account().refuse(RejectReason::NoFrame, left.into());
         };
@@ -136,7 +146,11 @@ fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
 
 /// Returns the packet with the fields of its headers; its charge is a whole frame.
 fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
-    classed(packet.with_charge(pool.frame_bytes()), class)
+    let charge = match packet.wire_bytes() <= pool.frame_bytes() {
+        true => pool.frame_bytes(),
+        false => pool.max_frame_bytes(),
+    };
+    classed(packet.with_charge(charge), class)
 }
 
 fn classed(mut packet: Packet, class: FrameClass) -> Packet {
@@ -148,7 +162,7 @@ fn classed(mut packet: Packet, class: FrameClass) -> Packet {
 
 #[cfg(test)]
 mod tests {
-    use taut_linux::GsoFrames;
+    use taut_linux::{GsoFrames, tag_bytes};
     use taut_path::pool::FramePool;
 
     use super::*;
@@ -181,9 +195,9 @@ mod tests {
         }
     }
 
-    const INTAKE: Intake = Intake {
-        frame_limit_bytes: 1514,
-    };
+    fn intake() -> Intake {
+        Intake::new(1_500, |frame| tag_bytes(frame).min(4))
+    }
 
     /// The result for one packet if frames of 1,514 bytes fit.
     fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
@@ -192,7 +206,7 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         };
-        INTAKE.take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
+        intake().take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
         let ended = sink.account.ended_packets() + sink.frames.len() as u64;
         assert_eq!(sink.account.frames(), ended);
         assert_eq!(sink.pool.free_frames(), 8);
@@ -281,7 +295,7 @@ mod tests {
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);
-            INTAKE.take(received, &mut inlet);
+            intake().take(received, &mut inlet);
         }
         let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
@@ -312,7 +326,7 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         });
-        INTAKE.take(
+        intake().take(
             Received::Packet(segments_of(100, 34), &mut frame),
             &mut full,
         );
@@ -327,14 +341,28 @@ mod tests {
         let plain = VirtioNetHeader::default();
         assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
         let mut tagged = vec![0x88; 1518];
-        tagged[12..14].copy_from_slice(&CUSTOMER_TAG);
-        assert_eq!(take_in(plain, &tagged).frames, [tagged]);
+        tagged[12..14].copy_from_slice(&[0x81, 0]);
+        assert_eq!(take_in(plain, &tagged).frames, [tagged.clone()]);
+        tagged.splice(12..12, [0x88, 0xa8, 0, 7]);
+        let dropped_tags = dropped(&take_in(plain, &tagged));
+        assert_eq!(dropped_tags, [("too_long_tagged", 1)]);
         let outside = VirtioNetHeader {
             flags: 1,
             checksum_start: 60,
             ..plain
         };
         assert_eq!(dropped(&take_in(outside, &[0x88; 60])), [("malformed", 1)]);
+        let partial = |protocol, checksum_offset| {
+            let header = VirtioNetHeader {
+                flags: 1,
+                checksum_start: 34,
+                checksum_offset,
+                ..plain
+            };
+            take_in(header, &packet(protocol, &[0; 40]))
+        };
+        assert_eq!(dropped(&partial(200, 8)), [("unknown_checksum", 1)]);
+        assert_eq!(dropped(&partial(132, 8)), []);
         let wrong = take_in(segments_of(100, 34), &packet(17, &udp(1000))[..500]);
         assert_eq!(dropped(&wrong), [("malformed", 1)]);
     }

@@ -15,6 +15,7 @@ pub mod direction;
 pub mod driver;
 mod ends;
 pub mod exit;
+mod frame_limit;
 mod inlet;
 mod intake;
 pub mod interface;

@@ -15,18 +15,20 @@ pub enum State {
 }
 
 /// A change of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Up,
     Down,
     Removed,
     /// The device was recreated, or another one has its name.
     Returned,
+    /// The device had this name before.
+    Renamed(String),
     /// The MTU changed, in bytes.
     Mtu(u32),
 }
 
-/// The link of a device, by its name.
+/// The link of a device, which it follows when the device is renamed.
 #[derive(Debug)]
 pub struct Link {
     monitor: LinkMonitor,
@@ -58,11 +60,12 @@ impl Link {
     /// Returns an error if there is no such device.
     pub fn of(monitor: LinkMonitor) -> io::Result<Self> {
         let mut snapshot = DeviceSnapshot {
-            index: monitor.index(),
+            name: monitor.device().to_owned(),
+            replacements: monitor.replacements(),
             mtu_bytes: monitor.mtu_bytes()?,
             state: State::Down,
         };
-        snapshot.compare(snapshot.with_link(monitor.state()));
+        snapshot.compare(snapshot.clone().with_link(monitor.state()));
         Ok(Self { monitor, snapshot })
     }
 
@@ -78,6 +81,21 @@ impl Link {
         self.snapshot.mtu_bytes
     }
 
+    /// Returns the index of the device; 0 if it is absent.
+    pub(crate) fn index(&self) -> u32 {
+        self.monitor.index()
+    }
+
+    /// Returns `true` if the removed device was moved to another network namespace.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.monitor.is_moved()
+    }
+
+    /// Prevents that the device with this index replaces a removed one.
+    pub(crate) fn exclude(&mut self, index: u32) {
+        self.monitor.exclude(index);
+    }
+
     /// Readable when something changed.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.monitor.as_fd()
@@ -87,7 +105,8 @@ impl Link {
     pub(crate) fn poll(&mut self) -> io::Result<LinkChanges> {
         let status = self.monitor.poll()?;
         let mut current = DeviceSnapshot {
-            index: self.monitor.index(),
+            name: self.monitor.device().to_owned(),
+            replacements: self.monitor.replacements(),
             ..self.snapshot
         };
         match self.monitor.mtu_bytes() {
@@ -104,9 +123,11 @@ impl Link {
 }
 
 /// The state of a device at a poll.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct DeviceSnapshot {
-    index: u32,
+    name: String,
+    /// How many devices have replaced a removed one.
+    replacements: u64,
     mtu_bytes: u32,
     state: State,
 }
@@ -125,7 +146,7 @@ impl DeviceSnapshot {
     /// Stores the new state, and returns the changes.
     fn compare(&mut self, current: Option<Self>) -> Vec<Change> {
         let mut changes = Vec::new();
-        let before = *self;
+        let before = self.clone();
         let Some(current) = current else {
             if before.state != State::Removed {
                 changes.push(Change::Removed);
@@ -133,7 +154,11 @@ impl DeviceSnapshot {
             self.state = State::Removed;
             return changes;
         };
-        let is_another = before.state == State::Removed || current.index != before.index;
+        if current.name != before.name {
+            changes.push(Change::Renamed(before.name));
+        }
+        let is_another =
+            before.state == State::Removed || current.replacements != before.replacements;
         if is_another {
             if before.state != State::Removed {
                 changes.push(Change::Removed);
@@ -165,46 +190,57 @@ pub fn is_missing(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    const UP: DeviceSnapshot = DeviceSnapshot {
-        index: 3,
-        mtu_bytes: 1500,
-        state: State::Up,
-    };
+    fn up() -> DeviceSnapshot {
+        DeviceSnapshot {
+            name: "eth0".to_owned(),
+            replacements: 1,
+            mtu_bytes: 1500,
+            state: State::Up,
+        }
+    }
 
     #[test]
     fn changes_are_reported_once_and_in_order() {
-        let mut snapshot = UP;
+        let mut snapshot = up();
         let down = DeviceSnapshot {
             state: State::Down,
-            ..UP
+            ..up()
         };
-        let of_index = |snapshot, index| DeviceSnapshot { index, ..snapshot };
-        let of_mtu = |snapshot, mtu_bytes| DeviceSnapshot {
-            mtu_bytes,
+        let replaced = |snapshot, replacements| DeviceSnapshot {
+            replacements,
             ..snapshot
         };
+        let jumbo = DeviceSnapshot {
+            mtu_bytes: 9000,
+            ..up()
+        };
+        let renamed = DeviceSnapshot {
+            name: "wan0".to_owned(),
+            ..up()
+        };
         for (current, changes) in [
-            (Some(UP), vec![]),
-            (Some(down), vec![Change::Down]),
-            (Some(down), vec![]),
-            (Some(UP), vec![Change::Up]),
+            (Some(up()), vec![]),
+            (Some(down.clone()), vec![Change::Down]),
+            (Some(down.clone()), vec![]),
+            (Some(up()), vec![Change::Up]),
             (None, vec![Change::Removed]),
             (None, vec![]),
             (
-                Some(of_index(down, 4)),
+                Some(replaced(down, 2)),
                 vec![Change::Returned, Change::Down],
             ),
-            (Some(of_index(UP, 4)), vec![Change::Up]),
+            (Some(replaced(up(), 2)), vec![Change::Up]),
             (
-                Some(UP),
+                Some(replaced(up(), 3)),
                 vec![Change::Removed, Change::Returned, Change::Up],
             ),
-            (Some(of_mtu(UP, 9000)), vec![Change::Mtu(9000)]),
+            (Some(replaced(jumbo, 3)), vec![Change::Mtu(9000)]),
+            (
+                Some(replaced(renamed, 3)),
+                vec![Change::Renamed("eth0".to_owned()), Change::Mtu(1500)],
+            ),
         ] {
-            assert_eq!(snapshot.compare(current), changes, "{current:?}");
+            assert_eq!(snapshot.compare(current.clone()), changes, "{current:?}");
         }
-        snapshot.state = State::Removed;
-        let again = snapshot.compare(Some(of_mtu(UP, 9000)));
-        assert_eq!(again, [Change::Returned, Change::Up]);
     }
 }

@@ -57,14 +57,14 @@ impl OffloadHelper {
         Ok((Self { child, orders }, said))
     }
 
-    /// Turns the offloads off again, because another device has one of the names.
-    pub fn again(&self) {
+    /// Turns the offloads of another device off, which has replaced one.
+    pub fn again(&self, device: &str) {
         let mut orders = self
             .orders
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(orders) = orders.as_mut() {
-            let _ = orders.write_all(b"again\n");
+            let _ = writeln!(orders, "{device}");
         }
     }
 
@@ -78,8 +78,8 @@ impl OffloadHelper {
     }
 }
 
-/// The offloads that were turned off, by name and index of the device.
-type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
+/// The offloads that were turned off, by index of the device, with its name at that time.
+type TurnedOff = BTreeMap<u32, (String, ReceiveOffloads)>;
 
 /// Runs the helper process: `taut keep-offloads-off [--tags] A B`. It reports with `say` which
 /// offloads it restored.
@@ -102,20 +102,21 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
         (control, "what they put together is cut again")
     };
     let mut turned_off = TurnedOff::new();
+    let mut devices = devices.to_vec();
     let mut lines = io::stdin().lock().lines();
     let mut stdout = io::stdout();
     loop {
-        for line in turn_off(&ns, &control, devices, &mut turned_off, harm) {
+        for line in turn_off(&ns, &control, &devices, &mut turned_off, harm) {
             // Only the first message is read.
             let _ = writeln!(stdout, "{line}");
         }
         let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
         match lines.next() {
-            Some(Ok(_)) => {}
+            Some(Ok(device)) => devices = vec![device],
             _ => break,
         }
     }
-    for line in put_back(&ns, &control, &turned_off) {
+    for line in put_back(&control, turned_off) {
         say(line);
     }
     Ok(())
@@ -140,7 +141,8 @@ fn turn_off(
                 said.push(format!(
                     "turned off receive offloads of {device}: {offloads}; restored at the end"
                 ));
-                let before = turned_off.entry((device.clone(), index)).or_default();
+                let (name, before) = turned_off.entry(index).or_default();
+                device.clone_into(name);
                 *before = std::mem::take(before).with(&offloads);
             }
             Err(error) => said.push(format!(
@@ -151,15 +153,19 @@ fn turn_off(
     said
 }
 
-fn put_back(ns: &NetNs, control: &OffloadControl, turned_off: &TurnedOff) -> Vec<String> {
-    // A removed device has no offloads to restore; another device of its name has its own.
-    let is_there = |&(device, index): &(&String, u32)| link::index(ns, device).ok() == Some(index);
-    let put_back = |((device, index), offloads): (&(String, u32), &ReceiveOffloads)| {
-        let (device, _) = Some((device, *index)).filter(is_there)?;
-        Some(match control.turn_on(device, offloads) {
-            Ok(()) => format!("restored receive offloads of {device}: {offloads}"),
-            Err(error) => format!("{device}: cannot restore {offloads}: {error}"),
-        })
+fn put_back(control: &OffloadControl, turned_off: TurnedOff) -> Vec<String> {
+    let put_back = |(index, (former_name, offloads)): (u32, (String, ReceiveOffloads))| {
+        let Ok(name) = control.name(index) else {
+            // A deleted device has none. A device in another namespace cannot be reached.
+            return format!(
+                "{former_name} was deleted or moved: its receive offloads are not restored: \
+                 {offloads}"
+            );
+        };
+        match control.turn_on(&name, &offloads) {
+            Ok(()) => format!("restored receive offloads of {name}: {offloads}"),
+            Err(error) => format!("{name}: cannot restore {offloads}: {error}"),
+        }
     };
-    turned_off.iter().filter_map(put_back).collect()
+    turned_off.into_iter().map(put_back).collect()
 }

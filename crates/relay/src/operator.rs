@@ -26,7 +26,12 @@ pub enum Event<'a> {
     /// The link is up, and its ring is open.
     Up,
     Down,
-    Removed,
+    /// Deleted, or moved to another network namespace.
+    Removed {
+        is_moved: bool,
+    },
+    /// It had this name before.
+    Renamed(&'a str),
     /// Recreated, or replaced by another of its name; the ring is open.
     Returned,
     Mtu(u32),

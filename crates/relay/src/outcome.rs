@@ -85,6 +85,8 @@ pub struct Measurements {
     pub completion_p50_ns: u64,
     pub completion_p99_ns: u64,
     pub rate: Rate,
+    /// Maximum delay of a frame after its time in the capture; `None` without such times.
+    pub max_late_ns: Option<u64>,
 }
 
 /// The outcome of a transmission.

@@ -16,6 +16,12 @@ pub trait Parts {
     /// Observes the queue.
     type Probe: Probe;
 
+    /// Passes on the new name of the device of `port`. `source` is as in [`reopen`](Self::reopen).
+    fn set_device(name: &str, port: &mut Self::Port, source: &mut Self::Source) {
+        let _ = source;
+        port.set_device(name);
+    }
+
     /// Reopens the ring of `port`. `source` receives from the same device; if nothing is received
     /// on it, it is the source of the same direction.
     ///

@@ -103,7 +103,12 @@ pub fn transmit<P: Port, F: Frames>(
         stall_ns: settings.stall_ns,
         rate_bits_per_s: None,
     };
-    let feed = Feed::new(settings.content, settings.feed, link.mtu_bytes());
+    let feed = Feed::new(
+        settings.content,
+        settings.feed,
+        link.mtu_bytes(),
+        P::extra_bytes,
+    );
     let observed = ((meter, sent), Some(latency));
     let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
     let (mut directions, mut exits) = ([direction], [Exit::new(link)]);
@@ -139,6 +144,7 @@ fn measurements<P: Port, F: Frames>(
         completion_p50_ns: completion_ns(0.5),
         completion_p99_ns: completion_ns(0.99),
         rate: measured.rate(mark(direction, direction.returned_ns())),
+        max_late_ns: direction.source().max_late_ns(),
     }
 }
 

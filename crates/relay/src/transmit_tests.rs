@@ -143,6 +143,12 @@ impl Port for Device {
         None
     }
 
+    fn extra_bytes(_frame: &[u8]) -> u32 {
+        0
+    }
+
+    fn set_device(&mut self, _name: &str) {}
+
     fn reopen(&mut self) -> std::io::Result<()> {
         self.reopened += 1;
         self.ring.extend(self.lost.drain(..));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Version of the document format.
-pub const DOCUMENT_VERSION: u32 = 1;
+pub const DOCUMENT_VERSION: u32 = 2;
 
 /// Returns `fields` after the common first fields of every document.
 pub fn envelope(fields: Value) -> Value {

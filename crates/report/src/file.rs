@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn invalid_path_is_rejected() {
-        let scratch = Scratch::new("refused");
+        let scratch = Scratch::new("rejected");
         assert!(replace(&scratch.0, "x").is_err());
         assert!(replace(Path::new(""), "x").is_err());
         assert!(replace(&scratch.0.join("missing/out.html"), "x").is_err());

@@ -92,7 +92,7 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
          <p class=\"quiet\">{MEANING} Sources: {SOURCES}.</p>\n\
          <div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
          <th scope=\"col\">Figure</th><th scope=\"col\">Compared</th>\
-         <th scope=\"col\" class=\"number\">Found</th>\
+         <th scope=\"col\" class=\"number\">Result</th>\
          <th scope=\"col\" class=\"number\">Published</th>\
          <th scope=\"col\">Unit</th><th scope=\"col\">Constants</th></tr></thead>\n<tbody>\n",
         Escaped(&sentence)
@@ -112,7 +112,7 @@ fn push_figure(out: &mut String, figure: &Figure) {
     let _ = writeln!(
         out,
         "<tr><th scope=\"row\">{}</th><td class=\"mark {class}\">{mark}</td>\
-         <td class=\"number\" data-label=\"found\">{}</td>\
+         <td class=\"number\" data-label=\"result\">{}</td>\
          <td class=\"number\" data-label=\"published\">{}</td>\
          <td class=\"unit\" data-label=\"unit\">{}</td>\
          <td class=\"unit\" data-label=\"constants\">{}</td></tr>",

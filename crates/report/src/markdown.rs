@@ -33,7 +33,7 @@ pub fn markdown(page: &Page<'_>, pictures: &[impl Display]) -> String {
     let verdict = Verdict::of(&document.figures);
     if let Some(sentence) = verdict.sentence() {
         let _ = writeln!(out, "\n## Published figures\n\n{sentence} ({SOURCES}).");
-        out += "\n| figure | found | published | unit |\n|---|--:|--:|---|\n";
+        out += "\n| figure | result | published | unit |\n|---|--:|--:|---|\n";
         for figure in &document.figures {
             let (id, value, unit) = (&figure.id, float(figure.value), figure.unit);
             let _ = writeln!(out, "| {id} | {value} | {} | {unit} |", published(figure));

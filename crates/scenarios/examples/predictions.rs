@@ -1,7 +1,7 @@
 //! Prints `docs/predictions.md`: every published figure, the simulator's and the lab's.
 //!
-//! `cargo run --release -p taut-scenarios --example predictions -- HEAD [FILE]...`: HEAD is the text
-//! of the page, FILE a JSON document of the lab. `scripts/predictions.sh` writes the page.
+//! `cargo run --release -p taut-scenarios --example predictions -- HEAD [FILE]...`: HEAD is the
+//! text of the page, FILE a JSON document of the lab. `scripts/predictions.sh` writes the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -38,10 +38,10 @@ settings! {
         /// Interrupt interval.
         coalesce: Time where validation::up_to(*duration),
         /// Time of a transaction outside of queues and the wire.
-        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        host_latency: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Payload of the largest GSO packet.
-        super_packet: Size => validation::size,
-        /// Memory budget of each socket (small queues); 0 is no budget.
+        gso_packet: Size => validation::size,
+        /// Memory budget of each socket (small queues); 0 disables it.
         budget: Size => validation::within(Size(0)..=Size(1 << 30)),
         /// Receive buffer.
         receive_buffer: Size => validation::within(Size(1)..=Size(1 << 30)),
@@ -133,7 +133,7 @@ impl CodelUnderLoadSettings {
 
     /// Connects streams that start at random, and then the request/response flow.
     fn connect(&self, world: &mut World<Meter<Since>>, case: &CodelUnderLoadCase, seed: u64) {
-        let mut stream = stream(GsoSize::Fixed(self.super_packet.0 as u32));
+        let mut stream = stream(GsoSize::Fixed(self.gso_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
         stream.tcp = case.kernel.tcp(stream.tcp, self.growth_segments);
@@ -141,7 +141,7 @@ impl CodelUnderLoadSettings {
         for _ in 0..self.streams {
             world.connect(&stream, BULK, App::Sink, rng.bits() % START_NS);
         }
-        let (client, server) = request_response(1, think_ns(self.hosts));
+        let (client, server) = request_response(1, think_ns(self.host_latency));
         world.connect(&stream, client, server, START_NS);
     }
 
@@ -187,7 +187,7 @@ impl Scenario for CodelUnderLoadSettings {
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Small queues leave two super-packets of each stream below its \
+    const REMARK: &'static str = "Small queues leave two GSO packets of each stream below its \
         socket, 256 in all, and the ring takes 226 of them: 30 wait in the discipline without the \
         limit, so CoDel never signals, and drops equal marks. With the limit, drops hold what \
         waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel does \

@@ -54,9 +54,9 @@ pub const ALL: &[Entry] = &[
     Entry::of::<limit_rules::LimitRulesSettings>(),
     Entry::of::<pauses::PausesSettings>(),
     Entry::named::<rr_under_load::Settings>(
-        "split",
+        "late-segmentation",
         "late segmentation of GSO packets (E13)",
-        file!("split"),
+        file!("late-segmentation"),
     ),
     Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];

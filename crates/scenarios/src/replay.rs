@@ -21,7 +21,7 @@ const COLUMNS: &[(&str, &str)] = &[
         "submitted to the device and not reported complete, over time",
     ),
     ("limit", "median of the limit, in its units"),
-    ("waiting_packets", "in the discipline, over time"),
+    ("backlog_packets", "in the discipline, over time"),
     (
         "dry_us",
         "time that the link was idle while packets were queued",
@@ -129,7 +129,7 @@ impl Replay {
                 "queue": it.name,
                 "limit": it.limit,
                 "packets": it.arrivals.len(),
-                "rounds": it.batches.len(),
+                "batches": it.batches.len(),
                 "in_flight_mean_bytes": it.in_flight_mean_bytes,
                 "rate_bits_per_s": self.rate_bits_per_s(it),
             })
@@ -207,7 +207,7 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
             "max": it.in_flight_bytes.max,
         },
         "limit": is_limited.then_some(it.limit_p50),
-        "waiting_packets": {"p50": it.waiting_packets.p50, "max": it.waiting_packets.max},
+        "backlog_packets": {"p50": it.backlog_packets.p50, "max": it.backlog_packets.max},
         "dry_us": it.dry_ns / 1000,
         "starved": it.starved,
         "end_us": it.end_ns / 1000,

@@ -5,6 +5,8 @@
 //! would be meaningless if all requests had one direction. The interrupt interval is that of this
 //! card, and a receiver merges the segments of one interrupt into one acknowledgement.
 
+use std::ops::RangeInclusive;
+
 use serde_json::json;
 use taut_path::Probe;
 
@@ -19,12 +21,14 @@ use taut_sim::nic::link_ns;
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, World};
 
+const SIZES: RangeInclusive<Size> = Size(1)..=Size(10_000_000);
+
 settings! {
     RrSizesSettings, "rr-sizes" {
         /// Streams, each with one request outstanding.
         streams: u32 => validation::within(1..=10_000),
         /// Bytes of a request, and of its response; each with a row with the limit and one without.
-        sizes: Vec<Size> => validation::each(1..=20, validation::within(Size(1)..=Size(10_000_000))),
+        sizes: Vec<Size> => validation::each(1..=20, validation::within(SIZES)),
         /// Link rate.
         rate: Rate => validation::rate,
         /// Descriptors of the ring.
@@ -32,7 +36,7 @@ settings! {
         /// Interrupt interval.
         coalesce: Time where validation::up_to(*duration),
         /// Time of a transaction outside of queues and the wire.
-        hosts: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        host_latency: Time => validation::within(Time(0)..=Time::ms(10_000)),
         /// Warm-up.
         warm_up: Time => validation::duration,
         /// Measured time.
@@ -86,7 +90,7 @@ impl RrSizesCase {
                 published,
                 value,
                 unit,
-                &["coalesce", "hosts", "direction"],
+                &["coalesce", "host_latency", "direction"],
             )
         };
         vec![
@@ -129,7 +133,7 @@ impl RrSizesSettings {
             tcp.delayed_ack_segments = GSO_PACKET_BYTES / tcp.mss_bytes;
             tcp.delayed_ack_ns = self.coalesce.0;
         }
-        let (client, server) = request_response(size.0 as u32, think_ns(self.hosts));
+        let (client, server) = request_response(size.0 as u32, think_ns(self.host_latency));
         for number in 0..self.streams {
             let start_ns =
                 self.spread_ns(size).saturating_mul(number.into()) / u64::from(self.streams);
@@ -148,7 +152,7 @@ impl RrSizesSettings {
     /// requests would use one direction while the other is idle, and then responses the other,
     /// forever.
     fn spread_ns(&self, size: Size) -> u64 {
-        link_ns(u64::from(self.streams) * size.0, self.rate.0).max(self.hosts.0)
+        link_ns(u64::from(self.streams) * size.0, self.rate.0).max(self.host_latency.0)
     }
 }
 
@@ -156,11 +160,11 @@ impl Scenario for RrSizesSettings {
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
     const HAS_FIGURES: bool = true;
     const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
-        is full of them as published, but here a message is cut into two super-packets of 45 \
-        segments and a rest of 7, and into smaller ones while a window is small; a third of a full \
-        ring is descriptors of small objects and acknowledgements. How the published host cut its \
-        messages is not known. The published rates of 14000 and 1400 are up to 4 % above what \
-        1 Gbit/s Ethernet carries with 66 bytes of headers.";
+        is full of them as published, but here a message becomes two GSO packets of 45 \
+        segments and a remainder of 7, and smaller ones while a window is small; a third of a full \
+        ring is descriptors of small objects and acknowledgements. The GSO packets of the \
+        published host are not known. The published rates of 14000 and 1400 are up to 4 % above \
+        those that 1 Gbit/s Ethernet carries with 66 bytes of headers.";
 
     type Case = RrSizesCase;
     type Outcome = Results;

@@ -133,8 +133,8 @@ impl SharedBudgetSettings {
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
-            "least_of_most_served": share(fewest) / share(max).max(1.0),
-            "least_fixed_bytes": smallest.bytes,
+            "min_vs_max_served": share(fewest) / share(max).max(1.0),
+            "optimum_bytes": smallest.bytes,
             "mean_of_least_fixed": of_least,
         })
     }
@@ -201,7 +201,7 @@ impl Scenario for SharedBudgetSettings {
 
     fn name(&self, case: &SharedBudgetCase) -> String {
         match case {
-            SharedBudgetCase::SmallestFixed => "least fixed budget".to_owned(),
+            SharedBudgetCase::SmallestFixed => "optimum, fixed budget".to_owned(),
             SharedBudgetCase::Budget(name, _) => (*name).to_owned(),
         }
     }

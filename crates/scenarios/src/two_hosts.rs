@@ -48,7 +48,7 @@ pub(crate) struct TwoHosts {
     /// Start of the recording of transactions, in ns.
     pub record_from_ns: u64,
     /// Late segmentation of GSO packets.
-    pub split: LateSegmentation,
+    pub late_segmentation: LateSegmentation,
 }
 
 impl TwoHosts {
@@ -58,7 +58,7 @@ impl TwoHosts {
             nic,
             delay_ns: DELAY_NS,
             record_from_ns,
-            split: LateSegmentation::Off,
+            late_segmentation: LateSegmentation::Off,
         }
     }
 
@@ -77,7 +77,7 @@ impl TwoHosts {
             record_from_ns: self.record_from_ns,
         };
         let parts = |host| (discipline(), limit.clone(), probe(host));
-        World::with_split(&config, self.split, parts)
+        World::with_late_segmentation(&config, self.late_segmentation, parts)
     }
 }
 
@@ -144,8 +144,8 @@ pub(crate) const fn request_response(bytes: u32, think_ns: u64) -> (App, App) {
 }
 
 /// Returns the think time of one host, if both hosts and the link between them take `hosts`.
-pub(crate) fn think_ns(hosts: Time) -> u64 {
-    (hosts.0 / 2).saturating_sub(DELAY_NS)
+pub(crate) fn think_ns(host_latency: Time) -> u64 {
+    (host_latency.0 / 2).saturating_sub(DELAY_NS)
 }
 
 /// Connects bulk streams that start uniformly within [`START_NS`], and one request/response flow of

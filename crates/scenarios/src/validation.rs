@@ -137,6 +137,6 @@ pub fn limits(min: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
 ///
 /// # Errors
 /// A message with the first invalid value and the allowed ones.
-pub fn splits(key: &str, splits: &[LateSegmentation]) -> Validation {
-    each_once(1..=MAX_LIMITS, "way")(key, splits)
+pub fn late_segmentation(key: &str, modes: &[LateSegmentation]) -> Validation {
+    each_once(1..=MAX_LIMITS, "mode")(key, modes)
 }

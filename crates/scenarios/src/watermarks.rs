@@ -210,7 +210,7 @@ impl Scenario for WatermarksSettings {
                 continue;
             }
             let per_s = seen.interrupts_per_s;
-            let id = "E8, interrupts that N = 10 asks for";
+            let id = "E8, interrupts for N = 10";
             found
                 .figures
                 .push(Figure::new(id, &[150_000.0], per_s, "1/s", &[]));

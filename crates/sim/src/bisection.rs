@@ -58,9 +58,13 @@ mod tests {
 
     #[test]
     fn smallest_multiple_is_found_for_any_threshold() {
-        for least in [0, 1, 99, 8_192, 8_193, 1_000_000] {
-            let found = smallest_multiple(100, |bytes| Ok::<_, ()>(bytes >= least));
-            assert_eq!(found, Ok(Some(least.next_multiple_of(100))), "{least}");
+        for smallest in [0, 1, 99, 8_192, 8_193, 1_000_000] {
+            let found = smallest_multiple(100, |bytes| Ok::<_, ()>(bytes >= smallest));
+            assert_eq!(
+                found,
+                Ok(Some(smallest.next_multiple_of(100))),
+                "{smallest}"
+            );
         }
         assert_eq!(smallest_multiple(100, |_| Ok::<_, ()>(false)), Ok(None));
         assert_eq!(smallest_multiple(100, Err), Err(0));

@@ -94,7 +94,7 @@ impl fmt::Display for QueueFault {
             }
             Fault::NotReady { ready_ns } => write!(
                 f,
-                "the discipline holds packets back until {ready_ns} ns; no simulated host has a \
+                "the discipline delays packets until {ready_ns} ns; no simulated host has a \
                  timer for that"
             ),
         }

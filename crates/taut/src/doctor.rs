@@ -1,5 +1,6 @@
 //! `taut doctor`: a verdict for each queue, with evidence and advice.
 
+mod groups;
 mod output;
 
 use std::ops::RangeInclusive;

@@ -59,7 +59,7 @@ const CAUSES: &[(&str, i32, &str)] = &[
         ENOBUFS,
         "the limit of locked memory is too low, and raising it needs CAP_IPC_LOCK",
     ),
-    ("bind", EBUSY, "another program uses this queue"),
+    ("bind", EBUSY, "another AF_XDP socket uses this queue"),
     (
         "BPF_PROG_LOAD",
         EPERM,
@@ -68,7 +68,7 @@ const CAUSES: &[(&str, i32, &str)] = &[
     (
         "BPF_LINK_CREATE",
         EBUSY,
-        "the interface has an XDP program already",
+        "detach it first, or use --driver af_packet",
     ),
     (
         "BPF_LINK_CREATE",

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_linux::interrupt;
+use taut_linux::observe::NoLimitReason;
 use taut_measure::trace::Head;
 use taut_observe::record::{self, Recording};
 use taut_observe::{Inventory, Missing, QueueRow, QueueSet, Selection, gather};
@@ -97,10 +98,10 @@ fn run(options: &Record) -> Result<ExitCode, ExitCode> {
 }
 
 fn no_limit(options: &Record, inventory: &Inventory) -> String {
-    let reason = inventory.devices.first().and_then(|it| it.no_limit_reason);
-    let reason = reason.map_or("none of the selected queues has one", |reason| {
-        reason.text()
-    });
+    let device = inventory.devices.first();
+    let reason = device.and_then(|it| it.no_limit_reason.as_ref());
+    let none = "none of the selected queues has one".to_owned();
+    let reason = reason.map_or(none, NoLimitReason::text);
     format!("{} has no byte limit to record: {reason}", options.device)
 }
 
@@ -115,6 +116,10 @@ fn report(options: &Record, recording: &Recording, bytes: u64) {
         options.hz
     );
     for queue in &recording.queues {
+        if queue.negative_samples > 0 {
+            let (name, number) = (&queue.name, queue.negative_samples);
+            say!("taut: {name}: in flight was negative in {number} samples, recorded as 0");
+        }
         if let Some(error) = &queue.error {
             say!("taut: {} ends early: {error}", queue.name);
         }

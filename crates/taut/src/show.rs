@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_linux::observe::NoLimitReason;
 use taut_observe::metrics::{self, METRICS, Metric, Unit};
-use taut_observe::{Inventory, Missing, PathRow, QueueRow, gather};
+use taut_observe::{DeviceRow, Inventory, Missing, PathRow, QueueRow, gather};
 use taut_path::units::Time;
 use taut_report::document::envelope;
 use taut_report::layout::{SPACES, column, fold, side_by_side};
@@ -46,7 +46,8 @@ pub struct Show {
 
 const AFTER_HELP: &str = "\
 Times need a unit (500ms); rates are as in tc (1gbit).
-max: limit_max is not set. -: unknown (no link speed, or an older kernel).
+max: limit_max is not set. unlimited: no limit applies. A negative number in flight: more was
+completed than queued. -: unknown (no link speed, or an older kernel).
 Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.
 Examples:
   taut show eth0 --queues 0-3
@@ -116,8 +117,9 @@ fn document(inventory: &Inventory) -> Value {
 }
 
 /// Returns the devices without a working limit, with the reason.
-fn without(inventory: &Inventory) -> impl Iterator<Item = (&str, &'static str)> {
-    (inventory.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.no_limit_reason?.text())))
+fn without(inventory: &Inventory) -> impl Iterator<Item = (&str, String)> {
+    let reason = |it: &DeviceRow| it.no_limit_reason.as_ref().map(NoLimitReason::text);
+    (inventory.devices.iter()).filter_map(move |it| Some((it.name.as_str(), reason(it)?)))
 }
 
 /// Returns the tables. Queues of devices without a working limit are included only if
@@ -142,6 +144,9 @@ fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
             let line = format!("  {device:<widest$}  {reason}");
             out += &fold(&line, widest + 4, width);
         }
+    }
+    if out.is_empty() {
+        out += "no device\n";
     }
     for problem in &inventory.problems {
         out += &fold(problem, 2, width);
@@ -174,14 +179,17 @@ fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
 
 /// Formats a metric for a table.
 pub fn cell(metric: &Metric, row: &QueueRow) -> String {
-    let Some(value) = (metric.get)(row) else {
+    let Some(value) = metric.value(row) else {
         return "-".to_owned();
     };
+    // Only bytes can be negative.
+    let time = |ns: i64| short_time(ns.unsigned_abs());
     match metric.unit {
-        Unit::Bytes if value == LIMIT_MAX_UNSET => "max".to_owned(),
+        Unit::Bytes if metric.name == "limit" && row.is_unlimited() => "unlimited".to_owned(),
+        Unit::Bytes if metric.is_highest(value) => "max".to_owned(),
         Unit::Bytes if row.in_packets() => format!("{}p", readable(&json!(value))),
-        Unit::Milliseconds => short_time(value.saturating_mul(1_000_000)),
-        Unit::Nanoseconds => short_time(value),
+        Unit::Milliseconds => time(value.saturating_mul(1_000_000)),
+        Unit::Nanoseconds => time(value),
         Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
     }
 }

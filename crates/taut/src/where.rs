@@ -22,7 +22,8 @@ use crate::selection::PlaceArgs;
 /// Draws the whole transmit path. Each part is shown in bytes and in time at the current sending
 /// rate, and with the packets that can overtake it: those of another flow, or of higher priority.
 /// Lists the parts that cannot be measured, and how to remove the largest part that nothing can
-/// overtake. The command changes nothing and needs no privilege.
+/// overtake. With --sysfs, only a device and its rings are shown. The command changes nothing and
+/// needs no privilege.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Where {
@@ -43,10 +44,8 @@ pub struct Where {
     #[arg(short, long)]
     pub json: bool,
 
-    // No --sysfs: a copy of /sys has no sockets.
-    /// Network namespace: a name of `ip netns`, or a path
-    #[arg(short = 'n', long, value_name = "NETNS")]
-    pub netns: Option<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Measurement times: a rate needs some packets.
@@ -62,13 +61,9 @@ Examples:
 
 /// `taut where`.
 pub fn where_(options: &Where) -> ExitCode {
-    let place = PlaceArgs {
-        netns: options.netns.clone(),
-        sysfs: None,
-    };
-    let (host, namespace) = match place.open() {
-        Ok((host, Some(namespace))) => (host, namespace),
-        Ok((_, None)) => {
+    let (host, namespace) = match options.place.open() {
+        Ok(opened) if opened.1.is_some() || options.place.sysfs.is_some() => opened,
+        Ok(_) => {
             let message = "where needs netlink, which is not available here";
             return exit::fail(exit::CANNOT_RUN_HERE, message);
         }
@@ -76,7 +71,12 @@ pub fn where_(options: &Where) -> ExitCode {
     };
     let mut first = true;
     loop {
-        let waiting = match locate(&options.target, &host.sysfs, &namespace, options.time.0) {
+        let waiting = match locate(
+            &options.target,
+            &host.sysfs,
+            namespace.as_ref(),
+            options.time.0,
+        ) {
             Ok(waiting) => waiting,
             Err(error) => {
                 say!("taut: {error}");

@@ -4,38 +4,40 @@
 //! together with `EPOLLOUT` means "the write side is closed" and is never cleared, so a waiting
 //! task would spin. A second epoll descriptor that reports only errors signals completions.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use taut_dql::tasks::{Ticket, WaitQueue};
+use taut_dql::tasks::{Priority, Ticket};
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 use tokio::{task, time};
 
 use crate::builder::Builder;
 use crate::datagram::Datagram;
 use crate::error::failed;
+use crate::permit::Permit;
+use crate::reader::{Reader, process, time_left};
 use crate::sent::{Sent, Stop};
 use crate::socket::LimitedUdp;
 use crate::sys;
 
-/// Longest sleep of a waiting task without another deadline.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-
 /// A [`LimitedUdp`] on tokio. Any number of tasks can send through it; they get room in FIFO order.
 ///
-/// One of the waiting tasks reads notifications for all, and passes that on when it leaves, so no
-/// task has to be spawned. Needs a runtime with I/O and time enabled.
+/// A future that was woken and is not polled reserves nothing, such as one that a `select!` keeps:
+/// the next completion wakes the task behind it. The first wait spawns a task that reads
+/// notifications while others wait, until the socket is dropped. Needs a runtime with I/O and time
+/// enabled.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
-    errors: AsyncFd<OwnedFd>,
-    /// Tasks that wait for room: the first one reads notifications.
-    readers: Mutex<WaitQueue>,
+    errors: Arc<AsyncFd<OwnedFd>>,
+    runtime: Handle,
+    /// Reads notifications for the waiting tasks. Spawned by the first wait.
+    reader: OnceLock<Reader>,
     /// A second descriptor of the same socket, which waits only for readability. Created by the
     /// first receive.
     readable: OnceLock<AsyncFd<UdpSocket>>,
@@ -43,40 +45,14 @@ pub struct AsyncUdp {
 
 /// A place in the wait queue, released when the future is dropped.
 struct QueuePlace<'a> {
-    udp: &'a AsyncUdp,
+    limited: &'a LimitedUdp,
     ticket: Option<Ticket>,
-    /// Its place among the readers of notifications.
-    reader: Option<Ticket>,
-}
-
-impl QueuePlace<'_> {
-    /// Returns `true` if this task must read notifications; it is woken when that changes.
-    fn reads_notifications(&mut self, context: &mut Context<'_>) -> bool {
-        let mut readers = self.udp.readers();
-        match &self.reader {
-            Some(ticket) => readers.set_waker(ticket, context.waker()),
-            // Not bounded here: the number of waiting tasks is bounded elsewhere.
-            None => self.reader = readers.join(context.waker()).ok(),
-        }
-        self.reader.as_ref().is_some_and(|it| readers.is_first(it))
-    }
 }
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.udp.limited.cancel_wait(ticket);
-        }
-        let Some(ticket) = self.reader.take() else {
-            return;
-        };
-        let mut readers = self.udp.readers();
-        let was_reader = readers.is_first(&ticket);
-        readers.leave(ticket);
-        let next = readers.first().filter(|_| was_reader).cloned();
-        drop(readers);
-        if let Some(next) = next {
-            next.wake();
+            self.limited.cancel_wait(ticket);
         }
     }
 }
@@ -98,14 +74,25 @@ impl AsyncUdp {
     /// # Panics
     /// Outside of a runtime of tokio with I/O.
     pub fn build(builder: Builder) -> io::Result<Self> {
-        let limited = builder.build()?;
+        Self::from_limited(builder.build()?)
+    }
+
+    /// Waits on tokio for room of `limited`, and makes its socket non-blocking.
+    ///
+    /// # Errors
+    /// Those of `epoll`.
+    ///
+    /// # Panics
+    /// As [`build`](Self::build).
+    pub fn from_limited(limited: LimitedUdp) -> io::Result<Self> {
         limited.socket().set_nonblocking(true)?;
         let epoll =
             sys::epoll::for_errors(limited.as_fd()).map_err(|error| failed("epoll_ctl", &error))?;
         Ok(Self {
             limited,
-            errors: sys::epoll::watch(epoll)?,
-            readers: Mutex::new(WaitQueue::new(usize::MAX)),
+            errors: Arc::new(sys::epoll::watch(epoll)?),
+            runtime: Handle::current(),
+            reader: OnceLock::new(),
             readable: OnceLock::new(),
         })
     }
@@ -115,84 +102,129 @@ impl AsyncUdp {
         &self.limited
     }
 
-    /// Waits in FIFO order until there is room for one more datagram. Cancel-safe: a dropped future
-    /// leaves the wait queue. If there is always room, it still yields to other tasks at times.
+    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a dropped
+    /// future leaves the wait queue and reserves nothing. If there is always room, it still yields
+    /// to other tasks at times.
+    ///
+    /// ```
+    /// # use std::net::UdpSocket;
+    /// # use taut_udp::{Datagram, async_udp::AsyncUdp};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let peer = UdpSocket::bind("127.0.0.1:0")?;
+    /// # let socket = UdpSocket::bind("127.0.0.1:0")?;
+    /// # socket.connect(peer.local_addr()?)?;
+    /// let socket = AsyncUdp::new(socket)?;
+    /// let permit = socket.reserve(1242).await?;
+    /// // The permit can be passed to another task. Dropped, it releases its bytes.
+    /// let sent = permit.send(&[Datagram::new(&[0; 1200])])?;
+    /// assert_eq!((sent.count, sent.stop), (1, None));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// Returns an error if the socket cannot be read, or if more tasks wait than
-    /// [`Builder::waiters`] (`QuotaExceeded`).
+    /// - `InvalidInput` for more bytes than a limit can count.
+    /// - `QuotaExceeded` if more tasks wait than [`Builder::waiters`].
+    /// - The error of the socket, if it cannot be read.
+    pub async fn reserve(&self, bytes: u32) -> io::Result<Permit> {
+        self.reserve_as(bytes, Priority::Normal).await
+    }
+
+    /// As [`reserve`](Self::reserve), before all waiting tasks that are not urgent.
     ///
-    /// # Panics
-    /// When it waits in a runtime without time.
-    pub async fn room(&self) -> io::Result<()> {
-        let mut place = QueuePlace {
-            udp: self,
-            ticket: None,
-            reader: None,
+    /// # Errors
+    /// As for [`reserve`](Self::reserve).
+    pub async fn reserve_urgent(&self, bytes: u32) -> io::Result<Permit> {
+        self.reserve_as(bytes, Priority::Urgent).await
+    }
+
+    async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
+        let poll = |place: &mut Option<Ticket>, context: &mut Context<'_>| {
+            let limited = &self.limited;
+            limited.poll_reserve(bytes, priority, place, context)
         };
-        // On a path without a limit, a sender would never yield to the runtime.
+        self.turn(poll).await
+    }
+
+    /// Waits in FIFO order until there is room for one more datagram. Nothing is reserved: another
+    /// task can take the room before the caller sends. Use [`reserve`](Self::reserve) or
+    /// [`send`](Self::send) where that matters. Cancel-safe, as `reserve`.
+    ///
+    /// # Errors
+    /// As for [`reserve`](Self::reserve).
+    pub async fn room(&self) -> io::Result<()> {
+        self.turn(|place, context| self.limited.poll_room(place, context))
+            .await
+    }
+
+    /// Polls for a turn, and yields to other tasks at times although there is always room.
+    async fn turn<T>(
+        &self,
+        mut poll: impl FnMut(&mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
         task::consume_budget().await;
-        loop {
-            let mut completions = pin!(self.news());
-            let room = std::future::poll_fn(|context| {
-                match self.limited.poll_room(&mut place.ticket, context) {
-                    Poll::Ready(Ok(())) => return Poll::Ready(Ok(true)),
-                    Poll::Ready(Err(too_many)) => {
-                        let kind = io::ErrorKind::QuotaExceeded;
-                        return Poll::Ready(Err(io::Error::new(kind, too_many)));
-                    }
-                    Poll::Pending => {}
-                }
-                // Waking all waiting tasks at each completion costs more than sending.
-                if !place.reads_notifications(context) {
-                    return Poll::Pending;
-                }
-                // A completion might have made room, so check again before sleeping.
-                match completions.as_mut().poll(context) {
-                    Poll::Ready(Ok(())) => Poll::Ready(Ok(false)),
-                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                    Poll::Pending => Poll::Pending,
-                }
-            });
-            if room.await? {
-                return Ok(());
+        let mut place = QueuePlace {
+            limited: &self.limited,
+            ticket: None,
+        };
+        poll_fn(|context| {
+            let polled = poll(&mut place.ticket, context);
+            if polled.is_pending() {
+                let spawn = || Reader::spawn(&self.runtime, &self.limited, &self.errors);
+                self.reader.get_or_init(spawn);
             }
-        }
+            polled
+        })
+        .await
     }
 
     /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
     /// datagram that the kernel rejects ([`Stop::Refused`]). If the future is dropped, some
     /// datagrams are sent and the remaining ones are not. Where that matters, use
-    /// [`room`](Self::room) and [`LimitedUdp::try_send`].
+    /// [`reserve`](Self::reserve) and [`Permit::send`].
     ///
     /// # Errors
-    /// As for [`room`](Self::room); the number of datagrams already sent is lost then.
-    ///
-    /// # Panics
-    /// As [`room`](Self::room).
+    /// As for [`reserve`](Self::reserve), if nothing was sent. Otherwise it stops with
+    /// [`Stop::NoRoom`].
     pub async fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        self.send_as(datagrams, Priority::Normal).await
+    }
+
+    /// As [`send`](Self::send), before all waiting tasks that are not urgent.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub async fn send_urgent(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        self.send_as(datagrams, Priority::Urgent).await
+    }
+
+    async fn send_as(&self, datagrams: &[Datagram<'_>], priority: Priority) -> io::Result<Sent> {
         let mut all: Option<Sent> = None;
         loop {
-            self.room().await?;
             let done = all.map_or(0, |all| all.count);
-            let sent = self.limited.try_send(&datagrams[done..])?;
-            let total = all.get_or_insert(Sent::all(sent.first, 0));
-            total.count += sent.count;
-            total.was_idle |= sent.was_idle;
-            total.stop = sent.stop;
+            let poll = |place: &mut Option<Ticket>, context: &mut Context<'_>| {
+                let left = &datagrams[done..];
+                self.limited.poll_send(left, priority, place, context)
+            };
+            let sent = match (self.turn(poll).await, all) {
+                (Ok(sent), Some(mut all)) => {
+                    all.extend(&sent);
+                    all
+                }
+                (Ok(sent), None) => sent,
+                (Err(_), Some(all)) if all.count > 0 => return Ok(all),
+                (Err(error), _) => return Err(error),
+            };
             if !matches!(sent.stop, Some(Stop::NoRoom | Stop::BufferFull)) {
-                return Ok(*total);
+                return Ok(sent);
             }
+            all = Some(sent);
         }
     }
 
-    fn readers(&self) -> MutexGuard<'_, WaitQueue> {
-        // No code between lock and unlock panics.
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for notifications of the kernel or the next deadline, processes them, and returns. A
-    /// task that waits for room does this itself. Call it in a loop if
+    /// Waits for notifications of the kernel or the next deadline, processes them, and returns.
+    /// While tasks wait for room, a spawned task does this. Call it in a loop if
     /// [departures](crate::Observer) must be reported at once while no task sends.
     ///
     /// # Errors
@@ -201,23 +233,9 @@ impl AsyncUdp {
     /// # Panics
     /// In a runtime without time.
     pub async fn news(&self) -> io::Result<()> {
-        let now_ns = LimitedUdp::now_ns();
-        let left = match self.limited.next_wakeup() {
-            Some(at_ns) => Duration::from_nanos(at_ns.saturating_sub(now_ns)).min(LONGEST_WAIT),
-            None => LONGEST_WAIT,
-        };
-        if let Ok(ready) = time::timeout(left, self.errors.readable()).await {
-            // Clear the flag before checking the condition: an entry in between raises it again.
-            ready?.clear_ready();
-            self.limited.complete()?;
-            // The inner descriptor reports readiness once until it is checked.
-            if sys::epoll::is_ready(self.errors.get_ref().as_fd()) {
-                self.limited.complete_pending()?;
-            }
-            return Ok(());
-        }
-        self.limited.complete()?;
-        Ok(())
+        let left = time_left(&self.limited);
+        let ready = time::timeout(left, self.errors.readable()).await;
+        process(&self.limited, ready.ok().transpose()?)
     }
 
     /// Receives a datagram. Errors of sent datagrams are counted and do not end it.

@@ -98,13 +98,17 @@ pub mod account;
 pub mod async_udp;
 #[doc(hidden)]
 pub mod bare;
+mod blocking;
 mod builder;
 mod control;
 mod datagram;
 mod error;
 mod events;
+mod permit;
 mod pool;
 mod quality;
+#[cfg(feature = "tokio")]
+mod reader;
 mod sent;
 mod signal;
 mod snapshot;
@@ -118,13 +122,14 @@ pub use account::{Completed, Departure, DepartureKind, Source, Totals};
 pub use builder::Builder;
 pub use datagram::Datagram;
 pub use events::{IssueCounters, Observer, SocketIssue};
+pub use permit::Permit;
 pub use quality::CompletionQuality;
 pub use sent::{Sent, Stop};
 pub use signal::Signal;
 pub use snapshot::Snapshot;
 pub use socket::LimitedUdp;
 pub use socket_options::send_queue_bytes;
-pub use taut_dql::tasks::{Ticket, TooManyWaiters};
+pub use taut_dql::tasks::{Priority, Ticket, TooManyWaiters};
 pub use taut_path::AnyLimit;
 
 /// The examples of the README are run with the tests.

@@ -27,6 +27,13 @@ impl Sent {
         }
     }
 
+    /// Adds the result of a later call with the remaining datagrams.
+    pub(crate) fn extend(&mut self, next: &Self) {
+        self.count += next.count;
+        self.was_idle |= next.was_idle;
+        self.stop = next.stop;
+    }
+
     pub(crate) fn stopped(first: u32, count: usize, stop: Stop) -> Self {
         Self {
             count,

@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub in_flight: u32,
     /// In flight, in bytes on the wire.
     pub in_flight_bytes: u32,
+    /// Reserved by permits and not sent yet, in the limit's units.
+    pub reserved: u32,
     /// Units per second that the path moved while it was busy; 0 if unknown.
     pub rate: u64,
     /// Tasks that wait for room.

@@ -3,25 +3,22 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "tokio")]
+use std::sync::Weak;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use taut_dql::tasks::{Ticket, TooManyWaiters};
+use taut_dql::tasks::{Priority, Ticket};
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
-use crate::error::failed;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::quality::CompletionQuality;
-use crate::sent::{Sent, Stop};
+use crate::sent::Sent;
 use crate::snapshot::Snapshot;
 use crate::state::{Room, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
-
-/// Longest wait without another deadline.
-const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
 /// A UDP socket with a limit on the bytes that the kernel has not sent yet.
 ///
@@ -29,23 +26,31 @@ const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// and tasks can use it concurrently. A socket must have only one `LimitedUdp`, because two would
 /// take each other's notifications. The blocking mode of the socket is not changed: a call returns
 /// at once unless its documentation says that it waits.
+///
+/// A clone is the same limited socket. The socket is closed when the last clone and the last
+/// [`Permit`](crate::Permit) are dropped.
+#[derive(Clone)]
 pub struct LimitedUdp {
-    socket: UdpSocket,
+    shared: Arc<SharedSocket>,
+}
+
+pub(crate) struct SharedSocket {
+    pub(crate) socket: UdpSocket,
     state: Mutex<State>,
 }
 
 impl LimitedUdp {
     pub(crate) fn from_parts(socket: UdpSocket, state: State) -> Self {
+        let state = Mutex::new(state);
         Self {
-            socket,
-            state: Mutex::new(state),
+            shared: Arc::new(SharedSocket { socket, state }),
         }
     }
 
     /// Returns the socket, for receiving and for its addresses and options. A send through it
     /// bypasses the limit.
     pub fn socket(&self) -> &UdpSocket {
-        &self.socket
+        &self.shared.socket
     }
 
     /// Returns the time of the clock used here (`CLOCK_MONOTONIC`), in ns.
@@ -95,12 +100,9 @@ impl LimitedUdp {
 
     fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
         let mut state = self.lock();
-        // Under the lock: a thread that waits for notifications has checked before this, or checks
-        // after it.
-        let was_idle = state.next_wakeup().is_none();
-        let sent = state.send(&self.socket, datagrams, room);
+        let sent = state.send_and_note(self.socket(), datagrams, room);
         wake_next(state);
-        sent.map(|sent| Sent { was_idle, ..sent })
+        sent
     }
 
     /// Records that a limit of the caller's own blocks the sender. The caller must report that,
@@ -125,23 +127,6 @@ impl LimitedUdp {
         self.lock().tracker.quality()
     }
 
-    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
-    /// datagram that the kernel rejects ([`Stop::Refused`]). A stalled path does not block it
-    /// indefinitely: one datagram is admitted per stall threshold.
-    ///
-    /// # Errors
-    /// As for [`try_send`](Self::try_send), or the error of `ppoll`.
-    pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        let mut all = self.try_send(datagrams)?;
-        while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
-            self.wait(None)?;
-            let sent = self.try_send(&datagrams[all.count..])?;
-            all.count += sent.count;
-            all.stop = sent.stop;
-        }
-        Ok(all)
-    }
-
     /// Reads the kernel's notifications: completions and errors. Does not wait. Call it when the
     /// socket's error queue has entries (`POLLERR`), and at [`next_wakeup`](Self::next_wakeup).
     ///
@@ -149,7 +134,7 @@ impl LimitedUdp {
     /// Returns an error only if the socket cannot be read.
     pub fn complete(&self) -> io::Result<Completed> {
         let mut state = self.lock();
-        let completed = state.complete(&self.socket);
+        let completed = state.complete_and_pass(self.socket());
         wake_next(state);
         completed
     }
@@ -159,9 +144,9 @@ impl LimitedUdp {
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();
-        let completed = state.complete(&self.socket);
+        let completed = state.complete(self.socket());
         if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) {
-            state.take_pending_error(&self.socket);
+            state.take_pending_error(self.socket());
         }
         wake_next(state);
         completed.map(drop)
@@ -173,89 +158,65 @@ impl LimitedUdp {
         self.lock().next_wakeup()
     }
 
-    /// Waits until the kernel has notifications, until the next wake-up, or until `deadline_ns` (of
-    /// [`now_ns`](Self::now_ns)), and reads them. Returns after a second at the latest, and after a
-    /// signal. After the socket was shut down it returns at once each time: end the loop then.
-    ///
-    /// # Errors
-    /// The error of `ppoll`; as for [`complete`](Self::complete).
-    pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<Completed> {
-        let now_ns = monotonic_ns();
-        let (wakeup_ns, writable) = {
-            let state = self.lock();
-            let full = state.is_full();
-            (state.next_wakeup(), full && state.tracker.in_flight() == 0)
-        };
-        let longest_ns = now_ns + LONGEST_WAIT_NS;
-        let own_ns = wakeup_ns.unwrap_or(longest_ns);
-        let until_ns = own_ns.min(deadline_ns.unwrap_or(u64::MAX)).min(longest_ns);
-        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
-        sys::poll::wait_for_errors(self.socket.as_fd(), writable, left)
-            .map_err(|error| failed("ppoll", &error))?;
-        let mut state = self.lock();
-        let completed = state.complete(&self.socket);
-        // The wake-up had no entry in the queue: an error that stays until it is read.
-        let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
-        if early && monotonic_ns() < until_ns {
-            state.take_pending_error(&self.socket);
-        }
-        wake_next(state);
-        completed
-    }
-
-    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room.
-    /// `place` keeps the position between two calls, and is `None` before the first and after the
-    /// last. To stop waiting, call [`cancel_wait`](Self::cancel_wait).
+    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The room
+    /// is not reserved: another sender can take it before the caller sends. Use
+    /// [`poll_reserve`](Self::poll_reserve) where that matters. `place` keeps the position between
+    /// two calls, and is `None` before the first and after the last. To stop waiting, call
+    /// [`cancel_wait`](Self::cancel_wait).
     ///
     /// It reads the kernel's notifications once, before it starts to wait. Another task must call
     /// [`complete`](Self::complete) in the meantime.
     ///
     /// # Errors
     /// Returns an error if the maximum number of tasks wait
-    /// ([`Builder::waiters`](crate::Builder::waiters)). The caller is not woken then.
+    /// ([`Builder::waiters`](crate::Builder::waiters), `QuotaExceeded`), or if the task that calls
+    /// `complete` for the others could not read the socket. The caller is not woken then.
     pub fn poll_room(
         &self,
         place: &mut Option<Ticket>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<(), TooManyWaiters>> {
+    ) -> Poll<io::Result<()>> {
+        self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
+    }
+
+    /// Waits for a turn, and sends as many of `datagrams` as there is room for.
+    pub(crate) fn poll_send(
+        &self,
+        datagrams: &[Datagram<'_>],
+        priority: Priority,
+        place: &mut Option<Ticket>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Sent>> {
+        self.poll_turn(priority, place, context, |state| {
+            state.send_and_note(self.socket(), datagrams, Room::Needed)
+        })
+    }
+
+    /// Waits for a turn, and calls `then` under the same lock.
+    pub(crate) fn poll_turn<T>(
+        &self,
+        priority: Priority,
+        place: &mut Option<Ticket>,
+        context: &mut Context<'_>,
+        then: impl FnOnce(&mut State) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
         let mut state = self.lock();
-        let now_ns = monotonic_ns();
-        let mut room = state.has_room(now_ns);
-        let first = match place.as_ref() {
-            Some(ticket) => state.turns.is_first(ticket),
-            None => state.turns.is_empty(),
-        };
-        if !room && place.is_none() {
-            // The next read returns this error, too.
-            let _ = state.complete(&self.socket);
-            room = state.has_room(now_ns);
+        // A passed task joins again: no other waits then.
+        let joins = place.is_none() || state.turns.is_empty();
+        let polled = state.poll_turn(self.socket(), priority, place, context);
+        let done = polled.map(|turn| turn.and_then(|()| then(&mut state)));
+        if done.is_pending() {
+            state.turns.reader_must_check |= joins;
         }
-        if room && first {
-            if let Some(ticket) = place.take() {
-                state.turns.leave(ticket);
-            }
-            return Poll::Ready(Ok(()));
-        }
-        match place.as_ref() {
-            Some(ticket) => {
-                state.tracker.still_blocked();
-                state.turns.set_waker(ticket, context.waker());
-            }
-            None => {
-                state.tracker.blocked();
-                match state.turns.join(context.waker()) {
-                    Ok(ticket) => *place = Some(ticket),
-                    Err(too_many) => return Poll::Ready(Err(too_many)),
-                }
-            }
-        }
-        Poll::Pending
+        // Even if it is not the caller's turn: it might have read completions.
+        wake_next(state);
+        done
     }
 
     /// Cancels a wait.
     pub fn cancel_wait(&self, place: Ticket) {
         let mut state = self.lock();
-        state.turns.leave(place);
+        state.leave(&mut Some(place));
         wake_next(state);
     }
 
@@ -266,7 +227,7 @@ impl LimitedUdp {
     /// Those of receiving: `WouldBlock` if the socket is non-blocking.
     pub fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         loop {
-            let error = match self.socket.recv_from(into) {
+            let error = match self.socket().recv_from(into) {
                 Ok(received) => return Ok(received),
                 Err(error) => error,
             };
@@ -292,7 +253,7 @@ impl LimitedUdp {
         let mut state = self.lock();
         let before = state.listeners.issues;
         // The next read returns this error, too.
-        let looked = state.complete(&self.socket);
+        let looked = state.complete(self.socket());
         if looked.is_err() || state.listeners.issues == before {
             state.issue(issue);
         }
@@ -304,7 +265,7 @@ impl LimitedUdp {
     pub fn snapshot(&self) -> Snapshot {
         let state = self.lock();
         let tracker = &state.tracker;
-        let (fd, kind) = (self.socket.as_fd(), libc::SO_SNDBUF);
+        let (fd, kind) = (self.socket().as_fd(), libc::SO_SNDBUF);
         let buffer = sys::socket::option(fd, libc::SOL_SOCKET, kind).unwrap_or(0);
         let totals = tracker.totals();
         Snapshot {
@@ -312,9 +273,10 @@ impl LimitedUdp {
             source: tracker.source(),
             limit: tracker.limit(),
             in_flight: tracker.in_flight(),
+            reserved: tracker.reserved(),
             in_flight_bytes: tracker.bytes_in_flight(),
             rate: tracker.rate(),
-            waiting: state.turns.len(),
+            waiting: state.turns.queue.len(),
             send_buffer_bytes: u32::try_from(buffer).unwrap_or(0),
             totals,
             issues: IssueCounters {
@@ -324,24 +286,34 @@ impl LimitedUdp {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // Each change is complete before code can panic, except an observer's.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = self.shared.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn downgrade(&self) -> Weak<SharedSocket> {
+        Arc::downgrade(&self.shared)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn upgrade(shared: &Weak<SharedSocket>) -> Option<Self> {
+        let shared = shared.upgrade()?;
+        Some(Self { shared })
     }
 }
 
-/// Wakes the next task after the lock is released, because a waker can run arbitrary code.
-fn wake_next(state: MutexGuard<'_, State>) {
-    let next = state.next_in_turn(monotonic_ns());
+/// Wakes the next task after the lock is released.
+pub(crate) fn wake_next(mut state: MutexGuard<'_, State>) {
+    let wakeups = state.wake_next();
     drop(state);
-    if let Some(waker) = next {
-        waker.wake();
-    }
+    wakeups.wake();
 }
 
 impl AsFd for LimitedUdp {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket().as_fd()
     }
 }
 
@@ -349,7 +321,7 @@ impl std::fmt::Debug for LimitedUdp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let snapshot = self.snapshot();
         f.debug_struct("LimitedUdp")
-            .field("socket", &self.socket)
+            .field("socket", self.socket())
             .field("snapshot", &snapshot)
             .finish()
     }

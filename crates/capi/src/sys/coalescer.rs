@@ -1,6 +1,6 @@
 //! The completion coalescer in front of a limit, for irregular completions.
 
-use super::placed::{Opaque, answer, get, get_mut, put};
+use super::placed::{Opaque, get, get_mut, put, write_result};
 use super::status::Status;
 
 /// Words of a `taut_coalescer`.
@@ -30,8 +30,8 @@ pub unsafe extern "C" fn taut_coalescer_init(coalescer: *mut Coalescer, period_n
     unsafe { put(coalescer, taut_dql::Coalescer::new(period_ns)) }
 }
 
-/// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them to
-/// `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
+/// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them
+/// to `taut_dql_completed` unless it is 0, because they are no longer pending here. `limit` is the
 /// current limit.
 ///
 /// # Safety
@@ -69,15 +69,10 @@ unsafe fn report(
     units_out: *mut u32,
     work: impl FnOnce(&mut taut_dql::Coalescer) -> Option<u32>,
 ) -> Status {
-    if units_out.is_null() {
-        return Status::Null;
-    }
     // SAFETY: guaranteed by the caller.
-    let units = unsafe { get_mut(coalescer) }.map(|it| work(it).unwrap_or(0));
+    let add = || unsafe { get_mut(coalescer) }.map(|it| work(it).unwrap_or(0));
     // SAFETY: guaranteed by the caller.
-    units
-        .map(|units| unsafe { answer(units_out, units) })
-        .into()
+    unsafe { write_result(units_out, add) }
 }
 
 /// Returns the pending units; 0 if it is not a `taut_coalescer`.
@@ -90,7 +85,8 @@ pub unsafe extern "C" fn taut_coalescer_pending(coalescer: *const Coalescer) -> 
     unsafe { get(coalescer) }.map_or(0, taut_dql::Coalescer::pending)
 }
 
-/// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is pending.
+/// Returns when to call `taut_coalescer_poll`, in ns; 18446744073709551615 while nothing is
+/// pending.
 ///
 /// # Safety
 /// `coalescer` points to a `taut_coalescer`.

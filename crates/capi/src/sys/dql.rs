@@ -1,6 +1,6 @@
 //! The estimator with its ledger, for one thread or one lock.
 
-use super::placed::{Opaque, answer, get, get_mut, put};
+use super::placed::{Opaque, answer, get, get_mut, put, write_result};
 use super::snapshot::{Config, Snapshot, config_or_default};
 use super::status::Status;
 
@@ -117,21 +117,21 @@ pub unsafe extern "C" fn taut_dql_observe_in_flight(
 }
 
 /// Corrects the ledger to the units that the device holds, after completions were lost or counted
-/// twice. `too_much` is null, or receives by how many units the ledger was too high.
+/// twice. `excess` is null, or receives the units that the ledger had in excess.
 ///
 /// # Safety
-/// `dql` points to a `taut_dql`, `too_much` to a number if it is not null.
+/// `dql` points to a `taut_dql`, `excess` to a number if it is not null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_repair(
     dql: *mut Dql,
     in_flight: u32,
     now_ns: u64,
-    too_much: *mut i64,
+    excess: *mut i64,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
     let done = unsafe { with(dql, |dql| dql.repair(in_flight, now_ns)) };
     // SAFETY: guaranteed by the caller.
-    done.map(|units| unsafe { answer(too_much, units) }).into()
+    done.map(|units| unsafe { answer(excess, units) }).into()
 }
 
 /// Discards the units in flight and restarts from the minimum limit. Call it after the device was
@@ -141,12 +141,9 @@ pub unsafe extern "C" fn taut_dql_repair(
 /// `dql` points to a `taut_dql`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_reset(dql: *mut Dql, now_ns: u64) -> Status {
-    let reset = |dql: &mut taut_dql::Dql| {
-        dql.reset(now_ns);
-        Ok(())
-    };
     // SAFETY: guaranteed by the caller.
-    unsafe { with(dql, reset) }.into()
+    let dql = unsafe { get_mut(dql) };
+    dql.map(|it| it.reset(now_ns)).into()
 }
 
 /// Sets the limit explicitly; the next completion moves it between its bounds.
@@ -185,12 +182,9 @@ pub unsafe extern "C" fn taut_dql_set_limit_max(dql: *mut Dql, limit_max: u32) -
 /// `dql` points to a `taut_dql`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_set_hold_time_ns(dql: *mut Dql, hold_time_ns: u64) -> Status {
-    let set = |dql: &mut taut_dql::Dql| {
-        dql.set_hold_time_ns(hold_time_ns);
-        Ok(())
-    };
     // SAFETY: guaranteed by the caller.
-    unsafe { with(dql, set) }.into()
+    let dql = unsafe { get_mut(dql) };
+    dql.map(|it| it.set_hold_time_ns(hold_time_ns)).into()
 }
 
 /// Reads the state at this moment.
@@ -199,13 +193,8 @@ pub unsafe extern "C" fn taut_dql_set_hold_time_ns(dql: *mut Dql, hold_time_ns: 
 /// `dql` points to a `taut_dql`, `snapshot` to a `taut_snapshot`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_read(dql: *const Dql, snapshot: *mut Snapshot) -> Status {
-    if snapshot.is_null() {
-        return Status::Null;
-    }
     // SAFETY: guaranteed by the caller.
-    let found = unsafe { get(dql) }.map(taut_dql::Dql::snapshot);
+    let read = || Ok(unsafe { get(dql) }?.snapshot().into());
     // SAFETY: guaranteed by the caller.
-    found
-        .map(|found| unsafe { answer(snapshot, found.into()) })
-        .into()
+    unsafe { write_result(snapshot, read) }
 }

@@ -2,8 +2,8 @@
 
 use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
 
-use super::placed::{Opaque, answer, argument, get, get_mut, put};
-use super::snapshot::{Config, Snapshot, config_or_default};
+use super::placed::{Opaque, answer, get, get_mut, put, write_result};
+use super::snapshot::{Config, Snapshot, config_at, config_or_default};
 use super::status::Status;
 
 /// Words of the shared state, of the sender and of the completer.
@@ -181,10 +181,7 @@ pub unsafe extern "C" fn taut_completer_set_config(
     config: *const Config,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
-    let Some(config) = (unsafe { argument(config) }) else {
-        return Status::Null;
-    };
-    let config: taut_dql::Config = match config.try_into() {
+    let config = match unsafe { config_at(config) } {
         Ok(config) => config,
         Err(status) => return status,
     };
@@ -224,15 +221,10 @@ pub unsafe extern "C" fn taut_completer_read(
     completer: *const Completer,
     snapshot: *mut Snapshot,
 ) -> Status {
-    if snapshot.is_null() {
-        return Status::Null;
-    }
     // SAFETY: guaranteed by the caller.
-    let found = unsafe { get(completer) }.map(|it| it.snapshot());
+    let read = || Ok(unsafe { get(completer) }?.snapshot().into());
     // SAFETY: guaranteed by the caller.
-    found
-        .map(|found| unsafe { answer(snapshot, found.into()) })
-        .into()
+    unsafe { write_result(snapshot, read) }
 }
 
 /// As `taut_dql_reset`, while neither thread queues or completes.
@@ -255,18 +247,18 @@ pub unsafe extern "C" fn taut_halves_reset(
 /// As `taut_dql_repair`, while neither thread queues or completes.
 ///
 /// # Safety
-/// Each points to the type in its declaration; `too_much` can be null.
+/// Each points to the type in its declaration; `excess` can be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_halves_repair(
     sender: *mut Sender,
     completer: *mut Completer,
     in_flight: u32,
     now_ns: u64,
-    too_much: *mut i64,
+    excess: *mut i64,
 ) -> Status {
     // SAFETY: guaranteed by the caller; they are different types, so different memory.
     let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
     let done = halves.and_then(|(tx, rx)| Ok(taut_dql::repair(tx, rx, in_flight, now_ns)?));
     // SAFETY: guaranteed by the caller.
-    done.map(|units| unsafe { answer(too_much, units) }).into()
+    done.map(|units| unsafe { answer(excess, units) }).into()
 }

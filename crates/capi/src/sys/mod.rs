@@ -7,53 +7,19 @@ mod coalescer;
 mod dql;
 mod halves;
 mod layout;
-#[cfg(feature = "queue")]
-mod limit;
-#[cfg(feature = "queue")]
-mod limit_functions;
-#[cfg(feature = "queue")]
-mod limit_register;
-#[cfg(feature = "queue")]
-mod options;
-#[cfg(feature = "queue")]
-mod own_limit;
 mod placed;
 #[cfg(feature = "queue")]
 mod queue;
-#[cfg(feature = "queue")]
-mod queue_handle;
-#[cfg(feature = "queue")]
-mod queue_results;
-#[cfg(feature = "queue")]
-mod ring;
 mod snapshot;
 mod stall;
 mod status;
-#[cfg(feature = "queue")]
-mod words;
 
 pub use coalescer::*;
 pub use dql::*;
 pub use halves::*;
 #[cfg(feature = "queue")]
-pub use limit::*;
-#[cfg(feature = "queue")]
-pub use limit_functions::*;
-#[cfg(feature = "queue")]
-pub use limit_register::{TAUT_LIMIT_STATE_BYTES_MOST, taut_limit_help, taut_limit_register};
-#[cfg(feature = "queue")]
-pub use options::*;
-#[cfg(feature = "queue")]
-pub use own_limit::{LimitBatch, LimitFunctions};
-#[cfg(feature = "queue")]
 pub use queue::*;
-#[cfg(feature = "queue")]
-pub use queue_handle::Handle;
-#[cfg(feature = "queue")]
-pub use queue_results::*;
-#[cfg(feature = "queue")]
-pub use ring::{Packet, Ring, Sink, TAUT_END_DONE, TAUT_END_STRAY, TAUT_ENDS, taut_end_text};
-pub use snapshot::{Config, Snapshot};
+pub use snapshot::{Config, Snapshot, TAUT_LIMIT_MAX};
 pub use stall::*;
 pub use status::{
     Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_NUMBER, TAUT_VERSION_PATCH,

@@ -97,3 +97,18 @@ pub(super) unsafe fn answer<T>(to: *mut T, value: T) {
         unsafe { to.write_unaligned(value) };
     }
 }
+
+/// Writes the result of a read to `to`, which must not be null.
+///
+/// # Safety
+/// `to` is null or points to a `T`.
+pub(super) unsafe fn write_result<T>(
+    to: *mut T,
+    read: impl FnOnce() -> Result<T, Status>,
+) -> Status {
+    if to.is_null() {
+        return Status::Null;
+    }
+    // SAFETY: guaranteed by the caller.
+    read().map(|value| unsafe { answer(to, value) }).into()
+}

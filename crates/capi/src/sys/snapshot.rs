@@ -5,6 +5,11 @@ use taut_dql::MAX_LIMIT;
 use super::placed::argument;
 use super::status::Status;
 
+/// Maximum limit in units: with it, no limit applies except the ring.
+pub const TAUT_LIMIT_MAX: u32 = 1_879_048_192;
+
+const _: () = assert!(TAUT_LIMIT_MAX == MAX_LIMIT);
+
 /// The settings of an estimator. Start from `taut_config_default`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +18,7 @@ pub struct Config {
     pub limit: u32,
     /// Minimum limit, in units.
     pub limit_min: u32,
-    /// Maximum limit, in units: at most 1,879,048,192.
+    /// Maximum limit, in units: at most `TAUT_LIMIT_MAX`.
     pub limit_max: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -37,6 +42,15 @@ impl TryFrom<Config> for taut_dql::Config {
     }
 }
 
+/// Returns the settings that C points to.
+///
+/// # Safety
+/// `config` is null or points to one.
+pub(super) unsafe fn config_at(config: *const Config) -> Result<taut_dql::Config, Status> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { argument(config) }.ok_or(Status::Null)?.try_into()
+}
+
 /// Returns the settings that C points to, or the defaults if that is null.
 ///
 /// # Safety
@@ -54,7 +68,7 @@ impl From<taut_dql::Config> for Config {
         Self {
             limit: config.limit,
             limit_min: config.min_limit,
-            limit_max: config.max_limit.min(MAX_LIMIT),
+            limit_max: config.max_limit.min(TAUT_LIMIT_MAX),
             reserved: 0,
             hold_time_ns: config.hold_time_ns,
         }

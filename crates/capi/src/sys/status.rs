@@ -51,18 +51,18 @@ pub enum Status {
     /// Not used: `taut_split` initialises any memory. Earlier halves of it must not be used.
     AlreadySplit = -12,
     /// The halves are of different queues.
-    NotTheSameQueue = -13,
+    DifferentQueues = -13,
     /// Unknown discipline, limit or setting; the text lists the allowed ones.
-    BadWords = -14,
+    BadSpec = -14,
     /// The number of a frame is not below the number of frames.
     FrameOutOfRange = -15,
     /// The frame is in the queue already.
     FrameInUse = -16,
     /// The driver's callback failed.
     DriverFailed = -17,
-    /// The driver returned frames that it was not given.
-    Stray = -18,
-    /// The object is in a call already: a callback must not call back.
+    /// The driver returned frames that are not in the ring.
+    UnknownCompletion = -18,
+    /// The queue is in a call already, of a callback or of another thread.
     Busy = -19,
     /// Any other error.
     Other = -20,
@@ -72,8 +72,10 @@ pub enum Status {
     NameTaken = -22,
     /// A name of a limit is a letter, followed by letters, digits, "-" and "_".
     BadName = -23,
-    /// A state of more than `TAUT_LIMIT_STATE_BYTES_MOST` bytes.
+    /// A state of more than `TAUT_LIMIT_STATE_BYTES_MAX` bytes.
     StateTooLarge = -24,
+    /// The queue was freed, or the pointer is not a queue.
+    BadHandle = -25,
 }
 
 impl From<Error> for Status {
@@ -89,7 +91,7 @@ impl From<Error> for Status {
             Error::LimitTooLarge { .. } => Self::LimitTooLarge,
             Error::MinAboveMax { .. } => Self::MinAboveMax,
             Error::AlreadySplit => Self::AlreadySplit,
-            Error::DifferentQueues => Self::NotTheSameQueue,
+            Error::DifferentQueues => Self::DifferentQueues,
             _ => Self::Other,
         }
     }
@@ -101,7 +103,7 @@ impl<E: Into<Status>> From<Result<(), E>> for Status {
     }
 }
 
-const TEXTS: [&CStr; 25] = [
+const TEXTS: [&CStr; 26] = [
     c"ok",
     c"null pointer",
     c"not initialised, or overwritten",
@@ -110,7 +112,7 @@ const TEXTS: [&CStr; 25] = [
     c"object too large: at most 268435455 units",
     c"2^31 units or more would be in flight",
     c"more completed than is in flight",
-    c"only the object queued last can be taken back, once",
+    c"only the object queued last can be removed, once",
     c"already completed",
     c"limit too large: at most 1879048192 units",
     c"the lower bound is above the upper bound",
@@ -120,13 +122,14 @@ const TEXTS: [&CStr; 25] = [
     c"frame number out of range",
     c"frame is in the queue already",
     c"the driver's callback failed",
-    c"the driver returned frames that it was not given",
-    c"called from a callback of the same object",
+    c"the driver returned frames that are not in the ring",
+    c"the queue is in a call already",
     c"other error",
     c"a field has a value that is not allowed",
     c"another limit has this name",
     c"a name is a letter, followed by letters, digits, - and _",
     c"state too large: at most 4096 bytes",
+    c"the queue was freed, or the pointer is not a queue",
 ];
 
 /// Returns the meaning of a status, in English; never null, and never to be freed. Any thread can
@@ -135,7 +138,7 @@ const TEXTS: [&CStr; 25] = [
 pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
     let text = usize::try_from(-i64::from(status)).ok();
     let text = text.and_then(|at| TEXTS.get(at).copied());
-    text.unwrap_or(c"no status of taut").as_ptr()
+    text.unwrap_or(c"unknown status").as_ptr()
 }
 
 /// Returns the version of the library, such as "0.1.0"; never to be freed. Any thread can call it.

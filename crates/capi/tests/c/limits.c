@@ -1,5 +1,5 @@
-/* Rules by their names in memory of the caller's: each settles below what was in flight without it, wrong words
- * and wrong memory are told, and nothing needs a heap. */
+/* Rules by their names in memory of the caller: each keeps less in flight than without it, invalid
+ * specs and memory are reported, and no heap is needed. */
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,20 @@
 #include "check.h"
 #include "taut.h"
 
-static alignas(16) unsigned char memory[TAUT_LIMIT_BYTES_MOST];
+static alignas(16) unsigned char memory[TAUT_LIMIT_BYTES_MAX];
 static char error[256];
 
 /* A device that sends 10 objects of 1,000 bytes in a millisecond, behind a sender that always has more. */
-static uint32_t settle(const char *words) {
+static uint32_t settle(const char *spec) {
     taut_limit *limit = (taut_limit *)(void *)memory;
-    CHECK(taut_limit_size(words) <= sizeof memory);
-    CHECK(taut_limit_init(memory, sizeof memory, words, 0, error, sizeof error) == TAUT_STATUS_OK);
+    CHECK(taut_limit_size(spec) <= sizeof memory);
+    CHECK(taut_limit_init(memory, sizeof memory, spec, 0, error, sizeof error) == TAUT_STATUS_OK);
     uint32_t unit = taut_limit_in_packets(limit) ? 1 : 1000;
     for (uint64_t ms = 1; ms <= 5000; ms++) {
         uint64_t now_ns = ms * 1000000;
         while (taut_limit_room(limit) >= 0 && taut_limit_in_flight(limit) < 1000 * unit)
             CHECK(taut_limit_queued(limit, unit, now_ns) == TAUT_STATUS_OK);
-        CHECK(taut_limit_refused(limit) == TAUT_STATUS_OK);
+        CHECK(taut_limit_blocked(limit) == TAUT_STATUS_OK);
         uint32_t done = taut_limit_in_flight(limit) < 10 * unit ? taut_limit_in_flight(limit) : 10 * unit;
         CHECK(taut_limit_completed(limit, done, false, now_ns + 900000) == TAUT_STATUS_OK);
     }
@@ -33,7 +33,7 @@ static uint32_t own_limit(void *context) {
 }
 
 static uint32_t own_completed(void *context, const taut_limit_batch *batch) {
-    CHECK(batch->units <= batch->in_flight && !batch->more);
+    CHECK(batch->units <= batch->in_flight && !batch->more_pending);
     return *(uint32_t *)context = 2 * batch->units;
 }
 
@@ -74,10 +74,10 @@ int main(void) {
     CHECK(taut_limit_size("dql") < taut_limit_size("taut"));
 
     CHECK(taut_limit_size("dqll") == 0);
-    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
     CHECK(strstr(error, "allowed are off, dql") != NULL);
     char small[8];
-    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, small, sizeof small) == TAUT_STATUS_BAD_WORDS);
+    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, small, sizeof small) == TAUT_STATUS_BAD_SPEC);
     CHECK(strlen(small) == sizeof small - 1);
     CHECK(taut_limit_init(memory, 8, "dql", 0, NULL, 0) == TAUT_STATUS_TOO_SMALL);
     CHECK(taut_limit_init(memory + 8, sizeof memory - 8, "dql", 0, NULL, 0) == TAUT_STATUS_MISALIGNED);

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "taut.h"
 
-static alignas(16) unsigned char memories[2][TAUT_LIMIT_BYTES_MOST];
+static alignas(16) unsigned char memories[2][TAUT_LIMIT_BYTES_MAX];
 
 /* Twice the largest batch, and what its functions were called with. */
 struct twice {
@@ -60,11 +60,11 @@ static const taut_limit_functions twice = {
     .begin = twice_begin, .limit = twice_limit, .completed = twice_completed, .reset = twice_reset};
 static const taut_limit_functions counting = {.completed = count, .in_packets = true};
 
-static taut_limit *make(int at, const char *words, uint64_t now_ns) {
+static taut_limit *make(int at, const char *spec, uint64_t now_ns) {
     char error[256];
-    CHECK(taut_limit_size(words) > 0 && taut_limit_size(words) <= sizeof memories[at]);
-    if (taut_limit_init(memories[at], taut_limit_size(words), words, now_ns, error, sizeof error) != TAUT_STATUS_OK) {
-        fprintf(stderr, "%s: %s\n", words, error);
+    CHECK(taut_limit_size(spec) > 0 && taut_limit_size(spec) <= sizeof memories[at]);
+    if (taut_limit_init(memories[at], taut_limit_size(spec), spec, now_ns, error, sizeof error) != TAUT_STATUS_OK) {
+        fprintf(stderr, "%s: %s\n", spec, error);
         exit(1);
     }
     return (taut_limit *)(void *)memories[at];
@@ -82,7 +82,7 @@ static void what_cannot_be_registered_is_told(void) {
     CHECK(taut_limit_register("own", "help", NULL, 8) == TAUT_STATUS_NULL);
     CHECK(taut_limit_register("own", "help", &empty, 8) == TAUT_STATUS_NULL);
     CHECK(taut_limit_register("own", "help", &with_context, 8) == TAUT_STATUS_BAD_FIELD);
-    CHECK(taut_limit_register("own", "help", &counting, TAUT_LIMIT_STATE_BYTES_MOST + 1) == TAUT_STATUS_STATE_TOO_LARGE);
+    CHECK(taut_limit_register("own", "help", &counting, TAUT_LIMIT_STATE_BYTES_MAX + 1) == TAUT_STATUS_STATE_TOO_LARGE);
     CHECK(taut_limit_register("own", "help", &counting, SIZE_MAX) == TAUT_STATUS_STATE_TOO_LARGE);
     const char *bad[] = {"", "own:2", "own rule", "40k", "\xff", "o\n"};
     for (size_t at = 0; at < sizeof bad / sizeof bad[0]; at++)
@@ -90,7 +90,7 @@ static void what_cannot_be_registered_is_told(void) {
     CHECK(taut_limit_register("dql", "help", &counting, 8) == TAUT_STATUS_NAME_TAKEN);
     CHECK(taut_limit_size("own") == 0 && taut_limit_help(NULL, 0) > 1);
     char error[1024];
-    CHECK(taut_limit_init(memories[0], sizeof memories[0], "own", 0, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+    CHECK(taut_limit_init(memories[0], sizeof memories[0], "own", 0, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
 }
 
 static void each_limit_has_a_state_of_its_own(void) {
@@ -124,12 +124,12 @@ static void each_limit_has_a_state_of_its_own(void) {
     CHECK(bytes == strlen(text) + 1 && taut_limit_help(NULL, 0) == bytes);
     CHECK(strstr(text, "  twice         twice the largest batch") && strstr(text, "  dql "));
     CHECK(taut_limit_help(small, sizeof small) == bytes && strlen(small) == sizeof small - 1);
-    CHECK(taut_limit_init(memories[0], sizeof memories[0], "nosuch", 0, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+    CHECK(taut_limit_init(memories[0], sizeof memories[0], "nosuch", 0, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
     CHECK(strstr(error, "twice") && strstr(error, "dql"));
     const char *bad[] = {"twice:3", "twice:", "twice:packets:packets", "twice:1h", "twicee", "twic", "Twice"};
     for (size_t at = 0; at < sizeof bad / sizeof bad[0]; at++) {
         CHECK(taut_limit_size(bad[at]) == 0);
-        CHECK(taut_limit_init(memories[0], sizeof memories[0], bad[at], 0, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+        CHECK(taut_limit_init(memories[0], sizeof memories[0], bad[at], 0, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
     }
     CHECK(taut_limit_init(memories[0], taut_limit_size("twice") - 1, "twice", 0, NULL, 0) == TAUT_STATUS_TOO_SMALL);
 }
@@ -155,7 +155,7 @@ static void functions_that_are_null_have_defaults(void) {
     CHECK(taut_limit_value(limit) == 0 && taut_limit_room(limit) == 0);
     CHECK(taut_limit_queued(limit, 9, 3) == TAUT_STATUS_OK && taut_limit_room(limit) == -9);
 
-    CHECK(taut_limit_register("large", "", &counting, TAUT_LIMIT_STATE_BYTES_MOST) == TAUT_STATUS_OK);
+    CHECK(taut_limit_register("large", "", &counting, TAUT_LIMIT_STATE_BYTES_MAX) == TAUT_STATUS_OK);
     make(0, "large:2ms", 0);
     CHECK(taut_limit_size("wild") < taut_limit_size("large"));
 }
@@ -174,16 +174,16 @@ static int32_t reap(void *ring, uint32_t *frames, uint32_t budget, uint64_t now_
         frames[done++] = next++;
     return done;
 }
-static void ended(void *sink, uint32_t frame, uint32_t end) {
+static void frame_done(void *sink, uint32_t frame, uint32_t outcome) {
     (void)frame;
-    *(uint32_t *)sink += end == TAUT_END_DONE;
+    *(uint32_t *)sink += outcome == TAUT_OUTCOME_COMPLETED;
 }
 
 /* Under "counting", a queue sends one packet, then one, then two more, and so on. */
 static void a_registered_limit_holds_a_queue(void) {
     uint32_t in_ring = 0, done = 0;
     taut_ring ring = {.context = &in_ring, .capacity_slots = 8, .slots_free = free_slots, .submit = submit, .kick = kick, .reap = reap};
-    taut_sink sink = {.context = &done, .ended = ended};
+    taut_sink sink = {.context = &done, .frame_done = frame_done};
     char error[256];
     taut_queue *queue = taut_queue_new("pfifo limit 100", "counting", &ring, &sink, 100, NULL, 0, error, sizeof error);
     CHECK(queue != NULL);
@@ -197,7 +197,7 @@ static void a_registered_limit_holds_a_queue(void) {
         CHECK(taut_queue_complete(queue, batch, NULL) == TAUT_STATUS_OK);
     }
     CHECK(done == 1 + 2 + 3 + 4);
-    CHECK(taut_queue_free(queue, 9) == 0);
+    CHECK(taut_queue_free(queue, 9) == TAUT_STATUS_OK);
     CHECK(taut_queue_new("pfifo", "counting:3", &ring, &sink, 100, NULL, 0, error, sizeof error) == NULL);
     CHECK(strstr(error, "nothing after its name") != NULL);
 }

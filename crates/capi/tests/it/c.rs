@@ -89,8 +89,13 @@ fn each_frame_of_a_queue_ends_once() {
 }
 
 #[test]
+fn misuse_returns_a_status() {
+    run(&mut Command::new(build("tests/c/misuse.c")));
+}
+
+#[test]
 fn coalescer_merges_batches_and_stall_is_detected() {
-    run(&mut Command::new(build("tests/c/beside.c")));
+    run(&mut Command::new(build("tests/c/detectors.c")));
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn packet_ring_sends_submitted_frames() {
     }
     assert!(output.status.success(), "{said}");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.starts_with("done 5000\nlimit "), "{text}");
+    assert!(text.starts_with("completed 5000\nlimit "), "{text}");
 }
 
 /// Each program of the README, unchanged.

@@ -92,24 +92,24 @@ fn estimator_can_be_moved_by_copying() {
 }
 
 #[test]
-fn every_status_and_end_has_a_text() {
+fn every_status_and_outcome_has_a_text() {
     let text = |at: *const std::ffi::c_char| {
         // SAFETY: a string of the library.
         unsafe { std::ffi::CStr::from_ptr(at) }
             .to_str()
             .expect("UTF-8")
     };
-    let known: Vec<_> = (0..=24).map(|it| text(taut_status_text(-it))).collect();
+    let known: Vec<_> = (0..=25).map(|it| text(taut_status_text(-it))).collect();
     let distinct: std::collections::BTreeSet<_> = known.iter().collect();
     assert_eq!(distinct.len(), known.len());
-    for unknown in [1, -25, i32::MIN, i32::MAX] {
-        assert_eq!(text(taut_status_text(unknown)), "no status of taut");
+    for unknown in [1, -26, i32::MIN, i32::MAX] {
+        assert_eq!(text(taut_status_text(unknown)), "unknown status");
     }
     let reasons = taut_path::DropReason::ALL.map(taut_path::DropReason::name);
-    let ends: Vec<_> = (1..TAUT_ENDS - 1)
-        .map(|it| text(taut_end_text(it)))
+    let outcomes: Vec<_> = (1..TAUT_OUTCOME_UNKNOWN_COMPLETION)
+        .map(|it| text(taut_outcome_text(it)))
         .collect();
-    assert_eq!(ends, reasons);
+    assert_eq!(outcomes, reasons);
     assert_eq!(text(taut_version()), env!("CARGO_PKG_VERSION"));
 }
 
@@ -137,19 +137,19 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
         memory.as_mut_ptr().cast::<std::ffi::c_void>(),
         memory.len() * 16,
     );
-    for words in [c"dql", c"taut:99%", c"40k", c"32p", c"taut:2ms", c"ten:2ms"] {
+    for spec in [c"dql", c"taut:99%", c"40k", c"32p", c"taut:2ms", c"ten:2ms"] {
         let used = allocation_counter::measure(|| {
             let limit = at.cast::<Limit>();
             // SAFETY: aligned memory of that size, and the limit created in it.
             unsafe {
-                assert!(taut_limit_size(words.as_ptr()) <= bytes);
-                let made = taut_limit_init(at, bytes, words.as_ptr(), 0, null_mut(), 0);
+                assert!(taut_limit_size(spec.as_ptr()) <= bytes);
+                let made = taut_limit_init(at, bytes, spec.as_ptr(), 0, null_mut(), 0);
                 assert_eq!(made, OK);
                 for round in 1..500 {
                     while taut_limit_room(limit) >= 0 && taut_limit_in_flight(limit) < 100_000 {
                         assert_eq!(taut_limit_queued(limit, 1, round * 1000), OK);
                     }
-                    assert_eq!(taut_limit_refused(limit), OK);
+                    assert_eq!(taut_limit_blocked(limit), OK);
                     assert_eq!(
                         taut_limit_completed(limit, 1, false, round * 1000 + 500),
                         OK
@@ -157,7 +157,7 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
                 }
             }
         });
-        assert_eq!(used.count_total, 0, "{words:?}");
+        assert_eq!(used.count_total, 0, "{spec:?}");
     }
 }
 
@@ -166,23 +166,23 @@ fn invalid_limit_has_a_reason() {
     let mut memory = [0_u128; 1024];
     let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
     let odd = at.wrapping_byte_add(8);
-    for (to, bytes, words, status, part) in [
+    for (to, bytes, spec, status, part) in [
         (null_mut(), 16_384, c"dql", Status::Null, "null"),
         (odd, 16_000, c"dql", Status::Misaligned, "aligned"),
         (at, 24, c"dql", Status::TooSmall, "small"),
-        (at, 16_384, c"dql:2", Status::BadWords, "dql:2ms"),
-        (at, 16_384, c"\xff", Status::BadWords, "unknown discipline"),
+        (at, 16_384, c"dql:2", Status::BadSpec, "dql:2ms"),
+        (at, 16_384, c"\xff", Status::BadSpec, "unknown discipline"),
     ] {
         let mut error = [1_u8; 300];
         // SAFETY: the memory has the given length, or is not used; the texts are strings.
         let made = unsafe {
             let error = error.as_mut_ptr().cast();
-            taut_limit_init(to, bytes, words.as_ptr(), 0, error, 300)
+            taut_limit_init(to, bytes, spec.as_ptr(), 0, error, 300)
         };
         assert_eq!(made, status);
         let error = std::ffi::CStr::from_bytes_until_nul(&error).expect("a zero");
         let error = error.to_str().expect("UTF-8");
-        assert!(error.contains(part), "{words:?}: {error:?}");
+        assert!(error.contains(part), "{spec:?}: {error:?}");
     }
 }
 
@@ -190,17 +190,17 @@ fn invalid_limit_has_a_reason() {
 fn a_clock_that_jumps_ends_no_program() {
     let mut memory = [0_u128; 1024];
     let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
-    for words in [c"dql:2ms", c"taut:99.5%:2ms", c"taut"] {
+    for spec in [c"dql:2ms", c"taut:99.5%:2ms", c"taut"] {
         let limit = at.cast::<Limit>();
         // SAFETY: aligned memory of that size, and the limit created in it.
         unsafe {
             assert_eq!(
-                taut_limit_init(at, 16_384, words.as_ptr(), 0, null_mut(), 0),
+                taut_limit_init(at, 16_384, spec.as_ptr(), 0, null_mut(), 0),
                 OK
             );
             for at_ns in [0, 1 << 63, 0, 1 << 63, 0, 1 << 63, u64::MAX, 0, u64::MAX] {
                 assert_eq!(taut_limit_queued(limit, 1500, at_ns), OK);
-                assert_eq!(taut_limit_refused(limit), OK);
+                assert_eq!(taut_limit_blocked(limit), OK);
                 assert_eq!(taut_limit_completed(limit, 1500, false, at_ns), OK);
             }
         }

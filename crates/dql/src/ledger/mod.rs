@@ -156,7 +156,7 @@ impl<M: Sharing> Ledger<M> {
         self.completer.allowed.load().wrapping_add(self.base())
     }
 
-    /// Units of the object that was queued last; 0 if it was taken back.
+    /// Units of the object that was queued last; 0 if it was unqueued.
     #[inline]
     pub fn last_object(&self) -> u32 {
         self.sender.last_object.load()

@@ -7,7 +7,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Ticket, TooManyWaiters, WaitQueue};
+use super::{Priority, Ticket, TooManyWaiters, WaitQueue};
 use crate::{Config, Dql, Error, Snapshot};
 
 /// Default capacity of the wait queue, in tasks.
@@ -32,7 +32,8 @@ const WAITERS: usize = 65_536;
 /// object may exceed it.
 ///
 /// Cheap to clone; clones share the limit. It has no runtime, thread or timer. Permits are granted
-/// in the order of the requests.
+/// in the order of the requests. A future that was woken and is not polled reserves nothing, such
+/// as one that a `select!` keeps: the next completion wakes the task behind it.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -66,6 +67,15 @@ struct LimiterState {
 struct State {
     dql: Dql,
     waiters: WaitQueue,
+}
+
+impl State {
+    /// Passes a woken task that has not been polled, if no completion will do that.
+    fn pass_if_idle(&mut self) {
+        if self.dql.in_flight() == 0 && self.dql.has_room() {
+            self.waiters.pass_unpolled();
+        }
+    }
 }
 
 /// The reason why no permit was granted.
@@ -130,6 +140,7 @@ impl Limiter {
             limiter: self.clone(),
             units,
             place: None,
+            joined_idle: false,
         }
     }
 
@@ -139,7 +150,9 @@ impl Limiter {
     /// [`AcquireError::Uncountable`] for more than [`MAX_OBJECT`](crate::MAX_OBJECT) units.
     pub fn try_acquire(&self, units: u32) -> Result<Option<Permit>, AcquireError> {
         let mut state = self.lock();
-        if !state.waiters.is_empty() || !state.dql.has_room() {
+        if !state.waiters.is_turn(None, Priority::Normal) || !state.dql.has_room() {
+            state.pass_if_idle();
+            wake_next(state);
             return Ok(None);
         }
         state.dql.queued(units).map_err(AcquireError::Uncountable)?;
@@ -175,6 +188,9 @@ impl Limiter {
         let now_ns = self.shared.start.elapsed().as_nanos() as u64;
         let counted = state.dql.completed(units, now_ns);
         debug_assert!(counted.is_ok(), "{counted:?}");
+        if state.dql.has_room() {
+            state.waiters.pass_unpolled();
+        }
         wake_next(state);
     }
 }
@@ -197,9 +213,9 @@ impl fmt::Debug for Limiter {
 }
 
 /// Wakes the first waiting task if there is room for it, after the lock is released.
-fn wake_next(state: MutexGuard<'_, State>) {
+fn wake_next(mut state: MutexGuard<'_, State>) {
     let next = match state.dql.has_room() {
-        true => state.waiters.first().cloned(),
+        true => state.waiters.wake_next(),
         false => None,
     };
     drop(state);
@@ -238,6 +254,8 @@ pub struct Acquire {
     limiter: Limiter,
     units: u32,
     place: Option<Ticket>,
+    /// It joined while nothing was in flight, so that no completion passes a kept future.
+    joined_idle: bool,
 }
 
 impl Future for Acquire {
@@ -246,11 +264,8 @@ impl Future for Acquire {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let mut state = this.limiter.lock();
-        let first = match &this.place {
-            Some(place) => state.waiters.is_first(place),
-            None => state.waiters.is_empty(),
-        };
-        if first && state.dql.has_room() {
+        let has_room = state.dql.has_room();
+        if has_room && state.waiters.is_turn(this.place.as_ref(), Priority::Normal) {
             let taken = state.dql.queued(this.units);
             if let Some(place) = this.place.take() {
                 state.waiters.leave(place);
@@ -262,9 +277,24 @@ impl Future for Acquire {
             });
         }
         match &this.place {
-            Some(place) => state.waiters.set_waker(place, context.waker()),
-            None => match state.waiters.join(context.waker()) {
-                Ok(place) => this.place = Some(place),
+            Some(place) => {
+                state.waiters.set_waker(place, context.waker());
+                if std::mem::take(&mut this.joined_idle) {
+                    state.pass_if_idle();
+                    wake_next(state);
+                }
+            }
+            None => match state.waiters.join(Priority::Normal, context.waker()) {
+                Ok(place) => {
+                    this.place = Some(place);
+                    this.joined_idle = has_room && state.dql.in_flight() == 0;
+                    drop(state);
+                    // If the woken task is still not polled when this one is polled again, this one
+                    // passes it.
+                    if this.joined_idle {
+                        context.waker().wake_by_ref();
+                    }
+                }
                 Err(error) => return Poll::Ready(Err(AcquireError::TooManyWaiters(error))),
             },
         }

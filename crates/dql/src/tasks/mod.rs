@@ -7,4 +7,4 @@ mod limiter;
 mod wait_queue;
 
 pub use limiter::{Acquire, AcquireError, Limiter, Permit};
-pub use wait_queue::{Ticket, TooManyWaiters, WaitQueue};
+pub use wait_queue::{Priority, Ticket, TooManyWaiters, WaitQueue};

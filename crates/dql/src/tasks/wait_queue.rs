@@ -4,20 +4,47 @@ use core::fmt;
 use core::task::Waker;
 use std::collections::VecDeque;
 
+/// Numbers of urgent places begin at 0, those of normal ones here.
+const FIRST_NORMAL: u64 = 1 << 63;
+
+/// Where a task joins a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// At the tail.
+    #[default]
+    Normal,
+    /// Before all normal tasks, after earlier urgent ones.
+    Urgent,
+}
+
 /// A bounded FIFO of waiting tasks.
 ///
 /// Sans-IO and without a lock: it belongs behind the lock of the resource. The owner of the lock
-/// wakes the [`first`](Self::first) task *after* it released the lock.
+/// calls the waker that [`wake_next`](Self::wake_next) returns *after* it released the lock.
+///
+/// A woken task reserves nothing. If it has not been polled when
+/// [`pass_unpolled`](Self::pass_unpolled) is called, the next task gets its turn. It keeps its
+/// place: when it is polled at last, it is served first.
 #[derive(Debug)]
 pub struct WaitQueue {
-    waiting: VecDeque<(u64, Waker)>,
-    next_number: u64,
+    waiting: VecDeque<Waiter>,
+    /// Tasks that were woken and passed: they have a ticket, and are not in `waiting`.
+    passed: usize,
+    /// Next number of normal and of urgent places.
+    next_numbers: [u64; 2],
     max: usize,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    waker: Waker,
+    woken: bool,
 }
 
 /// A place in the queue. Return it with [`WaitQueue::leave`].
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a place that is not left blocks those behind it"]
+#[must_use = "a place that is not left counts as a waiting task"]
 pub struct Ticket(u64);
 
 /// The wait queue is full.
@@ -40,84 +67,195 @@ impl WaitQueue {
     pub const fn new(max: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
-            next_number: 0,
+            passed: 0,
+            next_numbers: [FIRST_NORMAL, 0],
             max,
         }
     }
 
-    /// Takes the last place.
+    /// Takes the last place of this priority.
     ///
     /// # Errors
     /// [`TooManyWaiters`] if the queue is full.
-    pub fn join(&mut self, waker: &Waker) -> Result<Ticket, TooManyWaiters> {
-        if self.waiting.len() >= self.max {
+    pub fn join(&mut self, priority: Priority, waker: &Waker) -> Result<Ticket, TooManyWaiters> {
+        if self.len() >= self.max {
             return Err(TooManyWaiters { max: self.max });
         }
-        let number = self.next_number;
-        self.next_number += 1;
-        self.waiting.push_back((number, waker.clone()));
+        let next = &mut self.next_numbers[priority as usize];
+        let number = *next;
+        *next += 1;
+        self.insert(number, waker);
         Ok(Ticket(number))
     }
 
-    /// Replaces the waker of a place.
-    pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
-        if let Some(place) = self.place(ticket) {
-            self.waiting[place].1.clone_from(waker);
-        }
+    /// Returns `true` if a task with this place may be served, or without one, a task that has not
+    /// joined: each task before it was woken and passed.
+    pub fn is_turn(&self, ticket: Option<&Ticket>, priority: Priority) -> bool {
+        let number = match (ticket, priority) {
+            (Some(ticket), _) => ticket.0,
+            (None, Priority::Normal) => u64::MAX,
+            (None, Priority::Urgent) => FIRST_NORMAL - 1,
+        };
+        let first = self.waiting.front();
+        first.is_none_or(|first| first.number >= number)
     }
 
-    /// Returns `true` if this place is the first.
-    pub fn is_first(&self, ticket: &Ticket) -> bool {
-        self.waiting.front().is_some_and(|(it, _)| *it == ticket.0)
+    /// Records that the task of this place was polled and still waits, with this waker.
+    pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
+        match self.place(ticket.0) {
+            Ok(place) => {
+                let waiter = &mut self.waiting[place];
+                waiter.waker.clone_from(waker);
+                waiter.woken = false;
+            }
+            Err(_) => {
+                self.passed = self.passed.saturating_sub(1);
+                self.insert(ticket.0, waker);
+            }
+        }
     }
 
     /// Releases the place, served or not. The next task might now be the first: wake it if the
     /// resource is available.
     pub fn leave(&mut self, ticket: Ticket) {
-        if let Some(place) = self.place(&ticket) {
-            self.waiting.remove(place);
+        match self.place(ticket.0) {
+            Ok(place) => drop(self.waiting.remove(place)),
+            Err(_) => self.passed = self.passed.saturating_sub(1),
         }
     }
 
-    /// Numbers increase along the queue, so a binary search finds the place.
-    fn place(&self, ticket: &Ticket) -> Option<usize> {
-        let number = |(it, _): &(u64, Waker)| *it;
-        self.waiting.binary_search_by_key(&ticket.0, number).ok()
+    /// Marks the first task as woken and returns its waker, while the resource is available. `None`
+    /// if that task was woken already.
+    #[must_use = "the task is only marked: call the waker"]
+    pub fn wake_next(&mut self) -> Option<Waker> {
+        let first = self.waiting.front_mut().filter(|first| !first.woken)?;
+        first.woken = true;
+        Some(first.waker.clone())
     }
 
-    /// Returns the waker of the first task.
-    pub fn first(&self) -> Option<&Waker> {
-        self.waiting.front().map(|(_, waker)| waker)
+    /// Passes the first task if it was woken and has not been polled since. Call it, and then
+    /// [`wake_next`](Self::wake_next), when the resource is available again or still.
+    pub fn pass_unpolled(&mut self) {
+        if self.is_next_woken() {
+            self.waiting.pop_front();
+            self.passed += 1;
+        }
     }
 
-    /// Returns the number of waiting tasks.
+    /// Returns `true` if the first task was woken and has not been polled since.
+    pub fn is_next_woken(&self) -> bool {
+        self.waiting.front().is_some_and(|first| first.woken)
+    }
+
+    /// Returns the number of waiting tasks, passed ones included.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.passed
     }
 
     /// Returns `true` if no task waits.
     pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns `true` if no task waits to be woken.
+    pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    fn insert(&mut self, number: u64, waker: &Waker) {
+        if let Err(place) = self.place(number) {
+            let waiter = Waiter {
+                number,
+                waker: waker.clone(),
+                woken: false,
+            };
+            self.waiting.insert(place, waiter);
+        }
+    }
+
+    /// Numbers increase along the queue, so a binary search finds the place.
+    fn place(&self, number: u64) -> Result<usize, usize> {
+        self.waiting.binary_search_by_key(&number, |it| it.number)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
+
+    fn queue(tasks: usize) -> (WaitQueue, Vec<Ticket>) {
+        let mut queue = WaitQueue::new(tasks);
+        let tickets = (0..tasks)
+            .map(|_| queue.join(Priority::Normal, Waker::noop()).unwrap())
+            .collect();
+        (queue, tickets)
+    }
+
+    fn is_turn(queue: &WaitQueue, ticket: &Ticket) -> bool {
+        queue.is_turn(Some(ticket), Priority::Normal)
+    }
 
     #[test]
     fn places_are_served_in_order() {
-        let waker = Waker::noop();
-        let mut turns = WaitQueue::new(3);
-        let a = turns.join(waker).unwrap();
-        let b = turns.join(waker).unwrap();
-        let c = turns.join(waker).unwrap();
-        assert_eq!(turns.join(waker), Err(TooManyWaiters { max: 3 }));
-        assert!(turns.is_first(&a) && !turns.is_first(&b));
-        turns.leave(b);
-        turns.leave(a);
-        assert!(turns.is_first(&c));
-        turns.leave(c);
-        assert!(turns.is_empty() && turns.first().is_none());
+        let (mut queue, mut tickets) = queue(3);
+        let full = Err(TooManyWaiters { max: 3 });
+        assert_eq!(queue.join(Priority::Normal, Waker::noop()), full);
+        assert!(is_turn(&queue, &tickets[0]) && !is_turn(&queue, &tickets[1]));
+        queue.leave(tickets.remove(1));
+        queue.leave(tickets.remove(0));
+        assert!(is_turn(&queue, &tickets[0]));
+        assert!(!queue.is_turn(None, Priority::Normal));
+        queue.leave(tickets.remove(0));
+        assert!(queue.is_empty() && queue.wake_next().is_none());
+        assert!(queue.is_turn(None, Priority::Normal));
+    }
+
+    #[test]
+    fn unpolled_task_passes_its_turn() {
+        let (mut queue, tickets) = queue(3);
+        assert!(queue.wake_next().is_some() && queue.wake_next().is_none());
+        assert!(!is_turn(&queue, &tickets[1]), "the first can be polled now");
+        queue.pass_unpolled();
+        assert!(queue.wake_next().is_some());
+        assert!(is_turn(&queue, &tickets[1]) && is_turn(&queue, &tickets[0]));
+        assert_eq!(queue.len(), 3, "it still waits");
+    }
+
+    #[test]
+    fn passed_task_keeps_its_place() {
+        let (mut queue, mut tickets) = queue(3);
+        assert!(queue.wake_next().is_some());
+        queue.pass_unpolled();
+        queue.set_waker(&tickets[0], Waker::noop());
+        assert!(is_turn(&queue, &tickets[0]) && !is_turn(&queue, &tickets[1]));
+        queue.pass_unpolled();
+        assert!(!is_turn(&queue, &tickets[1]), "polled since it was woken");
+        queue.leave(tickets.remove(0));
+        assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn dropped_passed_task_leaves() {
+        let (mut queue, tickets) = queue(2);
+        assert!(queue.wake_next().is_some());
+        queue.pass_unpolled();
+        assert!(!queue.is_idle());
+        tickets.into_iter().for_each(|it| queue.leave(it));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn urgent_task_precedes_normal_ones() {
+        let (mut queue, tickets) = queue(1);
+        queue.max = 3;
+        assert!(queue.is_turn(None, Priority::Urgent), "none is before it");
+        let urgent = queue.join(Priority::Urgent, Waker::noop()).unwrap();
+        let later = queue.join(Priority::Urgent, Waker::noop()).unwrap();
+        assert!(!queue.is_turn(None, Priority::Urgent));
+        assert!(is_turn(&queue, &urgent) && !is_turn(&queue, &later));
+        queue.leave(urgent);
+        assert!(is_turn(&queue, &later) && !is_turn(&queue, &tickets[0]));
     }
 }

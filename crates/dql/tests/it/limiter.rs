@@ -260,3 +260,41 @@ proptest! {
         prop_assert_eq!((limiter.snapshot().in_flight, limiter.waiting()), (0, 0));
     }
 }
+
+/// `select!` keeps a future, and polls it only in some iterations.
+#[test]
+fn kept_future_costs_one_completion() {
+    let limiter = fixed(2, 100);
+    let mut held: Vec<_> = (0..3)
+        .map(|_| ready(Task::new(&limiter, 1).poll()))
+        .collect();
+    let (mut kept, mut live) = (Task::new(&limiter, 1), Task::new(&limiter, 1));
+    assert!(kept.poll().is_pending() && live.poll().is_pending());
+    held.pop();
+    assert!(kept.was_woken() && !live.was_woken());
+    held.pop();
+    assert!(
+        live.was_woken(),
+        "the second completion passes the first task"
+    );
+    drop(ready(live.poll()));
+    drop(ready(kept.poll()));
+}
+
+#[test]
+fn idle_limiter_passes_a_kept_future() {
+    let limiter = fixed(0, 100);
+    let held = ready(Task::new(&limiter, 1).poll());
+    let (mut kept, mut live) = (Task::new(&limiter, 1), Task::new(&limiter, 1));
+    assert!(kept.poll().is_pending() && live.poll().is_pending());
+    drop(held);
+    assert!(kept.was_woken() && !live.was_woken());
+    // No completion follows, so a later request wakes itself and then the next task.
+    let mut later = Task::new(&limiter, 1);
+    assert!(later.poll().is_pending() && later.was_woken());
+    assert!(later.poll().is_pending() && live.was_woken());
+    drop(ready(live.poll()));
+    assert!(later.was_woken());
+    drop(ready(later.poll()));
+    drop(ready(kept.poll()));
+}

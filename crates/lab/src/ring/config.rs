@@ -28,7 +28,7 @@ pub struct RingSweep {
     /// Measurement time of each row.
     pub duration: Time,
     /// Repetitions of each row.
-    pub rounds: u32,
+    pub repetitions: u32,
     /// A card of the user instead of links of the experiment.
     pub card: Option<Card>,
     /// Seed of the payload of the frames.

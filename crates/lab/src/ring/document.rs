@@ -19,7 +19,7 @@ pub struct RingDocument {
     interrupted: bool,
     coalesce_ns: u64,
     duration_ns: u64,
-    rounds: u32,
+    repetitions: u32,
     rows: Vec<RingRow>,
     findings: Vec<Finding>,
 }
@@ -38,7 +38,7 @@ impl RingDocument {
             interrupted,
             coalesce_ns: options.coalesce.0,
             duration_ns: options.duration.0,
-            rounds: options.rounds,
+            repetitions: options.repetitions,
             findings: findings(&rows),
             rows,
         }

@@ -17,7 +17,7 @@ pub struct Finding {
     /// Packets per second relative to the best fixed depth.
     pub throughput_share: f64,
     /// The smallest sufficient depth: it reaches 99 % of the best.
-    pub least_depth: Option<String>,
+    pub smallest_sufficient_depth: Option<String>,
     /// Bytes in flight relative to that depth.
     pub inflight_ratio: Option<f64>,
 }
@@ -34,9 +34,9 @@ pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
             .collect();
         let best = fixed.iter().map(|it| it.pps).max_by(f64::total_cmp)?;
         // Depths were measured in increasing order.
-        let least = fixed.iter().find(|it| it.pps >= ENOUGH * best);
-        let ratio = |least: &&RingRow| {
-            row.inflight_bytes.p50 as f64 / (least.inflight_bytes.p50 as f64).max(1.0)
+        let smallest = fixed.iter().find(|it| it.pps >= ENOUGH * best);
+        let ratio = |smallest: &&RingRow| {
+            row.inflight_bytes.p50 as f64 / (smallest.inflight_bytes.p50 as f64).max(1.0)
         };
         Some(Finding {
             driver: row.driver,
@@ -44,8 +44,8 @@ pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
             rate_bps: row.rate_bps,
             limit: row.limit.clone(),
             throughput_share: three_decimals(row.pps / best.max(1.0)),
-            least_depth: least.map(|least| least.limit.clone()),
-            inflight_ratio: least.map(|least| three_decimals(ratio(least))),
+            smallest_sufficient_depth: smallest.map(|smallest| smallest.limit.clone()),
+            inflight_ratio: smallest.map(|smallest| three_decimals(ratio(smallest))),
         })
     };
     limits.filter_map(finding).collect()
@@ -64,7 +64,7 @@ impl Finding {
     /// Returns the comparison as text.
     pub fn sentence(&self) -> String {
         let share = self.throughput_share * 100.0;
-        let compared = match (&self.least_depth, self.inflight_ratio) {
+        let compared = match (&self.smallest_sufficient_depth, self.inflight_ratio) {
             (Some(depth), Some(ratio)) => format!(
                 "; {ratio:.2} times the bytes in flight of {depth}, the smallest sufficient depth \
                  (99 %)"
@@ -93,7 +93,7 @@ mod tests {
         let [finding] = &findings[..] else {
             panic!("{findings:?}");
         };
-        assert_eq!(finding.least_depth.as_deref(), Some("4p"));
+        assert_eq!(finding.smallest_sufficient_depth.as_deref(), Some("4p"));
         assert_eq!(
             (finding.throughput_share, finding.inflight_ratio),
             (1.0, Some(1.5))

@@ -48,7 +48,7 @@ impl Experiment for RingSweep {
         }
         text + &format!(
             "{} times each, {} after a warm-up, completions every {}\n",
-            self.rounds, self.duration, self.coalesce
+            self.repetitions, self.duration, self.coalesce
         )
     }
 
@@ -72,8 +72,8 @@ impl Experiment for RingSweep {
         self.card.is_none()
     }
 
-    fn rounds(&self) -> u32 {
-        self.rounds
+    fn repetitions(&self) -> u32 {
+        self.repetitions
     }
 
     fn alternate(&self, a: &RingCase, b: &RingCase) -> bool {

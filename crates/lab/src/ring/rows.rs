@@ -107,7 +107,7 @@ pub fn example(limit: &str, pps: f64, in_flight: u64) -> RingRow {
             p90: in_flight,
         },
         completion_us: Completion { p50: 1.0, p99: 2.0 },
-        completions: "true",
+        completions: "valid",
         limit_p50: Some(in_flight),
         in_packets: limit.ends_with('p'),
         is_fixed: is_depth(limit),

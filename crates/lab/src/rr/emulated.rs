@@ -28,7 +28,7 @@ pub struct EmulatedDirection {
     /// Makes the queue visible to other programs.
     published: Published,
     to: Rc<Tap>,
-    refused_packets: u64,
+    rejected_packets: u64,
 }
 
 /// An action of the NIC, without borrowing it.
@@ -46,7 +46,7 @@ impl EmulatedDirection {
             queue,
             published,
             to,
-            refused_packets: 0,
+            rejected_packets: 0,
         }
     }
 
@@ -57,7 +57,7 @@ impl EmulatedDirection {
             match did {
                 Did::Delivered(written) => match written? {
                     WriteOutcome::Accepted => {}
-                    WriteOutcome::Rejected(_) => self.refused_packets += 1,
+                    WriteOutcome::Rejected(_) => self.rejected_packets += 1,
                 },
                 Did::Interrupt => self.complete(at_ns)?,
             }
@@ -128,7 +128,7 @@ impl Route for EmulatedDirection {
     }
 
     fn into_outcome(mut self: Box<Self>) -> io::Result<RouteOutcome> {
-        let lost_packets = self.source.lost_packets()? + self.refused_packets;
+        let lost_packets = self.source.lost_packets()? + self.rejected_packets;
         let (sender, completer) = (
             self.queue.sender_counters(),
             self.queue.completer_counters(),

@@ -8,7 +8,7 @@ const MAX_LATE_SHARE: f64 = 0.5;
 
 /// Returns `true` if the timers of `row` were late, with completions every `interval_ns`.
 pub fn is_late(row: &Row, interval_ns: u64) -> bool {
-    let late_ns = row.timers_late_us.map_or(0, |late| late.p99 * 1000);
+    let late_ns = row.timer_lateness_us.map_or(0, |late| late.p99 * 1000);
     late_ns as f64 > interval_ns as f64 * MAX_LATE_SHARE
 }
 
@@ -19,7 +19,7 @@ pub fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
         .filter(|row| is_late(row, interval_ns))
         .collect();
     let names: Vec<String> = late.iter().map(|row| row.case().to_string()).collect();
-    let times = late.iter().filter_map(|row| row.timers_late_us);
+    let times = late.iter().filter_map(|row| row.timer_lateness_us);
     let (p99, max) = (
         times.clone().map(|it| it.p99).max()?,
         times.map(|it| it.max).max()?,
@@ -46,9 +46,9 @@ mod tests {
             limit: taut_path::AnyLimit::dql(),
             bql: true,
             tso: false,
-            split: taut_path::LateSegmentation::Off,
+            late_segmentation: taut_path::LateSegmentation::Off,
             inflight_bytes: Quantiles::default(),
-            waiting_packets: Quantiles::default(),
+            backlog_packets: Quantiles::default(),
             limit_bytes_p50: None,
             rr_tps: 0.0,
             rr_latency_us: Latency::of(&histogram_ns()),
@@ -58,7 +58,7 @@ mod tests {
             marks: 0,
             retransmits: 0,
             stalls: None,
-            timers_late_us: p99.map(|p99| Lateness {
+            timer_lateness_us: p99.map(|p99| Lateness {
                 p50: 1,
                 p99,
                 max: 9_000,

@@ -62,8 +62,10 @@ impl Experiment for RrUnderLoad {
             settings, driver, ..
         } = &self.config;
         validation::limits(0)("--limit", &settings.limits)?;
-        validation::splits("--split", &settings.splits)?;
-        let mut cases = settings.rows.cases(&settings.limits, &settings.splits);
+        validation::late_segmentation("--late-segmentation", &settings.late_segmentation)?;
+        let mut cases = settings
+            .rows
+            .cases(&settings.limits, &settings.late_segmentation);
         cases.retain(|case| *driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(

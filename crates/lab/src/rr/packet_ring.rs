@@ -67,7 +67,7 @@ pub struct ReceiveDirection {
     from: PacketReceiver,
     to: Rc<Tap>,
     buffer: Vec<u8>,
-    refused_packets: u64,
+    rejected_packets: u64,
 }
 
 impl ReceiveDirection {
@@ -78,7 +78,7 @@ impl ReceiveDirection {
             from,
             to,
             buffer,
-            refused_packets: 0,
+            rejected_packets: 0,
         }
     }
 }
@@ -98,7 +98,7 @@ impl Route for ReceiveDirection {
             };
             match self.to.write(&self.buffer[..bytes])? {
                 WriteOutcome::Accepted => {}
-                WriteOutcome::Rejected(_) => self.refused_packets += 1,
+                WriteOutcome::Rejected(_) => self.rejected_packets += 1,
             }
         }
         Ok(true)
@@ -110,7 +110,7 @@ impl Route for ReceiveDirection {
 
     fn into_outcome(self: Box<Self>) -> io::Result<RouteOutcome> {
         Ok(RouteOutcome {
-            drops: self.refused_packets,
+            drops: self.rejected_packets,
             ..RouteOutcome::default()
         })
     }

@@ -12,8 +12,8 @@ use super::late;
 fn parameters(config: &Config) -> Value {
     let settings = &config.settings;
     let limits: Vec<String> = settings.limits.iter().map(AnyLimit::to_string).collect();
-    let splits: Vec<String> = settings
-        .splits
+    let late_segmentation: Vec<String> = settings
+        .late_segmentation
         .iter()
         .map(LateSegmentation::to_string)
         .collect();
@@ -24,7 +24,7 @@ fn parameters(config: &Config) -> Value {
         "coalesce_ns": settings.coalesce.0,
         "qdisc": settings.qdisc,
         "limits": limits,
-        "splits": splits,
+        "late_segmentation": late_segmentation,
         "streams": settings.streams,
         "duration_ns": settings.duration.0,
     })

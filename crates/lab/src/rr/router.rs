@@ -35,7 +35,7 @@ pub trait Route {
 #[derive(Debug, Default)]
 pub struct RouteOutcome {
     pub in_flight_bytes: Quantiles,
-    pub waiting_packets: Quantiles,
+    pub backlog_packets: Quantiles,
     /// In the units of the limit.
     pub limit_p50: u64,
     pub curve: Curve,
@@ -59,7 +59,7 @@ impl RouteOutcome {
         let (meter, recording) = watcher;
         Self {
             in_flight_bytes: meter.in_flight_bytes(),
-            waiting_packets: meter.waiting_packets(),
+            backlog_packets: meter.backlog_packets(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
             stalls: completer.stalls,

@@ -116,9 +116,9 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         limit: case.limit.clone(),
         bql: case.bql(),
         tso: case.tso,
-        split: case.split,
+        late_segmentation: case.late_segmentation,
         inflight_bytes: forward.in_flight_bytes,
-        waiting_packets: forward.waiting_packets,
+        backlog_packets: forward.backlog_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency::of(&requests.latency_ns),
@@ -128,7 +128,7 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         marks: directions.iter().map(|direction| direction.marks).sum(),
         retransmits: 0,
         stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
-        timers_late_us: Some(Lateness::of(&routed.late_ns)),
+        timer_lateness_us: Some(Lateness::of(&routed.late_ns)),
         curve: forward.curve.clone(),
     }
 }

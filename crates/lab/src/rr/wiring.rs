@@ -28,7 +28,7 @@ pub struct Wiring<'a> {
     pub config: &'a Config,
     pub control: &'a Arc<Control>,
     pub limit: &'a AnyLimit,
-    pub split: LateSegmentation,
+    pub late_segmentation: LateSegmentation,
     pub max_events: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Wiring<'_> {
         })?;
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
-            late_segmentation: self.split,
+            late_segmentation: self.late_segmentation,
             ..QueueConfig::default()
         };
         let queue = Queue::builder_for(nic)
@@ -83,7 +83,7 @@ impl Wiring<'_> {
         let config = DirectionConfig {
             qdisc: settings.qdisc.parse()?,
             limit: self.limit.clone(),
-            split: self.split,
+            split: self.late_segmentation,
             coalesce_ns: settings.coalesce.0,
             stall_ns: QueueConfig::default().stall_threshold_ns,
             rate_bits_per_s: Some(settings.rate.0),

@@ -92,7 +92,7 @@ impl RrWorld {
             config,
             control,
             limit: &case.limit,
-            split: case.split,
+            late_segmentation: case.late_segmentation,
             max_events,
         };
         let client_tap = Rc::new(self.client_tap);

@@ -71,6 +71,11 @@ impl AfPacketCompletions {
         self.is_requested = true;
     }
 
+    /// Sets the name under which the next ring is opened.
+    pub(super) fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.place.device);
+    }
+
     /// Reopens the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         if !self.is_requested || !self.giver.has_released() {

@@ -9,6 +9,7 @@ use taut_path::driver::CompletionStatus;
 use super::{AfPacketCompletions, AfPacketTx};
 use crate::frame_source::FrameSource;
 use crate::port::Port;
+use crate::vlan;
 
 impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     fn device(&self) -> &str {
@@ -33,6 +34,15 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
 
     fn frame_limit_bytes(&self) -> u32 {
         self.0.frame_limit_bytes()
+    }
+
+    fn extra_bytes(frame: &[u8]) -> u32 {
+        vlan::customer_tag_bytes(frame)
+    }
+
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.0.device);
+        self.1.set_device(name);
     }
 
     /// Packets that the kernel took from the old ring might still be sent.

@@ -20,7 +20,7 @@ use crate::vlan;
 /// half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
-    device: String,
+    pub(super) device: String,
     capacity_slots: u32,
     ends: RefCell<RenewableRing>,
     source: F,
@@ -147,7 +147,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
             if packet.ecn() == Ecn::Marked {
                 mark_congestion(frame);
             }
-            let limit = limit + vlan::tag_bytes(frame);
+            let limit = limit + vlan::customer_tag_bytes(frame);
             let length = u32::try_from(length).ok()?;
             (ETHERNET_HEADER_BYTES..=limit)
                 .contains(&length)

@@ -29,6 +29,15 @@ pub trait Opener<K: Kernel>: Send {
     /// Returns `true` if they have released it.
     fn has_released(&mut self) -> bool;
 
+    /// Returns the name of the device.
+    fn device(&self) -> &str;
+
+    /// Sets the name of the device after it was renamed.
+    fn set_device(&mut self, name: &str);
+
+    /// Detaches the program from a device that was removed or moved.
+    fn release_device(&mut self);
+
     /// Opens a socket with its rings. An error names the call and the device.
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
@@ -94,7 +103,15 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Returns the device's name.
     pub fn device(&self) -> &str {
-        &self.common.device
+        self.opener.device()
+    }
+
+    pub(super) fn set_device(&mut self, name: &str) {
+        self.opener.set_device(name);
+    }
+
+    pub(super) fn release_device(&mut self) {
+        self.opener.release_device();
     }
 
     /// Returns the counters of exceptions.

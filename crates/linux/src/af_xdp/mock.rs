@@ -195,6 +195,14 @@ impl Kernel for MockSocket {
 pub(super) struct MockOpener(pub(super) Vec<MockSocket>, pub(super) bool);
 
 impl Opener<MockSocket> for MockOpener {
+    fn device(&self) -> &str {
+        "mock"
+    }
+
+    fn set_device(&mut self, _name: &str) {}
+
+    fn release_device(&mut self) {}
+
     fn is_current(&self) -> bool {
         self.1
     }

@@ -22,6 +22,7 @@ use crate::frames::Frames;
 use crate::handover::handover;
 use crate::netns::NetNs;
 use crate::port::Port;
+use crate::vlan;
 
 /// AF_XDP sockets.
 #[derive(Debug)]
@@ -182,7 +183,19 @@ fn driver(
 
 impl Port for Halves {
     fn device(&self) -> &str {
-        self.0.device()
+        self.1.device()
+    }
+
+    fn extra_bytes(frame: &[u8]) -> u32 {
+        vlan::tag_bytes(frame)
+    }
+
+    fn set_device(&mut self, name: &str) {
+        self.1.set_device(name);
+    }
+
+    fn release_device(&mut self) {
+        self.1.release_device();
     }
 
     fn driver(&self) -> &'static str {

@@ -124,6 +124,22 @@ impl Opener<XdpSocket> for SocketOpener {
         index.is_ok_and(|index| index == self.index)
     }
 
+    fn device(&self) -> &str {
+        &self.place.device
+    }
+
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.place.device);
+    }
+
+    fn release_device(&mut self) {
+        // The index of no device: that of the next one can be the same.
+        self.index = 0;
+        if let Role::Receive { program, .. } = &mut self.role {
+            program.detach();
+        }
+    }
+
     fn request_release(&mut self) {
         match &mut self.role {
             Role::Send { rings, .. } => *rings = None,

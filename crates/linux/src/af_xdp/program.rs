@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::config::Redirect;
-use crate::error::{errno, failed};
+use crate::error::{errno, failed, failed_with};
+use crate::link;
 use crate::netns::NetNs;
 use crate::sys::bpf;
 
@@ -43,6 +44,11 @@ impl Program {
         })
     }
 
+    /// Detaches the program from its device.
+    pub(super) fn detach(&mut self) {
+        self.attached = None;
+    }
+
     /// Redirects the packets of a queue to `socket`, and returns where they are redirected.
     pub(super) fn serve(
         &mut self,
@@ -55,9 +61,15 @@ impl Program {
         if let Some(attached) = self.attached.as_ref().filter(|it| it.index == index) {
             return Ok(attached.redirect);
         }
+        let busy = |cause: io::Error| match cause.raw_os_error() {
+            Some(libc::EBUSY) => {
+                failed_with("BPF_LINK_CREATE", device, cause, || attached(ns, device))
+            }
+            _ => failed("BPF_LINK_CREATE", device, cause),
+        };
         let attach = |flags| {
             ns.run(|| bpf::attach(self.program.as_fd(), index, flags))?
-                .map_err(|cause| failed("BPF_LINK_CREATE", device, cause))
+                .map_err(busy)
         };
         let native = || attach(bpf::FLAG_NATIVE).map(|link| (Redirect::Native, link));
         let generic = || attach(bpf::FLAG_GENERIC).map(|link| (Redirect::Generic, link));
@@ -77,5 +89,14 @@ impl Program {
             _link: link,
         });
         Ok(redirect)
+    }
+}
+
+/// Describes the program that is attached already.
+fn attached(ns: &NetNs, device: &str) -> String {
+    let link = link::read_link(ns, device).ok();
+    match link.and_then(|link| link.xdp_program) {
+        Some(id) => format!("XDP program {id} is attached (`ip link show {device}`)"),
+        None => "an XDP program was attached a moment ago".to_owned(),
     }
 }

@@ -33,6 +33,8 @@ pub struct ReceiveCounters {
     pub lost_packets: u64,
     /// Of these, packets lost because the FILL ring was empty.
     pub no_frame_packets: u64,
+    /// Of these, packets that were longer than a frame less 256 bytes.
+    pub too_long_packets: u64,
 }
 
 /// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
@@ -190,9 +192,12 @@ impl AfXdpReceiver {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
         let counted = xdp_statistics(fd)
             .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
+        let no_frame_packets = counted.rx_fill_ring_empty_descs.unwrap_or(0);
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
-            no_frame_packets: counted.rx_fill_ring_empty_descs.unwrap_or(0),
+            no_frame_packets,
+            // The kernel has no counter of its own for them.
+            too_long_packets: counted.rx_dropped.saturating_sub(no_frame_packets),
         })
     }
 

@@ -242,7 +242,17 @@ impl SocketTarget {
     }
 
     fn which_queue(&self) -> String {
-        format!("queue {} of the device, counted from 0", self.config.queue)
+        let queue = self.config.queue;
+        match link::socket_queues(&self.ns, &self.device) {
+            Some(1) if queue > 0 => format!("no queue {queue}: the device has only queue 0"),
+            Some(queues) if queue >= queues => {
+                format!(
+                    "no queue {queue}: the device has queues 0 to {}",
+                    queues - 1
+                )
+            }
+            _ => format!("queue {queue} of the device, counted from 0"),
+        }
     }
 
     /// Raises the socket's limits so that it takes a full ring at once, if the kernel permits.

@@ -234,7 +234,7 @@ fn new_socket_recovers_frames_of_lost_completions() {
     let completed = queue.complete(0, &mut frames).expect("one is complete");
     assert_eq!(completed.counts.packets, 1);
     let completed = queue.complete(later_ns, &mut frames).expect("nothing");
-    let stalled = completed.stalled.expect("is told");
+    let stalled = completed.stalled.expect("a stall");
     assert!(stalled.age_ns >= 2_000_000_000);
 
     queue.reset(later_ns);
@@ -242,7 +242,7 @@ fn new_socket_recovers_frames_of_lost_completions() {
     done.request_reopen();
     assert_eq!(tx.slots_free(), 0, "lets go");
     done.renew().expect("prepared");
-    let completed = queue.complete(later_ns, &mut frames).expect("hands back");
+    let completed = queue.complete(later_ns, &mut frames).expect("a batch");
     assert_eq!((completed.stale_packets, completed.counts.packets), (7, 0));
     assert_eq!(frames.free_frames(), FRAMES);
     let counters = queue.device().1.counters();
@@ -274,7 +274,7 @@ fn socket_and_frames_stay_while_kernel_has_copies() {
     done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
     done.renew().expect("nothing to open");
-    assert_eq!(reap(&mut done, &frames), 8, "all are handed back");
+    assert_eq!(reap(&mut done, &frames), 8, "all are returned");
     let counters = done.counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
     // One frame is complete; the kernel has the others.
@@ -341,7 +341,7 @@ fn abandoned_packet_never_counts_as_complete() {
     let (tx, done) = queue.device_mut();
     done.request_reopen();
     assert_eq!(tx.slots_free(), 0);
-    let completed = queue.complete(1, &mut frames).expect("hands back");
+    let completed = queue.complete(1, &mut frames).expect("a batch");
     assert_eq!((completed.counts.packets, completed.stale_packets), (1, 5));
     queue.reset(2);
     assert_eq!((queue.in_flight(), frames.free_frames()), (0, FRAMES));
@@ -419,7 +419,7 @@ fn completion_of_an_untaken_frame_holds_nothing() {
     done.renew().expect("a new socket");
     assert!(
         !first.is_used(&done),
-        "the old one has a descriptor that nobody takes"
+        "the old one has a descriptor that is never reaped"
     );
     assert_eq!(frames.free_frames(), FRAMES);
 }

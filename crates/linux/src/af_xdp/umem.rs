@@ -190,7 +190,7 @@ impl UmemFrames {
         let _ = self.0.free.push(index);
     }
 
-    /// Takes back a frame that the kernel released after its packet was abandoned; `false` if it
+    /// Recovers a frame that the kernel released after its packet was abandoned; `false` if it
     /// was not abandoned.
     pub(super) fn recover(&self, index: u32) -> bool {
         let found = self.0.umem.recover(index);

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
 
 use super::message::Message;
-use super::request::{address_fixed, link, link_fixed, neighbour_fixed};
+use super::request::{address_fixed, link, link_at, link_fixed, neighbour_fixed};
 use super::{MacAddress, check_name, statistics::read_link};
 use crate::error::invalid;
 use crate::netns::NetNs;
@@ -60,6 +61,26 @@ pub fn delete(ns: &NetNs, device: &str) -> io::Result<()> {
     check_name(device)?;
     let request = link(libc::RTM_DELLINK, CHANGE, device);
     change(ns, "RTM_DELLINK", device, request)
+}
+
+/// Renames the device, also while it is up (Linux 6.2).
+///
+/// # Errors
+/// As for [`set_up`]; `AlreadyExists` if the name is in use.
+pub fn rename(ns: &NetNs, device: &str, name: &str) -> io::Result<()> {
+    check_name(name)?;
+    let index = index(ns, device)?;
+    let request = link_at(libc::RTM_NEWLINK, CHANGE, index).text(libc::IFLA_IFNAME, name);
+    change(ns, "RTM_NEWLINK", device, request)
+}
+
+/// Moves the device to another network namespace. It is down there, with the same name.
+///
+/// # Errors
+/// As for [`set_up`]; `AlreadyExists` if the name is in use there.
+pub fn set_namespace(ns: &NetNs, device: &str, namespace: &NetNs) -> io::Result<()> {
+    let fd = namespace.as_fd().as_raw_fd().to_ne_bytes();
+    set_attribute(ns, device, libc::IFLA_NET_NS_FD, &fd)
 }
 
 /// Sets the MTU in bytes, without the Ethernet header.

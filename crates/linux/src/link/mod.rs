@@ -2,6 +2,7 @@
 
 mod bridge;
 mod change;
+mod claim;
 mod describe;
 mod macvlan;
 pub(crate) mod message;
@@ -23,9 +24,10 @@ use crate::error::invalid;
 
 pub use bridge::{add_bridge, add_to_bridge};
 pub use change::{
-    add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
-    set_up,
+    add_address, add_neighbour, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
+    set_tx_queue_packets, set_up,
 };
+pub use claim::{ClaimedDevice, DeviceClaim};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
 pub use monitor::{DeliveryTally, LinkMonitor};
@@ -36,7 +38,7 @@ pub use state::{LinkState, LinkStatus};
 pub use statistics::{LinkStatistics, statistics};
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 
-pub(crate) use offload::control_socket;
+pub(crate) use offload::{control_socket, socket_queues};
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;
 

@@ -32,7 +32,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv,
 use super::check_name;
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use super::statistics::read_link_message;
+use super::statistics::{read_link_message, read_link_message_at};
 use crate::error::failed;
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
@@ -46,7 +46,8 @@ const NOTIFICATION_BYTES: usize = 32 * 1024;
 /// ns.
 const QUERY_INTERVAL_NS: u64 = 200_000_000;
 
-/// Monitors the link of one device.
+/// Monitors the link of one device, also under another name. When the device was removed, it waits
+/// for a device with the last name.
 #[derive(Debug)]
 pub struct LinkMonitor {
     ns: NetNs,
@@ -85,7 +86,7 @@ impl LinkMonitor {
         Ok(monitor)
     }
 
-    /// Returns the device's name.
+    /// Returns the device's name at the last poll.
     pub fn device(&self) -> &str {
         &self.device
     }
@@ -95,10 +96,25 @@ impl LinkMonitor {
         self.tracker.state()
     }
 
-    /// Returns the index of the device; 0 if it is absent. If the device is recreated under the
-    /// same name, its index differs.
+    /// Returns the index of the device; 0 if it is absent.
     pub fn index(&self) -> u32 {
         self.tracker.index()
+    }
+
+    /// Returns how often another device replaced a removed one. A device that left the namespace
+    /// and returned is another one, even with the same index.
+    pub fn replacements(&self) -> u64 {
+        self.tracker.replacements()
+    }
+
+    /// Returns `true` if the removed device was moved to another network namespace.
+    pub fn is_moved(&self) -> bool {
+        self.tracker.is_moved()
+    }
+
+    /// Prevents that the device with this index replaces a removed one; 0 for none.
+    pub fn exclude(&mut self, index: u32) {
+        self.tracker.exclude(index);
     }
 
     /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
@@ -116,8 +132,9 @@ impl LinkMonitor {
     /// # Errors
     /// The error of the netlink socket.
     pub fn poll(&mut self) -> io::Result<LinkStatus> {
-        match sys::link::flags(self.fd.as_fd(), &self.device) {
-            Ok(flags) => self.tracker.flags(Some(flags)),
+        match self.read_flags() {
+            Ok(Some(flags)) => self.tracker.flags(Some(flags)),
+            Ok(None) => {}
             Err(error) if is_absent(&error) => self.tracker.flags(None),
             Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
         }
@@ -127,7 +144,25 @@ impl LinkMonitor {
             self.query_if_present()?;
             self.read_notifications()?;
         }
+        if self.device.as_bytes() != self.tracker.name() {
+            self.device = String::from_utf8_lossy(self.tracker.name()).into_owned();
+        }
         Ok(self.tracker.take())
+    }
+
+    /// Reads the flags; `None` while the device is being renamed. It has its next name for some
+    /// milliseconds before the kernel finds it by that name, and stays up.
+    fn read_flags(&self) -> io::Result<Option<u16>> {
+        let fd = self.fd.as_fd();
+        let index = self.tracker.index();
+        if index == 0 {
+            return sys::link::flags(fd, &self.device).map(Some);
+        }
+        let name = sys::link::name(fd, index)?;
+        match sys::link::flags(fd, &name) {
+            Err(error) if is_absent(&error) => sys::link::name(fd, index).map(|_| None),
+            flags => flags.map(Some),
+        }
     }
 
     /// Reads all pending notifications.
@@ -159,18 +194,23 @@ impl LinkMonitor {
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
         let tracker = &mut self.tracker;
-        read_link_message(&self.ns, &self.device, |payload| {
+        let index = tracker.index();
+        let apply = |payload: &[u8]| {
             if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
                 tracker.apply(notification);
             }
-        })
+        };
+        match index {
+            0 => read_link_message(&self.ns, &self.device, apply),
+            index => read_link_message_at(&self.ns, index, apply),
+        }
     }
 
     /// Queries the state of a device that might be absent.
     fn query_if_present(&mut self) -> io::Result<()> {
         match self.query() {
             Err(error) if is_absent(&error) => {
-                self.tracker.flags(None);
+                self.tracker.absent();
                 Ok(())
             }
             result => result,

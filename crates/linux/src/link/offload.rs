@@ -75,6 +75,15 @@ impl OffloadControl {
         self
     }
 
+    /// Returns the current name of the device with this index.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if the device is absent.
+    pub fn name(&self, index: u32) -> io::Result<String> {
+        sys::link::name(self.fd.as_fd(), index)
+            .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))
+    }
+
     /// Returns the active receive offloads of the device.
     ///
     /// # Errors
@@ -156,6 +165,15 @@ pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
         Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),
         Err(error) => Err(failed("ETHTOOL_GCHANNELS", device, error)),
     }
+}
+
+/// Returns the number of queues to which an AF_XDP socket can bind. `None` if the driver does not
+/// report it.
+pub(crate) fn socket_queues(ns: &NetNs, device: &str) -> Option<u32> {
+    let fd = control_socket(ns).ok()?;
+    let channels = sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels);
+    let [.., receive, send, _, both] = channels.ok()?;
+    Some(receive.max(send).saturating_add(both)).filter(|&queues| queues > 0)
 }
 
 /// Opens a socket for the ioctls of the namespace's devices.

@@ -4,6 +4,8 @@ use super::message::{attributes, u32_at};
 
 /// `struct ifinfomsg`: family, type, index, flags, change.
 const FIXED_BYTES: usize = 16;
+/// The namespace to which a removed device was moved (`IFLA_NEW_NETNSID`; not in libc).
+const NEW_NAMESPACE: u16 = 45;
 /// A link that carries packets: it is administratively up, and has a carrier.
 const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
@@ -34,6 +36,8 @@ pub(super) struct Notification<'a> {
     pub(super) name: Option<&'a [u8]>,
     pub(super) flags: u32,
     pub(super) is_removed: bool,
+    /// Removed because it was moved to another network namespace.
+    pub(super) is_moved: bool,
 }
 
 impl<'a> Notification<'a> {
@@ -47,23 +51,34 @@ impl<'a> Notification<'a> {
         if i32::from(*payload.first()?) != libc::AF_UNSPEC {
             return None;
         }
-        let name = attributes(payload.get(FIXED_BYTES..)?)
-            .find_map(|(kind, value)| (kind == libc::IFLA_IFNAME).then_some(value))
-            .map(|name| name.strip_suffix(&[0]).unwrap_or(name));
+        let (mut name, mut is_moved) = (None, false);
+        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
+            match kind {
+                libc::IFLA_IFNAME => name = Some(value.strip_suffix(&[0]).unwrap_or(value)),
+                NEW_NAMESPACE => is_moved = true,
+                _ => {}
+            }
+        }
         Some(Self {
             index: u32_at(payload, 4)?,
             name,
             flags: u32_at(payload, 8)?,
             is_removed,
+            is_moved,
         })
     }
 }
 
-/// The state of the link with one name.
+/// The state of the link of one device, which keeps its index when it is renamed. After it was
+/// removed, the next device with its last name replaces it.
 #[derive(Debug)]
 pub(super) struct LinkTracker {
     name: Vec<u8>,
     index: u32,
+    /// The index of a device that must not replace it.
+    excluded: u32,
+    replacements: u64,
+    is_moved: bool,
     state: LinkState,
     was_down: bool,
 }
@@ -74,6 +89,9 @@ impl LinkTracker {
         Self {
             name: name.as_bytes().to_vec(),
             index: 0,
+            excluded: 0,
+            replacements: 0,
+            is_moved: false,
             state: LinkState::Removed,
             was_down: false,
         }
@@ -91,26 +109,60 @@ impl LinkTracker {
     /// Applies a notification. Notifications arrive in order, and only they set the state to
     /// running.
     pub(super) fn apply(&mut self, notification: Notification<'_>) {
-        let has_name = notification.name.is_some_and(|name| name == self.name);
+        let name = notification.name.unwrap_or_default();
         if notification.index == self.index && self.index != 0 {
-            if notification.is_removed || notification.name.is_some() && !has_name {
-                self.removed();
+            if !name.is_empty() {
+                self.name = name.to_vec();
+            }
+            if notification.is_removed {
+                self.is_moved = notification.is_moved;
+                self.absent();
             } else {
                 self.set(notification.flags);
             }
-        } else if has_name && !notification.is_removed {
-            // Another device: the previous one was removed or renamed.
+        } else if self.index == 0
+            && name == self.name
+            && !notification.is_removed
+            && notification.index != self.excluded
+        {
             self.was_down = true;
+            self.replacements += 1;
             self.index = notification.index;
             self.set(notification.flags);
         }
     }
 
-    /// Applies flags read between notifications; `None` if there is no such device. They can show
+    /// Records that the device is absent.
+    pub(super) fn absent(&mut self) {
+        self.was_down = true;
+        self.state = LinkState::Removed;
+        self.index = 0;
+    }
+
+    /// Returns the current or last name.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    pub(super) fn exclude(&mut self, index: u32) {
+        self.excluded = index;
+    }
+
+    pub(super) fn replacements(&self) -> u64 {
+        self.replacements
+    }
+
+    pub(super) fn is_moved(&self) -> bool {
+        self.is_moved
+    }
+
+    /// Applies flags read between notifications; `None` if the device is absent. They can show
     /// that the link is not running before its notification arrives, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
         match flags {
-            None => self.removed(),
+            // Its notification reports whether it was moved.
+            None if self.state != LinkState::Removed => self.set(0),
+            None => {}
             Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
             Some(_) if self.state == LinkState::Running => self.set(0),
             Some(_) => {}
@@ -138,12 +190,6 @@ impl LinkTracker {
             self.was_down = true;
             LinkState::Down
         };
-    }
-
-    fn removed(&mut self) {
-        self.was_down = true;
-        self.index = 0;
-        self.state = LinkState::Removed;
     }
 }
 

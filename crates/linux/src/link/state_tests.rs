@@ -17,6 +17,7 @@ fn notification(flags: u32) -> Notification<'static> {
         name: Some(DEVICE.as_bytes()),
         flags,
         is_removed: false,
+        is_moved: false,
     }
 }
 
@@ -288,13 +289,57 @@ fn recreated_device_has_another_index() {
     });
     let look = tracker.take();
     assert_eq!((look.state, look.was_down), (LinkState::Running, true));
-    assert_eq!(tracker.index(), 9);
+    assert_eq!((tracker.index(), tracker.replacements()), (9, 2));
     tracker.apply(notification(0));
+    assert_eq!(tracker.state(), LinkState::Running, "of another device");
+}
+
+#[test]
+fn renamed_device_is_followed_by_index() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    let _ = tracker.take();
+    let renamed = |is_removed| Notification {
+        name: Some(b"wan0"),
+        is_removed,
+        ..notification(UP)
+    };
+    tracker.apply(renamed(false));
+    assert!(!tracker.take().was_down);
+    assert_eq!(tracker.name(), b"wan0");
+    let other = |index, name| Notification {
+        index,
+        name: Some(name),
+        ..notification(0)
+    };
+    // Another device has the former name.
+    tracker.apply(other(9, DEVICE.as_bytes()));
     assert_eq!(
-        tracker.state(),
-        LinkState::Down,
-        "the name is what is watched"
+        (tracker.index(), tracker.state()),
+        (INDEX, LinkState::Running)
     );
+    tracker.apply(renamed(true));
+    tracker.exclude(9);
+    for (index, name) in [(8, DEVICE.as_bytes()), (9, b"wan0")] {
+        tracker.apply(other(index, name));
+        assert_eq!(tracker.state(), LinkState::Removed, "{index}");
+    }
+    tracker.apply(other(10, b"wan0"));
+    assert_eq!((tracker.index(), tracker.state()), (10, LinkState::Down));
+}
+
+#[test]
+fn same_index_after_removal_is_a_replacement() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    tracker.apply(Notification {
+        is_removed: true,
+        is_moved: true,
+        ..notification(0)
+    });
+    assert!(tracker.is_moved());
+    tracker.apply(notification(UP));
+    assert_eq!((tracker.index(), tracker.replacements()), (INDEX, 2));
 }
 
 #[test]
@@ -307,6 +352,7 @@ fn other_devices_are_ignored() {
         name: Some(b"veth00"),
         flags: 0,
         is_removed: true,
+        is_moved: false,
     });
     assert!(!tracker.take().was_down);
 }

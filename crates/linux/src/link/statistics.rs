@@ -2,14 +2,17 @@
 
 use std::io;
 
-use super::message::{attributes, u16_at, u32_at, u64_at};
-use super::request::link;
+use super::message::{Message, attributes, u16_at, u32_at, u64_at};
+use super::request::{link, link_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// `struct ifinfomsg`, which the attributes follow.
 const FIXED_BYTES: usize = 16;
+
+/// A request whose end is acknowledged.
+const GET: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
 
 /// Counters of a link since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,6 +79,8 @@ pub(crate) struct Link {
     pub(crate) other_end: Option<u32>,
     /// Maximum length of a GSO packet that the stack builds for it.
     pub(crate) longest_object_bytes: Option<u32>,
+    /// The id of an attached XDP program.
+    pub(crate) xdp_program: Option<u32>,
     statistics: Option<LinkStatistics>,
 }
 
@@ -90,11 +95,29 @@ pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
 pub(super) fn read_link_message(
     ns: &NetNs,
     device: &str,
-    mut take: impl FnMut(&[u8]),
+    take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
     check_name(device)?;
-    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-    let request = link(libc::RTM_GETLINK, flags, device);
+    request_link(ns, device, link(libc::RTM_GETLINK, GET, device), take)
+}
+
+/// As [`read_link_message`], of the device with this index.
+pub(super) fn read_link_message_at(
+    ns: &NetNs,
+    index: u32,
+    take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let device = format!("device {index}");
+    let request = link_at(libc::RTM_GETLINK, GET, index);
+    request_link(ns, &device, request, take)
+}
+
+fn request_link(
+    ns: &NetNs,
+    device: &str,
+    request: Message,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
     ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {
             take(payload);
@@ -107,7 +130,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     let (kind, flags) = (u16_at(payload, 2)?, u32_at(payload, 8)?);
     let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
     let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
-    let (mut mac, mut longest_object_bytes) = (None, None);
+    let (mut mac, mut longest_object_bytes, mut xdp_program) = (None, None, None);
     for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
         match kind {
             libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
@@ -117,6 +140,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
             libc::IFLA_LINK => other_end = u32_at(value, 0),
             libc::IFLA_LINK_NETNSID => is_elsewhere = true,
             libc::IFLA_GSO_MAX_SIZE => longest_object_bytes = u32_at(value, 0),
+            libc::IFLA_XDP => xdp_program = xdp_program_id(value),
             libc::IFLA_STATS64 => statistics = LinkStatistics::parse(value),
             _ => {}
         }
@@ -131,8 +155,16 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
         master,
         other_end: other_end.filter(|_| !is_elsewhere),
         longest_object_bytes,
+        xdp_program,
         statistics,
     })
+}
+
+fn xdp_program_id(value: &[u8]) -> Option<u32> {
+    /// `IFLA_XDP_PROG_ID`; not in libc.
+    const PROGRAM_ID: u16 = 4;
+    let (_, id) = attributes(value).find(|&(kind, _)| kind == PROGRAM_ID)?;
+    u32_at(id, 0)
 }
 
 fn no_response(device: &str) -> io::Error {

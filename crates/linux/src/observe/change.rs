@@ -16,7 +16,11 @@ use super::sysfs::{Sysfs, explained};
 pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, tunable: Tunable) -> io::Result<u64> {
     let path = sysfs.limits_of(device, queue)?.join(tunable.name());
     let file = File::open(&path).map_err(|cause| explained("open", &path, cause))?;
-    number::of_file(&file).map_err(|cause| explained("read", &path, cause))
+    let value = match tunable {
+        Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax => number::limit_of_file(&file),
+        _ => number::of_file(&file),
+    };
+    value.map_err(|cause| explained("read", &path, cause))
 }
 
 /// Writes a tunable of a queue. The kernel might round a time to the resolution of its clock.

@@ -4,10 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::kind::{self, DeviceKind, ENTRIES};
 use super::number;
-
-/// Maximum number of directory entries read, devices or queues: far more than any machine has.
-pub(super) const ENTRIES: usize = 16_384;
 
 /// A device in sysfs at one moment. Each value is consistent, the set is not atomic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,8 +14,10 @@ pub struct Device {
     pub name: String,
     /// The driver of the hardware; `None` for a device without hardware.
     pub driver: Option<String>,
-    /// The device has no hardware: veth, TAP, bridge, loopback.
-    pub is_virtual: bool,
+    /// Its kind.
+    pub kind: DeviceKind,
+    /// The devices that it sends through, if it has no ring of its own.
+    pub lower: Vec<String>,
     /// The device is up, by its flags.
     pub is_up: bool,
     /// Speed of the link in bit/s; `None` without a link, or if the driver does not report it.
@@ -50,7 +50,8 @@ pub struct Queue {
 pub struct ByteLimits {
     /// The limit in bytes.
     pub limit: Option<u64>,
-    /// Queued and not yet reported complete, in bytes.
+    /// Queued and not yet reported complete, in bytes; 2^31 or more if the driver completed more than
+    /// it queued ([`excess_bytes`]).
     pub in_flight: Option<u64>,
     /// Minimum limit, in bytes.
     pub limit_min: Option<u64>,
@@ -66,17 +67,37 @@ pub struct ByteLimits {
     pub longest_stall_ms: Option<u64>,
 }
 
+/// Returns the bytes that a driver completed without having queued them; `None` if there are none.
+///
+/// The kernel's difference has 32 bits, so a negative one reads as 2^31 or more.
+pub fn excess_bytes(in_flight: u64) -> Option<u64> {
+    let difference = u32::try_from(in_flight).ok()?.cast_signed();
+    (difference < 0).then(|| difference.unsigned_abs().into())
+}
+
 /// Why a device has no effective byte limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoLimitReason {
     /// The device has no transmit queue.
     NoQueue,
     /// The kernel has no limit for it, because it is a virtual device that passes packets on
-    /// immediately.
-    Virtual,
+    /// immediately, to the devices `over`.
+    Virtual {
+        /// Names of the devices below; empty if there are none.
+        over: Vec<String>,
+    },
+    /// Wi-Fi: the kernel limits airtime.
+    Wifi,
+    /// A port of a switch has no ring: its packets are in the ring of the conduit.
+    SwitchPort {
+        /// Names of the conduits; empty if they are not known.
+        conduits: Vec<String>,
+    },
     /// The kernel has no limit for the hardware: it was built without BQL, or the driver does its
     /// own locking and bypasses the kernel's queue.
     Hardware,
+    /// `limit_max` is set to 0 on every queue.
+    MaxIsZero,
     /// There is a limit and packets were sent, but the limit never changed: the driver does not
     /// report completions.
     NeverReports,
@@ -86,19 +107,41 @@ pub enum NoLimitReason {
 
 impl NoLimitReason {
     /// Returns the reason, as a predicate.
-    pub const fn text(self) -> &'static str {
-        match self {
+    pub fn text(&self) -> String {
+        let text = match self {
             Self::NoQueue => "has no transmit queue",
-            Self::Virtual => "virtual device: no ring below it, so no byte limit",
+            Self::Virtual { over } if !over.is_empty() => {
+                let over = over.join(", ");
+                return format!("virtual device: no ring of its own; it sends through {over}");
+            }
+            Self::Virtual { .. } => "virtual device: no ring of its own, so no byte limit",
+            Self::Wifi => "Wi-Fi: the kernel limits airtime, not bytes",
+            Self::SwitchPort { conduits } if !conduits.is_empty() => {
+                let conduits = conduits.join(", ");
+                return format!("switch port: no ring of its own; see its conduit {conduits}");
+            }
+            Self::SwitchPort { .. } => {
+                "switch port: no ring of its own; see its conduit (ip -d link shows it)"
+            }
             Self::Hardware => {
                 "no byte limit: kernel built without (CONFIG_BQL), or a driver that \
                  bypasses the kernel's queue"
             }
+            Self::MaxIsZero => "limit_max is set to 0, which keeps the limit at 0",
             Self::NeverReports => {
                 "driver never reports: the limit stayed 0 while packets were sent"
             }
             Self::Idle => "limit 0: nothing was sent yet",
-        }
+        };
+        text.to_owned()
+    }
+
+    /// Returns `true` if the device has no ring in which a byte limit could apply.
+    pub fn is_structural(&self) -> bool {
+        matches!(
+            self,
+            Self::NoQueue | Self::Virtual { .. } | Self::Wifi | Self::SwitchPort { .. }
+        )
     }
 }
 
@@ -108,15 +151,33 @@ impl Device {
         if self.queues.is_empty() {
             return Some(NoLimitReason::NoQueue);
         }
-        let mut limits = self.queues.iter().filter_map(|queue| queue.limits.as_ref());
-        match limits.clone().next() {
-            None if self.is_virtual => Some(NoLimitReason::Virtual),
-            None => Some(NoLimitReason::Hardware),
-            // An unreadable limit allows no conclusion.
-            Some(_) if limits.any(|it| it.limit != Some(0) || it.in_flight != Some(0)) => None,
-            Some(_) if self.tx_packets.is_none_or(|packets| packets == 0) => {
-                Some(NoLimitReason::Idle)
+        let limits: Vec<&ByteLimits> = self
+            .queues
+            .iter()
+            .filter_map(|it| it.limits.as_ref())
+            .collect();
+        // An unreadable value allows no conclusion.
+        let all = |holds: fn(&ByteLimits) -> bool| limits.iter().all(|it| holds(it));
+        // Limits of every device are shown before Linux 6.9, also where they have no effect.
+        let is_unused = all(|it| it.limit == Some(0) && it.in_flight == Some(0));
+        if is_unused {
+            let lower = self.lower.clone();
+            match self.kind {
+                DeviceKind::Virtual => return Some(NoLimitReason::Virtual { over: lower }),
+                DeviceKind::Wifi => return Some(NoLimitReason::Wifi),
+                DeviceKind::SwitchPort => {
+                    return Some(NoLimitReason::SwitchPort { conduits: lower });
+                }
+                DeviceKind::Hardware if limits.is_empty() => return Some(NoLimitReason::Hardware),
+                DeviceKind::Hardware => {}
             }
+        }
+        if all(|it| it.limit == Some(0) && it.limit_max == Some(0)) {
+            return Some(NoLimitReason::MaxIsZero);
+        }
+        match self.tx_packets {
+            _ if !is_unused => None,
+            None | Some(0) => Some(NoLimitReason::Idle),
             // A single packet is enough for the kernel's rule to leave 0.
             Some(_) => Some(NoLimitReason::NeverReports),
         }
@@ -127,10 +188,12 @@ pub(super) fn read(directory: &Path, name: &str) -> io::Result<Device> {
     let mut problems = Problems(Vec::new());
     let optional = |file: &str| number::of_path(&directory.join(file)).ok();
     let flags = number::text(&directory.join("flags")).unwrap_or_default();
+    let kind = DeviceKind::of(directory);
     let mut device = Device {
         name: name.to_owned(),
         driver: driver(directory),
-        is_virtual: !directory.join("device").exists(),
+        kind,
+        lower: kind::lower(directory, kind),
         is_up: is_up(&flags),
         // In Mbit/s; -1 or an error where there is none.
         speed_bits_per_s: optional("speed").and_then(speed_bits_per_s),
@@ -196,16 +259,17 @@ fn limits(directory: &Path, problems: &mut Problems) -> Option<ByteLimits> {
     if !directory.is_dir() {
         return None;
     }
-    let mut required = |file: &'static str| {
-        let read = number::of_path(&directory.join(file));
+    type Read = fn(&Path) -> io::Result<u64>;
+    let mut required = |read: Read, file: &'static str| {
+        let read = read(&directory.join(file));
         read.map_err(|error| problems.note(file, &error)).ok()
     };
     let mut limits = ByteLimits {
-        limit: required("limit"),
-        in_flight: required("inflight"),
-        limit_min: required("limit_min"),
-        limit_max: required("limit_max"),
-        hold_time_ms: required("hold_time"),
+        limit: required(number::limit_of_path, "limit"),
+        in_flight: required(number::of_path_32, "inflight"),
+        limit_min: required(number::limit_of_path, "limit_min"),
+        limit_max: required(number::limit_of_path, "limit_max"),
+        hold_time_ms: required(number::of_path, "hold_time"),
         ..ByteLimits::default()
     };
     let mut since_6_9 = |file: &'static str| match number::of_path(&directory.join(file)) {
@@ -234,14 +298,14 @@ impl Problems {
 mod tests {
     use super::*;
 
-    fn device(is_virtual: bool, limit: Option<u64>, tx_packets: u64) -> Device {
+    fn device(kind: DeviceKind, limit: Option<u64>, tx_packets: u64) -> Device {
         let limits = |limit| ByteLimits {
             limit: Some(limit),
             in_flight: Some(0),
             ..ByteLimits::default()
         };
         Device {
-            is_virtual,
+            kind,
             tx_packets: Some(tx_packets),
             queues: vec![Queue {
                 limits: limit.map(limits),
@@ -253,15 +317,41 @@ mod tests {
 
     #[test]
     fn reasons_for_no_effective_limit() {
+        use DeviceKind::{Hardware, SwitchPort, Virtual, Wifi};
+        let over = || NoLimitReason::Virtual { over: Vec::new() };
+        let port = NoLimitReason::SwitchPort {
+            conduits: Vec::new(),
+        };
+        let mut max_zero = device(Hardware, Some(0), 9);
+        if let Some(limits) = &mut max_zero.queues[0].limits {
+            (limits.limit_max, limits.in_flight) = (Some(0), Some(1514));
+        }
         for (device, why) in [
             (Device::default(), Some(NoLimitReason::NoQueue)),
-            (device(true, None, 9), Some(NoLimitReason::Virtual)),
-            (device(false, None, 9), Some(NoLimitReason::Hardware)),
-            (device(false, Some(0), 0), Some(NoLimitReason::Idle)),
-            (device(false, Some(0), 1), Some(NoLimitReason::NeverReports)),
-            (device(false, Some(66), 1), None),
+            (max_zero, Some(NoLimitReason::MaxIsZero)),
+            (device(Virtual, None, 9), Some(over())),
+            (device(Virtual, Some(0), 9), Some(over())),
+            (device(Virtual, Some(66), 9), None),
+            (device(Wifi, None, 9), Some(NoLimitReason::Wifi)),
+            (device(SwitchPort, Some(0), 9), Some(port)),
+            (device(Hardware, None, 9), Some(NoLimitReason::Hardware)),
+            (device(Hardware, Some(0), 0), Some(NoLimitReason::Idle)),
+            (
+                device(Hardware, Some(0), 1),
+                Some(NoLimitReason::NeverReports),
+            ),
+            (device(Hardware, Some(66), 1), None),
         ] {
             assert_eq!(device.no_limit_reason(), why, "{device:?}");
+        }
+    }
+
+    #[test]
+    fn negative_bytes_in_flight_are_an_excess() {
+        assert_eq!(excess_bytes(4_294_965_782), Some(1514));
+        assert_eq!(excess_bytes(1 << 31), Some(1 << 31));
+        for in_flight in [0, 1514, (1 << 31) - 1, 1 << 32, u64::MAX] {
+            assert_eq!(excess_bytes(in_flight), None, "{in_flight}");
         }
     }
 

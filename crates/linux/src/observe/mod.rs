@@ -9,6 +9,7 @@
 
 mod change;
 mod device;
+mod kind;
 mod number;
 mod offload;
 mod qdiscs;
@@ -17,7 +18,8 @@ mod sockets;
 mod sysfs;
 
 pub use change::{read_tunable, write_tunable};
-pub use device::{ByteLimits, Device, NoLimitReason, Queue};
+pub use device::{ByteLimits, Device, NoLimitReason, Queue, excess_bytes};
+pub use kind::DeviceKind;
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};
 pub use sampler::{QueueSampler, Sample};

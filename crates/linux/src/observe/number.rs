@@ -5,26 +5,60 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::LIMIT_MAX_UNSET;
+
 /// More than any file of one line has; the remainder is ignored.
 const FILE_BYTES: usize = 256;
 
 /// Returns the text of a file of one line, without surrounding white space.
 pub(super) fn text(path: &Path) -> io::Result<String> {
+    let owned = |text: &[u8]| Ok(String::from_utf8_lossy(text).into_owned());
+    read(&File::open(path)?, owned)
+}
+
+/// Passes on the text of an open file of one line, without surrounding white space.
+fn read<T>(file: &File, work: impl FnOnce(&[u8]) -> io::Result<T>) -> io::Result<T> {
     let mut buffer = [0; FILE_BYTES];
-    let bytes = File::open(path)?.read_at(&mut buffer, 0)?;
-    Ok(String::from_utf8_lossy(&buffer[..bytes]).trim().to_owned())
+    let bytes = file.read_at(&mut buffer, 0)?;
+    work(buffer[..bytes].trim_ascii())
 }
 
 /// Reads the number in an open file. Each call reads it again.
 pub(super) fn of_file(file: &File) -> io::Result<u64> {
-    let mut buffer = [0; FILE_BYTES];
-    let bytes = file.read_at(&mut buffer, 0)?;
-    parse(&buffer[..bytes]).ok_or_else(|| garbage(&buffer[..bytes]))
+    read(file, |text| parse(text).ok_or_else(|| garbage(text)))
 }
 
 /// Reads the number in the file at `path`.
 pub(super) fn of_path(path: &Path) -> io::Result<u64> {
     of_file(&File::open(path)?)
+}
+
+/// Reads a number of 32 bits, as the kernel's counters of bytes are.
+pub(super) fn of_path_32(path: &Path) -> io::Result<u64> {
+    limited(of_path(path)?)
+}
+
+/// Reads a limit in an open file: bytes, or `max`, which the kernel accepts for its maximum.
+pub(super) fn limit_of_file(file: &File) -> io::Result<u64> {
+    read(file, |text| match text {
+        b"max" => Ok(LIMIT_MAX_UNSET),
+        _ => limited(parse(text).ok_or_else(|| garbage(text))?),
+    })
+}
+
+/// Reads the limit in the file at `path`.
+pub(super) fn limit_of_path(path: &Path) -> io::Result<u64> {
+    limit_of_file(&File::open(path)?)
+}
+
+fn limited(value: u64) -> io::Result<u64> {
+    match u32::try_from(value) {
+        Ok(_) => Ok(value),
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{value}: expected at most {}", u32::MAX),
+        )),
+    }
 }
 
 /// Parses digits with optional surrounding white space.

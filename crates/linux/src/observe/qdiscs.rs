@@ -41,6 +41,11 @@ impl Qdisc {
     /// The parent of the root discipline.
     pub const ROOT: u32 = u32::MAX;
 
+    /// Returns `true` if all queues of the device share the discipline.
+    pub fn is_root(&self) -> bool {
+        self.parent == Self::ROOT
+    }
+
     /// Returns the discipline that feeds the transmit queue `queue` of its device: the child of
     /// `mq` (or of `mqprio`) for it, or the root.
     pub fn feeding(all: &[Self], queue: u32) -> Option<&Self> {

@@ -45,7 +45,7 @@ impl QueueSampler {
     pub fn sample(&self) -> io::Result<Sample> {
         // Read the faster changing value first.
         let in_flight = number::of_file(&self.in_flight)?;
-        let limit = number::of_file(&self.limit)?;
+        let limit = number::limit_of_file(&self.limit)?;
         Ok(Sample { limit, in_flight })
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use super::device::{self, Device, ENTRIES};
+use super::device::{self, Device};
+use super::kind::ENTRIES;
 use crate::error::failed;
 use crate::link::check_name;
 use crate::netns::NetNs;
@@ -53,16 +54,27 @@ impl Sysfs {
     /// because it could not be selected.
     ///
     /// # Errors
-    /// The error of reading the directory `class/net`.
+    /// The error of reading the directory `class/net`; `NotFound` if it only has links that lead
+    /// nowhere, as in a copy of the links alone.
     pub fn devices(&self) -> io::Result<Vec<String>> {
         let path = self.root.join("class/net");
         let entries = std::fs::read_dir(&path).map_err(|e| explained("read", &path, e))?;
         let mut names: Vec<String> = entries
             .take(ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            // Skips files such as `bonding_masters`, which are not devices.
-            .filter(|name| check_name(name).is_ok() && path.join(name).is_dir())
+            .filter(|name| check_name(name).is_ok())
             .collect();
+        // A device that was removed meanwhile has no link either.
+        let leads_nowhere_at = |name: &&String| {
+            let link = path.join(name);
+            !link.exists() && link.is_symlink()
+        };
+        let dangling = names.iter().find(leads_nowhere_at).cloned();
+        // Skips files such as `bonding_masters`, which are not devices.
+        names.retain(|name| path.join(name).is_dir());
+        if let (Some(name), true) = (dangling, names.is_empty()) {
+            return Err(leads_nowhere(&path.join(name)));
+        }
         names.sort_by_cached_key(|name| natural(name));
         Ok(names)
     }
@@ -107,6 +119,12 @@ fn detached_sysfs() -> rustix::io::Result<OwnedFd> {
 
 fn no_device(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"))
+}
+
+fn leads_nowhere(link: &Path) -> io::Error {
+    let link = link.display();
+    let text = format!("{link} is a link that leads nowhere; copy with cp -rL");
+    io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 /// Adds the call and the file to an error.

@@ -1,6 +1,8 @@
 //! The headers of a GSO packet.
 
 use super::error::SegmentError;
+use crate::checksum::ChecksumKind;
+use crate::layers::u16_at;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 /// The fixed header of IPv6.
@@ -39,21 +41,18 @@ impl Transport {
         }
     }
 
-    /// Returns the offset of the checksum in its header.
-    pub(super) const fn checksum_offset(self) -> u16 {
+    /// Its checksum.
+    pub(super) const fn checksum(self) -> ChecksumKind {
         match self {
-            Self::Tcp => 16,
-            Self::Udp => 6,
+            Self::Tcp => ChecksumKind::Tcp,
+            Self::Udp => ChecksumKind::Udp,
         }
     }
 
-    /// Returns the value of the checksum field.
-    pub(super) const fn field_value(self, checksum: u16) -> u16 {
-        match (self, checksum) {
-            // In UDP, 0 means that there is no checksum (RFC 768); all ones is the same number.
-            (Self::Udp, 0) => u16::MAX,
-            _ => checksum,
-        }
+    /// Returns the offset of the checksum in its header.
+    pub(super) const fn checksum_offset(self) -> u16 {
+        // Cannot truncate: headers are shorter.
+        self.checksum().field().start as u16
     }
 }
 
@@ -114,43 +113,6 @@ impl Headers {
     }
 }
 
-/// The position of a TCP segment or a UDP datagram in a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Datagram {
-    pub(super) network: Network,
-    pub(super) transport: Transport,
-    pub(super) network_at: usize,
-    pub(super) transport_at: usize,
-    /// The end of the packet; the remainder of the frame is padding.
-    pub(super) end_at: usize,
-}
-
-/// Finds the TCP segment or UDP datagram in `frame`, if it is complete and not in a tunnel.
-pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
-    let (ethertype, network_at) = network(frame)?;
-    let packet = &frame[network_at..];
-    let (network, bytes) = match ethertype {
-        ETHERTYPE_IPV4 => (Network::V4, usize::from(u16_at(packet, 2)?)),
-        ETHERTYPE_IPV6 => (Network::V6, usize::from(u16_at(packet, 4)?) + IPV6_BYTES),
-        _ => return None,
-    };
-    let packet = packet.get(..bytes)?;
-    let (protocol, network_bytes) = match network {
-        Network::V4 => ipv4(packet).ok()?,
-        Network::V6 => ipv6(packet).ok()?,
-    };
-    let transport = [Transport::Tcp, Transport::Udp]
-        .into_iter()
-        .find(|transport| transport.number() == protocol)?;
-    Some(Datagram {
-        network,
-        transport,
-        network_at,
-        transport_at: network_at + network_bytes,
-        end_at: network_at + bytes,
-    })
-}
-
 /// Returns the frame at the start of `space`, with the length in its IP header.
 pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
     let (ethertype, network_at) = network(space)?;
@@ -161,6 +123,40 @@ pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
         _ => return None,
     };
     space.get(..network_at + bytes)
+}
+
+/// The hop-by-hop header of a jumbogram (RFC 2675) without its first byte: no further 8 bytes, and
+/// the option with a length of 32 bits.
+const JUMBO_OPTION: [u8; 3] = [0, 0xc2, 4];
+const JUMBO_BYTES: usize = 8;
+
+/// Removes the jumbo payload option in front of the TCP header of a GSO packet, which must not be in
+/// its segments. Returns the headers and the bytes to skip at the start of `frame`.
+pub fn remove_jumbo_option(header: VirtioNetHeader, frame: &mut [u8]) -> (VirtioNetHeader, usize) {
+    let unchanged = (header, 0);
+    let Some((ETHERTYPE_IPV6, network_at)) = network(frame) else {
+        return unchanged;
+    };
+    let at = network_at + IPV6_BYTES;
+    let Some(option) = frame.get(at..at + JUMBO_BYTES) else {
+        return unchanged;
+    };
+    let (next, length) = (option[0], [option[4], option[5], option[6], option[7]]);
+    let is_jumbo = header.is_segmented()
+        && frame[network_at + 4..network_at + 7] == [0; 3]
+        && option[1..4] == JUMBO_OPTION
+        && u32::from_be_bytes(length) as usize == frame.len() - at;
+    if !is_jumbo {
+        return unchanged;
+    }
+    frame[network_at + 6] = next;
+    frame.copy_within(..at, JUMBO_BYTES);
+    let checksum_start = header.checksum_start.saturating_sub(JUMBO_BYTES as u16);
+    let header = VirtioNetHeader {
+        checksum_start,
+        ..header
+    };
+    (header, JUMBO_BYTES)
 }
 
 /// Returns `true` if the partial checksum in `frame` is inside a UDP datagram that has a checksum
@@ -197,14 +193,20 @@ fn network(frame: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
+/// Returns `true` if a length field of IP describes `bytes`. It is 0 if they exceed its 16 bits
+/// (BIG TCP).
+fn is_length(field: Option<u16>, bytes: usize) -> bool {
+    let is_big = bytes > usize::from(u16::MAX);
+    field.is_some_and(|field| usize::from(field) == bytes || is_big && field == 0)
+}
+
 /// Returns the protocol and the length of the header.
 fn ipv4(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
     let header = packet.get(..IPV4_BYTES).ok_or(SegmentError::Malformed)?;
     let header_bytes = usize::from(header[0] & 0xf) * 4;
-    let total_bytes = usize::from(u16_at(packet, 2).unwrap_or(0));
     let is_sound = header[0] >> 4 == 4
         && (IPV4_BYTES..=packet.len()).contains(&header_bytes)
-        && total_bytes == packet.len();
+        && is_length(u16_at(packet, 2), packet.len());
     // A fragment is already a part of a datagram.
     let is_fragment = u16_at(packet, 6).unwrap_or(0) & 0x3fff != 0;
     if !is_sound || is_fragment {
@@ -215,8 +217,8 @@ fn ipv4(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
 
 fn ipv6(packet: &[u8]) -> Result<(u8, usize), SegmentError> {
     let header = packet.get(..IPV6_BYTES).ok_or(SegmentError::Malformed)?;
-    let payload_bytes = usize::from(u16_at(packet, 4).unwrap_or(0));
-    if header[0] >> 4 != 6 || payload_bytes != packet.len() - IPV6_BYTES {
+    let payload_bytes = packet.len() - IPV6_BYTES;
+    if header[0] >> 4 != 6 || !is_length(u16_at(packet, 4), payload_bytes) {
         return Err(SegmentError::Malformed);
     }
     let (mut next, mut at) = (header[6], IPV6_BYTES);
@@ -236,9 +238,4 @@ fn tcp_bytes(segment: &[u8]) -> Option<usize> {
     (TCP_BYTES..=segment.len())
         .contains(&bytes)
         .then_some(bytes)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([pair[0], pair[1]]))
 }

@@ -1,52 +1,89 @@
 //! Detecting a partial checksum without a virtio-net header.
 
-use super::headers::{self, Network};
-use crate::checksum::{fold, sum};
+use crate::checksum::{ChecksumKind, fold, sum};
+use crate::layers::{Layer, has_gre_checksum, layers};
 
-/// Completes the checksum of TCP or UDP in `frame` if a sender on the same machine left it partial.
-/// Returns `true` if it did. For frames that arrive without a [header](crate::VirtioNetHeader), as
-/// over [AF_XDP](crate::af_xdp).
+/// Completes the checksum in `frame` if a sender on the same machine left it partial. Returns
+/// `true` if it did. For frames that arrive without a [header](crate::VirtioNetHeader), as over
+/// [AF_XDP](crate::af_xdp).
 ///
-/// Such a sender leaves the sum of the pseudo header in the field, which identifies a partial
-/// checksum. A frame with a correct checksum is never changed, because completing it results in the
-/// same value. A frame damaged on its way is treated as partial with a probability of 1 in 65,536,
-/// and its damage is then undetectable. Packets inside a tunnel are not changed, and neither are
-/// fragments, whose checksum is never partial.
+/// Such a sender leaves the sum of the pseudo header in the field of TCP and UDP, and 0 in the
+/// field of SCTP and GRE, which identifies a partial checksum. VLAN tags, PPPoE and MPLS labels can
+/// precede the packet, and it can be inside IP, GRE, VXLAN, GENEVE, GTP-U or another encapsulation
+/// of IP in UDP. A checksum of such a tunnel must be correct afterwards: the sender computes it
+/// for the complete packet.
+///
+/// A frame with correct checksums is never changed, because completing it results in the same
+/// value. A frame damaged on its way is treated as partial with a probability of 1 in 65,536, and
+/// its damage is then undetectable. Other tunnels and encrypted ones are not changed, and neither
+/// are fragments, whose checksum is never partial.
 pub fn complete_partial_checksum(frame: &mut [u8]) -> bool {
-    let Some((segment, at, complete)) = find_partial(frame) else {
+    let Some((depth, layer, kind)) = find_partial(frame) else {
         return false;
     };
-    let field = segment + at;
-    frame[field..field + 2].copy_from_slice(&complete.to_be_bytes());
-    true
+    let range = layer.transport_at..layer.end_at;
+    let field = kind.field();
+    let segment = &mut frame[range.clone()];
+    let mut before = [0; 4];
+    let before = &mut before[..field.len()];
+    before.copy_from_slice(&segment[field.clone()]);
+    kind.complete(segment);
+    let is_changed = !is_same_number(before, &segment[field.clone()]);
+    let is_consistent = || {
+        layers(frame)
+            .take(depth)
+            .all(|outer| has_valid_checksum(frame, &outer))
+    };
+    if is_changed && is_consistent() {
+        return true;
+    }
+    frame[range][field].copy_from_slice(before);
+    false
 }
 
-/// Returns the offset of the segment, the offset of its checksum, and the complete checksum.
-fn find_partial(frame: &[u8]) -> Option<(usize, usize, u16)> {
-    let found = headers::datagram(frame)?;
-    let packet = &frame[found.network_at..found.end_at];
-    let segment = &frame[found.transport_at..found.end_at];
-    let at = usize::from(found.transport.checksum_offset());
-    let field = u16::from_be_bytes([*segment.get(at)?, *segment.get(at + 1)?]);
-    // Both addresses.
-    let addresses = match found.network {
-        Network::V4 => &packet[12..20],
-        Network::V6 => &packet[8..40],
+/// Returns the packet with a partial checksum, and the number of packets around it.
+fn find_partial(frame: &[u8]) -> Option<(usize, Layer, ChecksumKind)> {
+    layers(frame).enumerate().find_map(|(depth, layer)| {
+        let kind = ChecksumKind::of(layer.protocol)?;
+        let segment = &frame[layer.transport_at..layer.end_at];
+        let field = segment.get(kind.field())?;
+        let is_partial = match kind {
+            ChecksumKind::Sctp => field == [0; 4],
+            ChecksumKind::Gre => has_gre_checksum(segment) && field == [0; 2],
+            // 0 means that UDP has no checksum. No pseudo header has this sum.
+            ChecksumKind::Tcp | ChecksumKind::Udp => {
+                field == fold(pseudo(frame, &layer)).to_be_bytes()
+            }
+        };
+        is_partial.then_some((depth, layer, kind))
+    })
+}
+
+/// Returns `true` if the header of a tunnel has no checksum, or a correct one.
+fn has_valid_checksum(frame: &[u8], layer: &Layer) -> bool {
+    let segment = &frame[layer.transport_at..layer.end_at];
+    let covered = match ChecksumKind::of(layer.protocol) {
+        Some(ChecksumKind::Udp) if segment.get(6..8) != Some(&[0; 2]) => pseudo(frame, layer),
+        Some(ChecksumKind::Gre) if has_gre_checksum(segment) => 0,
+        _ => return true,
     };
-    let number = u64::from(found.transport.number());
-    let pseudo = fold(sum(addresses) + number + segment.len() as u64);
-    // 0 means that UDP has no checksum. No pseudo header has this sum.
-    if field != pseudo {
-        return None;
-    }
-    let complete = found.transport.field_value(!fold(sum(segment)));
-    // 0 and all ones are the same number.
-    let is_correct = complete == field || complete ^ field == u16::MAX && [0, !0].contains(&field);
-    (!is_correct).then_some((found.transport_at, at, complete))
+    fold(covered + sum(segment)) == u16::MAX
+}
+
+/// Returns the sum of the pseudo header.
+fn pseudo(frame: &[u8], layer: &Layer) -> u64 {
+    let transport_bytes = layer.end_at - layer.transport_at;
+    sum(layer.addresses(frame)) + u64::from(layer.protocol) + transport_bytes as u64
+}
+
+/// 0 and all ones are the same number in the Internet checksum.
+fn is_same_number(before: &[u8], after: &[u8]) -> bool {
+    let is_zero = |field: &[u8]| [&[0; 2][..], &[0xff; 2]].contains(&field);
+    before == after || is_zero(before) && is_zero(after)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -54,7 +91,12 @@ mod tests {
 
     /// Returns a frame of TCP or UDP with `tags` and a partial checksum, and the offset of its
     /// transport header.
-    fn partial_frame(is_v6: bool, is_tcp: bool, tags: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
+    pub(in super::super) fn partial_frame(
+        is_v6: bool,
+        is_tcp: bool,
+        tags: &[u8],
+        payload: &[u8],
+    ) -> (Vec<u8>, usize) {
         let (number, at, header) = if is_tcp { (6, 16, 20) } else { (17, 6, 8) };
         let mut segment = vec![0; header];
         segment[..4].copy_from_slice(&[0x30, 0x39, 0, 7]);
@@ -90,7 +132,7 @@ mod tests {
     }
 
     /// The result of completing it with a virtio-net header.
-    fn complete(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
+    pub(in super::super) fn complete(frame: &[u8], start: usize, is_tcp: bool) -> Vec<u8> {
         let header = VirtioNetHeader {
             flags: 1,
             checksum_start: start as u16,

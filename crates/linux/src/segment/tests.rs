@@ -403,3 +403,77 @@ fn short_tunnel_packet_is_sent_whole() {
         assert_eq!(frame != before, result.is_ok());
     }
 }
+
+/// Returns a GSO packet of this many payload bytes of TCP over IPv6 behind the jumbo payload
+/// option, as the kernel builds it for BIG TCP.
+fn jumbogram(payload_bytes: usize) -> (VirtioNetHeader, Vec<u8>) {
+    let mut frame = vec![2; 12];
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 0, 64]);
+    frame.extend(1..=32);
+    frame.extend([6, 0, 0xc2, 4]);
+    frame.extend((payload_bytes as u32 + 28).to_be_bytes());
+    frame.extend([0; 20]);
+    frame[14 + 48 + 12] = 5 << 4;
+    frame.extend((0..payload_bytes).map(|at| (at / 7) as u8));
+    let header = VirtioNetHeader {
+        flags: 1,
+        gso_type: 4,
+        header_bytes: 82,
+        segment_payload_bytes: 1_428,
+        checksum_start: 62,
+        checksum_offset: 16,
+    };
+    (header, frame)
+}
+
+#[test]
+fn segments_of_a_jumbogram_have_no_jumbo_option() {
+    let (header, mut frame) = jumbogram(150_000);
+    let payload = frame[82..].to_vec();
+    let (header, skipped) = remove_jumbo_option(header, &mut frame);
+    assert_eq!((skipped, header.checksum_start), (8, 54));
+    let frame = &frame[skipped..];
+    let segmenter = Segmenter::of(header, frame).expect("segments");
+    let (mut slot, mut sent) = ([0; 1_514], Vec::new());
+    for index in 0..segmenter.segments() {
+        let bytes = segmenter.write(frame, index, &mut slot).expect("fits");
+        assert_eq!(usize::from(get(&slot, 18)), bytes - 54);
+        assert_eq!((slot[20], slot[14] >> 4), (6, 6));
+        sent.extend_from_slice(&slot[74..bytes]);
+    }
+    assert_eq!(sent, payload);
+}
+
+#[test]
+fn only_a_consistent_jumbo_option_is_removed() {
+    let (header, frame) = jumbogram(70_000);
+    for (at, value) in [(18, 1), (20, 60), (55, 1), (56, 5), (57, 3), (61, 0)] {
+        let mut other = frame.clone();
+        other[at] = value;
+        let before = other.clone();
+        assert_eq!(remove_jumbo_option(header, &mut other), (header, 0), "{at}");
+        assert_eq!(other, before, "{at}");
+    }
+    for short in 0..70 {
+        let _ = remove_jumbo_option(header, &mut frame[..short].to_vec());
+    }
+}
+
+#[test]
+fn ipv4_length_is_zero_only_above_its_range() {
+    let header = VirtioNetHeader {
+        flags: 1,
+        gso_type: 1,
+        segment_payload_bytes: 1_448,
+        checksum_start: 34,
+        checksum_offset: 16,
+        ..VirtioNetHeader::default()
+    };
+    for (payload_bytes, segments) in [(100_000, Some(70)), (1_000, None)] {
+        let mut frame = vec![0; 54 + payload_bytes];
+        frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+        (frame[23], frame[46]) = (6, 5 << 4);
+        let segmenter = Segmenter::of(header, &frame);
+        assert_eq!(segmenter.ok().map(|it| it.segments()), segments);
+    }
+}

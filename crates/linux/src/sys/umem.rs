@@ -100,7 +100,7 @@ impl Umem {
         self.moves(index, DEVICE, ABANDONED)
     }
 
-    /// Takes back an abandoned frame that the kernel has released: it is taken if a handle exists,
+    /// Recovers an abandoned frame that the kernel has released: it is taken if a handle exists,
     /// else free. `None` if it was not abandoned.
     pub(crate) fn recover(&self, index: u32) -> Option<Freed> {
         if self.moves(index, ABANDONED, TAKEN) {

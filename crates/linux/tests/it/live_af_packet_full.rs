@@ -93,8 +93,9 @@ fn full_send_buffer_loses_no_frame() {
     let mut ring = Ring::new(64, shaper(10_000));
     rustix::net::sockopt::set_socket_send_buffer_size(&ring.completions, 8192).expect("sets");
     let mut next = 0;
-    ring.fill(&mut next, 64).expect("back-pressure is no error");
-    ring.tx.kick(0).expect("back-pressure is no error");
+    ring.fill(&mut next, 64)
+        .expect("backpressure is not an error");
+    ring.tx.kick(0).expect("backpressure is not an error");
     let (mut completed, mut received) = (0, Vec::new());
     until("all are done", || {
         completed += ring.reap().len();
@@ -120,7 +121,8 @@ fn full_discipline_loses_no_frame() {
     };
     let mut ring = Ring::new(64, short);
     let mut next = 0;
-    ring.fill(&mut next, 64).expect("back-pressure is no error");
+    ring.fill(&mut next, 64)
+        .expect("backpressure is not an error");
     assert_eq!(next, 64);
     assert!(ring.tx.counters().qdisc_full > 0);
     let (mut completed, mut received) = (0, Vec::new());
@@ -142,7 +144,7 @@ fn too_long_frame_is_returned_at_once() {
     // More than the ring has slots, because a returned frame uses none.
     for length in [0, 13, 1515, 2048] {
         let packet = Packet::new(ring.pool.take().expect("frame"), length);
-        let packet = ring.tx.submit(packet, 0).expect_err("given back");
+        let packet = ring.tx.submit(packet, 0).expect_err("returned");
         ring.pool.release(packet.into_frame()).expect("its own");
     }
     assert_eq!(ring.completions.in_ring(), Some(InRing::default()));

@@ -147,7 +147,7 @@ fn removed_device_returns_packets_and_recovers() {
     let mut port = (tx, completions);
     // The other end is removed with the pair.
     drop((right, receiver));
-    until("the device is gone", || {
+    until("the device is removed", || {
         link::index(&left, "veth0").is_err()
     });
     let error = port.kick(0).expect_err("no device");

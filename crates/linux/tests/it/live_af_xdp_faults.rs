@@ -319,7 +319,7 @@ fn a_namespace_that_is_deleted_ends_no_program() {
     sender.step(100);
     drop(far);
     // The kernel removes a namespace asynchronously.
-    until("the device is gone", || {
+    until("the device is removed", || {
         sender.step(1);
         !sender.errors.is_empty() && sender.reopen().is_err()
     });
@@ -356,7 +356,7 @@ fn stall_is_reported_and_the_queue_recovers() {
     );
     sender.reopen().expect("a new socket");
     sender.step(0);
-    assert!(sender.late > 80, "{} in doubt", sender.late);
+    assert!(sender.late > 80, "{} uncertain", sender.late);
     // The device recovers, and sends new frames.
     wire.shape(100_000_000);
     let before = sender.completed();

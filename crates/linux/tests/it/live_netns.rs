@@ -97,7 +97,7 @@ fn dropped_namespace_is_removed() {
     assert!(link::index(&stays, "end").is_ok(), "a clone holds it");
     drop(clone);
     // The pair is removed with the namespace of either end.
-    until("the namespace is gone", || {
+    until("the namespace is removed", || {
         link::index(&stays, "end").is_err()
     });
 }
@@ -139,7 +139,7 @@ fn killed_process_leaves_no_namespace() {
     assert!(link::index(&stays, "end").is_ok(), "the child holds it");
     child.kill().expect("kills");
     child.wait().expect("ends");
-    until("the namespace is gone", || {
+    until("the namespace is removed", || {
         link::index(&stays, "end").is_err()
     });
 }

@@ -159,7 +159,7 @@ impl CompletingSide {
         until("the ring is empty after the last packet", || {
             let is_last = sender_is_done.load(Ordering::Acquire);
             let batch = self.completer.complete(monotonic_ns(), &mut self.pool);
-            look(&self.completer, batch.expect("the device is asked"));
+            look(&self.completer, batch.expect("a batch"));
             self.receive();
             is_last && self.completer.completions().packets_in_ring() == 0
         });

@@ -10,7 +10,9 @@ use std::thread;
 use proptest::prelude::*;
 use taut_linux::NetNs;
 use taut_linux::link;
-use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, QueueSampler, Sysfs};
+use taut_linux::observe::{
+    ByteLimits, DeviceKind, LIMIT_MAX_UNSET, NoLimitReason, QueueSampler, Sysfs,
+};
 
 use crate::common::{StopOnDrop, allowed};
 
@@ -93,7 +95,7 @@ fn a_device_is_read_with_all_its_queues() {
     assert_eq!(numbers, (0..256).collect::<Vec<_>>());
     assert_eq!(device.driver.as_deref(), Some("virtio_net"));
     assert_eq!(device.speed_bits_per_s, Some(1_000_000_000));
-    assert!(device.is_up && !device.is_virtual);
+    assert!(device.is_up && device.kind == DeviceKind::Hardware);
     let limits = ByteLimits {
         limit: Some(2020),
         in_flight: Some(66),
@@ -201,7 +203,10 @@ fn virtual_and_queueless_devices_are_reported() {
     fs::create_dir_all(tree.device("veth0").join("queues/tx-0")).expect("queue");
     fs::create_dir_all(tree.device("bare0")).expect("device");
     let why = |name| tree.sysfs().device(name).expect("device").no_limit_reason();
-    assert_eq!(why("veth0"), Some(NoLimitReason::Virtual));
+    assert_eq!(
+        why("veth0"),
+        Some(NoLimitReason::Virtual { over: Vec::new() })
+    );
     assert_eq!(why("bare0"), Some(NoLimitReason::NoQueue));
 }
 
@@ -270,11 +275,83 @@ proptest! {
             fs::write(path, text).expect("file");
         }
         let device = tree.sysfs().device("eth0").expect("device");
-        let _ = device.no_limit_reason();
+        let _ = device.no_limit_reason().map(|it| it.text());
         if let Ok(sampler) = QueueSampler::open(&tree.sysfs(), "eth0", 0) {
             let _ = sampler.sample();
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_queue_is_read_once(
+        numbers in prop::collection::btree_set(0u32..5000, 0..20),
+        others in prop::collection::vec("(tx|rx|tx-)[-a-z0-9]{0,3}x", 0..5),
+        limit in prop_oneof![Just("max".to_owned()), "[0-9]{0,22}", "\\PC{0,9}"],
+    ) {
+        let tree = Tree::new();
+        put(&tree.device("eth0"), "device/vendor", "0x1af4\n");
+        fs::create_dir_all(tree.device("eth0").join("queues")).expect("queues");
+        for number in &numbers {
+            put(&tree.limits("eth0", *number), "limit", &limit);
+        }
+        for other in others {
+            fs::create_dir_all(tree.device("eth0").join("queues").join(other)).expect("other");
+        }
+        let device = tree.sysfs().device("eth0").expect("device");
+        let read: Vec<u32> = device.queues.iter().map(|it| it.number).collect();
+        prop_assert_eq!(read, numbers.into_iter().collect::<Vec<_>>());
+        for queue in &device.queues {
+            let read = queue.limits.expect("limits").limit;
+            let number = limit.parse::<u32>().ok().map(u64::from);
+            let expected = if limit == "max" { Some(LIMIT_MAX_UNSET) } else { number };
+            prop_assert!(read == expected || expected.is_none() == read.is_none());
+        }
+    }
+}
+
+#[test]
+fn lower_devices_are_named() {
+    let tree = Tree::new();
+    for name in ["eth0", "eth1", "lan1", "lan2", "lan3", "wlan0"] {
+        tree.add(name, 1);
+        put(&tree.limits(name, 0), "limit", "0");
+        put(&tree.limits(name, 0), "inflight", "0");
+    }
+    put(&tree.device("eth0"), "dsa/tagging", "edsa\n");
+    put(
+        &tree.device("eth0"),
+        "uevent",
+        "INTERFACE=eth0\nIFINDEX=2\n",
+    );
+    put(&tree.device("eth0"), "ifindex", "2\n");
+    put(
+        &tree.device("lan1"),
+        "uevent",
+        "DEVTYPE=dsa\nINTERFACE=lan1\n",
+    );
+    put(&tree.device("lan1"), "iflink", "2\n");
+    put(&tree.device("lan2"), "uevent", "DEVTYPE=dsa\n");
+    fs::create_dir_all(tree.device("lan2").join("lower_eth1")).expect("lower");
+    // Two candidates and no hint.
+    put(&tree.device("lan3"), "dsa/tagging", "edsa\n");
+    put(&tree.device("lan3"), "phys_switch_id", "00000000\n");
+    fs::create_dir_all(tree.device("wlan0").join("phy80211")).expect("wifi");
+    fs::create_dir_all(tree.device("eth0.7").join("queues/tx-0")).expect("queue");
+    fs::create_dir_all(tree.device("eth0.7").join("lower_eth0")).expect("lower");
+    let why = |name| tree.sysfs().device(name).expect("device").no_limit_reason();
+    let port = |conduits: &[&str]| {
+        let conduits = conduits.iter().map(|it| (*it).to_owned()).collect();
+        Some(NoLimitReason::SwitchPort { conduits })
+    };
+    assert_eq!(why("eth0"), Some(NoLimitReason::NeverReports));
+    assert_eq!(why("lan1"), port(&["eth0"]));
+    assert_eq!(why("lan2"), port(&["eth1"]));
+    assert_eq!(why("lan3"), port(&[]));
+    assert_eq!(why("wlan0"), Some(NoLimitReason::Wifi));
+    let over = vec!["eth0".to_owned()];
+    assert_eq!(why("eth0.7"), Some(NoLimitReason::Virtual { over }));
 }
 
 /// Reads all devices of this machine.
@@ -305,5 +382,8 @@ fn the_devices_of_another_namespace_are_read() {
     let sysfs = Sysfs::of_netns(&ns).expect("sysfs");
     assert_eq!(sysfs.devices().expect("list"), ["left", "lo", "right"]);
     let device = sysfs.device("left").expect("device");
-    assert_eq!(device.no_limit_reason(), Some(NoLimitReason::Virtual));
+    assert_eq!(
+        device.no_limit_reason(),
+        Some(NoLimitReason::Virtual { over: Vec::new() })
+    );
 }

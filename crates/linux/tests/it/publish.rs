@@ -174,7 +174,7 @@ fn periodic_publisher_ends_with_the_queue() {
     };
     until("it is visible", || limits() == [4_321]);
     drop((sender, completer));
-    until("it is gone", || limits().is_empty());
+    until("it is removed", || limits().is_empty());
 }
 
 #[test]

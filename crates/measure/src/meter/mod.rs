@@ -23,7 +23,7 @@ pub struct Curve {
 pub struct Meter<W> {
     window: W,
     in_flight_bytes: Level,
-    waiting_packets: Level,
+    backlog_packets: Level,
     limit: Level,
     /// Time of the last report of an unchanged limit, in ns.
     limit_stood_ns: u64,
@@ -41,7 +41,7 @@ impl<W: Window> Meter<W> {
         let level = || Level::new(start_ns, &window);
         Self {
             in_flight_bytes: level(),
-            waiting_packets: level(),
+            backlog_packets: level(),
             limit: level(),
             limit_stood_ns: start_ns,
             curve: Curve::default(),
@@ -58,19 +58,19 @@ impl<W: Window> Meter<W> {
     }
 
     /// Returns the packets queued in the discipline over the measured time.
-    pub fn waiting_packets(&self) -> Quantiles {
-        self.waiting_packets.quantiles()
+    pub fn backlog_packets(&self) -> Quantiles {
+        self.backlog_packets.quantiles()
     }
 
     /// Returns the current number of packets queued in the discipline.
     pub fn waiting_now_packets(&self) -> u64 {
-        self.waiting_packets.now
+        self.backlog_packets.now
     }
 
     /// Returns the number of queued packets, integrated over the measured time, in packets times
     /// ns.
     pub fn waiting_packet_ns(&self) -> u128 {
-        self.waiting_packets.sum()
+        self.backlog_packets.sum()
     }
 
     /// Returns the current bytes in the ring.
@@ -106,7 +106,7 @@ impl<W: Window> Meter<W> {
 
     #[inline]
     fn set_waiting(&mut self, packets: u64, now_ns: u64) {
-        self.waiting_packets.change(packets, now_ns, &self.window);
+        self.backlog_packets.change(packets, now_ns, &self.window);
     }
 
     #[inline]
@@ -169,7 +169,7 @@ impl<W: Window> Probe for Meter<W> {
     // Inlined: the event is constant at each call site, so only one arm remains.
     #[inline(always)]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        let waiting = self.waiting_packets.now;
+        let waiting = self.backlog_packets.now;
         match event {
             Event::Enqueued(_) | Event::Requeued(_) => self.set_waiting(waiting + 1, now_ns),
             // The packet was already dequeued.

@@ -17,7 +17,7 @@ pub use recordings::Recordings;
 pub use write::{Recorder, Tracer};
 
 /// Version of the format.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
 const LINE_BYTES: u64 = 32;
@@ -222,8 +222,8 @@ impl fmt::Display for Event {
             Self::Sent(packet) => write!(f, "sent\t{packet}"),
             Self::Mark(packet) => write!(f, "mark\t{packet}"),
             Self::Drop(packet, reason) => write!(f, "drop\t{packet}\t{}", reason.name()),
-            Self::Blocked => f.write_str("refused"),
-            Self::Batch(batch) => write!(f, "round\t{batch}"),
+            Self::Blocked => f.write_str("blocked"),
+            Self::Batch(batch) => write!(f, "batch\t{batch}"),
             Self::Completed(done) => write!(f, "completed\t{}\t{}", done.bytes, done.packets),
             Self::Limit(units) => write!(f, "limit\t{units}"),
             Self::Stopped(reason) => write!(f, "stopped\t{}", stop_name(*reason)),

@@ -54,19 +54,19 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-const HEAD: &str = "taut-trace, 2, scenario=NAME, seed=N, taut=VERSION and, if it was sampled, \
+const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION and, if it was sampled, \
                     sampled=HZ, with a tab between";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
-const KIND: &str = "enqueue, dequeue, sent, mark, drop, refused, completed, round, limit, stopped, \
+const KIND: &str = "enqueue, dequeue, sent, mark, drop, blocked, completed, batch, limit, stopped, \
                     starved, stall, reset; inflight in a sampled trace";
 const PACKET: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15)";
 const DROP: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
-const ROUND: &str = "UNITS, more or last, REFUSALS, and RETURNED_NS or -";
+const BATCH: &str = "UNITS, more or last, BLOCKED, and RETURNED_NS or -";
 const LIMIT: &str = "UNITS";
 const STOPPED: &str = "limit or ring_full";
 const STALL: &str = "AGE_NS";
-const NOTHING: &str = "no values after refused, starved or reset";
+const NOTHING: &str = "no values after blocked, starved or reset";
 const SHORT: &str = "text in lines of at most 4096 bytes";
 const WHOLE: &str = "whole lines (the file ends within this one: was it cut off?)";
 
@@ -192,17 +192,17 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
         "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
         "drop" => dropped(values).ok_or(DROP)?,
         "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
-        "round" => Event::Batch(batch(values).ok_or(ROUND)?),
+        "batch" => Event::Batch(batch(values).ok_or(BATCH)?),
         "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
         "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
         "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
         "stall" => Event::Stall {
             age_ns: only(values).ok_or(STALL)?,
         },
-        "refused" if values.is_empty() => Event::Blocked,
+        "blocked" if values.is_empty() => Event::Blocked,
         "starved" if values.is_empty() => Event::Starved,
         "reset" if values.is_empty() => Event::Reset,
-        "refused" | "starved" | "reset" => return Err(NOTHING),
+        "blocked" | "starved" | "reset" => return Err(NOTHING),
         _ => return Err(KIND),
     })
 }

@@ -53,8 +53,8 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 fn push_metric(out: &mut String, name: &str, metric: &Metric, rows: &[&QueueRow]) {
-    let known = |row: &&QueueRow| Some((labels_of(row), (metric.get)(row)?));
-    let samples: Vec<(String, u64)> = rows.iter().filter_map(known).collect();
+    let known = |row: &&QueueRow| Some((labels_of(row), metric.value(row)?));
+    let samples: Vec<(String, i64)> = rows.iter().filter_map(known).collect();
     if samples.is_empty() {
         return;
     }
@@ -117,13 +117,15 @@ fn escaped(value: &str) -> String {
 }
 
 /// Converts times to seconds and bits to bytes; other values are in base units already.
-fn in_base_unit(unit: Unit, value: u64) -> String {
+fn in_base_unit(unit: Unit, value: i64) -> String {
     let per_second: u64 = match unit {
         Unit::Milliseconds => 1_000,
         Unit::Nanoseconds => 1_000_000_000,
         Unit::BitsPerSecond => return (value as f64 / 8.0).to_string(),
         Unit::Bytes | Unit::Count => return value.to_string(),
     };
+    // Only bytes can be negative.
+    let value = value.unsigned_abs();
     let digits = per_second.ilog10() as usize;
     let text = format!("{}.{:0digits$}", value / per_second, value % per_second);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -140,8 +142,8 @@ mod tests {
         assert_eq!(in_base_unit(Unit::Nanoseconds, 16_160), "0.00001616");
         assert_eq!(in_base_unit(Unit::Nanoseconds, 0), "0");
         assert_eq!(
-            in_base_unit(Unit::Nanoseconds, u64::MAX),
-            "18446744073.709551615"
+            in_base_unit(Unit::Nanoseconds, i64::MAX),
+            "9223372036.854775807"
         );
         assert_eq!(in_base_unit(Unit::Bytes, 1000), "1000");
         assert_eq!(

@@ -31,6 +31,7 @@ pub fn healthy() -> Evidence {
             trend: trend(40_000, 41_000, 60),
             new_stalls: Some(0),
             new_timeouts: Some(0),
+            new_sent_bytes: Some(0),
             qdisc: Some(qdisc("fq_codel", 3)),
         }),
     }
@@ -98,6 +99,25 @@ fn silent(it: &mut Evidence, sent: u64, recently: u64) {
     (device.sent_packets, device.new_sent_packets) = (Some(sent), Some(recently));
 }
 
+/// Changes to a queue that keeps its bytes in flight for the whole observation.
+fn stuck(it: &mut Evidence, in_flight: u64, limit: u64) {
+    queue(it).trend = Trend::of(&[Sample { limit, in_flight }; 100]);
+    row(it).limits.limit = Some(limit);
+    row(it).limits.in_flight = Some(in_flight);
+    it.device.new_sent_packets = Some(0);
+    it.device.all_stuck = true;
+}
+
+/// Changes to a queue that is stuck from sample `begin` of 100 on.
+fn stuck_from(it: &mut Evidence, begin: u64) {
+    stuck(it, 6056, 4542);
+    let sample = |at: u64| Sample {
+        limit: 4542,
+        in_flight: if at < begin { at } else { 6056 },
+    };
+    queue(it).trend = Trend::of(&(0..100).map(sample).collect::<Vec<_>>());
+}
+
 /// Changes to a device without a byte limit.
 fn without(it: &mut Evidence, why: NoLimitReason) {
     (it.queue, it.device.no_limit_reason) = (None, Some(why));
@@ -118,10 +138,66 @@ pub const CASES: &[Case] = &[
     ("no-limit", |it| without(it, NoLimitReason::Hardware), Warn),
     (
         "no-limit",
-        |it| without(it, NoLimitReason::Virtual),
+        |it| without(it, NoLimitReason::Virtual { over: Vec::new() }),
         NotJudged,
     ),
+    ("no-limit", |it| without(it, NoLimitReason::Wifi), NotJudged),
+    ("unreadable", |_| {}, Ok),
+    (
+        "unreadable",
+        |it| {
+            it.device
+                .problems
+                .push("cannot read limit: denied".to_owned())
+        },
+        Warn,
+    ),
+    ("completions-lost", |_| {}, Ok),
+    ("completions-lost", |it| stuck(it, 6056, 4542), Bad),
+    ("completions-lost", |it| stuck(it, 4542, 4542), Bad),
+    ("completions-lost", |it| stuck(it, 4541, 4542), Ok),
+    ("completions-lost", |it| stuck(it, 1514, 0), Bad),
+    (
+        "completions-lost",
+        |it| {
+            stuck(it, 6056, 4542);
+            it.device.watched_ns = 1_000_000;
+        },
+        NotJudged,
+    ),
+    (
+        "completions-lost",
+        |it| {
+            stuck(it, 6056, 4542);
+            it.device.new_sent_packets = Some(1000);
+        },
+        NotJudged,
+    ),
+    (
+        "completions-lost",
+        |it| {
+            stuck(it, 1514, 0);
+            row(it).limits.limit_max = Some(0);
+        },
+        NotJudged,
+    ),
+    ("completions-lost", |it| stuck_from(it, 30), Warn),
+    ("completions-lost", |it| stuck_from(it, 70), Ok),
+    ("excess-completions", |_| {}, Ok),
+    (
+        "excess-completions",
+        |it| stuck(it, 4_294_965_782, 9084),
+        Bad,
+    ),
     ("never-reports", |_| {}, Ok),
+    (
+        "never-reports",
+        |it| {
+            silent(it, 9_000, 1_000);
+            row(it).limits.limit_max = Some(0);
+        },
+        NotJudged,
+    ),
     ("never-reports", |it| silent(it, 9_000, 1_000), Bad),
     ("never-reports", |it| silent(it, 9_000, 0), Warn),
     ("never-reports", |it| silent(it, 0, 0), NotJudged),
@@ -164,6 +240,14 @@ pub const CASES: &[Case] = &[
     (
         "limit-max-set",
         |it| row(it).limits.limit_max = Some(400_000),
+        Warn,
+    ),
+    (
+        "limit-max-set",
+        |it| {
+            silent(it, 9_000, 0);
+            row(it).limits.limit_max = Some(0);
+        },
         Warn,
     ),
     (
@@ -257,14 +341,14 @@ pub const CASES: &[Case] = &[
         },
         NotJudged,
     ),
-    ("stopped-by", |_| {}, Ok),
+    ("stopped-below-limit", |_| {}, Ok),
     (
-        "stopped-by",
+        "stopped-below-limit",
         |it| queue(it).trend = trend(40_000, 30_000, 0),
         Warn,
     ),
     (
-        "stopped-by",
+        "stopped-below-limit",
         |it| {
             queue(it).trend = trend(40_000, 30_000, 0);
             queue(it).qdisc = Some(qdisc("fq_codel", 0));
@@ -272,7 +356,7 @@ pub const CASES: &[Case] = &[
         Ok,
     ),
     (
-        "stopped-by",
+        "stopped-below-limit",
         |it| {
             queue(it).trend = trend(40_000, 30_000, 0);
             queue(it).qdisc = None;

@@ -1,12 +1,9 @@
 //! The check of each rule.
 
-use serde_json::json;
 use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason};
-use taut_report::number::{readable, short_time};
 
 use super::evidence::{Evidence, QueueEvidence};
-use super::finding::{Finding, Verdict};
-use crate::row::QueueRow;
+use super::text::{Judged, bad, bytes, not_judged, number, ok, warn};
 
 /// A queue is idle if fewer samples than this percentage are busy.
 const IDLE_PERCENT: u64 = 2;
@@ -29,46 +26,16 @@ const TEETH: usize = 3;
 /// The limits of all queues together, as time of the link, in ns.
 const SUM_NS: u64 = 5_000_000;
 
-type Judged = Option<Finding>;
-
-fn finding(verdict: Verdict, evidence: String) -> Judged {
-    Some(Finding { verdict, evidence })
-}
-
-fn ok(evidence: String) -> Judged {
-    finding(Verdict::Ok, evidence)
-}
-
-fn warn(evidence: String) -> Judged {
-    finding(Verdict::Warn, evidence)
-}
-
-fn bad(evidence: String) -> Judged {
-    finding(Verdict::Bad, evidence)
-}
-
-fn not_judged(evidence: impl Into<String>) -> Judged {
-    finding(Verdict::NotJudged, evidence.into())
-}
-
-fn number(value: u64) -> String {
-    readable(&json!(value))
-}
-
-/// Formats bytes with the time that the link needs for them, if that is known.
-fn bytes(row: &QueueRow, bytes: u64) -> String {
-    match row.link_time_ns(Some(bytes)) {
-        Some(ns) => format!("{} bytes ({})", number(bytes), short_time(ns)),
-        None => format!("{} bytes", number(bytes)),
-    }
-}
-
 /// Returns why a rule about a queue under load does not apply, if it does not.
-fn idle(queue: &QueueEvidence) -> Option<String> {
+fn idle(queue: &QueueEvidence, watched_ns: u64) -> Option<String> {
     let trend = &queue.trend;
     let has_no_limit = queue.row.limits.limit == Some(0) && trend.limit_max == 0;
     if trend.samples == 0 {
         Some("nothing could be read".to_owned())
+    } else if trend.excess > 0 {
+        Some("more was completed than queued".to_owned())
+    } else if queue.is_stuck(watched_ns) {
+        Some("nothing completes".to_owned())
     } else if has_no_limit {
         Some("no limit applies".to_owned())
     } else if trend.busy == 0 || trend.busy_percent() < IDLE_PERCENT {
@@ -82,17 +49,30 @@ fn idle(queue: &QueueEvidence) -> Option<String> {
 /// Applies `check` to a queue under load.
 fn under_load(it: &Evidence, check: impl FnOnce(&QueueEvidence) -> Judged) -> Judged {
     let queue = it.queue.as_ref()?;
-    match idle(queue) {
+    match idle(queue, it.device.watched_ns) {
         Some(why) => not_judged(why),
         None => check(queue),
     }
 }
 
 pub fn no_limit(it: &Evidence) -> Judged {
-    match it.device.no_limit_reason {
-        Some(NoLimitReason::Hardware) => warn(NoLimitReason::Hardware.text().to_owned()),
-        Some(why @ (NoLimitReason::Virtual | NoLimitReason::NoQueue)) => not_judged(why.text()),
+    match &it.device.no_limit_reason {
+        Some(why @ NoLimitReason::Hardware) => warn(why.text()),
+        Some(why) if why.is_structural() => not_judged(why.text()),
         _ => None,
+    }
+}
+
+/// Reports the files of a device at its first queue.
+pub fn unreadable(it: &Evidence) -> Judged {
+    let (device, queue) = (&it.device, it.queue_number());
+    if queue.is_some_and(|queue| queue != device.first_queue) {
+        return None;
+    }
+    match &device.problems[..] {
+        [] if queue.is_none() => None,
+        [] => ok("every file could be read".to_owned()),
+        problems => warn(problems.join("; ")),
     }
 }
 
@@ -108,7 +88,20 @@ pub fn never_reports(it: &Evidence) -> Judged {
     if device.is_virtual {
         return not_judged("limit 0 on a virtual device: it has no ring to report from");
     }
+    if row.limits.limit_max == Some(0) {
+        return not_judged("limit_max is 0, so the limit is 0");
+    }
     let meanwhile = device.new_sent_packets.unwrap_or(0);
+    if trend.in_flight_max > 0 || trend.excess > 0 {
+        let seen = "the driver counts bytes in flight, and the limit stayed 0";
+        return match meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
+            true => bad(format!(
+                "{seen} while {} packets were sent",
+                number(meanwhile)
+            )),
+            false => not_judged(seen),
+        };
+    }
     let driver = device.driver.as_deref().unwrap_or("the driver");
     // With several queues the packets may have been sent by another one.
     if meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
@@ -153,6 +146,11 @@ pub fn max_set(it: &Evidence) -> Judged {
     let max = it.queue.as_ref()?.row.limits.limit_max?;
     if max >= LIMIT_MAX_UNSET {
         return ok("limit_max is not set".to_owned());
+    }
+    if max == 0 {
+        return warn(
+            "limit_max is set to 0: the limit stays 0, whatever the link needs".to_owned(),
+        );
     }
     under_load(it, |QueueEvidence { row, trend, .. }| {
         let max_text = bytes(row, max);
@@ -262,7 +260,7 @@ pub fn stalls(it: &Evidence) -> Judged {
     }
 }
 
-pub fn stopped_by(it: &Evidence) -> Judged {
+pub fn stopped_below_limit(it: &Evidence) -> Judged {
     under_load(it, |QueueEvidence { trend, qdisc, .. }| {
         let held = trend.held_percent();
         match (held, qdisc) {

@@ -1,5 +1,7 @@
 //! The observations that the rules judge.
 
+use std::collections::HashMap;
+
 use taut_linux::NetNs;
 use taut_linux::observe::{NoLimitReason, Offload, Qdisc, Sample, offload, qdiscs};
 
@@ -7,6 +9,13 @@ use super::trend::Trend;
 use super::watch::{Length, Samples};
 use crate::gather::{DeviceRow, Inventory};
 use crate::row::QueueRow;
+
+/// Shortest time without a change that makes a blocked queue a dead one, in ns.
+const STUCK_NS: u64 = 100_000_000;
+/// The same as a multiple of the time that the link needs for the bytes in flight.
+const STUCK_LINK_TIMES: u64 = 4;
+/// Fewest equal samples in that time.
+const STUCK_SAMPLES: usize = 5;
 
 /// Observations of a queue, or of a device without a byte limit.
 #[derive(Debug, Clone, Default)]
@@ -38,12 +47,18 @@ pub struct DeviceEvidence {
     pub new_sent_packets: Option<u64>,
     /// What the driver segments; `None` if that is not known here.
     pub offload: Option<Offload>,
-    /// Sum of the limits of its queues.
+    /// Sum of the limits of all its queues.
     pub sum_limits_bytes: u64,
     /// Number of its queues with a limit.
     pub limited_queues: usize,
-    /// The first of them.
+    /// The first observed queue.
     pub first_queue: u32,
+    /// Every observed queue was blocked without a change.
+    pub all_stuck: bool,
+    /// The first observed queue was not.
+    pub first_queue_moves: bool,
+    /// Files that could not be read.
+    pub problems: Vec<String>,
 }
 
 /// Observations of a queue.
@@ -57,6 +72,8 @@ pub struct QueueEvidence {
     pub new_stalls: Option<u64>,
     /// Watchdog timeouts during the observation.
     pub new_timeouts: Option<u64>,
+    /// Bytes that the discipline passed on during the observation.
+    pub new_sent_bytes: Option<u64>,
     /// The discipline that feeds the queue; `None` if that is not known here.
     pub qdisc: Option<Qdisc>,
 }
@@ -70,21 +87,23 @@ impl Evidence {
 
 impl DeviceEvidence {
     fn new(before: &DeviceRow, after: Option<&DeviceRow>, offload: Option<Offload>) -> Self {
-        let limits = before.rows.iter().filter_map(|row| row.limits.limit);
         Self {
             name: before.name.clone(),
             driver: before.driver.clone(),
             is_virtual: before.is_virtual,
-            no_limit_reason: after.unwrap_or(before).no_limit_reason,
+            no_limit_reason: after.unwrap_or(before).no_limit_reason.clone(),
             mtu_bytes: before.mtu_bytes,
             watched_ns: 0,
             sent_packets: before.tx_packets,
             new_sent_packets: after
                 .and_then(|after| after.tx_packets?.checked_sub(before.tx_packets?)),
             offload,
-            sum_limits_bytes: limits.fold(0, u64::saturating_add),
-            limited_queues: before.rows.len(),
+            sum_limits_bytes: before.sum_limits_bytes,
+            limited_queues: before.limited_queues,
             first_queue: before.rows.first().map_or(0, |row| row.queue),
+            all_stuck: false,
+            first_queue_moves: false,
+            problems: before.problems.clone(),
         }
     }
 
@@ -99,20 +118,59 @@ impl QueueEvidence {
         before: QueueRow,
         after: Option<&DeviceRow>,
         samples: &[Sample],
-        disciplines: Option<&[Qdisc]>,
+        [earlier, disciplines]: [Option<&[Qdisc]>; 2],
     ) -> Self {
         let after = after.and_then(|it| it.rows.iter().find(|it| it.queue == before.queue));
         let grown = |counter: fn(&QueueRow) -> Option<u64>| {
             after.and_then(|after| counter(after)?.checked_sub(counter(&before)?))
         };
+        let feeding = |all: Option<&[Qdisc]>| Qdisc::feeding(all?, before.queue).cloned();
+        let qdisc = feeding(disciplines);
+        let sent = |before: Qdisc| qdisc.as_ref()?.sent_bytes.checked_sub(before.sent_bytes);
         Self {
             trend: Trend::of(samples),
+            new_sent_bytes: feeding(earlier).and_then(sent),
             new_stalls: grown(|row| row.limits.stalls),
             new_timeouts: grown(|row| row.tx_timeouts),
-            qdisc: disciplines.and_then(|all| Qdisc::feeding(all, before.queue).cloned()),
+            qdisc,
             row: before,
         }
     }
+}
+
+impl QueueEvidence {
+    /// Returns `true` if the queue was blocked and did not change while it was watched.
+    pub fn is_stuck(&self, watched_ns: u64) -> bool {
+        self.trend.still == self.trend.samples && self.blocked_ns(watched_ns).is_some()
+    }
+
+    /// Returns for how long the queue has been blocked without a change, if a queue that works
+    /// cannot be for that long.
+    pub fn blocked_ns(&self, watched_ns: u64) -> Option<u64> {
+        let Trend {
+            samples,
+            still,
+            last,
+            excess,
+            ..
+        } = self.trend;
+        let ns = u128::from(watched_ns) * still as u128 / samples.max(1) as u128;
+        let ns = u64::try_from(ns).unwrap_or(u64::MAX);
+        let link_ns = self.row.link_time_ns(Some(last.in_flight)).unwrap_or(0);
+        let required_ns = STUCK_NS.max(link_ns.saturating_mul(STUCK_LINK_TIMES));
+        let is_blocked = last.in_flight > 0 && last.in_flight >= last.limit && excess == 0;
+        (is_blocked && still >= STUCK_SAMPLES && ns >= required_ns).then_some(ns)
+    }
+}
+
+/// The disciplines of each device, by its name.
+pub type Disciplines = HashMap<String, Vec<Qdisc>>;
+
+/// Reads the disciplines of every device, in a `namespace` that is given.
+pub fn disciplines(inventory: &Inventory, namespace: Option<&NetNs>) -> Disciplines {
+    let read =
+        |device: &DeviceRow| Some((device.name.clone(), qdiscs(namespace?, &device.name).ok()?));
+    inventory.devices.iter().filter_map(read).collect()
 }
 
 /// Combines the rows before and after an observation with the samples. Netlink and ethtool are read
@@ -123,31 +181,36 @@ pub fn collect(
     mut samples: Samples,
     length: &Length,
     namespace: Option<&NetNs>,
+    earlier: &Disciplines,
 ) -> Vec<Evidence> {
+    let later = disciplines(&before, namespace);
     let mut all = Vec::new();
     for before in before.devices {
         let after = after.devices.iter().find(|it| it.name == before.name);
-        let disciplines = namespace.and_then(|it| qdiscs(it, &before.name).ok());
         let offload = namespace.and_then(|it| offload(it, &before.name).ok());
-        let device = DeviceEvidence {
+        let mut device = DeviceEvidence {
             watched_ns: length.length_ns,
             ..DeviceEvidence::new(&before, after, offload)
         };
-        if before.rows.is_empty() {
-            all.push(Evidence {
-                device,
-                queue: None,
-            });
+        let reason = device.no_limit_reason.as_ref();
+        if before.rows.is_empty() || reason.is_some_and(NoLimitReason::is_structural) {
+            let queue = None;
+            all.push(Evidence { device, queue });
             continue;
         }
-        for row in before.rows {
+        let disciplines = [earlier, &later].map(|all| all.get(&before.name).map(Vec::as_slice));
+        let queue = |row: QueueRow| {
             let samples = samples.take(&row);
-            let queue = QueueEvidence::new(row, after, &samples, disciplines.as_deref());
-            all.push(Evidence {
-                device: device.clone(),
-                queue: Some(queue),
-            });
-        }
+            QueueEvidence::new(row, after, &samples, disciplines)
+        };
+        let queues: Vec<QueueEvidence> = before.rows.into_iter().map(queue).collect();
+        let is_stuck = |it: &QueueEvidence| it.is_stuck(length.length_ns);
+        device.all_stuck = queues.iter().all(is_stuck);
+        device.first_queue_moves = queues.first().is_some_and(|it| !is_stuck(it));
+        all.extend(queues.into_iter().map(|queue| Evidence {
+            device: device.clone(),
+            queue: Some(queue),
+        }));
     }
     all
 }

@@ -3,11 +3,13 @@
 //! `examine` observes queues for a while and returns `Evidence`; `judge` applies the
 //! `RULES` to it.
 
+mod blocked;
 mod checks;
 mod evidence;
 mod finding;
 mod rule;
 mod rules;
+mod text;
 mod trend;
 mod watch;
 
@@ -51,11 +53,17 @@ pub fn examine(
 ) -> Result<Vec<Evidence>, String> {
     let before = gather(host, selection, Missing::Error)?;
     let length = watch::Length::new(length_ns, before.rows().count());
+    let disciplines = evidence::disciplines(&before, namespace);
     let samples = watch::watch(&host.sysfs, &before, &length);
     // A queue that was removed is judged by its samples up to then.
     let after = gather(host, selection, Missing::Skip)?;
     Ok(evidence::collect(
-        before, &after, samples, &length, namespace,
+        before,
+        &after,
+        samples,
+        &length,
+        namespace,
+        &disciplines,
     ))
 }
 

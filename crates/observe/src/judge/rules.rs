@@ -1,5 +1,6 @@
 //! The table of rules.
 
+use super::blocked;
 use super::checks;
 use super::rule::Rule;
 
@@ -13,7 +14,7 @@ pub const RULES: &[Rule] = &[
         source: "sysfs; Linux has none for devices without a queue of their own",
         why: "Without a limit the whole ring fills, and packets in the ring can be neither \
               reordered nor dropped.",
-        advice: "for hardware: a kernel with CONFIG_BQL, or a driver that uses the kernel's \
+        advice: "a kernel with CONFIG_BQL, or a driver that uses the kernel's \
                  queue; until then a shaper a little below the speed of the link",
         judge: checks::no_limit,
     },
@@ -31,6 +32,40 @@ pub const RULES: &[Rule] = &[
         judge: checks::never_reports,
     },
     Rule {
+        name: "completions-lost",
+        help: "the queue is blocked, and nothing completes",
+        threshold: "in flight is at or above the limit and neither changes, for at least 100 ms \
+                    and 4 times what the link needs; a warning if only the second half of the \
+                    observation is like that",
+        source: "openwrt#16419 (a reset of queue 0 only), openwrt#24122 (lost completions)",
+        why: "The kernel starts a blocked queue again when the driver reports a completion. \
+              Without one, the queue never sends again.",
+        advice: "ip link set DEV down, then up, resets the counters if the driver resets every \
+                 queue; otherwise load the driver again. Report it to the driver's maintainer, \
+                 with the kernel's log",
+        judge: blocked::completions_lost,
+    },
+    Rule {
+        name: "excess-completions",
+        help: "the driver completed more bytes than it queued",
+        threshold: "in flight is 2^31 or more, which is a negative number of 32 bits",
+        source: "the kernel's counters have 32 bits",
+        why: "The driver counted a completion twice, or completed packets that were sent before \
+              a reset. The limit is computed from wrong numbers.",
+        advice: "ip link set DEV down, then up, resets the counters; report it to the driver's \
+                 maintainer",
+        judge: blocked::excess_completions,
+    },
+    Rule {
+        name: "unreadable",
+        help: "a file of the device's queues cannot be read",
+        threshold: "a file of byte_queue_limits is missing, forbidden or not a number",
+        source: "sysfs; stall_thrs, stall_cnt and stall_max exist since Linux 6.9",
+        why: "Rules that need the value do not judge the queue.",
+        advice: "read it as root, or copy the tree again (cp -rL /sys/class/net)",
+        judge: checks::unreadable,
+    },
+    Rule {
         name: "pinned-at-max",
         help: "the limit is at a configured limit_max, which blocks the queue",
         threshold: "limit is limit_max all the time, and blocked the queue in 20 % of the busy \
@@ -45,10 +80,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "limit-max-set",
         help: "a configured limit_max, and whether it has an effect",
-        threshold: "limit_max is not 1879048192, and the limit stays below it",
+        threshold: "limit_max is 0, or it is not 1879048192 and the limit stays below it",
         source: "field reports; 1879048192 is the kernel's default",
         why: "A maximum that is never reached has no effect until the speed of the link is \
-              raised.",
+              raised. A maximum of 0 blocks the queue after each packet.",
         advice: "remove it: taut set DEV limit_max max",
         judge: checks::max_set,
     },
@@ -111,15 +146,15 @@ pub const RULES: &[Rule] = &[
         judge: checks::stalls,
     },
     Rule {
-        name: "stopped-by",
-        help: "whether the limit or the ring stops the queue",
+        name: "stopped-below-limit",
+        help: "the ring or the device stops the queue before the limit",
         threshold: "packets wait above the limit although in flight was never at the limit",
         source: "in flight above the limit while the ring is not full shows that the limit \
                  stopped the queue",
         why: "If the ring fills first, or the device pauses the queue, the limit has no effect.",
         advice: "a larger ring (ethtool -G DEV tx N) if it fills; pause frames or a slower device \
                  below if not",
-        judge: checks::stopped_by,
+        judge: checks::stopped_below_limit,
     },
     Rule {
         name: "noqueue",

@@ -1,6 +1,6 @@
 //! The samples of one queue, summarised.
 
-use taut_linux::observe::Sample;
+use taut_linux::observe::{Sample, excess_bytes};
 
 /// A decrease of the limit to less than this percentage is a tooth of a saw.
 const TOOTH_PERCENT: u64 = 70;
@@ -26,24 +26,39 @@ pub struct Trend {
     pub limit_last: u64,
     /// Decreases of the limit by 30 % or more after an increase.
     pub teeth: usize,
+    /// The last sample.
+    pub last: Sample,
+    /// Samples at the end that equal the last one.
+    pub still: usize,
+    /// Most bytes that the driver completed without having queued them. Such samples are not busy.
+    pub excess: u64,
 }
 
 impl Trend {
     /// Summarises `samples`.
     pub fn of(samples: &[Sample]) -> Self {
-        let count = |holds: fn(&Sample) -> bool| samples.iter().filter(|it| holds(it)).count();
+        let excess = samples.iter().filter_map(|it| excess_bytes(it.in_flight));
+        let excess = excess.max().unwrap_or(0);
+        let in_flight = |it: &Sample| match excess_bytes(it.in_flight) {
+            None => it.in_flight,
+            Some(_) => 0,
+        };
+        let last = samples.last().copied().unwrap_or_default();
         let limits = || samples.iter().map(|it| it.limit);
         let quarter = samples.len().div_ceil(4);
         Self {
             samples: samples.len(),
-            busy: count(|it| it.in_flight > 0),
-            held: count(|it| it.in_flight > 0 && it.in_flight > it.limit),
+            busy: samples.iter().filter(|it| in_flight(it) > 0).count(),
+            held: samples.iter().filter(|it| in_flight(it) > it.limit).count(),
             limit_min: limits().min().unwrap_or(0),
             limit_max: limits().max().unwrap_or(0),
-            in_flight_max: samples.iter().map(|it| it.in_flight).max().unwrap_or(0),
+            in_flight_max: samples.iter().map(in_flight).max().unwrap_or(0),
             limit_first: median(limits().take(quarter)),
             limit_last: median(limits().skip(samples.len() - quarter)),
             teeth: teeth(limits()),
+            still: samples.iter().rev().take_while(|it| **it == last).count(),
+            last,
+            excess,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What is known of each metric.
 
+use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
+
 use crate::row::QueueRow;
 
 /// The unit of a metric.
@@ -44,20 +46,36 @@ pub struct Metric {
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
-    /// Returns the value; `None` if it is not known.
-    pub get: fn(&QueueRow) -> Option<u64>,
+    /// Returns the value as it was read; `None` if it is not known.
+    pub(super) get: fn(&QueueRow) -> Option<u64>,
 }
 
 /// Source of the metrics that only a taut path has.
 pub(super) const PATH: &str = "a running taut path, which publishes it";
 
 impl Metric {
+    /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
+    pub fn value(&self, row: &QueueRow) -> Option<i64> {
+        let value = (self.get)(row)?;
+        // No counter reaches 2^63.
+        let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
+        match excess_bytes(value).filter(|_| self.name == "inflight") {
+            Some(excess) => Some(-signed(excess)),
+            None => Some(signed(value)),
+        }
+    }
+
     /// Returns `true` if it changes with every packet.
     pub fn is_live(&self) -> bool {
         matches!(
             self.name,
             "limit" | "inflight" | "limit_time_ns" | "inflight_time_ns"
         )
+    }
+
+    /// Returns `true` if `value` is the highest value of a limit, which limits nothing.
+    pub fn is_highest(&self, value: i64) -> bool {
+        self.name.starts_with("limit") && value >= LIMIT_MAX_UNSET.cast_signed()
     }
 
     /// Returns `true` if only a taut path has it.

@@ -20,6 +20,8 @@ pub fn to_json(row: &QueueRow) -> Value {
     add("device", json!(row.device));
     add("queue", json!(row.queue));
     add("source", json!(source));
+    add("limit_state", json!(row.limit_state()));
+    add("limit_max_state", json!(row.limit_max_state()));
     if let Some(path) = path {
         let unit = if path.in_packets { "packets" } else { "bytes" };
         add("program", json!(path.program));
@@ -31,7 +33,7 @@ pub fn to_json(row: &QueueRow) -> Value {
     for metric in METRICS {
         // A queue of the kernel never has the metrics of a path.
         if path.is_some() || !metric.is_of_paths() {
-            add(metric.name, json!((metric.get)(row)));
+            add(metric.name, json!(metric.value(row)));
         }
     }
     Value::Object(fields)

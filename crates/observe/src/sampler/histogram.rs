@@ -1,6 +1,6 @@
 //! How often how much was in flight.
 
-use taut_linux::observe::Sample;
+use taut_linux::observe::{Sample, excess_bytes};
 
 use super::collector::Collector;
 
@@ -50,7 +50,10 @@ impl Histogram {
 
 impl Collector for Histogram {
     fn add(&mut self, _at_ns: u64, sample: Sample) {
-        self.count(sample.in_flight);
+        // A negative value is not an amount.
+        if excess_bytes(sample.in_flight).is_none() {
+            self.count(sample.in_flight);
+        }
     }
 }
 

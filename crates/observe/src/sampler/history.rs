@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use taut_linux::observe::Sample;
+use taut_linux::observe::{Sample, excess_bytes};
 
 use super::collector::Collector;
 
@@ -125,7 +125,10 @@ impl Collector for History {
         }
         if let Some(bucket) = self.buckets.back_mut() {
             bucket.limit.add(sample.limit);
-            bucket.in_flight.add(sample.in_flight);
+            // A negative value is not an amount; the row shows it.
+            if excess_bytes(sample.in_flight).is_none() {
+                bucket.in_flight.add(sample.in_flight);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The changes to make, and whether they are consistent.
 
+use taut_linux::observe::NoLimitReason;
 use taut_path::tunables::{Setting, Tunable};
 
 use super::change::Change;
@@ -19,7 +20,8 @@ pub fn plan(
     if device.rows.is_empty() {
         let why = device
             .no_limit_reason
-            .map_or("no such queue has one", |why| why.text());
+            .as_ref()
+            .map_or("no such queue has one".to_owned(), NoLimitReason::text);
         return Err(format!("{} has no byte limit to set: {why}", device.name));
     }
     let mut changes = Vec::new();

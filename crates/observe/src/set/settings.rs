@@ -17,7 +17,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
         };
         let setting = setting(name, value)?;
         if settings.iter().any(|it| it.tunable() == setting.tunable()) {
-            return Err(format!("{name} is said twice"));
+            return Err(format!("duplicate {name}"));
         }
         settings.push(setting);
     }
@@ -32,9 +32,7 @@ fn setting(name: &str, value: &str) -> Result<Setting, String> {
     })?;
     let explained = |error: String| format!("{name} {value}: {error}");
     let number = match (tunable, value) {
-        (Tunable::LimitMax, "max") => {
-            return tunable.parse(value).map_err(|error| error.to_string());
-        }
+        (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, "max") => max_bytes().into(),
         (Tunable::StallThrs, "off") => 0,
         (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, _) => {
             units::parse_size_bytes(value).map_err(|error| explained(error.to_string()))?
@@ -73,7 +71,7 @@ fn is_bytes(tunable: Tunable) -> bool {
 /// Formats a value as [`parse`] reads it.
 pub fn to_text(tunable: Tunable, value: u64) -> String {
     match (tunable, value) {
-        (Tunable::LimitMax, value) if value >= max_bytes().into() => "max".to_owned(),
+        (_, value) if is_bytes(tunable) && value >= max_bytes().into() => "max".to_owned(),
         (Tunable::StallThrs, 0) => "off".to_owned(),
         (Tunable::HoldTime | Tunable::StallThrs, ms) => format!("{ms}ms"),
         (_, bytes) => bytes.to_string(),
@@ -101,21 +99,24 @@ mod tests {
                 Setting::StallThresholdMs(0)
             ])
         );
-        assert_eq!(
-            parsed("limit_max max"),
-            Ok(vec![Setting::LimitMax(1_879_048_192)])
-        );
+        for (text, setting) in [
+            ("limit_max max", Setting::LimitMax(1_879_048_192)),
+            ("limit_min max", Setting::LimitMin(1_879_048_192)),
+            ("limit max", Setting::Limit(1_879_048_192)),
+        ] {
+            assert_eq!(parsed(text), Ok(vec![setting]));
+        }
     }
 
     #[test]
     fn errors_name_what_is_allowed() {
         for (text, part) in [
             ("limit", "limit has no value"),
-            ("limit_max 1 limit_max 2", "limit_max is said twice"),
+            ("limit_max 1 limit_max 2", "duplicate limit_max"),
             ("inflight 3", "inflight can only be read"),
             ("what 3", "allowed: limit_max, limit_min"),
             ("limit_max 2g", "0 to 1879048192"),
-            ("limit_min max", "a size such as"),
+            ("limit_min most", "a size such as"),
             ("hold_time 500", "a unit is missing"),
             ("hold_time 1us", "whole milliseconds"),
             ("hold_time 9999999s", "0 to 4294967295 ms"),

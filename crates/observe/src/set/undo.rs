@@ -2,6 +2,7 @@
 
 use super::change::Change;
 use super::settings::to_text;
+use crate::queue_set::QueueSet;
 
 /// Settings that restore the old values of some queues, as `taut set` takes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,32 +31,8 @@ pub fn undo(changes: &[Change]) -> Vec<Undo> {
         }
     }
     let entry = |(settings, queues): (String, Vec<u32>)| Undo {
-        queues: ranges(&queues),
+        queues: QueueSet::ranges(&queues),
         settings,
     };
     found.into_iter().map(entry).collect()
-}
-
-/// Returns `0-3,7`.
-fn ranges(queues: &[u32]) -> String {
-    let ranges = queues
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|range| match range {
-            [one] => one.to_string(),
-            [first, .., last] => format!("{first}-{last}"),
-            [] => String::new(),
-        });
-    ranges.collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn consecutive_queues_become_ranges() {
-        assert_eq!(ranges(&[0, 1, 2, 3, 7]), "0-3,7");
-        assert_eq!(ranges(&[5]), "5");
-        assert_eq!(ranges(&[1, 3, 4]), "1,3-4");
-    }
 }

@@ -7,6 +7,13 @@ const MIN_DELAY_NS: u64 = 1_000_000;
 
 /// Returns how to shrink the largest stage that nothing can overtake.
 pub fn advice(stages: &[Stage], device: &str, rate_bits_per_s: u64) -> String {
+    let in_device = |it: &Stage| it.name.starts_with("device") && it.bytes != Some(0);
+    if rate_bits_per_s == 0 && stages.iter().any(in_device) {
+        return format!(
+            "the device has bytes and sends nothing: run taut doctor {device}, which detects lost \
+             completions"
+        );
+    }
     if rate_bits_per_s == 0 {
         return "nothing is being sent: start the traffic that matters, and look again".to_owned();
     }

@@ -33,14 +33,14 @@ pub struct WaitingBytes {
 }
 
 /// Finds `target` (a device, a process or a port), measures its rate for `time_ns`, and reads every
-/// stage of its path.
+/// stage of its path. Without a namespace, as for a copy of `/sys`, only the device can be read.
 ///
 /// # Errors
 /// A sentence for the user: there is no such target, or it cannot be read.
 pub fn locate(
     target: &str,
     sysfs: &Sysfs,
-    namespace: &NetNs,
+    namespace: Option<&NetNs>,
     time_ns: u64,
 ) -> Result<WaitingBytes, String> {
     let target = Target::find(target, sysfs, namespace)?;
@@ -57,17 +57,24 @@ impl WaitingBytes {
         target: &Target,
         rate_bits_per_s: u64,
         sysfs: &Sysfs,
-        namespace: &NetNs,
+        namespace: Option<&NetNs>,
     ) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
-        let sockets = target.sockets(namespace)?;
-        let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
         let device = sysfs.device(&target.device).map_err(text)?;
-        let offload = offload(namespace, &target.device).ok();
-        let slots = offload.and_then(|it| it.tx_ring_slots);
         let mut unseen = target.unseen.clone();
-        let mut stages = stages::sockets(&sockets);
-        stages.extend(disciplines::stages(&disciplines));
+        unseen.extend(device.problems.iter().cloned());
+        let (mut sockets, mut stages, mut slots) = (Vec::new(), Vec::new(), None);
+        if let Some(namespace) = namespace {
+            sockets = target.sockets(namespace)?;
+            stages = stages::sockets(&sockets);
+            let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
+            stages.extend(disciplines::stages(&disciplines));
+            slots = offload(namespace, &target.device)
+                .ok()
+                .and_then(|it| it.tx_ring_slots);
+        } else {
+            unseen.push("sockets and disciplines, which /sys does not have".to_owned());
+        }
         stages.extend(stages::queues(&device, slots, &mut unseen));
         unseen.push(
             "packets that the kernel forwards or sends without a socket, but for the discipline \

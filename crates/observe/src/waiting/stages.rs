@@ -1,6 +1,6 @@
 //! The sockets of a host and the queues of its device, as stages.
 
-use taut_linux::observe::{Device, NoLimitReason, Socket};
+use taut_linux::observe::{Device, NoLimitReason, Socket, excess_bytes};
 
 use super::stage::{OvertakenBy, Stage};
 
@@ -45,17 +45,11 @@ pub fn queues(device: &Device, slots: Option<u32>, unseen: &mut Vec<String>) -> 
     let ring = slots.map_or(String::new(), |slots| format!(", ring of {slots} slots"));
     let why = device.no_limit_reason();
     if let Some(why) = why {
-        let is_virtual = device.is_virtual;
-        let note = match why {
-            NoLimitReason::NeverReports => "the driver never reports",
-            NoLimitReason::Idle => "nothing was sent yet",
-            _ if is_virtual => "a virtual device: hands on at once",
-            _ => "no byte limit",
-        };
-        if !is_virtual {
+        let has_no_ring = why.is_structural() && why != NoLimitReason::Wifi;
+        if !has_no_ring {
             unseen.push(format!("what is in the ring: {}", why.text()));
         }
-        let (bytes, note) = (is_virtual.then_some(0), format!("{note}{ring}"));
+        let (bytes, note) = (has_no_ring.then_some(0), format!("{}{ring}", why.text()));
         return vec![Stage::new("device", bytes, OvertakenBy::Nothing, note)];
     }
     let in_use = device.queues.iter().filter_map(|queue| {
@@ -64,11 +58,12 @@ pub fn queues(device: &Device, slots: Option<u32>, unseen: &mut Vec<String>) -> 
     });
     let busy = in_use.filter(|(_, in_flight, _)| *in_flight > 0 || device.queues.len() == 1);
     let stage = |(number, in_flight, limit): (u32, u64, u64)| {
-        let (name, note) = (
-            format!("device, queue {number}"),
-            format!("limit {limit}{ring}"),
-        );
-        Stage::new(name, Some(in_flight), OvertakenBy::Nothing, note)
+        let name = format!("device, queue {number}");
+        let (bytes, note) = match excess_bytes(in_flight) {
+            None => (Some(in_flight), format!("limit {limit}{ring}")),
+            Some(excess) => (None, format!("{excess} bytes more completed than queued")),
+        };
+        Stage::new(name, bytes, OvertakenBy::Nothing, note)
     };
     busy.map(stage).collect()
 }

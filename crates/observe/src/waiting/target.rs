@@ -47,10 +47,13 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the user: there is none, or it cannot be read.
-    pub fn find(text: &str, sysfs: &Sysfs, namespace: &NetNs) -> Result<Self, String> {
+    pub fn find(text: &str, sysfs: &Sysfs, namespace: Option<&NetNs>) -> Result<Self, String> {
         let names = sysfs.devices().map_err(|error| error.to_string())?;
         if names.iter().any(|name| name == text) {
-            let addresses = addresses(namespace, text).map_err(|error| error.to_string())?;
+            let addresses = match namespace {
+                Some(it) => addresses(it, text).map_err(|error| error.to_string())?,
+                None => Vec::new(),
+            };
             return Ok(Self {
                 title: text.to_owned(),
                 device: text.to_owned(),
@@ -59,6 +62,10 @@ impl Target {
                 unseen: Vec::new(),
             });
         }
+        let Some(namespace) = namespace else {
+            let names = names.join(", ");
+            return Err(format!("no device {text:?}; there are: {names}"));
+        };
         let (title, filter) = filter(text, &names)?;
         let all = sockets(namespace).map_err(|error| error.to_string())?;
         let own: Vec<&Socket> = all.iter().filter(|it| filter.matches(it)).collect();

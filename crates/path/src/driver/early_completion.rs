@@ -32,8 +32,8 @@ impl CompletionStatus {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
-            Self::Valid => "true",
-            Self::Early => "false",
+            Self::Valid => "valid",
+            Self::Early => "early",
         }
     }
 

@@ -45,8 +45,8 @@ impl<E: fmt::Display> fmt::Display for CompleteError<E> {
             Self::Driver(error) => error.fmt(f),
             Self::UnknownCompletions { packets } => write!(
                 f,
-                "packets handed back by the driver that this queue never sent: {packets}; it must \
-                 hand back each packet that it was given, once, and to the queue that sent it"
+                "the driver returned {packets} packets that this queue never sent; it must return \
+                 each submitted packet once, to the queue that sent it"
             ),
         }
     }

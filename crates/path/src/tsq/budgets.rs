@@ -52,7 +52,7 @@ impl fmt::Display for BudgetsError {
             Self::List { list, lists } => {
                 write!(f, "deferred list {list} does not exist; there are {lists}")
             }
-            Self::Full { flows } => write!(f, "all {flows} budgets are taken"),
+            Self::Full { flows } => write!(f, "all {flows} budgets are in use"),
             Self::RateTimeZero => {
                 f.write_str("time_ns of the rate rule is 0; it must be at least 1")
             }

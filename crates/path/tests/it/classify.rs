@@ -255,6 +255,191 @@ fn tag_and_options_change_nothing() {
     assert_eq!(classify(&tagged), class6(0x10, [1, 2]));
 }
 
+/// The headers of each link before a packet with this EtherType, and the EtherType before them.
+fn link_stacks(is_v6: bool, packet_bytes: usize) -> Vec<Vec<u8>> {
+    let ethertype = if is_v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
+    let ppp = if is_v6 { [0x00, 0x57] } else { [0x00, 0x21] };
+    let tag = |kind: [u8; 2], id: u8| [&kind[..], &[0x60, id]].concat();
+    let pppoe_bytes = (packet_bytes as u16 + 2).to_be_bytes();
+    let pppoe = [&[0x88, 0x64, 0x11, 0, 0, 7][..], &pppoe_bytes, &ppp].concat();
+    let labels = [0x88, 0x47, 0, 1, 0x20, 64, 0, 1, 0x31, 63];
+    let tags = [tag([0x88, 0xa8], 5), tag([0x81, 0], 9)].concat();
+    let deep = tag([0x81, 0], 1).repeat(15);
+    vec![
+        [&tag([0x88, 0xa8], 5), &ethertype[..]].concat(),
+        [&tag([0x81, 0], 5), &tag([0x81, 0], 6)[..], &ethertype].concat(),
+        [&tags, &ethertype[..]].concat(),
+        [&deep, &ethertype[..]].concat(),
+        pppoe.clone(),
+        [&tags[..], &pppoe].concat(),
+        labels.to_vec(),
+        [&tags[..], &labels].concat(),
+        [
+            &[0x88, 0x64, 0x11, 0, 0, 7, 0, 40, 2, 0x81][..],
+            &labels[2..],
+        ]
+        .concat(),
+    ]
+}
+
+/// An IPv4 or IPv6 packet of TCP whose lengths and checksum are right.
+fn complete_packet(is_v6: bool, tos: u8, ports: [u16; 2]) -> Vec<u8> {
+    if is_v6 {
+        return ipv6(tos, TCP, ports);
+    }
+    let mut packet = ipv4(tos, TCP, 0, 0, ports);
+    let bytes = packet.len() as u8;
+    packet[3] = bytes;
+    with_checksum(packet)
+}
+
+#[test]
+fn link_headers_do_not_change_the_class() {
+    for is_v6 in [false, true] {
+        for ports in [[1, 2], [3, 4]] {
+            let packet = complete_packet(is_v6, 0x12, ports);
+            let plain = classify_ip(&packet);
+            assert_eq!((plain.priority, plain.ecn), (6, Ecn::Capable));
+            for stack in link_stacks(is_v6, packet.len()) {
+                let start = [&[2; 12][..], &stack].concat();
+                let mut frame = [&start[..], &packet].concat();
+                assert_eq!(classify(&frame), plain, "{stack:x?}");
+                let mut marked = packet.clone();
+                assert!(mark_congestion_ip(&mut marked));
+                assert!(mark_congestion(&mut frame), "{stack:x?}");
+                assert_eq!(frame, [start, marked].concat());
+            }
+        }
+    }
+}
+
+#[test]
+fn too_many_or_other_link_headers_are_best_effort() {
+    let packet = complete_packet(false, 0x12, [1, 2]);
+    let others = [
+        [0x81, 0, 0, 1].repeat(16),
+        vec![0x88, 0x63, 0x11, 0, 0, 7, 0, 42, 0, 0x21],
+        vec![0x88, 0x64, 0x11, 9, 0, 7, 0, 42, 0, 0x21],
+        vec![0x88, 0x64, 0x21, 0, 0, 7, 0, 42, 0, 0x21],
+        vec![0x88, 0x64, 0x11, 0, 0, 7, 0, 42, 0xc0, 0x21],
+        vec![0x88, 0x64, 0x11, 0, 0, 7, 0, 42, 0, 0x57],
+    ];
+    for mut other in others {
+        if other.len() > 10 {
+            other.extend([8, 0]);
+        }
+        let mut frame = [&[2; 12][..], &other, &packet].concat();
+        assert_eq!(classify(&frame), FrameClass::default(), "{other:x?}");
+        assert!(!mark_congestion(&mut frame));
+    }
+}
+
+#[test]
+fn pseudowires_are_classified_by_labels() {
+    let inner = ethernet(false, 0x0800, &complete_packet(false, 0x12, [1, 2]));
+    // Without a control word, a destination address can start like IPv4 or IPv6.
+    for first in [0x00, 0x02, 0x45, 0x46, 0x60] {
+        for control_word in [&[0; 4][..], &[]] {
+            let with = |label: u8, bits: u8, ttl: u8| {
+                let labels = [0, 0, 0x70, 9, 0, label, 0x31 | bits, ttl];
+                let start = [&[2; 12][..], &[0x88, 0x47], &labels, control_word].concat();
+                let mut frame = [&start[..], &inner].concat();
+                frame[start.len()] = first;
+                let before = frame.clone();
+                assert!(!mark_congestion(&mut frame));
+                assert_eq!(frame, before);
+                classify(&frame)
+            };
+            let class = with(1, 0, 64);
+            assert_eq!((class.priority, class.ecn), (0, Ecn::NotCapable));
+            assert_ne!(class.flow, with(2, 0, 64).flow, "another label");
+            assert_eq!(class, with(1, 0x0e, 63), "traffic class and time to live");
+        }
+    }
+}
+
+#[test]
+fn padding_behind_labels_is_allowed() {
+    for is_v6 in [false, true] {
+        let mut packet = complete_packet(is_v6, 0x12, [1, 2]);
+        packet.truncate(if is_v6 { 40 } else { 28 });
+        let bytes = packet.len() as u8;
+        if is_v6 {
+            packet[5] = 0;
+        } else {
+            packet[3] = bytes;
+            packet = with_checksum(packet);
+        }
+        let mut frame = [&[2; 12][..], &[0x88, 0x47, 0, 1, 1, 64], &packet].concat();
+        frame.resize(60, 0);
+        assert_eq!(classify(&frame).priority, 6);
+    }
+}
+
+#[test]
+fn extension_headers_of_ipv6_do_not_change_the_flow() {
+    let plain = ethernet(false, 0x86dd, &ipv6(0, UDP, [1, 2]));
+    let with = |chain: &[u8], ports: [u16; 2]| {
+        let mut packet = ipv6(0, chain.first().copied().unwrap_or(UDP), ports);
+        let rest = packet.split_off(40);
+        for (at, kind) in chain.iter().enumerate() {
+            let next = chain.get(at + 1).copied().unwrap_or(UDP);
+            // Only a fragment header has a fixed length.
+            let words = if *kind == 44 { 0 } else { at as u8 };
+            packet.extend([next, words]);
+            packet.extend(vec![0; 6 + usize::from(words) * 8]);
+        }
+        packet.extend(rest);
+        classify(&ethernet(false, 0x86dd, &packet))
+    };
+    for chain in [&[0][..], &[43], &[60], &[0, 60, 43, 60]] {
+        assert_eq!(with(chain, [1, 2]), classify(&plain), "{chain:?}");
+    }
+    let fragment = with(&[44], [1, 2]);
+    assert_eq!(fragment, with(&[0, 44], [3, 4]), "without ports");
+    assert_ne!(fragment, classify(&plain));
+}
+
+#[test]
+fn ports_of_other_transports_differ() {
+    for protocol in [33, 50, 132, 136] {
+        let flow = |ports| class4(0, protocol, ports).flow;
+        assert_ne!(flow([1, 2]), flow([1, 3]), "{protocol}");
+    }
+    for tunnel in [4, 41, 47, 115] {
+        let flow = |ports| class4(0, tunnel, ports).flow;
+        assert_eq!(flow([1, 2]), flow([1, 3]), "{tunnel}");
+    }
+}
+
+proptest! {
+    /// Every truncation of every stack, with some bytes changed.
+    #[test]
+    fn damaged_link_headers_never_panic(
+        is_v6 in any::<bool>(),
+        stack in any::<prop::sample::Index>(),
+        length in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let packet = complete_packet(is_v6, 0x12, [1, 2]);
+        let stack = stack.get(&link_stacks(is_v6, packet.len())).clone();
+        let mut frame = [&[2; 12][..], &stack, &packet].concat();
+        for (at, value) in changes {
+            *at.get_mut(&mut frame) = value;
+        }
+        frame.truncate(length.index(frame.len() + 1));
+        let class = classify(&frame);
+        let before = frame.clone();
+        let marked = mark_congestion(&mut frame);
+        let changed = frame.iter().zip(&before).filter(|(now, then)| now != then).count();
+        let allowed = if marked { 3 } else { 0 };
+        prop_assert!(changed <= allowed);
+        if !marked {
+            prop_assert_ne!(class.ecn, Ecn::Capable);
+        }
+    }
+}
+
 #[test]
 fn all_fragments_of_two_hosts_are_one_flow() {
     let fragment = |bits, ports| classify(&ethernet(false, 0x0800, &ipv4(0, UDP, bits, 0, ports)));

@@ -118,7 +118,7 @@ fn invalid_counts_are_rejected_without_effect() {
     assert!(limit.unqueue(999).is_err());
     assert_eq!(limit.in_flight(), 1_000);
     limit.unqueue(1_000).expect("the last one");
-    assert!(limit.unqueue(1_000).is_err(), "taken back already");
+    assert!(limit.unqueue(1_000).is_err(), "unqueued already");
     assert!(limit.queued(u32::MAX, 0).is_err());
     assert_eq!((limit.in_flight(), limit.room()), (0, 0));
 }

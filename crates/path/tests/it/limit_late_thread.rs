@@ -92,3 +92,27 @@ fn link_stays_busy_with_a_late_thread() {
         }
     }
 }
+
+/// A device that reports all objects at once, and a sender that returns 10 ms after each report.
+/// The time from the return to the report contains the queue itself, so without a bound the limit
+/// justifies its own growth: up to ten seconds of the link for a loss of 0.1 %.
+#[test]
+fn limit_does_not_justify_its_own_growth() {
+    let mut ruled = Ruled::new(LossBudget::default());
+    let (mut now_ns, mut max_bytes) = (0, 0);
+    while now_ns < 120 * SECOND_NS {
+        while ruled.has_room() {
+            ruled.queued(OBJECT, now_ns).expect("countable");
+        }
+        ruled.refused();
+        let bytes = ruled.in_flight();
+        now_ns += u64::from(bytes) * 80;
+        ruled.completed(bytes, now_ns, false);
+        max_bytes = max_bytes.max(bytes);
+        now_ns += 10_000 * US;
+    }
+    // 60 ms of the link, doubled by a probe, and the object that crosses it. Without the bound it
+    // is 26 MB.
+    let bound_bytes = 2 * 60_000 * US / 80 + u64::from(OBJECT);
+    assert!(u64::from(max_bytes) <= bound_bytes, "{max_bytes}");
+}

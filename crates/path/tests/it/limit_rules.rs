@@ -137,7 +137,7 @@ fn rows() -> Vec<Row> {
         row("away for a third", away_for_a_third(), 1.1),
         row("away for a tenth", away_for_a_tenth(), 1.1),
         row("partial reaps", partial_reaps(), 1.15),
-        row("super-packets", gso_packets_in_partial_reaps(), 1.15),
+        row("GSO packets", gso_packets_in_partial_reaps(), 1.15),
         row("refilled rounds", refilled_rounds(), 1.3),
     ]
 }
@@ -181,7 +181,7 @@ fn gain_over_linux_rule() {
     assert!(linux_of(&jitter()).0 > 2.4);
     assert!(linux_of(&one_gap_in_a_hundred()).0 > 2.0);
     assert!(linux_of(&rounds()).0 > 2.4);
-    // Told of each round of a reap as if it were an interval, it holds too little.
+    // If each batch of a reap is passed as an interval, its limit is too small.
     assert!(linux_of(&partial_reaps()).1 < 0.99);
 }
 
@@ -212,7 +212,7 @@ fn new_queue_loses_five_times_linux_rule() {
         ("jitter", jitter()),
         ("one gap in a hundred", one_gap_in_a_hundred()),
         ("rounds", rounds()),
-        ("super-packets", gso_packets_in_partial_reaps()),
+        ("GSO packets", gso_packets_in_partial_reaps()),
         ("partial reaps", partial_reaps()),
     ] {
         let linux = play(&pattern, Dynamic::default()).lost_warm_ns;

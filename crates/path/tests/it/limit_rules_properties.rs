@@ -146,7 +146,7 @@ fn never_raised<L: Limit>(limit: L, steps: &[(u32, u64, u64, bool)]) -> Result<(
         if refused || !had_room {
             quiet = 0;
         } else if bytes > 0 {
-            // A round of nothing is no interval.
+            // An empty batch is not an interval.
             quiet += 1;
         }
         if quiet > 2 {

@@ -215,7 +215,7 @@ fn failed_reap_is_reported_by_the_next_batch() {
     let mut reported_packets = 0;
     for finished in [3, 2] {
         device.complete(finished);
-        device.fail_next_reap("the bus is gone");
+        device.fail_next_reap("the bus is removed");
         assert!(queue.complete(1, &mut pool).is_err());
     }
     device.complete(1);

@@ -86,15 +86,15 @@ class Limit:
     times are ns of a monotonic clock.
     """
 
-    def __new__(cls, words: str, now_ns: int = 0) -> Limit: ...
+    def __new__(cls, spec: str, now_ns: int = 0) -> Limit: ...
     def queued(self, units: int, now_ns: int) -> None:
         """Counts one submitted object. Call it before the device can see the object."""
     def unqueue(self, units: int) -> None:
         """Removes the object queued last, which the device has not seen."""
-    def refused(self) -> None:
+    def blocked(self) -> None:
         """Reports that the sender is blocked by the limit. Most rules need it to adapt."""
-    def completed(self, units: int, now_ns: int, *, more: bool = False) -> None:
-        """Counts a completion batch, once per reap; `more`: further completions are pending."""
+    def completed(self, units: int, now_ns: int, *, more_pending: bool = False) -> None:
+        """Counts a completion batch, once per reap; `more_pending`: more completions are pending."""
     def observe_in_flight(self, units: int, now_ns: int) -> int:
         """As `completed`, from the number of outstanding units. Returns the completed units."""
     def reset(self, now_ns: int) -> None:
@@ -117,7 +117,13 @@ class Limit:
     def in_flight(self) -> int: ...
     @property
     def limit(self) -> int:
-        """The limit in units, as configured: "7p" is 7 and admits 7 packets."""
+        """The limit in units, as configured: "7p" is 7 and admits 7 packets.
+
+        0 is a limit that admits one object at a time; see `unlimited`.
+        """
+    @property
+    def unlimited(self) -> bool:
+        """True if no limit applies, as with "off". `limit` is then 1,879,048,192."""
     @property
     def rate_per_s(self) -> int:
         """Rate of the device in units per second, if the rule needs it; 0 while it is unknown."""
@@ -125,7 +131,8 @@ class Limit:
     def unit(self) -> str:
         """'bytes' or 'packets'."""
     @property
-    def words(self) -> str: ...
+    def spec(self) -> str:
+        """The text from which it can be created."""
 
 @final
 class CompletionBatch:

@@ -94,7 +94,7 @@ impl Experiment for QuicUnderLoad {
         check_files([("report", &self.0.report)])
     }
 
-    fn rounds(&self) -> u32 {
+    fn repetitions(&self) -> u32 {
         self.0.repeat
     }
 

@@ -106,7 +106,7 @@ pub fn document(options: &Options, rows: &[Row<Case, RunResult>], interrupted: b
         "topology": options.topology.name(),
         "distance_ns": options.distance.0,
         "falls": options.falls,
-        "rounds": options.repeat,
+        "repetitions": options.repeat,
         "duration_ns": options.duration.0,
     });
     let entry = |row| serde_json::to_value(QuicRow::of(row)).unwrap_or_default();

@@ -7,11 +7,12 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use taut_linux::{NetNs, sched};
+use taut_linux::link::DeviceClaim;
+use taut_linux::{NetNs, Port, sched};
 
 use crate::direction::Direction;
 use crate::exit::Exit;
-use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Opened};
+use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Opened, Receiver};
 use crate::link::Link;
 use crate::operator::{Event, Operator, Policy};
 use crate::parts::{Parts, Renewal};
@@ -87,6 +88,11 @@ impl<I: Interface> Parts for Bridged<I> {
     type Source = ReceivedFrames<I::Receiver>;
     type Probe = ();
 
+    fn set_device(name: &str, port: &mut Self::Port, source: &mut Self::Source) {
+        port.set_device(name);
+        source.receiver_mut().set_device(name);
+    }
+
     fn reopen(
         renewal: Renewal,
         port: &mut Self::Port,
@@ -127,16 +133,23 @@ impl<I: Interface> Bridge<I> {
         };
         // Opened first, so that all later changes are detected.
         let exits = [Link::open(ns, names[1])?, Link::open(ns, names[0])?];
+        let claim = |link: &Link| match path.is_forced {
+            true => Ok(None),
+            false => DeviceClaim::new(ns, link.name(), link.index()).map(Some),
+        };
+        let claims = [claim(&exits[0])?, claim(&exits[1])?];
         let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
         let direction = |from: usize, receiver, out| {
-            let source = ReceivedFrames::new(receiver, exits[from].mtu_bytes());
+            let source =
+                ReceivedFrames::new(receiver, exits[from].mtu_bytes(), I::Port::extra_bytes);
             Direction::new(path.config(from)?, source, out, ((), None), now_ns)
         };
         let directions = [
             direction(0, one.receiver, (other.port, other.frames))?,
             direction(1, other.receiver, (one.port, one.frames))?,
         ];
-        let exits = exits.map(Exit::new);
+        let ([to_b, to_a], [b, a]) = (exits, claims);
+        let exits = [Exit::new(to_b).with_claim(b), Exit::new(to_a).with_claim(a)];
         Ok(Self { directions, exits })
     }
 
@@ -148,7 +161,8 @@ impl<I: Interface> Bridge<I> {
     /// Returns remarks about the interfaces for the user.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let directions = self.directions().iter();
-        directions.filter_map(|it| crate::interface::Receiver::remark(it.source().receiver()))
+        let remarks = directions.filter_map(|it| Receiver::remark(it.source().receiver()));
+        I::REMARK.map(str::to_owned).into_iter().chain(remarks)
     }
 
     /// Forwards until `is_over`, then waits a moment for the packets in the devices.

@@ -29,6 +29,8 @@ pub struct PathSettings {
     pub coalesce_ns: u64,
     /// Stall threshold: after this time without a completion, the ring is reopened, in ns.
     pub stall_ns: u64,
+    /// Forward although another process forwards the frames of an interface.
+    pub is_forced: bool,
 }
 
 impl Default for PathSettings {
@@ -41,6 +43,7 @@ impl Default for PathSettings {
             ring_slots: 1_024,
             coalesce_ns: 250_000,
             stall_ns: 2_000_000_000,
+            is_forced: false,
         }
     }
 }

@@ -16,6 +16,11 @@ pub const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
 
 /// A driver of an interface, in both directions. A new driver is a file in this directory.
 pub trait Interface {
+    /// The longest frame that can be received, in bytes.
+    const MAX_FRAME_BYTES: u32;
+    /// A remark for the user about the driver.
+    const REMARK: Option<&'static str> = None;
+
     type Port: Port;
     type Frames: Frames;
     type Receiver: Receiver;
@@ -58,6 +63,15 @@ pub struct Opened<I: Interface + ?Sized> {
     pub receiver: I::Receiver,
 }
 
+/// Packets that the kernel dropped before they were received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MissedPackets {
+    /// The backlog was full, or no frame was free.
+    pub buffer_full: u64,
+    /// They were longer than a frame of the umem.
+    pub too_long: u64,
+}
+
 /// Receives the packets of an interface.
 pub trait Receiver {
     /// Receives up to `budget_packets` packets. Returns `true` if there might be more.
@@ -71,10 +85,13 @@ pub trait Receiver {
     ) -> io::Result<bool>;
 
     /// Returns the packets dropped by the kernel since the last call.
-    fn take_missed(&mut self) -> u64;
+    fn take_missed(&mut self) -> MissedPackets;
 
     /// Returns the descriptor to poll; `None` while it is closed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Sets the name of the interface after it was renamed.
+    fn set_device(&mut self, name: &str);
 
     /// Closes the receiver of a removed interface until it is replaced.
     fn close(&mut self);

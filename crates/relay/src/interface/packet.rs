@@ -4,14 +4,21 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::segment::remove_jumbo_option;
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
+use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
 
 /// An interface with packet sockets.
 pub struct PacketInterface;
 
 impl Interface for PacketInterface {
+    const MAX_FRAME_BYTES: u32 = u32::MAX;
+    const REMARK: Option<&'static str> = Some(
+        "af_packet carries frames that exceed the MTU by one 0x8100 tag, but not by an 0x88a8 tag \
+         or two tags (too_long_tagged): raise the MTU by 8, or use --driver af_xdp",
+    );
+
     type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
     type Frames = GsoFrames;
     type Receiver = PacketSource;
@@ -89,18 +96,26 @@ impl Receiver for PacketSource {
             // It has a header, because the receiver requested one.
             let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
             let frame = &mut bytes[VirtioNetHeader::BYTES..];
-            take(Received::Packet(header.unwrap_or_default(), frame));
+            let (header, skipped) = remove_jumbo_option(header.unwrap_or_default(), frame);
+            take(Received::Packet(header, &mut frame[skipped..]));
         }
         Ok(true)
     }
 
-    fn take_missed(&mut self) -> u64 {
+    fn take_missed(&mut self) -> MissedPackets {
         let missed = self.receiver.as_ref().map(PacketReceiver::take_dropped);
-        missed.and_then(Result::ok).unwrap_or(0).into()
+        MissedPackets {
+            buffer_full: missed.and_then(Result::ok).unwrap_or(0).into(),
+            too_long: 0,
+        }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.receiver.as_ref().map(AsFd::as_fd)
+    }
+
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
     }
 
     fn close(&mut self) {

@@ -5,20 +5,21 @@ use std::os::fd::BorrowedFd;
 
 use taut_linux::af_packet::Promiscuous;
 use taut_linux::af_xdp::{
-    AfXdp, AfXdpReceiver, Halves, Redirect, UmemFrames, XdpConfig, raise_locked_memory,
+    AfXdp, AfXdpReceiver, Halves, ReceiveCounters, Redirect, UmemFrames, XdpConfig,
+    raise_locked_memory,
 };
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, InterfaceConfig, Opened, Received, Receiver};
+use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
 const RECEIVE_FRAMES: u32 = 2_048;
 /// Headroom that the kernel reserves in a received frame.
 const HEADROOM_BYTES: u32 = 256;
-/// Possible frame sizes.
-const FRAME_SIZES_BYTES: [u32; 2] = [2_048, 4_096];
+/// The largest frame of a umem, so that the MTU can be raised while the bridge runs.
+const FRAME_BYTES: u32 = 4_096;
 
 /// An interface with an AF_XDP socket on its only queue.
 ///
@@ -27,6 +28,8 @@ const FRAME_SIZES_BYTES: [u32; 2] = [2_048, 4_096];
 pub struct XdpInterface;
 
 impl Interface for XdpInterface {
+    const MAX_FRAME_BYTES: u32 = FRAME_BYTES - HEADROOM_BYTES;
+
     type Port = Halves;
     type Frames = UmemFrames;
     type Receiver = XdpSource;
@@ -34,10 +37,11 @@ impl Interface for XdpInterface {
     fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
         let (ns, device) = (config.ns, config.device);
         has_one_queue(ns, device)?;
+        check_length(device, config.frame_bytes)?;
         let config = XdpConfig {
             slots: config.ring_slots,
             frames: config.frames.saturating_add(RECEIVE_FRAMES),
-            frame_bytes: frame_bytes(device, config.frame_bytes)?,
+            frame_bytes: FRAME_BYTES,
             fill_frames: RECEIVE_FRAMES,
             budget_packets: config.ring_slots,
             ..XdpConfig::default()
@@ -50,8 +54,8 @@ impl Interface for XdpInterface {
             receiver,
             frames: frames.clone(),
             promiscuous: Some(Promiscuous::open(ns, device)?),
-            counted_packets: 0,
-            missed_packets: 0,
+            counted: ReceiveCounters::default(),
+            missed: MissedPackets::default(),
         };
         Ok(Opened {
             port: (tx, completions),
@@ -74,7 +78,7 @@ impl Interface for XdpInterface {
         source.count();
         let reopened = AfXdp::reopen_both(port, &mut source.receiver);
         // A new socket counts from 0; a kept one continues.
-        source.counted_packets = source.lost_packets();
+        source.counted = source.receiver.counters().unwrap_or_default();
         reopened
     }
 
@@ -100,17 +104,17 @@ fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
     }
 }
 
-/// Returns the frame size of a umem in which `longest_bytes` can be received.
-fn frame_bytes(device: &str, longest_bytes: u32) -> io::Result<u32> {
-    let fits = |&bytes: &u32| longest_bytes <= bytes - HEADROOM_BYTES;
-    let [.., largest] = FRAME_SIZES_BYTES;
-    FRAME_SIZES_BYTES.into_iter().find(fits).ok_or_else(|| {
-        let most = largest - HEADROOM_BYTES - super::LINK_HEADER_BYTES;
-        io::Error::new(
-            io::ErrorKind::Unsupported,
-            format!("{device}: af_xdp supports an MTU of {most} at most: use --driver af_packet"),
-        )
-    })
+fn check_length(device: &str, longest_bytes: u32) -> io::Result<()> {
+    if longest_bytes <= XdpInterface::MAX_FRAME_BYTES {
+        return Ok(());
+    }
+    let max_mtu_bytes = XdpInterface::MAX_FRAME_BYTES - super::LINK_HEADER_BYTES;
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!(
+            "{device}: af_xdp supports an MTU of {max_mtu_bytes} at most: use --driver af_packet"
+        ),
+    ))
 }
 
 /// Receives the redirected packets, which the kernel's stack does not see.
@@ -121,23 +125,23 @@ pub struct XdpSource {
     frames: UmemFrames,
     /// `None` while it is closed.
     promiscuous: Option<Promiscuous>,
-    /// Lost packets of the socket at the last update.
-    counted_packets: u64,
+    /// Counters of the socket at the last update.
+    counted: ReceiveCounters,
     /// Lost packets not reported yet.
-    missed_packets: u64,
+    missed: MissedPackets,
 }
 
 impl XdpSource {
-    /// Returns the lost packets as far as the kernel counts them.
-    fn lost_packets(&self) -> u64 {
-        let counted = self.receiver.counters();
-        counted.map_or(0, |counters| counters.lost_packets)
-    }
-
+    /// Counts the packets that the kernel lost since the last call.
     fn count(&mut self) {
-        let lost_packets = self.lost_packets();
-        self.missed_packets += lost_packets.saturating_sub(self.counted_packets);
-        self.counted_packets = self.counted_packets.max(lost_packets);
+        let Ok(now) = self.receiver.counters() else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.counted, now);
+        let lost = now.lost_packets.saturating_sub(before.lost_packets);
+        let too_long = now.too_long_packets.saturating_sub(before.too_long_packets);
+        self.missed.too_long += too_long.min(lost);
+        self.missed.buffer_full += lost.saturating_sub(too_long);
     }
 }
 
@@ -168,13 +172,17 @@ impl Receiver for XdpSource {
         Ok(taken == budget_packets)
     }
 
-    fn take_missed(&mut self) -> u64 {
+    fn take_missed(&mut self) -> MissedPackets {
         self.count();
-        std::mem::take(&mut self.missed_packets)
+        std::mem::take(&mut self.missed)
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.promiscuous.as_ref().and(self.receiver.fd())
+    }
+
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
     }
 
     fn close(&mut self) {
@@ -203,12 +211,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_has_room_for_the_headroom_too() {
-        assert_eq!(frame_bytes("a", 1_522).expect("fits"), 2_048);
-        assert_eq!(frame_bytes("a", 1_792).expect("fits"), 2_048);
-        assert_eq!(frame_bytes("a", 1_793).expect("fits"), 4_096);
-        assert_eq!(frame_bytes("a", 3_840).expect("fits"), 4_096);
-        let error = frame_bytes("a", 3_841).expect_err("too long");
+    fn frame_has_room_for_headroom() {
+        check_length("a", 3_840).expect("fits");
+        let error = check_length("a", 3_841).expect_err("too long");
         assert!(error.to_string().contains("MTU of 3818"), "{error}");
     }
 }

@@ -82,6 +82,11 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     pub(super) fn poll_links(&mut self) -> io::Result<()> {
         self.next_poll_ns = self.now_ns + LINK_POLL_NS;
         for at in 0..self.exits.len() {
+            if let [one, other] = &mut *self.exits {
+                // No interface is bridged with itself, whatever its name is now.
+                one.link.exclude(other.link.index());
+                other.link.exclude(one.link.index());
+            }
             match self.exits[at].link.poll() {
                 Ok(changes) => {
                     self.directions[at].link_polled(changes.was_down, self.now_ns);
@@ -112,11 +117,20 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
             Change::Returned => return exit.request_reopen(Renewal::AnotherDevice, self.now_ns),
             Change::Down => Event::Down,
+            Change::Renamed(former_name) => {
+                let name = exit.link.name().to_owned();
+                with_ends(self.directions, at, |to, from| {
+                    to.renamed(&name, from.map(Direction::source_mut));
+                });
+                return self.event(at, Event::Renamed(&former_name));
+            }
             Change::Removed => {
                 exit.removed_since_ns = Some(self.now_ns);
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
-                Event::Removed
+                self.directions[at].release_device();
+                let is_moved = self.exits[at].link.is_moved();
+                Event::Removed { is_moved }
             }
             Change::Mtu(_) if !self.policy.follows_mtu => return,
             Change::Mtu(mtu_bytes) => {
@@ -124,7 +138,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 Event::Mtu(mtu_bytes)
             }
         };
-        if matches!(event, Event::Down | Event::Removed) {
+        if matches!(event, Event::Down | Event::Removed { .. }) {
             self.exits[at].is_new = false;
             if self.policy.drops_waiting {
                 self.directions[at].flush(self.now_ns);
@@ -153,7 +167,10 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let Some((renewal, _)) = exit.reopen.filter(is_due) else {
             return Ok(());
         };
-        let Err(error) = renew(self.directions, at, renewal, now_ns) else {
+        let claimed = exit.renew_claim();
+        let renewed = claimed.and_then(|()| renew(self.directions, at, renewal, now_ns));
+        let exit = &mut self.exits[at];
+        let Err(error) = renewed else {
             (exit.reopen, exit.failed_since_ns) = (None, None);
             let source = self.directions[at].source_mut();
             source.set_mtu(exit.link.mtu_bytes());
@@ -190,15 +207,27 @@ fn renew<K: Parts>(
     renewal: Renewal,
     now_ns: u64,
 ) -> io::Result<()> {
-    let from = receives_on(at, directions.len());
-    match directions.get_disjoint_mut([at, from]) {
-        Ok([to, from]) => {
+    with_ends(directions, at, |to, from| match from {
+        Some(from) => {
             from.take_last(now_ns);
             to.reopen(now_ns, |port, _| {
                 K::reopen(renewal, port, from.source_mut())
             })
         }
-        // A single direction.
-        Err(_) => directions[at].reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
+        None => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
+    })
+}
+
+/// Passes on the direction `at`, and the direction that receives on its device, if another one
+/// does.
+fn with_ends<K: Parts, R>(
+    directions: &mut [Direction<K>],
+    at: usize,
+    work: impl FnOnce(&mut Direction<K>, Option<&mut Direction<K>>) -> R,
+) -> R {
+    let from = receives_on(at, directions.len());
+    match directions.get_disjoint_mut([at, from]) {
+        Ok([to, from]) => work(to, Some(from)),
+        Err(_) => work(&mut directions[at], None),
     }
 }

@@ -9,8 +9,10 @@ use taut_path::queue::NoRoom;
 use taut_path::{DropReason, Packet, PacketSink};
 
 use super::capture::NextFrame;
+use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
+use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 
 /// Backlog of the discipline: two bursts.
@@ -18,8 +20,8 @@ const WAITING_PACKETS: u64 = 128;
 
 /// The Ethernet header, and so the shortest frame.
 const HEADER_BYTES: usize = 14;
-/// Maximum lag behind the rate of a sender that could not run, in ns; a longer lag is skipped.
-const BEHIND_NS: u64 = 10_000_000;
+/// Rejected frames between two checks of the duration and of signals.
+const REJECTED_PER_TURN: u32 = 1_024;
 
 /// The frames of a feed.
 #[derive(Debug, Clone)]
@@ -35,15 +37,30 @@ impl Content {
             Self::Generated(generated) => NextFrame::Bytes(generated.next_frame()),
         }
     }
+
+    /// Returns the number of frames after which they repeat, except for their payload.
+    fn period(&self) -> u64 {
+        match self {
+            Self::Capture(capture) => capture.packets() as u64,
+            Self::Generated(_) => 1,
+        }
+    }
+
+    /// Returns the time of the next frame after the first one, in ns.
+    fn next_due_ns(&self) -> u64 {
+        match self {
+            Self::Capture(capture) => capture.next_due_ns(),
+            Self::Generated(_) => 0,
+        }
+    }
 }
 
-/// Number and rate of the frames.
+/// Number and times of the frames.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FeedSettings {
     /// Without end if `None`.
     pub count: Option<u64>,
-    /// As fast as the device sends if `None`.
-    pub rate_bits_per_s: Option<u64>,
+    pub pacing: Pacing,
     /// The discipline needs the flow and priority of packets.
     pub classify: bool,
 }
@@ -54,31 +71,45 @@ pub struct Feed {
     content: Content,
     /// Remaining frames.
     left: u64,
-    max_bytes: u32,
+    limit: FrameLimit,
     classify: bool,
-    pace: Option<Pace>,
+    pace: Pace,
     /// A packet for which the discipline had no room.
     held: Option<Packet>,
+    /// Rejected frames since the last one that was accepted.
+    rejected_in_row: u64,
 }
 
 impl Feed {
-    /// Creates a feed for a device with this MTU.
-    pub fn new(content: Content, settings: FeedSettings, mtu_bytes: u32) -> Self {
+    /// Creates a feed for a device with this MTU, which a frame can exceed by `extra_bytes`.
+    pub fn new(
+        content: Content,
+        settings: FeedSettings,
+        mtu_bytes: u32,
+        extra_bytes: fn(&[u8]) -> u32,
+    ) -> Self {
         Self {
             content,
             left: settings.count.unwrap_or(u64::MAX),
-            max_bytes: max_bytes(mtu_bytes),
+            limit: FrameLimit::new(mtu_bytes, extra_bytes),
             classify: settings.classify,
-            pace: settings.rate_bits_per_s.map(Pace::new),
+            pace: Pace::new(settings.pacing),
             held: None,
+            rejected_in_row: 0,
         }
     }
 
+    /// Returns the maximum delay of a frame after its time in the capture, in ns.
+    pub fn max_late_ns(&self) -> Option<u64> {
+        self.pace.max_late_ns()
+    }
+
     fn more(&self, now_ns: u64) -> More {
-        match &self.pace {
+        let due_ns = self.pace.due_ns(self.content.next_due_ns());
+        match due_ns {
             _ if self.held.is_some() => More::WhenEmpty,
             _ if self.left == 0 => More::Never,
-            Some(pace) if pace.due_ns > now_ns => More::At(pace.due_ns),
+            due_ns if due_ns > now_ns => More::At(due_ns),
             _ => More::WhenEmpty,
         }
     }
@@ -93,32 +124,58 @@ impl Feed {
         if let Some(held) = self.held.take() {
             return Some(held);
         }
-        while self.more(now_ns) == More::WhenEmpty && frames.free_frames() > 0 {
-            let bytes = match self.content.next() {
-                NextFrame::End => {
-                    self.left = 0;
-                    return None;
-                }
-                NextFrame::Cut => None,
-                NextFrame::Bytes(bytes) => Some(bytes),
-            };
-            self.left -= 1;
-            account.received_packets += 1;
-            let Some(bytes) = bytes else {
-                account.refuse(RejectReason::TruncatedInCapture, 1);
-                continue;
-            };
-            account.received_bytes += bytes.len() as u64;
-            if let Some(pace) = &mut self.pace {
-                pace.took(bytes.len(), now_ns);
+        for _ in 0..REJECTED_PER_TURN {
+            if self.more(now_ns) != More::WhenEmpty || frames.free_frames() == 0 {
+                return None;
             }
-            match packet_of(bytes, frames, self.max_bytes) {
-                Ok(packet) if self.classify => return Some(classified(packet, bytes)),
-                Ok(packet) => return Some(packet),
-                Err(reason) => account.refuse(reason, 1),
+            match self.next_frame(frames, account, now_ns)? {
+                Ok(packet) => {
+                    self.rejected_in_row = 0;
+                    return Some(packet);
+                }
+                Err(reason) => self.reject(reason, account),
             }
         }
         None
+    }
+
+    /// Counts a rejected frame. Ends if all frames are, because the next ones are the same.
+    fn reject(&mut self, reason: RejectReason, account: &mut Account) {
+        account.refuse(reason, 1);
+        self.rejected_in_row += 1;
+        if self.rejected_in_row >= self.content.period() {
+            self.left = 0;
+        }
+    }
+
+    /// Returns the next frame, or why it cannot be sent.
+    fn next_frame<F: Frames>(
+        &mut self,
+        frames: &F,
+        account: &mut Account,
+        now_ns: u64,
+    ) -> Option<Result<Packet, RejectReason>> {
+        let due_ns = self.content.next_due_ns();
+        let bytes = match self.content.next() {
+            NextFrame::End => {
+                self.left = 0;
+                return None;
+            }
+            NextFrame::Rejected(reason) => Err(reason),
+            NextFrame::Bytes(bytes) => Ok(bytes),
+        };
+        self.left -= 1;
+        account.received_packets += 1;
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(reason) => return Some(Err(reason)),
+        };
+        account.received_bytes += bytes.len() as u64;
+        self.pace.took(bytes.len(), due_ns, now_ns);
+        Some(match packet_of(bytes, frames, &self.limit) {
+            Ok(packet) if self.classify => Ok(classified(packet, bytes)),
+            packet => packet,
+        })
     }
 }
 
@@ -130,6 +187,7 @@ impl<F: Frames> Source<F> for Feed {
         _readable: bool,
         inlet: &mut I,
     ) -> io::Result<More> {
+        self.pace.link_polled(inlet.is_open(), now_ns);
         if !inlet.is_open() {
             return Ok(More::WhenReady);
         }
@@ -145,12 +203,14 @@ impl<F: Frames> Source<F> for Feed {
         }
         Ok(match self.more(now_ns) {
             More::WhenEmpty if inlet.parts().0.free_frames() == 0 => More::WhenReady,
+            // The last frames were rejected, and more follow.
+            More::WhenEmpty if self.rejected_in_row > 0 => More::Now,
             more => more,
         })
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
-        self.max_bytes = max_bytes(mtu_bytes);
+        self.limit.set_mtu(mtu_bytes);
     }
 
     fn stop(&mut self) {
@@ -168,18 +228,20 @@ impl<F: Frames> Source<F> for Feed {
     }
 }
 
-/// Returns the maximum frame length without a VLAN tag.
-fn max_bytes(mtu_bytes: u32) -> u32 {
-    mtu_bytes.saturating_add(HEADER_BYTES as u32)
-}
-
 /// Copies a frame into a free one.
-fn packet_of(bytes: &[u8], frames: &impl Frames, max_bytes: u32) -> Result<Packet, RejectReason> {
+fn packet_of(
+    bytes: &[u8],
+    frames: &impl Frames,
+    limit: &FrameLimit,
+) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
         return Err(RejectReason::ShorterThanHeader);
     }
-    if bytes.len() > (max_bytes + tag_bytes(bytes)) as usize {
-        return Err(RejectReason::LongerThanMtu);
+    if bytes.len() > limit.max_bytes(bytes) as usize {
+        return Err(match limit.is_exceeded_by_tags(bytes, bytes.len()) {
+            true => RejectReason::TooLongTagged,
+            false => RejectReason::LongerThanMtu,
+        });
     }
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
@@ -194,42 +256,6 @@ fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
     packet
 }
 
-/// Bytes of a frame beyond the MTU: one VLAN tag.
-fn tag_bytes(frame: &[u8]) -> u32 {
-    match frame.get(12..14) {
-        Some([0x81, 0x00]) => 4,
-        _ => 0,
-    }
-}
-
-/// Paces frames at a bit rate.
-#[derive(Debug)]
-struct Pace {
-    rate_bits_per_s: u64,
-    due_ns: u64,
-    /// The remainder of a nanosecond, in units of 1 / rate.
-    rest: u64,
-}
-
-impl Pace {
-    fn new(rate_bits_per_s: u64) -> Self {
-        Self {
-            rate_bits_per_s: rate_bits_per_s.max(1),
-            due_ns: 0,
-            rest: 0,
-        }
-    }
-
-    fn took(&mut self, bytes: usize, now_ns: u64) {
-        let scaled = bytes as u128 * 8 * 1_000_000_000 + u128::from(self.rest);
-        let rate = u128::from(self.rate_bits_per_s);
-        self.rest = (scaled % rate) as u64;
-        let took_ns = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
-        let from_ns = self.due_ns.max(now_ns.saturating_sub(BEHIND_NS));
-        self.due_ns = from_ns.saturating_add(took_ns);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,14 +265,14 @@ mod tests {
     fn feed(size_bytes: u32, settings: FeedSettings, mtu_bytes: u32) -> Feed {
         let [from, to] = [1, 2].map(MacAddress::local);
         let generated = Generated::new(size_bytes, 1, from, to, 1);
-        Feed::new(Content::Generated(generated), settings, mtu_bytes)
+        Feed::new(Content::Generated(generated), settings, mtu_bytes, |_| 0)
     }
 
     #[test]
     fn pace_is_exact_to_the_bit() {
         let (mut pool, mut account) = (FramePool::new(4, 2048), Account::default());
         let settings = FeedSettings {
-            rate_bits_per_s: Some(7_000_000),
+            pacing: Pacing::Rate(7_000_000),
             ..FeedSettings::default()
         };
         let mut feed = feed(1_500, settings, 1_500);
@@ -269,19 +295,17 @@ mod tests {
     #[test]
     fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
-        for (size_bytes, count, mtu_bytes, reason) in [
-            (100, 3, 60, RejectReason::LongerThanMtu),
-            (200, 2, 1_500, RejectReason::LongerThanFrame),
+        for (size_bytes, mtu_bytes, reason) in [
+            (100, 60, RejectReason::LongerThanMtu),
+            (200, 1_500, RejectReason::LongerThanFrame),
         ] {
-            let settings = FeedSettings {
-                count: Some(count),
-                ..FeedSettings::default()
-            };
+            // Without end: further frames would be rejected for the same reason.
+            let settings = FeedSettings::default();
             let (mut feed, mut account) =
                 (feed(size_bytes, settings, mtu_bytes), Account::default());
             assert!(feed.next(&pool, &mut account, 0).is_none());
             let dropped = account.dropped_packets().get(reason.name());
-            assert_eq!((dropped, account.received_packets), (Some(&count), count));
+            assert_eq!((dropped, account.received_packets), (Some(&1), 1));
             assert_eq!(feed.more(0), More::Never);
         }
         assert_eq!(pool.free_frames(), 4);

@@ -3,6 +3,7 @@
 mod capture;
 mod feed;
 mod generated;
+mod pace;
 mod received;
 
 use std::io;
@@ -16,6 +17,7 @@ use crate::inlet::Inlet;
 pub use capture::{Capture, CaptureContents, read_capture};
 pub use feed::{Content, Feed, FeedSettings};
 pub use generated::{Generated, MIN_BYTES};
+pub use pace::Pacing;
 pub(crate) use received::BATCH_PACKETS;
 pub use received::ReceivedFrames;
 

@@ -26,11 +26,12 @@ pub struct ReceivedFrames<R> {
 }
 
 impl<R: Receiver> ReceivedFrames<R> {
-    /// Creates the source of `receiver` for a device with this MTU.
-    pub fn new(receiver: R, mtu_bytes: u32) -> Self {
+    /// Creates the source of `receiver` for a device with this MTU, which a frame can exceed by
+    /// `extra_bytes`.
+    pub fn new(receiver: R, mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
             receiver,
-            intake: Intake::for_mtu(mtu_bytes),
+            intake: Intake::new(mtu_bytes, extra_bytes),
             is_stopped: false,
         }
     }
@@ -69,7 +70,7 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
-        self.intake = Intake::for_mtu(mtu_bytes);
+        self.intake.set_mtu(mtu_bytes);
     }
 
     fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {
@@ -88,8 +89,9 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
 
     fn count_missed(&mut self, account: &mut Account) {
         let missed = self.receiver.take_missed();
-        account.received_packets += missed;
-        account.refuse(RejectReason::ReceiveBufferFull, missed);
+        account.received_packets += missed.buffer_full + missed.too_long;
+        account.refuse(RejectReason::ReceiveBufferFull, missed.buffer_full);
+        account.refuse(RejectReason::TooLong, missed.too_long);
     }
 
     fn stop(&mut self) {

@@ -21,8 +21,8 @@ const FITTED: [&str; 8] = [
     "coalesce",
     "descriptors",
     "budget",
-    "hosts",
-    "super_packet",
+    "host_latency",
+    "gso_packet",
     "growth_segments",
     "kernel",
 ];

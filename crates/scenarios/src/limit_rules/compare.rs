@@ -20,7 +20,7 @@ pub struct LimitRulesCase {
 
 /// Results of the rules that could run.
 pub struct LimitRulesOutcome {
-    promise: f64,
+    target: f64,
     of_rules: Vec<Option<OfSeed>>,
     /// Only for the first seed.
     shown: Option<Shown>,
@@ -63,7 +63,7 @@ impl LimitRulesCase {
             of_rules.push(seen.map(|seen| OfSeed::new(workload, &seen, fixed.as_ref())));
         }
         Ok(LimitRulesOutcome {
-            promise: workload.target_utilisation(),
+            target: workload.target_utilisation(),
             of_rules,
             shown,
         })
@@ -79,7 +79,7 @@ impl Compared {
                 .iter()
                 .filter_map(|(_, it)| it.of_rules[index].clone());
             let of_rule: Vec<_> = of_rule.collect();
-            LimitRow::new(first.subject.name(), rule, outcome.promise, &of_rule)
+            LimitRow::new(first.subject.name(), rule, outcome.target, &of_rule)
         };
         Self {
             rows: rules.iter().enumerate().filter_map(row).collect(),

@@ -158,12 +158,12 @@ impl Scenario for LimitRulesSettings {
         ),
         (
             "ratio",
-            "mean bytes in the ring over those of fixed, the offline optimum; ratio_ci95 and +- are \
-             its 95 % interval over the seeds",
+            "mean bytes in the ring over those of fixed, the offline optimum; ratio_ci95 and +- \
+             are its 95 % interval over the seeds",
         ),
         (
             "utilisation (busy %)",
-            "share of the time with packets to send in which the wire was busy; least: the minimum \
+            "share of the time with packets to send in which the wire was busy; min: the minimum \
              over the seeds",
         ),
         ("hp_delay_us (delay)", "delay of a packet of high priority"),
@@ -172,7 +172,7 @@ impl Scenario for LimitRulesSettings {
             "bytes in the ring that the wire has not sent yet",
         ),
         ("limit", "the limit at the end, in bytes; 10p is 10 packets"),
-        ("promise", "target utilisation"),
+        ("target", "target utilisation"),
         (
             "learning_loss_us (lost)",
             "link time lost during the warm-up",
@@ -183,7 +183,7 @@ impl Scenario for LimitRulesSettings {
              loss that the target allows by then",
         ),
         (
-            "settle_up, settle_down",
+            "converge_up, converge_down",
             "longest convergence time after a change, in ms: until the limit is first within 1.25 \
              times of its final value, its median over the second half of the time until the \
              next change",

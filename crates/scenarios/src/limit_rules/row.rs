@@ -13,7 +13,7 @@ use taut_sim::convergence::{ConvergenceTimes, convergence_times};
 pub(super) struct OfSeed {
     ratio: Option<f64>,
     seen: TraceReport,
-    settle: ConvergenceTimes,
+    convergence: ConvergenceTimes,
 }
 
 impl OfSeed {
@@ -26,7 +26,7 @@ impl OfSeed {
             ratio: fixed
                 .filter(|fixed| fixed.mean_bytes > 0.0)
                 .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
-            settle: convergence_times(
+            convergence: convergence_times(
                 &seen.limit_changes,
                 workload.changes_ns(),
                 workload.end_ns(),
@@ -58,13 +58,13 @@ pub struct LimitRow {
     /// Its confidence interval; `None` for a single seed.
     pub ratio_ci95: Option<Interval95>,
     /// The target utilisation.
-    pub promise: f64,
+    pub target: f64,
     /// Share of the time with something to send in which the wire was busy.
     pub utilisation: f64,
     /// Its confidence interval.
     pub utilisation_ci95: Option<Interval95>,
     /// The minimum over the seeds.
-    pub utilisation_least: f64,
+    pub utilisation_min: f64,
     /// Delay of a packet of high priority: median.
     pub hp_delay_us_p50: f64,
     /// 99th percentile of this delay.
@@ -89,9 +89,9 @@ pub struct LimitRow {
     /// The time of that maximum, in s.
     pub loss_over_allowed_at_s: Option<f64>,
     /// Longest convergence time after a change that requires a larger limit.
-    pub settle_up_ms: Option<f64>,
+    pub converge_up_ms: Option<f64>,
     /// Longest convergence time after a change that permits a smaller limit.
-    pub settle_down_ms: Option<f64>,
+    pub converge_down_ms: Option<f64>,
 }
 
 impl LimitRow {
@@ -99,7 +99,7 @@ impl LimitRow {
     pub(super) fn new(
         pattern: &str,
         rule: &RuleName,
-        promise: f64,
+        target: f64,
         outcomes: &[OfSeed],
     ) -> Option<Self> {
         let all = |value: fn(&OfSeed) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
@@ -107,7 +107,7 @@ impl LimitRow {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), promise);
+        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), target);
         let utilisations = all(|it| it.seen.utilisation);
         let ratios = some(|it| it.ratio);
         Some(Self {
@@ -116,10 +116,10 @@ impl LimitRow {
             seeds: outcomes.len(),
             ratio_ci95: ratios.as_deref().and_then(interval95),
             ratio: ratios.and_then(|ratios| mean(&ratios)),
-            promise,
+            target,
             utilisation: mean(&utilisations)?,
             utilisation_ci95: interval95(&utilisations),
-            utilisation_least: utilisations.iter().copied().fold(1.0, f64::min),
+            utilisation_min: utilisations.iter().copied().fold(1.0, f64::min),
             hp_delay_us_p50: mean(&all(|it| it.seen.urgent_delay_p50_ns as f64 / 1e3))?,
             hp_delay_us_p99: mean(&all(|it| it.seen.urgent_delay_p99_ns as f64 / 1e3))?,
             mean_bytes: mean(&all(|it| it.seen.mean_bytes))?,
@@ -131,8 +131,8 @@ impl LimitRow {
             learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
             loss_over_allowed: broken.map(|Overrun { over_allowed, .. }| over_allowed),
             loss_over_allowed_at_s: broken.map(|Overrun { at_s, .. }| at_s),
-            settle_up_ms: longest(outcomes.iter().map(|it| ms(it.settle.up_ns))),
-            settle_down_ms: longest(outcomes.iter().map(|it| ms(it.settle.down_ns))),
+            converge_up_ms: longest(outcomes.iter().map(|it| ms(it.convergence.up_ns))),
+            converge_down_ms: longest(outcomes.iter().map(|it| ms(it.convergence.down_ns))),
         })
     }
 }

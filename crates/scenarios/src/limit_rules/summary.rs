@@ -44,22 +44,22 @@ fn of_one(rule: &str, rows: &[&Value]) -> Value {
         let found = valued.max_by(|a, b| a.0.total_cmp(&b.0));
         found.map(|(value, row)| (value * sign, row["pattern"].clone()))
     };
-    let (worst, least) = (extreme("ratio", 1.0), extreme("utilisation", -1.0));
+    let (worst, smallest) = (extreme("ratio", 1.0), extreme("utilisation", -1.0));
     let is_broken = |row: &&&Value| {
-        let (found, promise) = (row["utilisation"].as_f64(), row["promise"].as_f64());
+        let (found, target) = (row["utilisation"].as_f64(), row["target"].as_f64());
         found
-            .zip(promise)
-            .is_some_and(|(found, promise)| found < promise)
+            .zip(target)
+            .is_some_and(|(found, target)| found < target)
     };
     let broken = rows.iter().filter(is_broken).count();
     json!({
         "rule": rule,
-        "broken": format!("{broken} of {}", rows.len()),
+        "missed": format!("{broken} of {}", rows.len()),
         "ratio_mean": mean,
-        "ratio_most": worst.as_ref().map(|it| it.0),
-        "ratio_most_at": worst.map(|it| it.1),
-        "busy_least_%": least.as_ref().map(|it| it.0 * 100.0),
-        "busy_least_at": least.map(|it| it.1),
+        "ratio_max": worst.as_ref().map(|it| it.0),
+        "ratio_max_at": worst.map(|it| it.1),
+        "busy_min_%": smallest.as_ref().map(|it| it.0 * 100.0),
+        "busy_min_at": smallest.map(|it| it.1),
     })
 }
 
@@ -73,7 +73,7 @@ mod tests {
             "rule": rule,
             "ratio": ratio,
             "utilisation": utilisation,
-            "promise": 0.999,
+            "target": 0.999,
         })
     }
 
@@ -89,15 +89,15 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert!((rows[0]["ratio_mean"].as_f64().expect("a mean") - 4.0).abs() < 1e-9);
         assert_eq!(
-            (&rows[0]["ratio_most"], &rows[0]["ratio_most_at"]),
+            (&rows[0]["ratio_max"], &rows[0]["ratio_max_at"]),
             (&json!(8.0), &json!("b"))
         );
         assert_eq!(
-            (&rows[0]["broken"], &rows[1]["broken"]),
+            (&rows[0]["missed"], &rows[1]["missed"]),
             (&json!("1 of 2"), &json!("2 of 2"))
         );
-        assert_eq!(rows[0]["busy_least_%"], 75.0);
-        assert_eq!(rows[0]["busy_least_at"], "b");
+        assert_eq!(rows[0]["busy_min_%"], 75.0);
+        assert_eq!(rows[0]["busy_min_at"], "b");
         assert_eq!(rows[1]["ratio_mean"], Value::Null);
     }
 

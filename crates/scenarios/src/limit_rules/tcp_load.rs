@@ -169,7 +169,7 @@ impl SeededLoad {
             nic,
             delay_ns: DELAY_NS,
             record_from_ns: self.times.warm_ns,
-            split: LateSegmentation::Off,
+            late_segmentation: LateSegmentation::Off,
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
         let mut world = hosts.world(&rule.limit, discipline, probe)?;

@@ -16,7 +16,7 @@ pub struct Case {
     /// Whether the senders use GSO packets.
     pub tso: bool,
     /// Their late segmentation.
-    pub split: LateSegmentation,
+    pub late_segmentation: LateSegmentation,
 }
 
 impl Case {
@@ -35,9 +35,9 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = &self.limit;
         write!(f, "limit {limit}, TSO {}", on_off(self.tso))?;
-        match self.split {
+        match self.late_segmentation {
             LateSegmentation::Off => Ok(()),
-            split => write!(f, ", split {split}"),
+            mode => write!(f, ", late segmentation {mode}"),
         }
     }
 }
@@ -52,17 +52,17 @@ pub struct Only {
 impl Only {
     /// Returns the selected rows, in the order of the published table. Rows without a limit come
     /// first, then those with each of `limits`. In both groups, GSO packets come first, with each
-    /// of `splits`.
-    pub fn cases(self, limits: &[AnyLimit], splits: &[LateSegmentation]) -> Vec<Case> {
+    /// of `modes`.
+    pub fn cases(self, limits: &[AnyLimit], modes: &[LateSegmentation]) -> Vec<Case> {
         let of_tso = |tso| {
             let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
             let limits = std::iter::once(AnyLimit::off()).chain(limits);
             limits.flat_map(move |limit| {
-                let ways = ways(splits, tso, limit.is_off()).into_iter();
-                ways.map(move |split| Case {
+                let modes = effective_modes(modes, tso, limit.is_off()).into_iter();
+                modes.map(move |late_segmentation| Case {
                     limit: limit.clone(),
                     tso,
-                    split,
+                    late_segmentation,
                 })
             })
         };
@@ -74,18 +74,18 @@ impl Only {
     }
 }
 
-/// Returns the different late segmentations of `splits`. Without GSO packets all are equal, and
-/// without a limit some have no effect.
-fn ways(splits: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec<LateSegmentation> {
-    let mut ways = Vec::new();
-    for &split in splits {
-        let whole = !tso || no_limit && split.needs_limit();
-        let split = if whole { LateSegmentation::Off } else { split };
-        if !ways.contains(&split) {
-            ways.push(split);
+/// Returns the modes with different effects. Without GSO packets all are equal, and without a limit
+/// some have no effect.
+fn effective_modes(modes: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec<LateSegmentation> {
+    let mut effective = Vec::new();
+    for &mode in modes {
+        let whole = !tso || no_limit && mode.needs_limit();
+        let mode = if whole { LateSegmentation::Off } else { mode };
+        if !effective.contains(&mode) {
+            effective.push(mode);
         }
     }
-    ways
+    effective
 }
 
 impl fmt::Display for Only {

@@ -32,9 +32,9 @@ impl Settings {
             limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
-            split: case.split,
+            late_segmentation: case.late_segmentation,
             inflight_bytes: outcome.in_flight_bytes,
-            waiting_packets: outcome.waiting_packets,
+            backlog_packets: outcome.backlog_packets,
             limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency::of(latency_ns),
@@ -44,7 +44,7 @@ impl Settings {
             marks: outcome.marks,
             retransmits: outcome.retransmits,
             stalls: None,
-            timers_late_us: None,
+            timer_lateness_us: None,
             curve: outcome.curve.clone(),
         }
     }
@@ -59,7 +59,7 @@ impl Scenario for Settings {
     type Outcome = Outcome;
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(self.rows.cases(&self.limits, &self.splits))
+        Ok(self.rows.cases(&self.limits, &self.late_segmentation))
     }
 
     fn name(&self, case: &Case) -> String {
@@ -76,7 +76,7 @@ impl Scenario for Settings {
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
         Results {
             figures: if self.is_published() {
-                figures(&rows, &["coalesce"], &["coalesce", "hosts"])
+                figures(&rows, &["coalesce"], &["coalesce", "host_latency"])
             } else {
                 Vec::new()
             },
@@ -100,7 +100,7 @@ impl Scenario for Settings {
             })
         };
         self.rows
-            .cases(&self.limits, &self.splits)
+            .cases(&self.limits, &self.late_segmentation)
             .into_iter()
             .map(row)
             .collect()

@@ -52,7 +52,7 @@ impl Published {
     /// Returns the published row of `case`.
     pub fn of(case: &Case) -> Option<&'static Self> {
         let is_known = !case.bql() || case.limit == AnyLimit::dql();
-        let is_known = is_known && case.split == LateSegmentation::Off;
+        let is_known = is_known && case.late_segmentation == LateSegmentation::Off;
         let is_it = |row: &&Self| is_known && (row.bql, row.tso) == (case.bql(), case.tso);
         PUBLISHED.iter().find(is_it)
     }

@@ -20,13 +20,13 @@ pub struct Row {
     pub tso: bool,
     /// Their late segmentation.
     #[serde(serialize_with = "as_text::serialize")]
-    pub split: LateSegmentation,
+    pub late_segmentation: LateSegmentation,
     /// Bytes in the ring, queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,
     /// Packets queued in the discipline, weighted by time.
     #[serde(serialize_with = "quantiles")]
-    pub waiting_packets: Quantiles,
+    pub backlog_packets: Quantiles,
     /// Median of the limit; `None` without a limit, and for a limit in packets.
     pub limit_bytes_p50: Option<u64>,
     /// Transactions per second.
@@ -49,7 +49,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u64>,
     /// Lateness of the timers that move the packets. `None` in virtual time.
-    pub timers_late_us: Option<Lateness>,
+    pub timer_lateness_us: Option<Lateness>,
     /// Bytes in the ring and the limit over time.
     #[serde(skip)]
     pub curve: Curve,
@@ -135,7 +135,7 @@ impl Row {
         Case {
             limit: self.limit.clone(),
             tso: self.tso,
-            split: self.split,
+            late_segmentation: self.late_segmentation,
         }
     }
 }

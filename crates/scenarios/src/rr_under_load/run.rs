@@ -19,7 +19,7 @@ pub struct Outcome {
     /// Bytes in the bulk senders' ring, over time.
     pub in_flight_bytes: Quantiles,
     /// Packets queued in the bulk senders' discipline, over time.
-    pub waiting_packets: Quantiles,
+    pub backlog_packets: Quantiles,
     /// Median of the limit over time, in the limit's units.
     pub limit_p50: u64,
     /// Both over time, from the start.
@@ -51,7 +51,7 @@ impl Settings {
         let meter = world.probe(CLIENT);
         Ok(Outcome {
             in_flight_bytes: meter.in_flight_bytes(),
-            waiting_packets: meter.waiting_packets(),
+            backlog_packets: meter.backlog_packets(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
             latency_ns: world.transactions().latency_ns().clone(),
@@ -72,7 +72,7 @@ impl Settings {
         by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
         let card = card(self.rate, self.ring, self.coalesce, seed);
         let hosts = TwoHosts {
-            split: case.split,
+            late_segmentation: case.late_segmentation,
             ..TwoHosts::new(card, self.warm_up.0)
         };
         // The same text was parsed above.
@@ -84,7 +84,7 @@ impl Settings {
             GsoSize::Off
         });
         bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
-        let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));
+        let (requests, think_ns) = (first_band(bulk), think_ns(self.host_latency));
         connect_bulk_and_requests(&mut world, self.streams, &bulk, &requests, think_ns);
         Ok(world)
     }

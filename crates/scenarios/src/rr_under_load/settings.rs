@@ -26,9 +26,9 @@ settings! {
         limits: Vec<AnyLimit> => validation::limits(0),
         /// Late segmentations of GSO packets, a row for each.
         #[serde(with = "as_texts")]
-        splits: Vec<LateSegmentation> => validation::splits,
+        late_segmentation: Vec<LateSegmentation> => validation::late_segmentation,
         /// Time of a transaction outside of the device queue.
-        hosts: Time => validation::within(Time(2 * DELAY_NS)..=Time::ms(10_000)),
+        host_latency: Time => validation::within(Time(2 * DELAY_NS)..=Time::ms(10_000)),
         /// Warm-up of each row.
         warm_up: Time => validation::within(validation::WARM_UPS),
         /// Measured time of each row.

@@ -18,14 +18,14 @@ const ENOUGH: f64 = 0.999;
 const FIXED_WARM_UP_NS: u64 = 50_000_000;
 
 /// Row name of the smallest sufficient limit, which is exact to less than an object.
-const SMALLEST_FIXED: &str = "least fixed";
+const SMALLEST_FIXED: &str = "optimum";
 const FIXED_STEP_BYTES: u32 = 4;
 
 /// Meanings of its columns.
 pub(super) const COLUMNS: &[(&str, &str)] = &[
     (
         "rule",
-        "least fixed is the smallest fixed limit that carries 99.9 % of the packets of off, found \
+        "optimum is the smallest fixed limit that carries 99.9 % of the packets of off, found \
          afterwards; dql every T is Linux's rule with the coalescing interval T",
     ),
     ("limit_bytes", "the limit at the end"),
@@ -35,12 +35,12 @@ pub(super) const COLUMNS: &[(&str, &str)] = &[
         "share of the time with packets to send in which the wire was busy",
     ),
     (
-        "of_off",
+        "throughput_vs_off",
         "packets carried, over those carried without a limit",
     ),
     ("urgent_delay", "delay of a packet of high priority"),
     (
-        "starved_rounds",
+        "starved_batches",
         "completion batches after which nothing was in flight",
     ),
 ];
@@ -71,10 +71,10 @@ fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
         "in_flight_mean_bytes": seen.in_flight_mean_bytes,
         "in_flight_p99_bytes": seen.in_flight_p99_bytes,
         "utilisation": seen.utilisation,
-        "of_off": seen.wire.packets as f64 / off.wire.packets.max(1) as f64,
+        "throughput_vs_off": seen.wire.packets as f64 / off.wire.packets.max(1) as f64,
         "urgent_delay_mean_us": seen.urgent_delay_ns.mean() / 1e3,
         "urgent_delay_p99_us": seen.urgent_delay_ns.value_at_quantile(0.99) as f64 / 1e3,
-        "starved_rounds": seen.starved,
+        "starved_batches": seen.starved,
     })
 }
 
@@ -119,14 +119,14 @@ pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
         let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,
-            "of_least_fixed_best": ratios().reduce(f64::min),
-            "of_least_fixed_worst": ratios().reduce(f64::max),
-            "of_off_worst": all("of_off").reduce(f64::min),
+            "inflight_vs_optimum_best": ratios().reduce(f64::min),
+            "inflight_vs_optimum_worst": ratios().reduce(f64::max),
+            "throughput_vs_off_worst": all("throughput_vs_off").reduce(f64::min),
             "urgent_delay_p99_us_worst": all("urgent_delay_p99_us").reduce(f64::max),
         })
     });
     Some(Summary {
-        title: "Over all patterns (of_least_fixed: bytes in flight over those of the smallest \
+        title: "Over all patterns (inflight_vs_optimum: bytes in flight over those of the smallest \
                 sufficient limit)",
         rows: summary.collect(),
     })

@@ -44,7 +44,7 @@ impl SingleQueueSettings {
             "in_flight_max_packets": packets(in_flight.max),
             "rate_kpps": kpps,
             "utilisation": seen.utilisation,
-            "starved_rounds": seen.starved,
+            "starved_batches": seen.starved,
         });
         Results {
             figures: figures.collect(),

@@ -216,7 +216,7 @@ fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<F
         }
         (STREAM, 1_000, true, Budget::Bytes(40_000)) => {
             let bytes = seen.packet_mean_bytes;
-            ("1gbit, 40000, super-packet", &[20e3], bytes, "bytes")
+            ("1gbit, 40000, GSO packet", &[20e3], bytes, "bytes")
         }
         (KNEE, 10_000, _, budget) if budget == kib(64) => {
             ("10gbit, 64k, throughput kept", &[1.0], kept, "")

@@ -41,7 +41,7 @@ impl fmt::Display for SoftwareConsumerCase {
             core,
             notify,
         } = self;
-        write!(f, "{consumer}, {core} core, told {notify}")
+        write!(f, "{consumer}, {core} core, notify {notify}")
     }
 }
 

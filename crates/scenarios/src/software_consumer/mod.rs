@@ -23,19 +23,19 @@ const ENOUGH: f64 = 0.999;
 settings! {
     SoftwareConsumerSettings, "software-consumer" {
         /// Cost of a packet for a slow consumer.
-        slow_packet: Time => validation::within(Time(1)..=MAX_COST),
+        slow_cost: Time => validation::within(Time(1)..=MAX_COST),
         /// Cost of a packet for a fast consumer on the sender's core.
-        fast_packet_shared_core: Time => validation::within(Time(1)..=MAX_COST),
+        fast_cost_shared_core: Time => validation::within(Time(1)..=MAX_COST),
         /// Cost of a packet for a fast consumer on a separate core.
-        fast_packet_own_core: Time => validation::within(Time(1)..=MAX_COST),
+        fast_cost_separate_core: Time => validation::within(Time(1)..=MAX_COST),
         /// Cost of a packet for the sender.
-        sender_packet: Time => validation::within(Time(1)..=MAX_COST),
+        sender_cost: Time => validation::within(Time(1)..=MAX_COST),
         /// Switch from one thread to the other on a shared core.
         switch_shared_core: Time => validation::up_to(MAX_COST),
         /// Time from a wake to the first work on two cores.
-        switch_own_core: Time => validation::up_to(MAX_COST),
+        switch_separate_core: Time => validation::up_to(MAX_COST),
         /// Cost of a wake; on two cores only.
-        wake: Time => validation::up_to(MAX_COST),
+        wake_cost: Time => validation::up_to(MAX_COST),
         /// Slots of the ring.
         ring: u32 => validation::within(2..=MAX_RING),
         /// Maximum packets of a poll.
@@ -50,7 +50,7 @@ settings! {
         cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
         /// When the queue is notified of completions.
         #[serde(with = "as_texts")]
-        told: Vec<Notify> => validation::each(1..=MAX_VALUES, validation::any),
+        notify: Vec<Notify> => validation::each(1..=MAX_VALUES, validation::any),
         /// The limits.
         #[serde(with = "as_texts")]
         limits: Vec<LimitName>,
@@ -66,20 +66,20 @@ settings! {
 impl SoftwareConsumerSettings {
     fn config(&self, case: &SoftwareConsumerCase, seed: u64) -> ConsumerConfig {
         let consumer = match (case.consumer, case.core) {
-            (Consumer::Slow, _) => self.slow_packet,
-            (Consumer::Fast, ConsumerCore::Shared) => self.fast_packet_shared_core,
-            (Consumer::Fast, ConsumerCore::Own) => self.fast_packet_own_core,
+            (Consumer::Slow, _) => self.slow_cost,
+            (Consumer::Fast, ConsumerCore::Shared) => self.fast_cost_shared_core,
+            (Consumer::Fast, ConsumerCore::Separate) => self.fast_cost_separate_core,
         };
         let switch = match case.core {
             ConsumerCore::Shared => self.switch_shared_core,
-            ConsumerCore::Own => self.switch_own_core,
+            ConsumerCore::Separate => self.switch_separate_core,
         };
         ConsumerConfig {
             core: case.core,
             consumer_ns: consumer.0,
-            sender_ns: self.sender_packet.0,
+            sender_ns: self.sender_cost.0,
             switch_ns: switch.0,
-            wake_ns: self.wake.0,
+            wake_ns: self.wake_cost.0,
             ring: self.ring,
             poll: self.poll,
             notify: case.notify,
@@ -95,9 +95,9 @@ impl SoftwareConsumerSettings {
 impl Scenario for SoftwareConsumerSettings {
     const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a \
-        queueing discipline and came back; here it is measured from when it is ready to when the \
-        consumer finished it. 500 ns for a switch was chosen: how long theirs took is not known.";
+    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one is a \
+        round trip through a queueing discipline. Here it is the time until the consumer \
+        finished the packet. The 500 ns for a switch are an assumption.";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "limit",
@@ -105,7 +105,7 @@ impl Scenario for SoftwareConsumerSettings {
              best fixed limit, found afterwards; :packets counts packets, :min-8 is never below 8",
         ),
         (
-            "told",
+            "notify",
             "notification of each packet, once a poll, or coalesced over a time",
         ),
         (
@@ -113,11 +113,11 @@ impl Scenario for SoftwareConsumerSettings {
             "in packets, for any unit of the limit",
         ),
         (
-            "of_best",
+            "throughput_vs_best",
             "packets per second over those of the best fixed limit",
         ),
         (
-            "over_least, ping_over_least",
+            "inflight_vs_optimum, ping_vs_optimum",
             "mean in flight, and p99 of the ping, over those of the smallest limit with 99.9 %",
         ),
     ];
@@ -129,7 +129,7 @@ impl Scenario for SoftwareConsumerSettings {
         Ok(SoftwareConsumerCase::all(
             &self.consumers,
             &self.cores,
-            &self.told,
+            &self.notify,
         ))
     }
 

@@ -70,8 +70,8 @@ impl LimitName {
             Self::Rule { limit, min_packets } => {
                 let mut limit = limit.clone();
                 if let Some(min_packets) = min_packets {
-                    let least = min_packets.saturating_mul(self.units(size_bytes));
-                    let min_limit = least.min(MAX_LIMIT);
+                    let smallest = min_packets.saturating_mul(self.units(size_bytes));
+                    let min_limit = smallest.min(MAX_LIMIT);
                     // Cannot fail: the value is within the range of a limit.
                     let _ = limit.set_config(Config {
                         min_limit,
@@ -159,13 +159,17 @@ mod tests {
 
     #[test]
     fn minimum_is_in_packets_for_any_unit() {
-        let least = |text: &str| {
+        let smallest = |text: &str| {
             let name: LimitName = text.parse().expect("a limit");
             let limit = name.limit(100, 0);
             taut_path::limit::Limit::config(&limit).min_limit
         };
         assert_eq!(
-            [least("dql:packets:min-8"), least("dql:min-8"), least("dql")],
+            [
+                smallest("dql:packets:min-8"),
+                smallest("dql:min-8"),
+                smallest("dql")
+            ],
             [8, 800, 0]
         );
     }

@@ -27,7 +27,7 @@ pub(super) fn row(
         "consumer": case.consumer.to_string(),
         "core": case.core.to_string(),
         "limit": limit.to_string(),
-        "told": case.notify.to_string(),
+        "notify": case.notify.to_string(),
         "pps": seen.packets_per_s.round(),
         "limit_p50": match limit {
             LimitName::Rule { limit, .. } if limit.is_off() => Value::Null,
@@ -36,9 +36,9 @@ pub(super) fn row(
         "inflight_mean": one_decimal(seen.in_flight_mean),
         "ping_us": { "p50": ping_us(seen, 0.5), "p99": ping_us(seen, 0.99) },
         // Rounded to a hundred-thousandth: the target is exact to a thousandth.
-        "of_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
-        "over_least": thousandths(seen.in_flight_mean / smallest.in_flight_mean),
-        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(smallest)),
+        "throughput_vs_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
+        "inflight_vs_optimum": thousandths(seen.in_flight_mean / smallest.in_flight_mean),
+        "ping_vs_optimum": thousandths(ping_p99(seen) / ping_p99(smallest)),
     })
 }
 
@@ -53,13 +53,13 @@ pub(super) fn figures<'a>(
     };
     let (off, dql) = (seen("off"), seen("dql:packets"));
     let figure = |what: &str, published: &[f64], value, unit| {
-        let id = format!("E12, {}, told {}, {what}", case.consumer, case.notify);
+        let id = format!("E12, {}, notify {}, {what}", case.consumer, case.notify);
         Figure::new(id, published, value, unit, &["switch"])
     };
     // The published pairs of interfaces were polled on the sender's core.
     let mut figures = Vec::new();
     match (case.consumer, case.core, case.notify) {
-        (Consumer::Slow, ConsumerCore::Shared, Notify::Each) => {
+        (Consumer::Slow, ConsumerCore::Shared, Notify::Packet) => {
             let ping_ms = |seen: &ConsumerReport| seen.ping_ns.mean() / 1e6;
             figures.extend(off.map(|off| figure("no limit, ping", &[22.0], ping_ms(off), "ms")));
             if let Some(dql) = dql {
@@ -70,7 +70,7 @@ pub(super) fn figures<'a>(
         (Consumer::Slow, ConsumerCore::Shared, Notify::Poll) => {
             figures.extend(dql.map(|dql| figure("dql, limit", &[128.0], dql.limit_p50, "packets")));
         }
-        (Consumer::Fast, ConsumerCore::Shared, Notify::Each) => {
+        (Consumer::Fast, ConsumerCore::Shared, Notify::Packet) => {
             if let (Some(off), Some(dql)) = (off, dql) {
                 let lost = 100.0 * (1.0 - dql.packets_per_s / off.packets_per_s);
                 figures.push(figure("dql, limit", &[2.0], dql.limit_p50, "packets"));

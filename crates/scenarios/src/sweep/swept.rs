@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn missing_sweep_is_that_of_the_scenario() {
-        let (file, swept) = of_file("scenario = \"split\"").unwrap();
+        let (file, swept) = of_file("scenario = \"late-segmentation\"").unwrap();
         assert_eq!(swept[0].key, "rate");
         assert_eq!(of_file(&file).unwrap().1, [], "the sweep was removed");
     }

@@ -28,12 +28,12 @@ fn aperiodic_completions_cost_the_published_bytes() {
     let law = bytes_in(100e-6) - 1_514.0..=bytes_in(100e-6) + 3_028.0;
     assert!(law.contains(&limit), "{limit} in {law:?}");
     // A fixed limit needs one interval, not two.
-    let fixed = at("steady", "least fixed", "limit_bytes");
+    let fixed = at("steady", "optimum", "limit_bytes");
     assert!(fixed <= bytes_in(100e-6) + 1_514.0, "{fixed}");
     assert!(fixed >= 0.99 * bytes_in(100e-6) - 1_514.0, "{fixed}");
     for row in &found.rows {
         let (pattern, rule) = (row["pattern"].as_str(), row["rule"].as_str());
-        let of_off = number(row, "of_off");
+        let throughput_vs_off = number(row, "throughput_vs_off");
         if (pattern, rule) == (Some("small last round"), Some("dql")) {
             // The wire runs dry while a part of the sent packets waits for the next batch.
             // Something is always left in flight, so the rule never detects starvation and
@@ -41,19 +41,19 @@ fn aperiodic_completions_cost_the_published_bytes() {
             // later batch refilled.
             let per_interval = number(row, "in_flight_mean_bytes") / bytes_in(1e-3);
             assert!(
-                (per_interval..per_interval + 0.1).contains(&of_off),
+                (per_interval..per_interval + 0.1).contains(&throughput_vs_off),
                 "{row}"
             );
-            assert!(of_off < 0.9, "{row}");
+            assert!(throughput_vs_off < 0.9, "{row}");
             continue;
         }
         // No other rule costs throughput, in particular under a light load.
-        let least = if rule == Some("least fixed") {
+        let smallest = if rule == Some("optimum") {
             0.997
         } else {
             0.9985
         };
-        assert!((least..=1.0015).contains(&of_off), "{row}");
+        assert!((smallest..=1.0015).contains(&throughput_vs_off), "{row}");
         // The maximum delay is that of a full ring and the longest gap.
         let p99 = number(row, "urgent_delay_p99_us");
         assert!(p99 <= 1_024.0 * 12.304 + 1_000.0, "{row}");
@@ -77,10 +77,10 @@ fn taut_is_near_the_lowest_fixed_limit(found: &Document) {
             let row = row(found, &[("pattern", pattern), ("rule", rule)]);
             number(row, "in_flight_mean_bytes")
         };
-        let (own, least, linux) = (held("taut"), held("least fixed"), held("dql"));
+        let (own, smallest, linux) = (held("taut"), held("optimum"), held("dql"));
         // A packet, which the optimum does not need to spare, or a seventh.
-        let max = (1.15 * least).max(least + 1_514.0);
-        assert!(own <= max, "{pattern}: {own} of {least}");
+        let max = (1.15 * smallest).max(smallest + 1_514.0);
+        assert!(own <= max, "{pattern}: {own} of {smallest}");
         // Linux's rule holds less only where that is insufficient.
         if pattern != "small last round" {
             assert!(own <= 1.001 * linux, "{pattern}: {own} of {linux}");

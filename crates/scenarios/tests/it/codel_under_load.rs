@@ -14,13 +14,13 @@ fn found(discipline: &str) -> taut_report::document::Document {
         &[
             ("disciplines", &format!("[\"{discipline}\"]")),
             ("kernels", "[\"correct\"]"),
-            ("hosts", "\"550us\""),
+            ("host_latency", "\"550us\""),
             ("budget", "\"0\""),
             ("rate", "\"500mbit\""),
             ("streams", "16"),
             ("ring", "512"),
             ("coalesce", "\"250us\""),
-            ("super_packet", "\"14480\""),
+            ("gso_packet", "\"14480\""),
             // By then, all losses of slow start have been sent again.
             ("warm_up", "\"4s\""),
             ("duration", "\"1s\""),
@@ -184,7 +184,7 @@ fn invalid_value_error_has_the_key() {
         ("disciplines", "[\"pfifo\"]"),
         ("rate", "\"0\""),
         ("ring", "31"),
-        ("super_packet", "\"0\""),
+        ("gso_packet", "\"0\""),
         ("coalesce", "\"2s\""),
     ] {
         let text = file_with("codel-under-load", &[(key, value)]);

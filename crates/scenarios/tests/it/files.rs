@@ -54,13 +54,13 @@ fn invalid_value_error_has_key_and_range() {
             "sizes is 1048576b; allowed: 1b to 65536b",
         ),
         (
-            "split",
+            "late-segmentation",
             "warm_up",
             "\"3601s\"",
             "warm_up is 3601s; allowed: 0ns to 3600s",
         ),
         (
-            "split",
+            "late-segmentation",
             "coalesce",
             "\"5000s\"",
             "coalesce is 5000s; allowed: 1us to 100ms",
@@ -72,7 +72,7 @@ fn invalid_value_error_has_key_and_range() {
             "rules has fixed; allowed with show = \"compared\"",
         ),
         (
-            "split",
+            "late-segmentation",
             "limits",
             "[]",
             "rows bql=on leaves no row: the only limit is off; allowed with it: bql=off",
@@ -91,9 +91,9 @@ fn invalid_value_error_has_key_and_range() {
         ),
         (
             "software-consumer",
-            "told",
+            "notify",
             "[]",
-            "told, their number is 0; allowed: 1 to 20",
+            "notify, their number is 0; allowed: 1 to 20",
         ),
     ];
     for (name, key, value, message) in cases {

@@ -28,15 +28,15 @@ fn limit_grows_fast_and_shrinks_slowly() {
             "{limit}"
         );
         // The smallest sufficient limit is one interval; the rule taut is never far above.
-        let least = of_rule(traffic, "taut");
-        let limit = number(least, "limit_bytes");
+        let smallest = of_rule(traffic, "taut");
+        let limit = number(smallest, "limit_bytes");
         assert!(
             (low / 2.0 - counted..=1.25 * low / 2.0 + counted).contains(&limit),
             "{limit}"
         );
         // A limit of 74.5 packets: the part of a packet that the device sends in an interval is not
         // visible.
-        assert!(number(least, "utilisation") >= 0.998, "{least}");
+        assert!(number(smallest, "utilisation") >= 0.998, "{smallest}");
         // "Can more than double."
         assert!(
             number(of(traffic), "largest_growth_factor") > 2.0,
@@ -62,7 +62,7 @@ fn tcp_stream_fills_the_link_under_limit() {
     // more. The smallest sufficient limit is one, and one more.
     let cases = ["auto", "65160"].map(|of| [(of, "dql", 2.0), (of, "taut", 1.0)]);
     for (gso_packets, rule, objects) in cases.into_iter().flatten() {
-        let name = format!("one TCP stream, super-packets {gso_packets}");
+        let name = format!("one TCP stream, GSO packets {gso_packets}");
         let row = row(&found, &[("traffic", &name), ("rule", rule)]);
         // 45 segments with one set of headers.
         let object = 66.0 + 45.0 * 1_448.0;

@@ -89,7 +89,7 @@ proptest! {
         // peak.
         let [off, on] = [0, 1].map(|row| number(&rows[row], "in_flight_p99_bytes"));
         prop_assert!(on <= 1.03 * off, "{on} of {off}: {text}");
-        let carried = number(&rows[1], "of_off");
+        let carried = number(&rows[1], "throughput_vs_off");
         prop_assert!(carried >= 0.99 || can_cost(&text), "{carried}: {text}");
     }
 }
@@ -101,7 +101,12 @@ fn sweep_has_row_for_each_rule_and_traffic() {
     let found = sweep::run(text, None, 1, &mut |_, _, _| {}).expect("a run");
     show(&found);
     assert_eq!(found.rows.len(), 2 * 9 * 2);
-    assert!(found.rows.iter().all(|row| number(row, "of_off") <= 1.02));
+    assert!(
+        found
+            .rows
+            .iter()
+            .all(|row| number(row, "throughput_vs_off") <= 1.02)
+    );
 }
 
 /// A packet of 590 bytes takes 4.9 us, so 5 us per interval are 1.8 % of the link.
@@ -112,6 +117,6 @@ fn one_packet_per_interval_is_insufficient() {
          rates = [\"1gbit\"]\nring = 64\ncoalesce = \"5us\"\nsizes = [\"590\"]\n\
          warm_up = \"50ms\"\nduration = \"200ms\"\ntraffic = [{ name = \"saturated\" }]",
     );
-    let carried = number(&rows[1], "of_off");
+    let carried = number(&rows[1], "throughput_vs_off");
     assert!(carried >= 0.999, "{carried}");
 }

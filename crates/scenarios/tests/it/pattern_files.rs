@@ -98,25 +98,29 @@ fn invalid_line_error_has_the_allowed_values() {
             "line 1: burst.period_ns is missing; allowed: 1 to",
         ),
         (
-            header(
-                r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"period_ns": 5, "objects": 4294967296}"#,
-            ),
+            header(concat!(
+                r#""end_ns": 300, "rate_bytes_per_us": 1, "#,
+                r#""burst": {"period_ns": 5, "objects": 4294967296}"#,
+            )),
             "line 1: burst.objects is 4294967296; allowed: 1 to 1048576",
         ),
         (
             header(r#""end_ns": 80000000000000, "rate_bytes_per_us": 50000, "sizes": [60]"#),
-            "line 1: the link can send 66666666666666 objects until end_ns; allowed: at most 10000000000",
+            "line 1: the link can send 66666666666666 objects until end_ns; \
+             allowed: at most 10000000000",
         ),
         (
-            header(
-                r#""end_ns": 80000000000000, "rates": [[0, 1], [70000000000000, 50000]], "sizes": [60, 140]"#,
-            ),
+            header(concat!(
+                r#""end_ns": 80000000000000, "sizes": [60, 140], "#,
+                r#""rates": [[0, 1], [70000000000000, 50000]]"#,
+            )),
             "line 1: the link can send 5000700000000 objects",
         ),
         (
-            header(
-                r#""end_ns": 80000000000000, "rate_bytes_per_us": 1, "burst": {"period_ns": 1, "objects": 1}"#,
-            ),
+            header(concat!(
+                r#""end_ns": 80000000000000, "rate_bytes_per_us": 1, "#,
+                r#""burst": {"period_ns": 1, "objects": 1}"#,
+            )),
             "line 1: burst.period_ns makes 80000000000000 bursts until end_ns; allowed",
         ),
         (
@@ -232,14 +236,15 @@ proptest! {
             json!({"period_ns": period_ns, "objects": objects})
         });
         let header = json!({
-            "rates": [[0, rate], [500_000, later]], "sizes": sizes, "burst": burst, "budget": budget,
-            "poll_ns": poll_ns, "warm_ns": 1_000, "end_ns": 1_000_000,
+            "rates": [[0, rate], [500_000, later]], "sizes": sizes, "burst": burst,
+            "budget": budget, "poll_ns": poll_ns, "warm_ns": 1_000, "end_ns": 1_000_000,
         });
         let lines: String = gaps.iter().map(|(gap, delay)| format!("{gap} {delay}\n")).collect();
         let pattern = pattern(&format!("{header}\n{lines}1000000 0\n"));
         let pattern = pattern.map_err(TestCaseError::fail)?;
         let limit: AnyLimit = limit.parse().map_err(|_| TestCaseError::fail("no such limit"))?;
-        let seen = observe(&pattern, limit, Detail::FULL).map_err(|it| TestCaseError::fail(it.to_string()))?;
+        let seen = observe(&pattern, limit, Detail::FULL);
+        let seen = seen.map_err(|it| TestCaseError::fail(it.to_string()))?;
         prop_assert!((0.0..=1.0).contains(&seen.utilisation));
         prop_assert!(seen.dry_ns <= 999_000);
         prop_assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
@@ -252,8 +257,11 @@ proptest! {
         cut in 0usize..12,
         put in "[-0-9a-z\"{}\\[\\]:., \\n]{0,6}",
     ) {
-        let text = r#"{"rates": [[0, 125.0], [9, 1.5]], "sizes": [66], "burst": {"period_ns": 5, "objects": 3}, "end_ns": 300}"#;
-        let text = format!("{text}\n100 0\n200 17\n");
+        let text = concat!(
+            r#"{"rates": [[0, 125.0], [9, 1.5]], "sizes": [66], "#,
+            r#""burst": {"period_ns": 5, "objects": 3}, "end_ns": 300}"#,
+            "\n100 0\n200 17\n",
+        );
         let from = from % text.len();
         let to = (from + cut).min(text.len());
         let _ = pattern(&format!("{}{put}{}", &text[..from], &text[to..]));

@@ -96,8 +96,8 @@ fn law_is_valid_at_all_rates_and_intervals() {
             assert!(f64::from(seen.limit_bytes) <= low + 2.0 * bytes, "{case}");
             // The wire counts whole packets, so one can be missing at the end.
             let measured_ns = (bench.end_ns - bench.measure_from_ns) as f64;
-            let least = 0.9999 - packet_ns / measured_ns;
-            assert!(seen.utilisation > least, "{case}: {}", seen.utilisation);
+            let smallest = 0.9999 - packet_ns / measured_ns;
+            assert!(seen.utilisation > smallest, "{case}: {}", seen.utilisation);
             let ledger = seen.ledger;
             assert_eq!(
                 ledger.entered,

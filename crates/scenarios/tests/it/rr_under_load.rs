@@ -17,8 +17,12 @@ fn e1() -> Settings {
 
 /// The published rows are those of whole GSO packets.
 const fn case(limit: AnyLimit, tso: bool) -> Case {
-    let split = LateSegmentation::Off;
-    Case { limit, tso, split }
+    let late_segmentation = LateSegmentation::Off;
+    Case {
+        limit,
+        tso,
+        late_segmentation,
+    }
 }
 
 fn run(limit: AnyLimit, tso: bool) -> Outcome {
@@ -159,8 +163,8 @@ fn marking_discipline_is_short_without_losses() {
         assert_eq!(outcome.retransmits > 0, !marks, "{outcome:?}");
     }
     // A band without a target fills up; with one, the backlog is some ms of packets.
-    assert_eq!(full.waiting_packets.max, 1_000 + 1, "and one request");
+    assert_eq!(full.backlog_packets.max, 1_000 + 1, "and one request");
     for outcome in [&dropping, &marking] {
-        assert!(outcome.waiting_packets.p50 < full.waiting_packets.p50);
+        assert!(outcome.backlog_packets.p50 < full.backlog_packets.p50);
     }
 }

@@ -15,7 +15,7 @@ fn the_table_of_a_short_run() {
             ("streams", "20"),
             ("warm_up", "\"1500ms\""),
             ("duration", "\"500ms\""),
-            ("splits", WHOLE),
+            ("late_segmentation", WHOLE),
         ],
     );
     show(&found);
@@ -74,7 +74,7 @@ fn the_table_of_a_short_run() {
 fn taut_holds_fewer_bytes_than_dql() {
     let found = run_with(
         "rr-under-load",
-        &[("duration", "\"1s\""), ("splits", WHOLE)],
+        &[("duration", "\"1s\""), ("late_segmentation", WHOLE)],
     );
     show(&found);
     for tso in [true, false] {
@@ -92,8 +92,8 @@ fn taut_holds_fewer_bytes_than_dql() {
             let interval = 250e-6 * 125e6 * 1514.0 / 1538.0;
             assert!(held >= interval, "{quantile}: {held}");
         }
-        let least = 0.995 * number(linux, "goodput_bps");
-        assert!(number(taut, "goodput_bps") >= least, "{taut} {linux}");
+        let smallest = 0.995 * number(linux, "goodput_bps");
+        assert!(number(taut, "goodput_bps") >= smallest, "{taut} {linux}");
         assert!(
             number(taut, "rr_tps") > 1.2 * number(linux, "rr_tps"),
             "{taut} {linux}"
@@ -128,7 +128,11 @@ fn invalid_value_error_has_key_and_range() {
             "\"1ms\"",
             "duration is 1ms; allowed: 500ms to 3600s",
         ),
-        ("hosts", "\"1us\"", "hosts is 1us; allowed: 20us to 10s"),
+        (
+            "host_latency",
+            "\"1us\"",
+            "host_latency is 1us; allowed: 20us to 10s",
+        ),
         (
             "warm_up",
             "\"3601s\"",

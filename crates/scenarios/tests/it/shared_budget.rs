@@ -18,7 +18,7 @@ fn budget_limits_eight_queues() {
         let own = number(row, "own_limits_bytes") / 8.0;
         assert!(own <= law + 2.0 * OBJECT, "{row}");
         assert!(number(row, "utilisation") > 0.995, "{row}");
-        assert!(number(row, "least_of_most_served") > 0.95, "{row}");
+        assert!(number(row, "min_vs_max_served") > 0.95, "{row}");
     }
     // A soft limit admits one object more.
     let sum = number(none, "own_limits_bytes");
@@ -47,8 +47,8 @@ fn budget_limits_eight_queues() {
 
     // The smallest sufficient fixed budget is less than twice the bytes that the link sends in an
     // interval, because that is sufficient for one queue alone, and more than half of that.
-    let least = number(none, "least_fixed_bytes");
-    assert!((0.25 * law..law).contains(&least), "{none}");
+    let smallest = number(none, "optimum_bytes");
+    assert!((0.25 * law..law).contains(&smallest), "{none}");
     // Packets that one queue sent and did not report count as in flight, so the device appears
     // busy.
     let row = of("taut");
@@ -65,7 +65,7 @@ fn one_queue_needs_no_budget() {
     let none = row(&found, &[("budget", "none")]);
     let fixed = row(&found, &[("budget", "fixed")]);
     assert_eq!(number(none, "above_one_limit_ms"), 0.0, "{none}");
-    for key in ["utilisation", "least_of_most_served"] {
+    for key in ["utilisation", "min_vs_max_served"] {
         assert!(number(fixed, key) > 0.99, "{fixed}");
     }
 }

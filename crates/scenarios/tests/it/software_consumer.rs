@@ -13,7 +13,7 @@ fn published_limits_and_losses_are_reproduced() {
         "software-consumer",
         &[
             ("cores", "[\"shared\"]"),
-            ("told", "[\"each\", \"poll\"]"),
+            ("notify", "[\"packet\", \"poll\"]"),
             (
                 "limits",
                 "[\"fixed:99.9%\", \"off\", \"dql\", \"dql:packets\"]",
@@ -27,25 +27,25 @@ fn published_limits_and_losses_are_reproduced() {
     assert_eq!(found.figures.len(), 6);
     let outside = found.figures.iter().filter(|figure| !figure.is_predicted());
     let outside: Vec<&str> = outside.map(|figure| figure.id.as_str()).collect();
-    assert_eq!(outside, ["E12, slow, told each, dql, ping"]);
-    let of = |consumer: &str, told: &str, limit: &str| {
-        let keys = [("consumer", consumer), ("told", told), ("limit", limit)];
+    assert_eq!(outside, ["E12, slow, notify packet, dql, ping"]);
+    let of = |consumer: &str, notify: &str, limit: &str| {
+        let keys = [("consumer", consumer), ("notify", notify), ("limit", limit)];
         row(&found, &keys).clone()
     };
     // In packets, for any unit of the limit.
     for limit in ["dql", "dql:packets"] {
-        assert_eq!(number(&of("slow", "each", limit), "limit_p50"), 2.0);
+        assert_eq!(number(&of("slow", "packet", limit), "limit_p50"), 2.0);
         assert_eq!(number(&of("slow", "poll", limit), "limit_p50"), 128.0);
     }
     for (consumer, packets) in [("slow", 8.0), ("fast", 57.0)] {
-        for told in ["each", "poll"] {
-            let least = of(consumer, told, "fixed:99.9%");
-            assert_eq!(number(&least, "limit_p50"), packets);
-            assert_eq!(number(&least, "over_least"), 1.0);
-            assert!(number(&least, "of_best") >= 0.999);
-            let off = of(consumer, told, "off");
+        for notify in ["packet", "poll"] {
+            let smallest = of(consumer, notify, "fixed:99.9%");
+            assert_eq!(number(&smallest, "limit_p50"), packets);
+            assert_eq!(number(&smallest, "inflight_vs_optimum"), 1.0);
+            assert!(number(&smallest, "throughput_vs_best") >= 0.999);
+            let off = of(consumer, notify, "off");
             assert!(off["limit_p50"].is_null());
-            assert!(ping_us(&off, "p99") > 4.0 * ping_us(&least, "p99"));
+            assert!(ping_us(&off, "p99") > 4.0 * ping_us(&smallest, "p99"));
         }
     }
 }
@@ -66,8 +66,8 @@ fn taut_is_near_the_lowest_fixed_limit(consumer: &str, warm_up: &str, duration: 
     show(&found);
     assert_eq!(found.rows.len(), 12);
     for row in &found.rows {
-        assert!(number(row, "of_best") >= 0.995, "{row}");
-        assert!(number(row, "ping_over_least") <= 2.0, "{row}");
+        assert!(number(row, "throughput_vs_best") >= 0.995, "{row}");
+        assert!(number(row, "ping_vs_optimum") <= 2.0, "{row}");
         if consumer == "slow" && row["core"] == "shared" {
             assert!(number(&row["ping_us"], "p99") <= 1_600.0, "{row}");
         }

@@ -64,7 +64,7 @@ const SHORT_E1: [(&str, &str); 6] = [
     ("duration", "\"500ms\""),
     ("rows", "\"bql=on\""),
     ("limits", "[\"dql\"]"),
-    ("splits", "[\"off\"]"),
+    ("late_segmentation", "[\"off\"]"),
 ];
 
 #[test]
@@ -180,16 +180,16 @@ fn full_disk_is_an_error() {
 
 #[test]
 fn invalid_line_error_has_the_allowed_content() {
-    let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0.1.0\n";
+    let head = "taut-trace\t3\tscenario=x\tseed=1\ttaut=0.1.0\n";
     for (text, line, allowed) in [
-        (String::new(), 1, "taut-trace, 2"),
+        (String::new(), 1, "taut-trace, 3"),
         (
             "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n".to_owned(),
             1,
-            "taut-trace, 2",
+            "taut-trace, 3",
         ),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\tsampled=x\n".to_owned(),
+            "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\tsampled=x\n".to_owned(),
             1,
             "sampled=HZ",
         ),
@@ -224,17 +224,17 @@ fn invalid_line_error_has_the_allowed_content() {
             "limit or ring_full",
         ),
         (
-            format!("{head}5\trefused\t1\n"),
+            format!("{head}5\tblocked\t1\n"),
             2,
-            "no values after refused",
+            "no values after blocked",
         ),
         (
-            format!("{head}5\tround\t9\tmaybe\t0\t-\n"),
+            format!("{head}5\tbatch\t9\tmaybe\t0\t-\n"),
             2,
             "more or last",
         ),
         (
-            format!("{head}5\tround\t9\tlast\t0\t\n"),
+            format!("{head}5\tbatch\t9\tlast\t0\t\n"),
             2,
             "RETURNED_NS or -",
         ),
@@ -341,7 +341,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let head = b"taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n".to_vec();
+        let head = b"taut-trace\t3\tscenario=x\tseed=1\ttaut=0\n".to_vec();
         for text in [bytes.clone(), [head, bytes].concat()] {
             if let Ok((_, lines)) = read(&text[..]) {
                 prop_assert!(lines.count() <= 401);
@@ -351,10 +351,10 @@ proptest! {
 
     #[test]
     fn no_line_of_known_keywords_panics(
-        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|\
+        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|batch|blocked|more|last|-|\
                  [0-9]{1,11}|queue_full)){0,6}",
     ) {
-        let text = format!("taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n{line}\n");
+        let text = format!("taut-trace\t3\tscenario=x\tseed=1\ttaut=0\n{line}\n");
         let (_, lines) = read(text.as_bytes()).unwrap();
         for found in lines.flatten() {
             // A line that parses is written the same, except for leading zeros.

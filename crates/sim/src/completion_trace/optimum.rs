@@ -28,8 +28,8 @@ pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32
     } else {
         GRID_BYTES
     };
-    let least = smallest_multiple(step, |bytes| is_enough(pattern, bytes))?;
-    Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
+    let smallest = smallest_multiple(step, |bytes| is_enough(pattern, bytes))?;
+    Ok(smallest.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
 }
 
 fn is_enough(pattern: &CompletionTrace, limit_bytes: u32) -> Result<bool, TestbedError> {

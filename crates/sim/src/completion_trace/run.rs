@@ -238,7 +238,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
         Ok(())
     }
 
-    /// A sender that was refused comes back, late or at once.
+    /// A blocked sender returns, late or immediately.
     fn on_batch(
         &mut self,
         bed: &mut Testbed<WireStats>,

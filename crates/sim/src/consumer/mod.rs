@@ -26,14 +26,14 @@ pub enum ConsumerCore {
     /// The sender's core. One of the two runs at a time, until it has no work left.
     Shared,
     /// A separate core. An idle thread sleeps until the other wakes it.
-    Own,
+    Separate,
 }
 
 /// When the queue is notified of finished packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notify {
     /// For each packet.
-    Each,
+    Packet,
     /// Once, at the end of a poll.
     Poll,
     /// This time after the first finished packet that was not yet reported, in ns. At once if these
@@ -45,7 +45,7 @@ impl Notify {
     /// Returns the maximum notification delay beyond the processing time, in ns.
     const fn longest_ns(self) -> u64 {
         match self {
-            Self::Each | Self::Poll => 0,
+            Self::Packet | Self::Poll => 0,
             Self::After(after_ns) => after_ns,
         }
     }
@@ -55,7 +55,7 @@ impl fmt::Display for ConsumerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Shared => "shared",
-            Self::Own => "own",
+            Self::Separate => "separate",
         })
     }
 }
@@ -66,8 +66,8 @@ impl FromStr for ConsumerCore {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "shared" => Ok(Self::Shared),
-            "own" => Ok(Self::Own),
-            _ => Err("expected a core: shared or own"),
+            "separate" => Ok(Self::Separate),
+            _ => Err("expected a core: shared or separate"),
         }
     }
 }
@@ -75,7 +75,7 @@ impl FromStr for ConsumerCore {
 impl fmt::Display for Notify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Each => f.write_str("each"),
+            Self::Packet => f.write_str("packet"),
             Self::Poll => f.write_str("poll"),
             Self::After(ns) => Time(ns).fmt(f),
         }
@@ -87,11 +87,11 @@ impl FromStr for Notify {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "each" => Ok(Self::Each),
+            "packet" => Ok(Self::Packet),
             "poll" => Ok(Self::Poll),
             _ => match parse_time_ns(text) {
                 Ok(ns) if (1..=1_000_000_000).contains(&ns) => Ok(Self::After(ns)),
-                _ => Err("expected each, poll, or a time up to 1s"),
+                _ => Err("expected packet, poll, or a time up to 1s"),
             },
         }
     }
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn notify_display_parses_back() {
-        for text in ["each", "poll", "100us"] {
+        for text in ["packet", "poll", "100us"] {
             assert_eq!(
                 text.parse().map(|it: Notify| it.to_string()),
                 Ok(text.to_owned())

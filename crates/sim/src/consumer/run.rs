@@ -94,7 +94,7 @@ impl ConsumerRun {
         self.pings.queued(self.queued, now_ns);
         self.queued += 1;
         let mut next_ns = now_ns + self.config.sender_ns;
-        if self.config.core == ConsumerCore::Own && self.consumer_ns == NEVER_NS {
+        if self.config.core == ConsumerCore::Separate && self.consumer_ns == NEVER_NS {
             next_ns += self.config.wake_ns;
             self.consumer_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
         }
@@ -116,7 +116,7 @@ impl ConsumerRun {
         let is_over = self.polled == self.config.poll || self.in_ring() == 0;
         let mut now_ns = now_ns;
         let notifies = match self.config.notify {
-            Notify::Each => true,
+            Notify::Packet => true,
             Notify::Poll => is_over,
             Notify::After(after_ns) => {
                 if self.timer_ns == NEVER_NS {
@@ -158,7 +158,7 @@ impl ConsumerRun {
         if self.sender_ns != NEVER_NS || !self.can_send() {
             return Ok(false);
         }
-        let wakes = self.config.core == ConsumerCore::Own;
+        let wakes = self.config.core == ConsumerCore::Separate;
         if wakes {
             self.sender_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
         } else if self.consumer_ns == NEVER_NS && self.in_ring() == 0 {

@@ -26,7 +26,7 @@ pub struct Replayed {
     /// Median of the limit, in the limit's units.
     pub limit_p50: u64,
     /// Packets queued in the discipline, over time.
-    pub waiting_packets: Quantiles,
+    pub backlog_packets: Quantiles,
     /// Time for which the link had nothing to send while packets were queued, in ns.
     pub dry_ns: u64,
     /// Completion batches after which the device was empty while the limit blocked the sender.
@@ -150,7 +150,7 @@ impl ReplayRun<'_> {
             in_flight_bytes: meter.in_flight_bytes(),
             in_flight_mean_bytes: meter.in_flight_mean_bytes(),
             limit_p50: meter.limit_p50(),
-            waiting_packets: meter.waiting_packets(),
+            backlog_packets: meter.backlog_packets(),
             dry_ns: nic.watch.dry_ns(),
             starved: self.queue.completer_counters().starved,
             end_ns: self.now_ns,

@@ -59,7 +59,7 @@ impl Traffic {
     /// If arrivals or batches are not in order of time, or for such an object.
     pub fn check(&self) -> Result<(), TestbedError> {
         demand_order(self.arrivals.iter().map(|it| it.at_ns), "arrivals")?;
-        demand_order(self.batches.iter().map(|it| it.at_ns), "rounds")?;
+        demand_order(self.batches.iter().map(|it| it.at_ns), "batches")?;
         demand_countable(self.arrivals.iter().map(|it| it.bytes), "an arrival")
     }
 }
@@ -80,8 +80,8 @@ impl fmt::Display for TrafficError {
         match self {
             Self::Read(error) => error.fmt(f),
             Self::Sampled => f.write_str(
-                "a sampled trace says how much was in flight, not what was queued and completed: \
-                 it cannot be replayed",
+                "a sampled trace has the bytes in flight, but no packets that were queued or \
+                 completed: it cannot be replayed",
             ),
             Self::NoRow => f.write_str("events before the first row: incomplete trace"),
         }

@@ -130,11 +130,11 @@ impl TcpSender {
     #[cold]
     fn on_ack_with_gaps(&mut self, cumulative: u64, sack: &SackBlocks, acked: u64, now_ns: u64) {
         let (una, nxt) = (self.una, self.nxt);
-        let mut news = 0;
+        let mut newly_sacked = 0;
         for (start, end) in sack.above(cumulative) {
             let (start, end) = (start.max(una), end.min(nxt));
             if start < end {
-                news += self.cold().scoreboard.sack(start, end);
+                newly_sacked += self.cold().scoreboard.sack(start, end);
                 self.round_trip.on_arrived(start, end, &self.config, now_ns);
             }
         }
@@ -147,7 +147,7 @@ impl TcpSender {
                 cold.resend_first = false;
                 self.phase = Phase::Open;
             }
-        } else if news > 0 {
+        } else if newly_sacked > 0 {
             // RFC 6675, 2: a duplicate acknowledgement contains new SACK information.
             cold.dup_acks = cold.dup_acks.saturating_add(1);
         }

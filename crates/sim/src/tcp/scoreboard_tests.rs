@@ -68,8 +68,9 @@ proptest! {
             match step {
                 Step::Sack(start, length) => {
                     let (start, end) = (start.max(bytes.una), (start + length).min(nxt));
-                    let news = (start..end).filter(|&byte| !bytes.sacked[byte]).count() as u64;
-                    prop_assert_eq!(board.sack(start as u64, end as u64), news);
+                    let is_new = |&byte: &usize| !bytes.sacked[byte];
+                    let newly_sacked = (start..end).filter(is_new).count() as u64;
+                    prop_assert_eq!(board.sack(start as u64, end as u64), newly_sacked);
                     (start..end).for_each(|byte| bytes.sacked[byte] = true);
                 }
                 Step::Advance(by) => {

@@ -208,9 +208,9 @@ impl TcpSender {
         let mss = self.mss_bytes();
         let offered = self.window_end - self.una;
         let window_bytes = self.window.cwnd_bytes().min(offered);
-        let least = pace::min_bytes(full, window_bytes, mss).min(requested);
+        let smallest = pace::min_bytes(full, window_bytes, mss).min(requested);
         let bytes = room / mss * mss;
-        if bytes < least { 0 } else { bytes }
+        if bytes < smallest { 0 } else { bytes }
     }
 
     /// RFC 5681, 4.1: after an idle time of one timeout, the window is out of date.

@@ -82,14 +82,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, TestbedError> {
-        Self::with_split(config, LateSegmentation::Off, parts)
+        Self::with_late_segmentation(config, LateSegmentation::Off, parts)
     }
 
     /// As [`new`](World::new), with queues that use late segmentation.
     ///
     /// # Errors
     /// As for [`new`](World::new).
-    pub fn with_split(
+    pub fn with_late_segmentation(
         config: &WorldConfig,
         split: LateSegmentation,
         mut parts: impl FnMut(usize) -> (Q, L, P),

@@ -43,7 +43,7 @@ fn shared_cycles(config: &ConsumerConfig, packets: f64) -> f64 {
 #[test]
 fn shared_core_loses_only_the_switches() {
     for consumer_ns in [800, 100_000] {
-        for notify in [Notify::Each, Notify::Poll] {
+        for notify in [Notify::Packet, Notify::Poll] {
             let config = config(ConsumerCore::Shared, consumer_ns, notify);
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
@@ -61,7 +61,7 @@ fn shared_core_loses_only_the_switches() {
 
 #[test]
 fn slower_core_limits_two_cores() {
-    let config = config(ConsumerCore::Own, 100_000, Notify::Poll);
+    let config = config(ConsumerCore::Separate, 100_000, Notify::Poll);
     let seen = run(&config, "200");
     assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
     // With one packet in flight, each takes a wake and a start in each direction.
@@ -77,7 +77,7 @@ fn slower_core_limits_two_cores() {
 
 #[test]
 fn ping_without_limit_waits_for_the_ring() {
-    let config = config(ConsumerCore::Shared, 100_000, Notify::Each);
+    let config = config(ConsumerCore::Shared, 100_000, Notify::Packet);
     let seen = run(&config, "off");
     let ring_ms = seen.ping_ns.max() as f64 / 1e6;
     assert!((25.0..26.5).contains(&ring_ms), "{ring_ms}");
@@ -121,7 +121,7 @@ fn smallest_fixed_limit_follows_from_switch_cost() {
     ] {
         let config = ConsumerConfig {
             switch_ns,
-            ..config(ConsumerCore::Shared, consumer_ns, Notify::Each)
+            ..config(ConsumerCore::Shared, consumer_ns, Notify::Packet)
         };
         let fixed = FixedLimits::new(&config).expect("runs");
         assert!((fixed.best() / shared_cycles(&config, 64.0) - 1.0).abs() < 1e-6);
@@ -135,7 +135,7 @@ fn smallest_fixed_limit_follows_from_switch_cost() {
 
 #[test]
 fn same_seed_gives_the_same_run() {
-    let config = config(ConsumerCore::Own, 1_800, Notify::After(100_000));
+    let config = config(ConsumerCore::Separate, 1_800, Notify::After(100_000));
     let of_seed = |seed| {
         let seen = run(&ConsumerConfig { seed, ..config }, "taut");
         (
@@ -171,7 +171,7 @@ fn only_pings_of_the_measured_time_count() {
 
 #[test]
 fn each_wake_of_the_sender_has_a_cost() {
-    let config = config(ConsumerCore::Own, 2_000, Notify::Each);
+    let config = config(ConsumerCore::Separate, 2_000, Notify::Packet);
     // The sender is back and asleep again before the next packet is finished.
     let seen = run(&config, "8p").packets_per_s;
     let expected = 1e9 / (2_000.0 + 300.0);

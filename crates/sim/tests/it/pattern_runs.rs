@@ -127,9 +127,9 @@ fn late_sender_requires_bytes_of_its_delay() {
             .expect("there is one");
         // The sender returns after its delay, is blocked at the next interrupt that finds it
         // blocked, and is late again. The bytes that leave in the meantime are whole packets.
-        let least = 125 * (delay_ns + 100_000) / 1_000;
-        let max = least + 125 * 100 + 2 * u64::from(SIZE);
-        let allowed = least - u64::from(SIZE)..=max;
+        let smallest = 125 * (delay_ns + 100_000) / 1_000;
+        let max = smallest + 125 * 100 + 2 * u64::from(SIZE);
+        let allowed = smallest - u64::from(SIZE)..=max;
         assert!(
             allowed.contains(&found.into()),
             "{delay_ns}: {found}, {allowed:?}"
@@ -166,9 +166,9 @@ fn batches_keep_dql_at_twice_the_budget() {
         // Packets that were admitted, and those that later batches admit for packets that left
         // during the first.
         let packets_ns = u64::from(2 * budget + 1) * PACKET_NS;
-        let least = packets_ns as f64 / 1e6;
+        let smallest = packets_ns as f64 / 1e6;
         assert!(
-            (least - 0.01..least + 0.25).contains(&dql.utilisation),
+            (smallest - 0.01..smallest + 0.25).contains(&dql.utilisation),
             "{}",
             dql.utilisation
         );
@@ -331,12 +331,12 @@ fn optimum_may_spend_its_loss_budget_at_once() {
     two.queues = vec![two.queues[0].clone(); 2];
     let mut steady = periodic(100_000, 0);
     steady.queues = vec![steady.queues[0].clone(); 2];
-    let least = |pattern| {
+    let smallest = |pattern| {
         smallest_sufficient_limit(pattern)
             .expect("runs")
             .expect("one is enough")
     };
-    assert_eq!(least(&two), least(&steady));
+    assert_eq!(smallest(&two), smallest(&steady));
 }
 
 /// Closed forms, each to within five of its standard errors.

@@ -212,7 +212,7 @@ fn polled() -> ConsumerConfig {
         wake_ns: 300,
         ring: 4,
         poll: 2,
-        notify: Notify::Each,
+        notify: Notify::Packet,
         units: 1,
         ping_ns: 0,
         seed: 1,
@@ -244,7 +244,7 @@ fn endless_consumer_is_rejected() {
 #[test]
 fn consumer_with_the_longest_costs_ends() {
     let hour_ns = 3_600_000_000_000;
-    for core in [ConsumerCore::Shared, ConsumerCore::Own] {
+    for core in [ConsumerCore::Shared, ConsumerCore::Separate] {
         let config = ConsumerConfig {
             core,
             consumer_ns: hour_ns,
@@ -280,7 +280,10 @@ fn invalid_traffic_is_rejected_instead_of_dropped() {
         run(vec![arrival(9, 1), arrival(8, 1)], Vec::new()),
         "arrivals"
     ));
-    assert!(rejects(run(Vec::new(), vec![batch(9), batch(8)]), "rounds"));
+    assert!(rejects(
+        run(Vec::new(), vec![batch(9), batch(8)]),
+        "batches"
+    ));
     assert!(rejects(
         run(vec![arrival(0, MAX_OBJECT + 1)], Vec::new()),
         "an arrival"

@@ -130,10 +130,10 @@ fn reno_with_half_a_bdp_of_buffer() {
 
 #[test]
 fn cubic_uses_the_link() {
-    for (buffer, least) in [(100, 0.99), (50, 0.98), (10, 0.85)] {
+    for (buffer, smallest) in [(100, 0.99), (50, 0.98), (10, 0.85)] {
         let saw = sawtooth(Congestion::Cubic, link(99, buffer), 60, 300);
         println!("cubic, buffer {buffer}: {:.4}", saw.utilisation);
-        assert!(saw.utilisation > least, "{}", saw.utilisation);
+        assert!(saw.utilisation > smallest, "{}", saw.utilisation);
         near(
             "lowest of highest window",
             saw.lowest / saw.highest,
@@ -340,14 +340,14 @@ fn equal_flows_get_equal_shares() {
             shares.iter().map(|share| share * share).sum(),
         );
         let jain = sum * sum / squares / flows as f64;
-        let least = shares.iter().copied().fold(f64::MAX, f64::min);
+        let smallest = shares.iter().copied().fold(f64::MAX, f64::min);
         let max = shares.iter().copied().fold(0.0, f64::max);
         println!(
-            "{congestion:?} {flows}: {least:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
+            "{congestion:?} {flows}: {smallest:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
             sum / flows as f64
         );
         let mean = sum / flows as f64;
-        assert!(least > 0.95 * mean && max < 1.05 * mean, "{shares:?}");
+        assert!(smallest > 0.95 * mean && max < 1.05 * mean, "{shares:?}");
         assert!(mean > 0.97, "{mean}");
     }
 }

@@ -186,8 +186,8 @@ fn marks_reduce_once_in_a_round_trip() {
             let cwnd = network.flows[0].sender.cwnd_bytes();
             if cwnd < last {
                 cuts.push(network.now_ns);
-                let least = (last as f64 * kept).max(2.0 * MSS as f64);
-                assert!((cwnd as f64 - least).abs() < 0.02 * least + MSS as f64);
+                let smallest = (last as f64 * kept).max(2.0 * MSS as f64);
+                assert!((cwnd as f64 - smallest).abs() < 0.02 * smallest + MSS as f64);
             }
             last = cwnd;
         }

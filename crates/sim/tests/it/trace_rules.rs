@@ -234,7 +234,7 @@ fn recordings_of_two_halves_merge_in_order() {
     let lines: Vec<&str> = text.lines().skip(2).collect();
     assert_eq!(
         lines,
-        ["10\trefused", "20\tstarved", "30\trefused", "30\tlimit\t7"]
+        ["10\tblocked", "20\tstarved", "30\tblocked", "30\tlimit\t7"]
     );
     let mut other = sender.divide();
     (0..7).for_each(|at_ns| other.event(at_ns, QueueEvent::Starved));

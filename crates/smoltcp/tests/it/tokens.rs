@@ -154,7 +154,7 @@ fn stall_is_detected_and_counted_once() {
             break;
         }
     }
-    assert_eq!(device.stats().stalls, 1, "at {now}, not once more in vain");
+    assert_eq!(device.stats().stalls, 1, "at {now}, not again");
     for seconds in 1..10 {
         let _ = device.complete(now + Duration::from_secs(seconds));
     }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
 use taut_report::document::envelope;
 use taut_report::layout::fold;
-use taut_report::number::{readable, short_time};
+
+use super::groups::groups;
 
 /// Returns the JSON document.
 pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
@@ -37,49 +38,31 @@ pub fn text(
     width: Option<usize>,
 ) -> String {
     let mut out = String::new();
-    for it in evidence {
-        let is_about = |judgement: &&Judgement| {
-            judgement.device == it.device.name && judgement.queue == it.queue_number()
-        };
-        let mut about: Vec<&Judgement> = judgements.iter().filter(is_about).collect();
-        about.sort_by_key(|it| std::cmp::Reverse(it.finding.verdict));
+    for group in groups(judgements, evidence) {
         if !out.is_empty() {
             out.push('\n');
         }
-        out += &heading(it);
-        for judgement in &about {
-            if verbose || judgement.finding.verdict >= Verdict::Warn || it.queue.is_none() {
-                out += &lines(judgement, width);
+        out += &fold(&group.heading(), 2, width);
+        let (about, has_queue) = (&group.judgements, group.members[0].queue.is_some());
+        for judgement in about {
+            if verbose || judgement.finding.verdict >= Verdict::Warn || !has_queue {
+                out += &lines(
+                    judgement,
+                    group.varied.contains(&judgement.rule.name),
+                    width,
+                );
             }
         }
-        if !verbose && it.queue.is_some() {
-            out += &short_line("ok", Verdict::Ok, &about, width);
-            out += &short_line("not judged", Verdict::NotJudged, &about, width);
+        if !verbose && has_queue {
+            out += &short_line("ok", Verdict::Ok, about, width);
+            out += &short_line("not judged", Verdict::NotJudged, about, width);
         }
+    }
+    if out.is_empty() {
+        out += "no device\n";
     }
     out += &closing(judgements);
     out
-}
-
-fn heading(it: &Evidence) -> String {
-    let device = &it.device;
-    let Some(queue) = &it.queue else {
-        return format!("{}\n", device.name);
-    };
-    let trend = &queue.trend;
-    let mut out = format!("{} queue {}", device.name, queue.row.queue);
-    if let Some(driver) = &device.driver {
-        let _ = write!(out, " ({driver})");
-    }
-    let _ = write!(
-        out,
-        ": limit {}, at most {} in flight, busy {} % of {}",
-        readable(&json!(trend.limit_last)),
-        readable(&json!(trend.in_flight_max)),
-        trend.busy_percent(),
-        short_time(device.watched_ns)
-    );
-    out + "\n"
 }
 
 /// Width of the names of verdicts and rules.
@@ -91,10 +74,14 @@ fn advice(it: &Judgement) -> String {
     it.rule.advice.replace("DEV", &it.device)
 }
 
-fn lines(it: &Judgement, width: Option<usize>) -> String {
-    let (verdict, name) = (it.finding.verdict.name(), it.rule.name);
+fn lines(it: &Judgement, is_varied: bool, width: Option<usize>) -> String {
+    let (verdict, name) = (it.finding.verdict.name().replace('_', " "), it.rule.name);
+    let of = match it.queue {
+        Some(queue) if is_varied => format!("queue {queue}: "),
+        _ => String::new(),
+    };
     let line = format!(
-        "  {verdict:<VERDICT$}  {name:<NAME$}  {}",
+        "  {verdict:<VERDICT$}  {name:<NAME$}  {of}{}",
         it.finding.evidence
     );
     let indent = 2 + VERDICT + 2 + NAME + 2;

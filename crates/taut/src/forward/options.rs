@@ -22,9 +22,11 @@ Driver
 af_packet: packet sockets. The host's network stack receives the forwarded frames too. Frames pass \
 the queueing discipline of the device.
 af_xdp: an XDP program on each interface redirects the received frames, so the host's network \
-stack receives none. Frames bypass the queueing discipline of the device. Each interface must have one \
-receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable txvlan \
-there; otherwise their tags are lost.";
+ stack receives none. Frames bypass the queueing discipline of the device. Each interface must have \
+ one receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable \
+ txvlan there; otherwise their tags are lost. Partial checksums from a sender on the same machine \
+ are recognised by their value, also inside GRE, VXLAN, GENEVE, GTP-U and IP in UDP. Inside other \
+ tunnels they stay partial: turn transmit checksum offload off at their sender.";
 
 /// Forward all frames between two interfaces, in both directions
 ///
@@ -56,6 +58,10 @@ pub struct Forward {
     /// End after TIME [default: at Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
     pub duration: Option<Time>,
+
+    /// Forward although another process forwards the frames of A or B
+    #[arg(long)]
+    pub force: bool,
 
     /// Print the summary as one JSON document
     #[arg(short, long)]
@@ -98,8 +104,8 @@ pub struct PathOptions {
     /// off: segment on entry. all: segment immediately before submission, one segment at a time.
     /// auto: as all if there is a limit. With af_xdp there are no GSO packets. At most 511 GSO
     /// packets wait whole in each direction; further ones are segmented on entry.
-    #[arg(long, value_name = "SPLIT", default_value_t = LateSegmentation::Auto)]
-    pub split: LateSegmentation,
+    #[arg(long, value_name = "MODE", default_value_t = LateSegmentation::Auto)]
+    pub late_segmentation: LateSegmentation,
 }
 
 /// Shaper rates of both directions.
@@ -138,7 +144,7 @@ impl PathOptions {
         PathSettings {
             qdisc: self.qdisc.clone(),
             limit: self.limit.clone(),
-            split: self.split,
+            split: self.late_segmentation,
             rates_bits_per_s,
             ring_slots: self.ring,
             coalesce_ns: self.coalesce.0,
@@ -155,6 +161,9 @@ host are forwarded too.
 Needs root. After its sockets are open it keeps only CAP_NET_RAW, and with af_xdp CAP_IPC_LOCK if
 the limit of locked memory cannot be raised. A ring that is reopened later has the send buffer that
 net.core.wmem_max allows.
+A renamed interface is followed. For a removed one, a new interface with its last name is used. The
+summary has the names of the command line. With --force, the first forwarder that ends restores the
+receive offloads of shared interfaces.
 If completions are early (a plain veth), the limit is disabled, and the summary states it.
 Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
 77 cannot run here.

@@ -8,9 +8,9 @@ use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
-use taut_linux::link;
+use taut_linux::link::{self, ClaimedDevice};
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::bridge::{Board, Bridge, Listener, check};
+use taut_relay::bridge::{Board, Bridge, Listener, PathSettings, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
@@ -44,12 +44,29 @@ pub fn forward(options: &Forward) -> ExitCode {
     match ran {
         Ok(code) => code,
         Err(error) => {
-            say!("taut: {error:#}");
+            say!("taut: {}", explained(&error));
             if lacks_privilege(&error) {
                 return exit::fail(exit::CANNOT_RUN_HERE, NEEDED_PRIVILEGES);
             }
             ExitCode::from(exit::FAILED)
         }
+    }
+}
+
+/// Returns the error with its cause and advice, as far as they are known.
+fn explained(error: &anyhow::Error) -> String {
+    let causes = || {
+        error
+            .chain()
+            .filter_map(|it| it.downcast_ref::<io::Error>())
+    };
+    let is_claim = |error: &io::Error| error.get_ref().is_some_and(|it| it.is::<ClaimedDevice>());
+    match causes().find_map(missing::cause) {
+        Some(cause) => format!("{error:#}: {cause}"),
+        None if causes().any(is_claim) => {
+            format!("{error:#}: each frame would be forwarded twice; --force forwards nevertheless")
+        }
+        None => format!("{error:#}"),
     }
 }
 
@@ -85,7 +102,11 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
         }
     }
     let (_, remarks) = check(&ns, names)?;
-    let mut bridge = Bridge::<I>::open(&ns, names, &options.path.settings())?;
+    let settings = PathSettings {
+        is_forced: options.force,
+        ..options.path.settings()
+    };
+    let mut bridge = Bridge::<I>::open(&ns, names, &settings)?;
     // Before capabilities are dropped and threads are started.
     let tags = options.driver == Driver::AfXdp;
     let (offloads, messages) = OffloadHelper::start(names, tags)
@@ -142,6 +163,7 @@ fn run_with_view<I: Interface>(
     };
     let listener = BridgeEvents {
         events: send,
+        max_frame_bytes: I::MAX_FRAME_BYTES,
         offloads,
     };
     let ran = bridge.run(&board, &listener, is_over);
@@ -156,17 +178,18 @@ fn run_with_view<I: Interface>(
 
 struct BridgeEvents<'a> {
     events: Sender<String>,
+    max_frame_bytes: u32,
     offloads: &'a OffloadHelper,
 }
 
 impl Listener for BridgeEvents<'_> {
     fn event(&self, interface: &str, event: Event<'_>) {
-        if let Some(text) = message(interface, &event) {
+        if let Some(text) = message(interface, &event, self.max_frame_bytes) {
             // Fails if the view has ended: the event is then discarded.
             let _ = self.events.send(text);
         }
         if matches!(event, Event::Returned) {
-            self.offloads.again();
+            self.offloads.again(interface);
         }
     }
 }

@@ -26,17 +26,17 @@ struct DirectionSummary {
     to: String,
     driver: &'static str,
     mode: &'static str,
-    /// The status of the completions: `true`, `false` or `unknown`.
+    /// The status of the completions: `valid`, `early` or `unknown`.
     completions: &'static str,
     /// The last limit, in its units; `null` without a limit.
     limit_now: Option<u32>,
     received_packets: u64,
     received_bytes: u64,
-    super_packets: u64,
+    gso_packets: u64,
     segments: u64,
     sent_packets: u64,
     sent_bytes: u64,
-    in_doubt_packets: u64,
+    uncertain_packets: u64,
     marked_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
     /// Frames received but never finished, or finished but never received; always 0.
@@ -53,7 +53,7 @@ pub struct Summary {
     taut_version: &'static str,
     qdisc: String,
     limit: String,
-    split: String,
+    late_segmentation: String,
     rate: Option<String>,
     ring_slots: u32,
     coalesce_ns: u64,
@@ -81,11 +81,11 @@ impl DirectionSummary {
             limit_now: direction.limit(),
             received_packets: account.received_packets,
             received_bytes: account.received_bytes,
-            super_packets: account.gso_packets,
+            gso_packets: account.gso_packets,
             segments: account.segments,
             sent_packets: account.completed_packets(),
             sent_bytes: account.completed_bytes(),
-            in_doubt_packets: account.uncertain_packets(),
+            uncertain_packets: account.uncertain_packets(),
             marked_packets: account.marked_packets,
             dropped_packets: account.dropped_packets().clone(),
             unaccounted_packets: account.unaccounted_packets(),
@@ -99,18 +99,18 @@ impl DirectionSummary {
             "{} -> {}: {} received",
             self.from, self.to, self.received_packets
         );
-        if self.super_packets > 0 {
+        if self.gso_packets > 0 {
             text += &format!(
                 " ({} GSO packets, {} segments)",
-                self.super_packets, self.segments
+                self.gso_packets, self.segments
             );
         }
         text += &format!(", {} sent", self.sent_packets);
         let marked =
             (self.marked_packets > 0).then(|| format!(" ({} marked)", self.marked_packets));
         text += &marked.unwrap_or_default();
-        if self.in_doubt_packets > 0 {
-            text += &format!(", {} uncertain", self.in_doubt_packets);
+        if self.uncertain_packets > 0 {
+            text += &format!(", {} uncertain", self.uncertain_packets);
         }
         let dropped: Vec<String> = self
             .dropped_packets
@@ -126,7 +126,7 @@ impl DirectionSummary {
         }
         text += &format!("; {} packets/s, {} bit/s", self.pps, self.bps);
         text += &match (self.completions, self.limit_now) {
-            ("false", _) => "; limit disabled: completions are early".to_owned(),
+            ("early", _) => "; limit disabled: completions are early".to_owned(),
             (_, Some(limit)) => format!("; limit {limit}"),
             (_, None) => String::new(),
         };
@@ -148,7 +148,7 @@ impl Summary {
             taut_version: env!("CARGO_PKG_VERSION"),
             qdisc: options.path.qdisc.clone(),
             limit: options.path.limit.to_string(),
-            split: options.path.split.to_string(),
+            late_segmentation: options.path.late_segmentation.to_string(),
             rate: options.path.rate.map(|rate| rate.to_string()),
             ring_slots: options.path.ring,
             coalesce_ns: options.path.coalesce.0,

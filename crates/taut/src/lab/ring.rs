@@ -110,7 +110,7 @@ impl RingSweep {
             limits: self.limits.clone(),
             coalesce: self.coalesce,
             duration: self.duration,
-            rounds: self.repeat,
+            repetitions: self.repeat,
             card: self.device.as_ref().zip(self.peer_mac).map(card),
             seed: self.seed,
             tables: self.tables.clone(),

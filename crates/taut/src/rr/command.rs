@@ -18,7 +18,7 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         coalesce,
         qdisc,
         limits,
-        splits,
+        late_segmentation,
         duration,
         seed: _,
         only,
@@ -38,8 +38,8 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
     for limit in limits {
         push(true, "limit", limit.to_string());
     }
-    for split in splits {
-        push(true, "split", split.to_string());
+    for mode in late_segmentation {
+        push(true, "late-segmentation", mode.to_string());
     }
     push(
         *duration != defaults.duration,
@@ -92,7 +92,7 @@ mod tests {
             "tso=on",
             "--limit",
             "taut",
-            "--split",
+            "--late-segmentation",
             "250us",
         ];
         let defaults = parse(&[]);
@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --coalesce 100us \
-             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --split 250us --duration 2s \
-             --only tso=on"
+             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut \
+             --late-segmentation 250us --duration 2s --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");
         let arguments: Vec<String> = quote_free

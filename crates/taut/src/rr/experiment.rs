@@ -37,7 +37,7 @@ pub struct Experiment {
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// Limit (repeatable; taut help limits) [default: dql; in sim also taut]
+    /// Limit (repeatable; taut help limits) [default: dql; sim: and taut]
     ///
     /// Each limit adds rows to those without a limit; `off` adds none.
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
@@ -49,8 +49,8 @@ pub struct Experiment {
     /// Applies to the rows with a limit. off: submit GSO packets whole. auto: chunks of at most a
     /// twelfth of the limit. 1/N: chunks of at most an N-th of the limit. all: each segment
     /// separately. A time such as 250us: the longest time that a chunk occupies the link.
-    #[arg(long = "split", value_name = "SPLIT")]
-    pub splits: Vec<LateSegmentation>,
+    #[arg(long, value_name = "MODE")]
+    pub late_segmentation: Vec<LateSegmentation>,
 
     /// Measurement time of each row, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
@@ -72,10 +72,10 @@ pub struct Experiment {
 
 impl Experiment {
     /// Returns the modes of late segmentation.
-    pub fn splits(&self) -> Vec<LateSegmentation> {
-        match &self.splits[..] {
-            [] => Settings::defaults().splits,
-            splits => splits.to_vec(),
+    pub fn late_segmentation(&self) -> Vec<LateSegmentation> {
+        match &self.late_segmentation[..] {
+            [] => Settings::defaults().late_segmentation,
+            modes => modes.to_vec(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Experiment {
             } else {
                 self.limits.clone()
             },
-            splits: self.splits(),
+            late_segmentation: self.late_segmentation(),
             duration: self.duration,
             rows: self.only,
             ..defaults

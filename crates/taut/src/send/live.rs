@@ -59,7 +59,7 @@ fn text(shown: &Status<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
     let per_second = |number: u64| number as f64 * 1e9 / past_ns as f64;
     let state = match shown.state {
         Some(LinkState::Down) => " is down,",
-        Some(LinkState::Removed) => " is gone,",
+        Some(LinkState::Removed) => " was removed,",
         Some(LinkState::Running) | None => ":",
     };
     let limit = match shown.limit {

@@ -7,14 +7,17 @@ mod talk;
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::ExitCode;
 
 use taut_linux::interrupt;
-use taut_linux::link::{self, LinkMonitor, LinkState, MacAddress};
+use taut_linux::link::{self, Description, LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
-use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
-use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_capture};
+use taut_relay::driver::{self, Ring, WithPort};
+use taut_relay::source::{
+    CaptureContents, Content, FeedSettings, Generated, MIN_BYTES, Pacing, read_capture,
+};
 use taut_relay::transmit::{Outcome, Settings, transmit};
 use taut_report::{exit, say, stdout};
 
@@ -38,15 +41,21 @@ fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
         Some(name) => netns(name)?,
         None => NetNs::current().map_err(|error| failed(&error))?,
     };
-    let source = source(options, &ns)?;
+    let pacing = options.pacing();
+    let pacing = pacing.map_err(|error| exit::fail(exit::USAGE, error))?;
+    let source = source(options, &ns, pacing)?;
     if options.dry_run {
-        return Ok(stdout::print(&plan(options, &source)));
+        let printed = stdout::print(&plan(options, &source));
+        return Ok(read_to_end(printed, source.broken.as_deref()));
     }
     interrupt::note().map_err(|error| failed(&error))?;
-    let code = match run(options, &ns, source.content) {
-        Ok(Some(outcome)) => show(options, &outcome),
-        // Interrupted before the link was up.
-        Ok(None) => ended(ExitCode::SUCCESS),
+    let code = match run(options, &ns, source.content, pacing) {
+        Ok(Some(outcome)) => show(options, &outcome, source.broken.as_deref()),
+        Ok(None) if interrupt::noted().is_some() => ended(ExitCode::SUCCESS),
+        Ok(None) => {
+            let message = format_args!("{} was not up in time: no packet was sent", options.device);
+            exit::fail(exit::FAILED, message)
+        }
         Err(error) => match error.downcast_ref::<io::Error>() {
             Some(error) => failed(error),
             None => exit::fail(exit::FAILED, format_args!("{error:#}")),
@@ -55,13 +64,25 @@ fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
     Ok(code)
 }
 
+/// Reports a file that was not read to its end.
+fn read_to_end(code: ExitCode, broken: Option<&str>) -> ExitCode {
+    match broken {
+        Some(broken) if code == ExitCode::SUCCESS => {
+            exit::fail(exit::FAILED, format_args!("not read to the end: {broken}"))
+        }
+        _ => code,
+    }
+}
+
 /// Frames to send, and their description.
 struct Source {
     content: Content,
     description: String,
+    /// The file, and why it was not read to its end.
+    broken: Option<String>,
 }
 
-fn source(options: &Send, ns: &NetNs) -> Result<Source, ExitCode> {
+fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> Result<Source, ExitCode> {
     let device = link::describe(ns, &options.device).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::device(ns, &options.device)),
         _ => failed(&error),
@@ -74,29 +95,40 @@ fn source(options: &Send, ns: &NetNs) -> Result<Source, ExitCode> {
         );
         return Err(exit::fail(exit::FAILED, message));
     }
-    let Some(file) = &options.file else {
-        let fits = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
-        let size = options.size.map_or(fits, |size| size.0 as u32);
-        let from = device.mac.unwrap_or(MacAddress::local(1));
-        let generated = Generated::new(size, options.flows, from, options.dst_mac, options.seed);
-        return Ok(Source {
-            content: Content::Generated(generated),
-            description: format!(
-                "generated frames of {size} bytes in {} flows from {from} to {}",
-                options.flows, options.dst_mac
-            ),
-        });
-    };
-    if let Err(error) = std::fs::metadata(file) {
+    match &options.file {
+        Some(file) => captured(options, file, pacing),
+        None => Ok(generated(options, &device)),
+    }
+}
+
+fn generated(options: &Send, device: &Description) -> Source {
+    let fits = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
+    let size = options.size.map_or(fits, |size| size.0 as u32);
+    let from = device.mac.unwrap_or(MacAddress::local(1));
+    let generated = Generated::new(size, options.flows, from, options.dst_mac, options.seed);
+    Source {
+        content: Content::Generated(generated),
+        description: format!(
+            "generated frames of {size} bytes in {} flows from {from} to {}",
+            options.flows, options.dst_mac
+        ),
+        broken: None,
+    }
+}
+
+fn captured(options: &Send, file: &Path, pacing: Pacing) -> Result<Source, ExitCode> {
+    let is_stdin = file == Path::new("-");
+    if let Err(error) = std::fs::metadata(file)
+        && !is_stdin
+    {
         return Err(exit::fail(exit::FAILED, missing::unreadable(file, &error)));
     }
     let capture = read_capture(file).map_err(|error| exit::fail(exit::FAILED, error))?;
-    if let Some(broken) = &capture.broken {
-        say!(
-            "taut: {}: {broken}; sending the complete frames",
-            file.display()
-        );
-    }
+    let name = match is_stdin {
+        true => "standard input".into(),
+        false => file.display().to_string(),
+    };
+    report(&name, &capture, pacing);
     let passes = match options.passes {
         None => Some(1),
         Some(0) => None,
@@ -109,18 +141,46 @@ fn source(options: &Send, ns: &NetNs) -> Result<Source, ExitCode> {
     Ok(Source {
         content: Content::Capture(capture.capture.with_passes(passes)),
         description: format!(
-            "{} frames of {}, the longest of {} bytes, {times}",
-            capture.frames,
-            file.display(),
-            capture.longest_bytes
+            "{} packets of {name}, the longest of {} bytes, {times}",
+            capture.frames, capture.longest_bytes
         ),
+        broken: capture.broken.map(|broken| format!("{name} {broken}")),
     })
 }
 
-/// Sends the frames. Returns `None` if it was interrupted before the link was up.
-fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Outcome>> {
+/// Reports what is unusual in a capture, before it is sent.
+fn report(name: &str, capture: &CaptureContents, pacing: Pacing) {
+    if let Some(broken) = &capture.broken {
+        say!("taut: {name} {broken}; the packets before that are sent");
+    }
+    if !capture.other_links.is_empty() {
+        let links = capture.other_links.iter().map(u16::to_string);
+        say!(
+            "taut: {name} has packets of link type {}; only Ethernet frames (1) are sent",
+            links.collect::<Vec<_>>().join(", ")
+        );
+    }
+    if matches!(pacing, Pacing::Capture(_)) && capture.clock_steps > 0 {
+        say!(
+            "taut: the clock of {name} was set {} times; these steps are skipped",
+            capture.clock_steps
+        );
+    }
+}
+
+/// Sends the frames. Returns `None` if the link was not up before the end.
+fn run(
+    options: &Send,
+    ns: &NetNs,
+    content: Content,
+    pacing: Pacing,
+) -> anyhow::Result<Option<Outcome>> {
     let mut watch = LinkMonitor::open(ns, &options.device)?;
-    if !wait_for_link(&mut watch)? {
+    let begin_ns = monotonic_ns();
+    let end_ns = options
+        .duration
+        .map(|duration| begin_ns.saturating_add(duration.0));
+    if !wait_for_link(&mut watch, end_ns)? {
         return Ok(None);
     }
     let ring = Ring {
@@ -133,13 +193,15 @@ fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Ou
         options,
         watch,
         content,
+        pacing,
+        duration_ns: end_ns.map(|end_ns| end_ns.saturating_sub(monotonic_ns())),
     };
     let outcome = driver::open(options.driver, ns, &options.device, &ring, work)?;
     outcome.map(Some)
 }
 
-/// Waits until the link is up. Returns `false` after an interrupt.
-fn wait_for_link(watch: &mut LinkMonitor) -> io::Result<bool> {
+/// Waits until the link is up. Returns `false` after an interrupt, or at `end_ns`.
+fn wait_for_link(watch: &mut LinkMonitor, end_ns: Option<u64>) -> io::Result<bool> {
     let mut reported = false;
     while watch.poll()?.state != LinkState::Running {
         if watch.state() == LinkState::Removed {
@@ -153,10 +215,11 @@ fn wait_for_link(watch: &mut LinkMonitor) -> io::Result<bool> {
             );
             reported = true;
         }
-        if interrupt::noted().is_some() {
+        let now_ns = monotonic_ns();
+        if interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
             return Ok(false);
         }
-        poll::wait(&[watch.as_fd()], Some(monotonic_ns() + LINK_POLL_NS))?;
+        poll::wait(&[watch.as_fd()], Some(now_ns + LINK_POLL_NS))?;
     }
     Ok(true)
 }
@@ -166,6 +229,9 @@ struct Sending<'a> {
     options: &'a Send,
     watch: LinkMonitor,
     content: Content,
+    pacing: Pacing,
+    /// The remaining duration.
+    duration_ns: Option<u64>,
 }
 
 impl WithPort for Sending<'_> {
@@ -177,35 +243,44 @@ impl WithPort for Sending<'_> {
             content: self.content,
             feed: FeedSettings {
                 count: options.count,
-                rate_bits_per_s: options.rate.map(|rate| rate.0),
+                pacing: self.pacing,
                 classify: options.qdisc != "pfifo",
             },
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
             coalesce_ns: options.coalesce.0,
             stall_ns: options.stall_threshold.0,
-            duration_ns: options.duration.map(|duration| duration.0),
+            duration_ns: self.duration_ns,
             warm_up_ns: 0,
         };
         transmit((port, frames), self.watch, settings, &mut Talk::new())
     }
 }
 
-/// Prints the outcome. The exit code reports whether the counts add up.
-fn show(options: &Send, outcome: &Outcome) -> ExitCode {
-    let printed = output::print(outcome, &options.device, options.json);
+/// Prints the outcome. The exit code reports whether the counts add up, packets were sent and the
+/// file was read to its end.
+fn show(options: &Send, outcome: &Outcome, broken: Option<&str>) -> ExitCode {
+    let printed = output::print(outcome, options, broken);
     if let Some(failed) = &outcome.failed {
         say!("taut: {failed}");
     }
-    if outcome.account.unknown_completions() > 0 {
+    let account = &outcome.account;
+    if account.unknown_completions() > 0 {
         say!(
             "taut: the driver completed {} packets that were never submitted",
-            outcome.account.unknown_completions()
+            account.unknown_completions()
         );
     }
-    match outcome.account.unaccounted_packets() {
+    let is_sent = account.completed_packets() + account.uncertain_packets() > 0;
+    match account.unaccounted_packets() {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
-        0 => ended(printed),
+        0 if interrupt::noted().is_some() => ended(printed),
+        0 => match read_to_end(printed, broken) {
+            ExitCode::SUCCESS if !is_sent => {
+                exit::fail(exit::FAILED, format_args!("no packet was sent"))
+            }
+            code => code,
+        },
         packets => {
             let message = format_args!("{packets} packets are unaccounted for");
             exit::fail(exit::DOES_NOT_HOLD, message)
@@ -236,18 +311,15 @@ fn plan(options: &Send, source: &Source) -> String {
         Some(name) => format!(" in namespace {name}"),
         None => String::new(),
     };
-    let rate = match options.rate {
-        Some(rate) => format!(", at most {rate}"),
-        None => String::new(),
-    };
+    let timing = output::timing(options);
     let count = match options.count {
         Some(count) => format!(", at most {count} packets"),
         None => String::new(),
     };
     format!(
-        "would send on {}{netns} over {}: {}{count}{rate}\n\
-         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and \
-         {FRAME_EXTRA_BYTES} bytes), completions every {}, stall after {}\n",
+        "would send on {}{netns} over {}: {}{count}, {timing}\n\
+         discipline {}, limit {}, ring of {} packets (longest frame: the MTU, an \
+         Ethernet header and VLAN tags), completions every {}, stall after {}\n",
         options.device,
         options.driver.name(),
         source.description,

@@ -3,13 +3,13 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use taut_linux::link::MacAddress;
 use taut_measure::DEFAULT_SEED;
 use taut_path::AnyLimit;
 use taut_path::units::{Rate, Size, Time};
 use taut_relay::driver::Driver;
-use taut_relay::source::MIN_BYTES;
+use taut_relay::source::{MIN_BYTES, Pacing};
 
 use crate::parse::{COALESCE_TIMES, LINK_RATES, count_in, parse_limit, parse_qdisc, within};
 
@@ -25,9 +25,11 @@ pub struct Send {
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// pcap or pcapng file of Ethernet frames [default: generated frames]
+    /// pcap or pcapng file of Ethernet frames, - is standard input [default: generated frames]
     ///
-    /// The file is read into memory.
+    /// The file is read into memory. gzip and zstd are decompressed, to at most 1 GiB, which also
+    /// bounds standard input. An FCS is removed, and a packet is sent with at most its original
+    /// length. Packets that cannot be sent are counted with the reason.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
@@ -81,6 +83,14 @@ pub struct Send {
     #[arg(long, value_name = "TIME", value_parser = within(SEND_DURATIONS))]
     pub duration: Option<Time>,
 
+    /// Send times of the packets
+    #[arg(long, value_enum, default_value_t = Timing::Fast)]
+    pub timing: Timing,
+
+    /// Divide the times of the capture by X (0.001 to 1000000) [default: 1]
+    #[arg(long, value_name = "X", value_parser = parse_speed)]
+    pub speed: Option<f64>,
+
     /// Maximum rate, such as 10mbit; Ethernet headers count
     #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
     pub rate: Option<Rate>,
@@ -120,15 +130,52 @@ pub struct Send {
     pub dry_run: bool,
 }
 
+impl Send {
+    /// Returns the times at which frames are sent.
+    ///
+    /// # Errors
+    /// Returns an error if options contradict each other.
+    pub fn pacing(&self) -> Result<Pacing, &'static str> {
+        match (self.timing, self.rate) {
+            (Timing::Fast, _) if self.speed.is_some() => Err("--speed needs --timing capture"),
+            (Timing::Fast, Some(rate)) => Ok(Pacing::Rate(rate.0)),
+            (Timing::Fast, None) => Ok(Pacing::Unpaced),
+            (Timing::Capture, _) if self.file.is_none() => Err("--timing capture needs a FILE"),
+            (Timing::Capture, Some(_)) => Err("--rate cannot be used with --timing capture"),
+            (Timing::Capture, None) => Ok(Pacing::Capture(self.speed.unwrap_or(1.0))),
+        }
+    }
+}
+
+/// When packets are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Timing {
+    /// As fast as the limit and --rate permit
+    Fast,
+    /// At the times of the capture
+    ///
+    /// The times do not advance while the link is down. A late sender catches up. Steps of the
+    /// clock (backwards by more than 1 s, or forwards by more than a day) are skipped. A
+    /// repetition starts at the time of the last packet.
+    Capture,
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse::<f64>().ok();
+    let speed = speed.filter(|speed| (0.001..=1e6).contains(speed));
+    speed.ok_or_else(|| "expected a factor from 0.001 to 1000000, such as 2.5".into())
+}
+
 const AFTER_HELP: &str = "\
 Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
 Needs CAP_NET_RAW; another namespace (-n) needs CAP_SYS_ADMIN too. Root has both.
 After Ctrl-C or SIGTERM, the command accepts no further packets and waits for those already queued.
 A second signal, at least half a second later, ends it immediately.
-Exit codes: 0 every packet is accounted for, 1 failed (also: the device was removed or stalled),
-2 bad usage, 3 a packet is unaccounted for, 77 cannot run here, 130 or 143 interrupted.
+Exit codes: 0 every packet is accounted for, 1 failed (also: the device was removed or stalled, no
+packet was sent, or the file was not read to its end), 2 bad usage, 3 a packet is unaccounted for,
+77 cannot run here, 130 or 143 interrupted.
 Examples:
-  taut send eth1 flows.pcap --limit taut
+  taut send eth1 flows.pcap.gz --timing capture --speed 2
   taut send eth1 --count 100000 --flows 8 --rate 100mbit --json";
 
 /// Stall thresholds.
@@ -181,11 +228,33 @@ mod tests {
             ("veth0 --count 0", "1.."),
             ("veth0 --loop", "FILE"),
             ("veth0 a.pcap --size 100", "cannot be used with"),
+            ("veth0 a.pcap --speed 0", "0.001 to 1000000"),
+            ("veth0 a.pcap --speed NaN", "0.001 to 1000000"),
             ("", "DEV"),
         ];
         for (line, what) in rejected {
             let error = parse(line).map(|_| ()).unwrap_err();
             assert!(error.contains(what), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn contradicting_times_are_rejected() {
+        let pacing = |line: &str| parse(line).unwrap().pacing();
+        assert_eq!(pacing("veth0"), Ok(Pacing::Unpaced));
+        assert_eq!(pacing("veth0 --rate 1mbit"), Ok(Pacing::Rate(1_000_000)));
+        let timed = "veth0 a.pcap --timing capture";
+        assert_eq!(pacing(timed), Ok(Pacing::Capture(1.0)));
+        assert_eq!(
+            pacing(&format!("{timed} --speed 2.5")),
+            Ok(Pacing::Capture(2.5))
+        );
+        for (line, what) in [
+            ("veth0 a.pcap --speed 2", "needs --timing capture"),
+            ("veth0 --timing capture", "needs a FILE"),
+            (&format!("{timed} --rate 1mbit"), "--rate cannot be used"),
+        ] {
+            assert!(pacing(line).unwrap_err().contains(what), "{line}");
         }
     }
 }

@@ -12,6 +12,8 @@ use taut_report::layout::fold;
 use taut_report::number::{one_decimal, scaled};
 use taut_report::stdout;
 
+use super::options::{Send, Timing};
+
 /// Columns of the name at the start of each line.
 const NAME_COLUMNS: usize = 12;
 
@@ -25,7 +27,7 @@ struct Document {
     completions: &'static str,
     submitted_packets: u64,
     completed_packets: u64,
-    in_doubt_packets: u64,
+    uncertain_packets: u64,
     dropped_packets: BTreeMap<&'static str, u64>,
     unaccounted_packets: u64,
     /// `null` without a limit, or if it counts packets.
@@ -34,12 +36,16 @@ struct Document {
     inflight_bytes: u64,
     pps: f64,
     bps: f64,
+    /// `null` without `--timing capture`.
+    max_late_ns: Option<u64>,
+    /// Why the file was not read to its end; `null` if it was.
+    not_read: Option<String>,
 }
 
 /// Prints the summary, as one JSON document or as text.
-pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
-    if !as_json {
-        return stdout::print(&text(outcome, device));
+pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCode {
+    if !options.json {
+        return stdout::print(&text(outcome, options));
     }
     let (account, results) = (&outcome.account, &outcome.measurements);
     let reasons = DropReason::ALL.into_iter().map(DropReason::name);
@@ -51,7 +57,7 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         completions: outcome.completion_status.name(),
         submitted_packets: account.received_packets,
         completed_packets: account.completed_packets(),
-        in_doubt_packets: account.uncertain_packets(),
+        uncertain_packets: account.uncertain_packets(),
         dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
         unaccounted_packets: account.unaccounted_packets(),
         limit_bytes_p50: results
@@ -60,11 +66,26 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         inflight_bytes: results.in_flight_p50_bytes,
         pps: one_decimal(results.rate.packets_per_s),
         bps: one_decimal(results.rate.bits_per_s),
+        max_late_ns: results.max_late_ns,
+        not_read: broken.map(str::to_owned),
     };
     stdout::print_json(&document)
 }
 
-fn text(outcome: &Outcome, device: &str) -> String {
+/// Describes when packets are sent.
+pub fn timing(options: &Send) -> String {
+    match (options.timing, options.rate, options.speed) {
+        (Timing::Fast, Some(rate), _) => format!("at most {rate}"),
+        (Timing::Fast, None, _) => "as fast as the limit permits".to_owned(),
+        (Timing::Capture, _, None) => "at the times of the capture".to_owned(),
+        (Timing::Capture, _, Some(speed)) => {
+            format!("at the times of the capture, divided by {speed}")
+        }
+    }
+}
+
+fn text(outcome: &Outcome, options: &Send) -> String {
+    let device = &options.device;
     let (account, results) = (&outcome.account, &outcome.measurements);
     let dropped = account.dropped_packets().iter();
     let reasons: Vec<String> = dropped
@@ -74,21 +95,15 @@ fn text(outcome: &Outcome, device: &str) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
-    let limit = match (results.limit_p50, outcome.limit_unit) {
-        (None, _) if !outcome.completion_status.limit_applies() => {
-            format!("{} disabled: completions are early", outcome.limit)
-        }
-        (None, _) => "off".to_owned(),
-        (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
-        (Some(limit), Unit::Packets) => format!("{}: {limit} packets", outcome.limit),
+    let late = match results.max_late_ns {
+        Some(late_ns) => format!("; at most {} us late", late_ns / 1_000),
+        None => String::new(),
     };
-    let text = format!(
+    let mut text = format!(
         "device      {device}: {} {}, completions {}\n\
          packets     {} submitted = {} completed + {} uncertain + {} dropped{reasons} \
          + {} unaccounted\n\
-         rate        {} packets/s, {}bit/s\n\
-         limit       {limit}; in flight: {} bytes (median), {} bytes (90th percentile)\n\
-         completion  after {} us (median), {} us (99th percentile)\n",
+         timing      {}{late}\n",
         outcome.driver,
         outcome.mode,
         outcome.completion_status.name(),
@@ -97,15 +112,40 @@ fn text(outcome: &Outcome, device: &str) -> String {
         account.uncertain_packets(),
         account.all_dropped_packets(),
         account.unaccounted_packets(),
+        timing(options),
+    );
+    // Rate and times need at least one completion.
+    if account.completed_packets() > 0 {
+        text += &measured(outcome);
+    }
+    let width = stdout::columns();
+    text.lines()
+        .map(|line| fold(line, NAME_COLUMNS, width))
+        .collect()
+}
+
+/// Returns the lines of the measurements.
+fn measured(outcome: &Outcome) -> String {
+    let results = &outcome.measurements;
+    let limit = match (results.limit_p50, outcome.limit_unit) {
+        (None, _) if !outcome.completion_status.limit_applies() => {
+            format!("{} disabled: completions are early", outcome.limit)
+        }
+        (None, _) => "off".to_owned(),
+        // Linux's rule starts there, and a short run can end before the limit increases.
+        (Some(0), _) => format!("{}: 0, one packet at a time", outcome.limit),
+        (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
+        (Some(limit), Unit::Packets) => format!("{}: {limit} packets", outcome.limit),
+    };
+    format!(
+        "rate        {} packets/s, {}bit/s\n\
+         limit       {limit}; in flight over time: {} bytes (median), {} bytes (90th percentile)\n\
+         completion  after {} us (median), {} us (99th percentile)\n",
         scaled(results.rate.packets_per_s),
         scaled(results.rate.bits_per_s),
         results.in_flight_p50_bytes,
         results.in_flight_p90_bytes,
         results.completion_p50_ns / 1_000,
         results.completion_p99_ns / 1_000,
-    );
-    let width = stdout::columns();
-    text.lines()
-        .map(|line| fold(line, NAME_COLUMNS, width))
-        .collect()
+    )
 }

@@ -94,12 +94,19 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
                     "{device} is down, or has no carrier; waiting. Packets in flight are uncertain"
                 ));
             }
-            Event::Removed => {
+            Event::Removed { is_moved } => {
                 self.state = LinkState::Removed;
+                let what = match is_moved {
+                    true => "device moved to another network namespace",
+                    false => "device removed",
+                };
                 print_above(format_args!(
-                    "{device}: device removed; packets in flight are uncertain"
+                    "{device}: {what}; packets in flight are uncertain"
                 ));
             }
+            Event::Renamed(former_name) => print_above(format_args!(
+                "{former_name}: renamed to {device}; sending continues"
+            )),
             Event::Stalled { age_ns, packets } => print_above(format_args!(
                 "{device}: stalled, the oldest of {packets} packets in flight is {} ms old; they \
                  are uncertain, and the ring is reopened",

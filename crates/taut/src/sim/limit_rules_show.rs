@@ -90,9 +90,7 @@ fn columns(rows: &[LimitRow]) -> Vec<Vec<String>> {
         ("  rule", |row| format!("  {}", row.rule)),
         ("ratio", ratio),
         ("busy %", |row| format!("{:.4}", row.utilisation * 100.0)),
-        ("min %", |row| {
-            format!("{:.4}", row.utilisation_least * 100.0)
-        }),
+        ("min %", |row| format!("{:.4}", row.utilisation_min * 100.0)),
         ("delay p50", |row| format!("{:.0}", row.hp_delay_us_p50)),
         ("p99 us", |row| format!("{:.0}", row.hp_delay_us_p99)),
         ("mean B", |row| format!("{:.0}", row.mean_bytes)),
@@ -104,8 +102,8 @@ fn columns(rows: &[LimitRow]) -> Vec<Vec<String>> {
                 .map_or("-".to_owned(), |loss| format!("{loss:.2}"))
         }),
         ("at s", |row| ms(row.loss_over_allowed_at_s)),
-        ("up ms", |row| ms(row.settle_up_ms)),
-        ("down ms", |row| ms(row.settle_down_ms)),
+        ("up ms", |row| ms(row.converge_up_ms)),
+        ("down ms", |row| ms(row.converge_down_ms)),
     ];
     let column = |(at, (name, cell)): (usize, &(&str, Cell))| {
         let cells: Vec<String> = std::iter::once((*name).to_owned())

@@ -32,8 +32,8 @@ pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
 pub fn run_file(path: &Path, options: &Common) -> ExitCode {
     match read(path) {
         Ok(text) => {
-            if let Err(refused) = options.output.spares(&[path]) {
-                return refused;
+            if let Err(failed) = options.output.spares(&[path]) {
+                return failed;
             }
             let command = format!("taut sim run {}", quoted(&path.display().to_string()));
             run(&text, &command, options)

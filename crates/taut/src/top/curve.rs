@@ -1,7 +1,10 @@
 //! Values and curve of one queue.
 
+use serde_json::json;
+use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_observe::QueueRow;
 use taut_observe::sampler::{Bucket, History, SampledQueue};
+use taut_report::number::{readable, short};
 
 /// Buckets over which bytes in flight are summarised: two seconds.
 pub const WINDOW_BUCKETS: usize = 20;
@@ -56,6 +59,16 @@ pub fn name(row: &QueueRow) -> String {
     match &row.path {
         None => row.device.clone(),
         Some(path) => format!("{} ({} {})", row.device, path.program, path.process),
+    }
+}
+
+/// Formats a number exactly if that fits, otherwise rounded.
+pub fn amount(value: u64) -> String {
+    let exact = readable(&json!(value));
+    match exact.len() <= 8 {
+        true => exact,
+        false if value == LIMIT_MAX_UNSET => "no limit".to_owned(),
+        false => short((value / 1000 * 1000) as f64),
     }
 }
 

@@ -6,14 +6,13 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
-use serde_json::json;
-use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_linux::observe::excess_bytes;
 use taut_observe::METRICS;
 use taut_observe::sampler::{Bucket, History, SampledQueue, Spread};
 use taut_report::layout::fold;
-use taut_report::number::{readable, short, short_time};
+use taut_report::number::short_time;
 
-use super::curve::{WINDOW_BUCKETS, curve, name, queueing, rate_hz, top_of_curve};
+use super::curve::{WINDOW_BUCKETS, amount, curve, name, queueing, rate_hz, top_of_curve};
 use super::screen::Screen;
 use crate::show::cell;
 
@@ -163,8 +162,9 @@ fn row(
     let window = queue.samples.sum(WINDOW_BUCKETS).in_flight;
     let name: String = name(&queue.row).chars().take(name_width).collect();
     let limit = queue.row.limits.limit.map_or("-".to_owned(), amount);
+    let excess = queue.row.limits.in_flight.and_then(excess_bytes);
     let of_window = |value: fn(&_) -> u64| match window.number() {
-        0 => "-".to_owned(),
+        0 => excess.map_or("-".to_owned(), |it| format!("-{}", amount(it))),
         _ => amount(value(&window)),
     };
     let time = queueing(queue).0.map_or("-".to_owned(), short_time);
@@ -185,16 +185,6 @@ fn row(
         Span::from(text),
         Span::from(curve).style(style.fg(Color::Green)),
     ])
-}
-
-/// Formats a number exactly if that fits, otherwise rounded.
-fn amount(value: u64) -> String {
-    let exact = readable(&json!(value));
-    match exact.len() <= 8 {
-        true => exact,
-        false if value >= LIMIT_MAX_UNSET => "max".to_owned(),
-        false => short((value / 1000 * 1000) as f64),
-    }
 }
 
 fn detail(frame: &mut Frame<'_>, screen: &Screen, style: Appearance, area: Rect) {
@@ -305,6 +295,8 @@ fn draw_chart(frame: &mut Frame<'_>, history: &History, style: Appearance, area:
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use taut_linux::observe::Sample;
+    use taut_observe::sampler::Collector;
 
     use super::super::screen::tests::{queue, with};
     use super::*;
@@ -354,6 +346,21 @@ mod tests {
         assert!(
             lines[22].starts_with("eth0 "),
             "the selected line is on the screen: {lines:#?}"
+        );
+    }
+
+    #[test]
+    fn negative_bytes_in_flight_are_shown() {
+        let mut negative = queue("eth0", 0);
+        let in_flight = 4_294_965_782;
+        negative.row.limits.in_flight = Some(in_flight);
+        negative.samples = History::new(100_000_000, 100);
+        let limit = 9084;
+        negative.samples.add(0, Sample { limit, in_flight });
+        let lines = render(&mut with(vec![negative]), (80, 24), PLAIN);
+        assert!(
+            lines[2].contains("  -1,514   -1,514   -1,514"),
+            "{lines:#?}"
         );
     }
 

@@ -36,7 +36,7 @@ fn offloaded_tcp_and_udp_arrive() {
             (&of["driver"], &of["mode"]),
             (&"af_xdp".into(), &"copy".into())
         );
-        assert_eq!(of["super_packets"], 0, "the sender cuts them: {document}");
+        assert_eq!(of["gso_packets"], 0, "the sender cuts them: {document}");
         assert_eq!(of["dropped_packets"], Value::Object(Default::default()));
     }
 }
@@ -99,7 +99,7 @@ fn forwarding_continues_after_link_down() {
     let document = forward.end();
     assert_adds_up(&document);
     assert!(of(&document, 0, "received_packets") >= sent, "{document}");
-    assert!(of(&document, 0, "sent_packets") + of(&document, 0, "in_doubt_packets") >= arrived);
+    assert!(of(&document, 0, "sent_packets") + of(&document, 0, "uncertain_packets") >= arrived);
 }
 
 /// The program and its map stay open, so a new socket or device needs CAP_NET_RAW only.
@@ -183,7 +183,7 @@ fn devices_are_always_restored() {
         // While a program is attached, the kernel returns EBUSY.
         let own = bench.receiver_at(&bench.between, "a0");
         let bytes = frame(TO, 3, &[0x88; 100]);
-        bench::until("the box hears again", || {
+        bench::until("the bridge receives again", || {
             bench.send(LEFT, VirtioNetHeader::default(), &bytes);
             own.all(&bytes) > 0
         });
@@ -268,6 +268,6 @@ fn stalled_af_xdp_ring_is_reopened() {
     let document = forward.end();
     assert_adds_up(&document);
     let there = &document["directions"][0];
-    assert_eq!(there["completions"], "true", "{document}");
-    assert!(of(&document, 0, "in_doubt_packets") > 0, "{document}");
+    assert_eq!(there["completions"], "valid", "{document}");
+    assert!(of(&document, 0, "uncertain_packets") > 0, "{document}");
 }

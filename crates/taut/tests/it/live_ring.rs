@@ -46,14 +46,14 @@ fn depth_sets_bytes_and_limit_needs_fewer() {
             );
             assert!(number(row(depth), "/pps") < 8_600.0, "{}", row(depth));
         }
-        assert_eq!(row("dql")["completions"], "true");
+        assert_eq!(row("dql")["completions"], "valid");
         let (limited, deep) = (row("dql"), row("1024p"));
         let [limited, deep] = [limited, deep].map(|row| number(row, "/inflight_bytes/p50"));
         assert!(limited < deep / 2.0, "{limited} of {deep}");
     }
     let plain = rows.iter().filter(|row| row["link"] == "veth");
     for row in plain {
-        assert_eq!(row["completions"], "false", "{row}");
+        assert_eq!(row["completions"], "early", "{row}");
         assert!(row["limit_p50"].is_null(), "{row}");
     }
     let polled = rows.iter().filter(|row| row["link"] == "veth, peer polls");

@@ -109,7 +109,7 @@ fn limit_keeps_a_shaped_ring_short() {
         .end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();
-    assert_eq!(sent.document["completions"], "true");
+    assert_eq!(sent.document["completions"], "valid");
     assert_eq!(sent.document["mode"], "ring");
     assert_eq!(sent.count("completed_packets"), 10_000);
     // A full ring would be 1.5 MB.
@@ -134,7 +134,7 @@ fn plain_veth_disables_the_limit() {
         assert_eq!(sent.code, Some(0), "{sent:?}");
         sent.assert_adds_up();
         assert_eq!(sent.document["driver"], driver);
-        assert_eq!(sent.document["completions"], "false");
+        assert_eq!(sent.document["completions"], "early");
         assert!(sent.document["limit_bytes_p50"].is_null());
         assert!(sent.talk.contains("the limit dql is disabled"), "{sent:?}");
     }
@@ -156,7 +156,7 @@ fn interrupt_completes_queued_packets() {
         let received = listener.end();
         assert_eq!(sent.code, Some(code), "{sent:?}");
         sent.assert_adds_up();
-        assert_eq!((sent.count("in_doubt_packets"), sent.dropped()), (0, 0));
+        assert_eq!((sent.count("uncertain_packets"), sent.dropped()), (0, 0));
         received.assert_in_order();
         received.assert_agrees(&sent);
     }

@@ -58,9 +58,9 @@ fn packets_in_flight_at_link_down_are_uncertain() {
     let sent = sending.end();
     let received = listener.end();
     sent.assert_adds_up();
-    let in_doubt = sent.count("in_doubt_packets");
+    let uncertain = sent.count("uncertain_packets");
     // The kernel purged the hundred packets in the shaper.
-    assert!((90..=300).contains(&in_doubt), "{sent:?}");
+    assert!((90..=300).contains(&uncertain), "{sent:?}");
     assert!((received.frames.len() as u64) < 3_000, "{sent:?}");
     received.assert_in_order();
     received.assert_agrees(&sent);
@@ -171,7 +171,7 @@ fn stall_is_reported_and_sending_continues() {
     let sent = sending.end();
     assert_eq!(sent.code, Some(0), "{sent:?}");
     sent.assert_adds_up();
-    assert!(sent.count("in_doubt_packets") > 0, "{sent:?}");
+    assert!(sent.count("uncertain_packets") > 0, "{sent:?}");
     assert!(
         sent.count("completed_packets") > 1_000,
         "it sent again: {sent:?}"

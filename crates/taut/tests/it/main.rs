@@ -10,6 +10,7 @@ mod first_use;
 mod lab_dry_run;
 mod live;
 mod live_forward;
+mod live_forward_changes;
 mod live_forward_xdp;
 #[cfg(feature = "lab")]
 mod live_lab_forward;
@@ -18,6 +19,7 @@ mod live_ring;
 #[cfg(feature = "lab")]
 mod live_rr_under_load;
 mod live_send;
+mod live_send_captures;
 mod live_send_faults;
 mod live_send_replay;
 #[cfg(all(feature = "lab", feature = "sim"))]
@@ -47,3 +49,4 @@ mod sim_scenarios;
 #[cfg(feature = "sim")]
 mod sim_sweep;
 mod terminal;
+mod unusual;

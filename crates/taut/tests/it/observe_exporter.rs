@@ -105,6 +105,19 @@ fn page_has_current_metrics_in_base_units() {
     ] {
         assert_eq!(value(&page, sample), Some(expected), "{sample}");
     }
+    let (state, in_flight) = (
+        "taut_queue_unlimited{device=\"eth0\",queue=\"0\"}",
+        "taut_queue_inflight_bytes{device=\"eth0\",queue=\"0\"}",
+    );
+    assert_eq!(value(&page, state), Some(0.0));
+    tree.set("eth0", 0, "inflight", "4294965782")
+        .set("eth0", 0, "limit", "max");
+    let patience = Instant::now();
+    while value(&server.metrics(), in_flight) != Some(-1514.0)
+        || value(&server.metrics(), state) != Some(1.0)
+    {
+        assert!(patience.elapsed() < Duration::from_secs(60));
+    }
     tree.set("eth0", 0, "inflight", "3000");
     let patience = Instant::now();
     while value(

@@ -36,7 +36,7 @@ fn changes_are_recorded_with_times() {
         .lines()
         .map(|line| line.split('\t').collect())
         .collect();
-    assert_eq!(lines[0][..3], ["taut-trace", "2", "scenario=record eth0"]);
+    assert_eq!(lines[0][..3], ["taut-trace", "3", "scenario=record eth0"]);
     assert_eq!(lines[0][5], "sampled=1000");
     assert_eq!(lines[1], ["row", "eth0 queue 1", "kernel"]);
     assert_eq!(lines[2][1..], ["limit", "40000"]);
@@ -121,19 +121,19 @@ fn invalid_trace_error_has_a_line() {
     for (text, part) in [
         ("", "line 1 cannot be parsed"),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n",
+            "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\n",
             "no queue in it",
         ),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n5\tsent\t1\t1\t0\n",
+            "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\n5\tsent\t1\t1\t0\n",
             "before the first row",
         ),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n",
+            "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n",
             "there are: a",
         ),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n5\tsent\t9\t1\t0\n",
+            "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n5\tsent\t9\t1\t0\n",
             "set it with --rate",
         ),
     ] {

@@ -135,3 +135,14 @@ fn device_without_limit_is_rejected() {
     let talk = failed(&tree.line("set eth0 stall_thrs 1s"), 1);
     assert!(talk.contains("eth0 queue 0 has no stall_thrs"), "{talk}");
 }
+
+#[test]
+fn max_is_a_value_of_every_limit() {
+    let tree = Tree::new("set-max");
+    tree.add("eth0", 1).set("eth0", 0, "limit_max", "max");
+    let text = stdout(&tree.line("set eth0 limit max limit_min max"));
+    assert!(text.contains("limit 40000 -> max\n"), "{text}");
+    assert!(text.contains("limit_min 0 -> max\n"), "{text}");
+    assert_eq!(value(&tree, 0, "limit"), "1879048192");
+    assert!(failed(&tree.line("set eth0 hold_time max"), 2).contains("hold_time max"));
+}

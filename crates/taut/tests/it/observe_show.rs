@@ -28,7 +28,7 @@ eth0        1  40,000      2,000    0  30,000    1s       0     320us          1
 
 No working byte limit:
   dumb0  driver never reports: the limit stayed 0 while packets were sent
-  lo     virtual device: no ring below it, so no byte limit
+  lo     virtual device: no ring of its own, so no byte limit
 ";
     assert_eq!(stdout(&tree.line("show")), expected);
     // A named device is shown even without a limit.
@@ -42,7 +42,7 @@ fn json_has_every_metric_or_null() {
     put(&tree.device("eth0"), "speed", "-1");
     fs::remove_file(tree.limits("eth0", 0).join("stall_cnt")).unwrap();
     let document = document(&tree.line("show"));
-    assert_eq!(document["version"], 1);
+    assert_eq!(document["version"], 2);
     let row = &document["rows"][0];
     for (field, value) in [
         ("device", json!("eth0")),
@@ -194,5 +194,49 @@ fn queues_of_this_machine_are_shown() {
     assert_eq!(document["problems"], json!([]));
     for row in document["rows"].as_array().unwrap() {
         assert!(row["limit"].is_u64(), "{row}");
+    }
+}
+
+#[test]
+fn negative_bytes_in_flight_are_shown() {
+    let tree = Tree::new("negative-show");
+    tree.add("eth0", 1).set("eth0", 0, "inflight", "4294965782");
+    let text = stdout(&tree.line("show"));
+    assert!(
+        text.contains("  -1,514  ") && !text.contains("34.4s"),
+        "{text}"
+    );
+    let row = &document(&tree.line("show"))["rows"][0];
+    assert_eq!(row["inflight"], -1514);
+    assert_eq!(row["inflight_time_ns"], Value::Null);
+}
+
+#[test]
+fn limit_has_a_state() {
+    for (limit, in_flight, state) in [
+        ("40000", "0", "limited"),
+        ("1879048192", "0", "unlimited"),
+        ("max", "2000", "unlimited"),
+        ("0", "0", "none"),
+        ("0", "1514", "limited"),
+    ] {
+        let tree = Tree::new("state");
+        tree.add("eth0", 1)
+            .set("eth0", 0, "limit", limit)
+            .set("eth0", 0, "inflight", in_flight)
+            .set("eth0", 0, "limit_max", "max");
+        let document = document(&tree.line("show eth0"));
+        let row = &document["rows"][0];
+        assert_eq!(row["limit_state"], state, "{limit}");
+        assert_eq!(row["unlimited"], i32::from(state == "unlimited"), "{limit}");
+        assert_eq!(row["limit_max"], 1_879_048_192, "{limit}");
+        assert_eq!(row["limit_max_state"], "unlimited", "{limit}");
+        assert_eq!(document["problems"], json!([]), "{limit}");
+        let text = stdout(&tree.line("show eth0"));
+        assert_eq!(
+            text.contains("  unlimited "),
+            state == "unlimited",
+            "{text}"
+        );
     }
 }

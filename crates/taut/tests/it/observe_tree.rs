@@ -77,3 +77,18 @@ pub fn put(directory: &Path, file: &str, text: &str) {
     fs::create_dir_all(path.parent().expect("directory")).expect("directory");
     fs::write(path, format!("{text}\n")).expect("file");
 }
+
+/// Returns the queue numbers of a heading of `taut doctor`, such as `eth0 queues 0-3,7: limit ..`.
+pub fn numbers_of_heading(line: &str) -> Vec<u32> {
+    let numbers = line
+        .split(" queue")
+        .nth(1)
+        .and_then(|it| it.split(' ').nth(1));
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |it: &str| it.parse::<u32>().expect("a number");
+        number(first)..=number(last)
+    };
+    let numbers = numbers.expect("numbers").trim_end_matches(':');
+    numbers.split(',').flat_map(range).collect()
+}

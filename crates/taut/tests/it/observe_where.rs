@@ -11,6 +11,7 @@ use serde_json::Value;
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, privilege};
 
+use crate::observe_tree::Tree;
 use crate::sim_command::{failed, stdout};
 
 /// Returns `true` if live tests can run here. With `CI=true` they must.
@@ -149,4 +150,21 @@ fn idle_device_is_shown() {
     let text = stdout("where lo -t 10ms");
     assert!(text.starts_with("lo, sending "), "{text}");
     assert!(text.contains("Not seen: "), "{text}");
+}
+
+#[test]
+fn copy_of_sys_shows_device_and_ring() {
+    let tree = Tree::new("where");
+    tree.add("eth0", 2).set("eth0", 1, "inflight", "4294965782");
+    let text = stdout(&tree.line("where eth0 -t 10ms"));
+    assert!(text.starts_with("eth0, sending 0.0 Mbit/s\n"), "{text}");
+    assert!(text.contains("device, queue 0         2,000"), "{text}");
+    assert!(
+        text.contains("1514 bytes more completed than queued"),
+        "{text}"
+    );
+    assert!(text.contains("sockets and disciplines"), "{text}");
+    assert!(text.contains("run taut doctor eth0"), "{text}");
+    assert!(failed(&tree.line("where eth1"), 1).contains("there are: eth0"));
+    assert!(failed(&tree.line("where :443"), 1).contains("there are: eth0"));
 }

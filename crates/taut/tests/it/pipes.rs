@@ -45,7 +45,7 @@ fn closed_pipe_ends_every_verb_without_error() {
     tree.add("eth0", 2);
     let scratch = Scratch::new("pipes");
     let trace = scratch.file("a.trace");
-    let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n";
+    let head = "taut-trace\t3\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n";
     let events = (0..64).map(|at| {
         let (sent_ns, back_ns) = (at * 100_000, at * 100_000 + 50_000);
         format!(

@@ -1,5 +1,6 @@
 //! `taut send` without sending: invalid options, files and devices.
 
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 fn send(arguments: &[&str]) -> Output {
@@ -13,7 +14,7 @@ fn send(arguments: &[&str]) -> Output {
 
 #[test]
 fn invalid_command_lines_exit_with_their_code() {
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 11] = [
         (&[], 2, "DEV"),
         (&["lo", "--limit", "12q"], 2, "allowed are off"),
         (&["lo", "--driver", "xdp"], 2, "af_xdp"),
@@ -29,6 +30,13 @@ fn invalid_command_lines_exit_with_their_code() {
             "no file \"/no/such/file.pcap\"",
         ),
         (&["lo", "/tmp"], 1, "/tmp: is a directory"),
+        (&["lo", "-"], 1, "-: is empty"),
+        (&["lo", "--timing", "capture"], 2, "needs a FILE"),
+        (
+            &["lo", "-", "--timing", "capture", "--rate", "1mbit"],
+            2,
+            "--rate cannot be used",
+        ),
         (
             &["-n", "no-such-namespace", "lo"],
             1,
@@ -66,4 +74,34 @@ fn dry_run_prints_the_plan() {
     ] {
         assert!(text.contains(what), "{what}: {text}");
     }
+}
+
+#[test]
+fn unfinished_capture_on_stdin_is_reported() {
+    let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 1];
+    let records = [[1, 0, 14, 14], [1, 0, 60, 60]].map(|record| record.map(u32::to_le_bytes));
+    let file = [
+        head.map(u32::to_le_bytes).concat(),
+        records[0].concat(),
+        vec![7; 14],
+        records[1].concat(),
+        vec![7; 59],
+    ];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(["send", "lo", "-", "--dry-run"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(&file.concat()).expect("reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("ends");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    let reason = "standard input ends within a record of 60 bytes, at offset 54, after 1 packet";
+    assert!(talk.contains(reason), "{talk}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 packets of standard input"), "{text}");
 }

@@ -221,7 +221,7 @@ impl Sent {
 
     /// Checks that every packet is counted once.
     pub fn assert_adds_up(&self) {
-        let ended = self.count("completed_packets") + self.count("in_doubt_packets");
+        let ended = self.count("completed_packets") + self.count("uncertain_packets");
         assert_eq!(
             self.count("submitted_packets"),
             ended + self.dropped(),
@@ -296,7 +296,7 @@ impl ReceivedFrames {
         let received = self.frames.len() as u64;
         let completed = sent.count("completed_packets");
         assert!(
-            received <= completed + sent.count("in_doubt_packets"),
+            received <= completed + sent.count("uncertain_packets"),
             "{received}: {sent:?}"
         );
         assert!(

@@ -25,7 +25,7 @@ fn no_verb_runs_the_published_experiment() {
     );
     assert_eq!(shown.matches(" published |").count(), 4, "{shown}");
     for part in [
-        "2 constants were chosen to meet them (coalesce, hosts)",
+        "2 constants were chosen to meet them (coalesce, host_latency)",
         " of 8 figures within a tenth of the published",
         "seed 1, taut ",
     ] {
@@ -55,7 +55,7 @@ fn document_has_the_fields_of_the_lab() {
             "figures"
         ]
     );
-    assert_eq!(document["version"], 1);
+    assert_eq!(document["version"], 2);
     assert_eq!(document["seed"], 1);
     let row = &document["rows"][1];
     assert_eq!(
@@ -64,9 +64,9 @@ fn document_has_the_fields_of_the_lab() {
             "limit",
             "bql",
             "tso",
-            "split",
+            "late_segmentation",
             "inflight_bytes",
-            "waiting_packets",
+            "backlog_packets",
             "limit_bytes_p50",
             "rr_tps",
             "rr_latency_us",
@@ -75,7 +75,7 @@ fn document_has_the_fields_of_the_lab() {
             "drops",
             "marks",
             "retransmits",
-            "timers_late_us"
+            "timer_lateness_us"
         ]
     );
     assert_eq!(keys(&row["inflight_bytes"]), ["p10", "p50", "p90", "max"]);

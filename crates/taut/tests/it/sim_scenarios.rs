@@ -45,7 +45,7 @@ fn built_in_scenario_equals_its_file() {
     let document: Value = serde_json::from_str(&named).unwrap();
     assert_eq!(
         (&document["version"], &document["seed"]),
-        (&1.into(), &3.into())
+        (&2.into(), &3.into())
     );
     assert_eq!(document["scenario"], QUICK);
 }

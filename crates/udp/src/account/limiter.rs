@@ -19,6 +19,8 @@ pub(super) struct Limiter {
     ledger: Ledger<Local>,
     control: Control<RatedLimit>,
     unit: Unit,
+    /// Units of the ledger that are reserved and not sent yet.
+    reserved: u32,
     /// The sender was blocked since the last batch that completed something.
     blocked: bool,
 }
@@ -33,6 +35,7 @@ impl Limiter {
             ledger: Ledger::new(control.limit()),
             control,
             unit,
+            reserved: 0,
             blocked: false,
         }
     }
@@ -61,8 +64,27 @@ impl Limiter {
         &self.control.rule().0
     }
 
+    /// Returns the units that the kernel holds, without reserved ones.
     pub(super) fn in_flight(&self) -> u32 {
-        self.ledger.in_flight()
+        self.ledger.in_flight().saturating_sub(self.reserved)
+    }
+
+    pub(super) fn reserved(&self) -> u32 {
+        self.reserved
+    }
+
+    /// Counts units of objects that are sent later.
+    pub(super) fn reserve(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.ledger.answer(now_ns);
+        self.ledger.queued(units)?;
+        self.reserved += units;
+        Ok(())
+    }
+
+    /// Releases reserved units, before they are sent or because they never are.
+    pub(super) fn release(&mut self, units: u32) {
+        self.reserved -= units;
+        self.ledger.unqueue(units);
     }
 
     pub(super) fn rate(&self) -> Option<&RateMeter> {
@@ -105,7 +127,8 @@ impl Limiter {
 
     /// Resets the rule; units in flight stay.
     pub(super) fn reset_rule(&mut self, now_ns: u64) {
-        self.control.reset(&self.ledger, self.in_flight(), now_ns);
+        let counted = self.ledger.in_flight();
+        self.control.reset(&self.ledger, counted, now_ns);
     }
 
     pub(super) fn reset_rate(&mut self) {

@@ -1,5 +1,6 @@
 //! Sending: objects are counted before the kernel sees them, and removed if it rejects them.
 
+use taut_dql::Error;
 use taut_path::limit::Unit;
 
 use super::in_flight::Object;
@@ -21,6 +22,36 @@ impl SocketTracker {
     pub fn still_blocked(&mut self) {
         self.source.detector.blocked();
         self.limiter.note_blocked();
+    }
+
+    /// Returns the units of one datagram of `bytes`.
+    pub fn units(&self, bytes: u32) -> u32 {
+        self.limiter.units(bytes, 1)
+    }
+
+    /// Returns the units sent in total.
+    pub fn sent_units(&self) -> u64 {
+        match self.limiter.unit() {
+            Unit::Bytes => self.totals.sent_bytes,
+            Unit::Packets => self.totals.sent_datagrams,
+        }
+    }
+
+    /// Reserves units of an object that is sent later: they count as in flight for the limit.
+    ///
+    /// # Errors
+    /// As for [`Ledger::queued`](taut_dql::ledger::Ledger::queued); nothing is reserved.
+    pub fn reserve(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.limiter.reserve(units, now_ns)?;
+        // As a sent object: a stalled path admits one per threshold.
+        self.stalls.sent(now_ns);
+        Ok(())
+    }
+
+    /// Releases units that were reserved: directly before their objects are queued, or because they
+    /// are not sent.
+    pub fn release(&mut self, units: u32) {
+        self.limiter.release(units);
     }
 
     /// Counts an object, before the kernel can see it. Returns its id.

@@ -71,6 +71,11 @@ impl SocketTracker {
         self.limiter.rule()
     }
 
+    /// Returns the units reserved and not sent yet, which count as in flight for the limit.
+    pub fn reserved(&self) -> u32 {
+        self.limiter.reserved()
+    }
+
     /// Returns the units in flight.
     pub fn in_flight(&self) -> u32 {
         self.limiter.in_flight()

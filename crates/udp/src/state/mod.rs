@@ -7,10 +7,8 @@ mod numbers;
 mod send;
 mod sources;
 mod switching;
+mod turns;
 
-use std::task::Waker;
-
-use taut_dql::tasks::WaitQueue;
 use taut_path::Probe;
 
 use crate::account::{Settings, SocketTracker};
@@ -21,13 +19,14 @@ use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
 use listeners::Listeners;
 pub(crate) use sources::{SourceInUse, Sources, ready};
+use turns::Turns;
 
 /// Retry time after an error without a later completion.
 const RETRY_NS: u64 = 1_000_000;
 
 pub(crate) struct State {
     pub(crate) tracker: SocketTracker,
-    pub(crate) turns: WaitQueue,
+    pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
     ipv4: bool,
@@ -85,7 +84,7 @@ impl State {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             tracker: SocketTracker::new(&setup.settings, monotonic_ns()),
-            turns: WaitQueue::new(setup.waiters),
+            turns: Turns::new(setup.waiters),
             listeners: Listeners::new(setup.observer, setup.probe),
             source: setup.source,
             ipv4: setup.ipv4,
@@ -114,19 +113,12 @@ impl State {
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
-        let nudge_ns = self.full_until_ns.filter(|_| !self.turns.is_empty());
-        [self.tracker.next_wakeup(), nudge_ns]
+        let retry_ns = self.full_until_ns.filter(|_| !self.turns.is_empty());
+        let pass_ns = self.pass_at_ns();
+        [self.tracker.next_wakeup(), retry_ns, pass_ns]
             .into_iter()
             .flatten()
             .min()
-    }
-
-    /// Returns the waker of the next task, if there is room for it.
-    pub(crate) fn next_in_turn(&self, now_ns: u64) -> Option<Waker> {
-        if self.turns.is_empty() || !self.has_room(now_ns) {
-            return None;
-        }
-        self.turns.first().cloned()
     }
 
     pub(crate) fn issue(&mut self, issue: SocketIssue) {

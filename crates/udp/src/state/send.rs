@@ -30,6 +30,22 @@ impl State {
             .event(now_ns, Event::Stopped(StopReason::Limit));
     }
 
+    /// As [`send`](Self::send), and notes whether a timer is needed now: the caller's, and that of
+    /// the reading task.
+    pub(crate) fn send_and_note(
+        &mut self,
+        socket: &UdpSocket,
+        datagrams: &[Datagram<'_>],
+        room: Room,
+    ) -> io::Result<Sent> {
+        // Under the lock: a thread that waits for notifications has checked before this, or checks
+        // after it.
+        let was_idle = self.next_wakeup().is_none();
+        self.turns.reader_must_check |= was_idle;
+        let sent = self.send(socket, datagrams, room)?;
+        Ok(Sent { was_idle, ..sent })
+    }
+
     /// Sends as many of `datagrams` as there is room for.
     pub(crate) fn send(
         &mut self,

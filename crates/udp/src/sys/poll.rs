@@ -8,9 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// Waits until `socket` has an entry in its error queue (or can be written, with `or_writable`), or
-/// until `timeout` has passed. Signals end it too.
+/// until `wakeup` can be read, or until `timeout` has passed. Signals end it too.
 pub(crate) fn wait_for_errors(
     socket: BorrowedFd<'_>,
+    wakeup: Option<BorrowedFd<'_>>,
     or_writable: bool,
     timeout: Duration,
 ) -> io::Result<()> {
@@ -24,8 +25,12 @@ pub(crate) fn wait_for_errors(
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as _,
         tv_nsec: timeout.subsec_nanos() as _,
     };
-    let mut waiting = [PollFd::from_borrowed_fd(socket, events)];
-    match poll(&mut waiting, Some(&timeout)) {
+    let mut waiting = [
+        PollFd::from_borrowed_fd(socket, events),
+        PollFd::from_borrowed_fd(wakeup.unwrap_or(socket), PollFlags::IN),
+    ];
+    let used = if wakeup.is_some() { 2 } else { 1 };
+    match poll(&mut waiting[..used], Some(&timeout)) {
         Err(error) if error != Errno::INTR => Err(error.into()),
         _ => Ok(()),
     }

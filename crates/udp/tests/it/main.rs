@@ -5,6 +5,7 @@ mod account_cap;
 mod common;
 mod live_faults;
 mod live_limit;
+mod live_permit;
 mod live_quality;
 mod live_routes;
 mod live_sources;

@@ -33,7 +33,7 @@ pub(super) struct Sample {
     pub since_return_ns: u64,
     /// An object that the device may have sent in part when the cycle began or ended.
     pub partial_units: u32,
-    /// The device was certainly busy: nothing but its rate bounded the units.
+    /// The device was certainly busy: only its rate bounded the units.
     pub is_certain: bool,
 }
 

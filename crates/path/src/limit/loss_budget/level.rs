@@ -6,6 +6,11 @@ use super::rate::Rate;
 /// The longest pause of the sender that a limit bridges, in ns. A longer one counts as this much.
 pub(super) const MAX_PAUSE_NS: u64 = 10_000_000;
 
+/// The longest time from the sender's return to the first batch that a limit bridges, in ns. It
+/// contains the queue itself where a device reports all that it has at once, so without a bound a
+/// limit could justify its own growth.
+pub(super) const MAX_LATENCY_NS: u64 = 50_000_000;
+
 /// A longer time between two batches is not a pause of a program, but a stalled device or a clock
 /// that jumped. It is ignored.
 const MAX_GAP_NS: u64 = 100_000_000;

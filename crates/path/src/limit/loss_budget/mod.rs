@@ -33,7 +33,7 @@ use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
 use cycle::Cycle;
-use level::{Level, MAX_PAUSE_NS};
+use level::{Level, MAX_LATENCY_NS, MAX_PAUSE_NS};
 use probe::{LimitProbe, Outcome};
 use rate::Rate;
 
@@ -125,6 +125,7 @@ impl LossBudget {
         let object = self.interval.object;
         // A higher limit would bridge more than the latency and the longest pause.
         let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
+        let latency_ns = latency_ns.min(MAX_LATENCY_NS);
         let useful = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
         // What moves next lowers the limit, so it may rise an object above the ring.
         let ring_units = self.interval.ring_units.saturating_add(object);

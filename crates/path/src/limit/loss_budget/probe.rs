@@ -13,11 +13,11 @@ const MAX_WAIT: u32 = 4_096;
 /// Certain cycles shorten the wait down to this.
 const CERTAIN_WAIT: u32 = 16;
 
-/// A run of uncertain cycles that is this many times as long as the longest of late is a change.
+/// A run of uncertain cycles that is this many times as long as the longest recent one is a change.
 const RUNS: u32 = 4;
 
 /// A probe gains if the rate rises by more than this part of it. A probe lasts until a
-/// partially sent object is no larger a part of its units, unless the gain is clear earlier.
+/// partially sent object is not a larger part of its units, unless the gain is clear earlier.
 const MIN_GAIN: u64 = 64;
 
 /// A probe raises the limit for some estimates of the rate. While the rate rises, probe follows on
@@ -29,7 +29,7 @@ pub(super) struct LimitProbe {
     wait: u32,
     /// Uncertain cycles since the last probe.
     uncertain: u32,
-    /// Uncertain cycles since the last certain one, and the longest run of late.
+    /// Uncertain cycles since the last certain one, and the longest recent run.
     run: u32,
     longest_run: u32,
     /// What could be in flight before the probe, and the rate then.
@@ -113,7 +113,7 @@ impl LimitProbe {
             return Outcome::None;
         }
         self.sent.add(estimate.sent.units, estimate.sent.span_ns);
-        // An object that was sent in part is no gain.
+        // An object that was sent in part is not a gain.
         let partial_units = u64::from(estimate.partial_units);
         let is_exact = self.sent.units >= MIN_GAIN * partial_units;
         let certain = Throughput {

@@ -37,9 +37,9 @@ impl<'a> Drawn<'a> {
 
     /// Returns the label of its lines.
     fn limit(&self) -> String {
-        match self.case.split {
+        match self.case.late_segmentation {
             LateSegmentation::Off => self.case.limit.to_string(),
-            split => format!("{}, split {split}", self.case.limit),
+            mode => format!("{}, late segmentation {mode}", self.case.limit),
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option
 /// Returns the table, and a curve for each row.
 fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     let mut columns: Vec<Vec<String>> = columns(rows, is_published);
-    if rows.iter().all(|row| row.timers_late_us.is_none()) {
+    if rows.iter().all(|row| row.timer_lateness_us.is_none()) {
         columns.pop();
     }
     let mut text = side_by_side(&columns, 1, LINES, width);
@@ -86,12 +86,12 @@ fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
     let width = limit_width.max().unwrap_or(0).max(6);
-    // Three letters where possible, to keep the table narrow; `cut` is automatic late segmentation.
-    let of_tso = |row: &Row| match (row.tso, row.split) {
+    // Three letters, to keep the table narrow; `seg` is automatic late segmentation.
+    let of_tso = |row: &Row| match (row.tso, row.late_segmentation) {
         (false, _) => "off".to_owned(),
         (true, LateSegmentation::Off) => "on".to_owned(),
-        (true, LateSegmentation::Auto) => "cut".to_owned(),
-        (true, split) => split.to_string(),
+        (true, LateSegmentation::Auto) => "seg".to_owned(),
+        (true, mode) => mode.to_string(),
     };
     let tso_width = rows.iter().map(|row| of_tso(row).len());
     let tso_width = tso_width.max().unwrap_or(0).max(3);
@@ -132,9 +132,9 @@ fn groups() -> [Group; 9] {
         Group::new(["limit", "   p50"], |row| {
             row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo)
         }),
-        Group::new(["waiting", "  p50   max"], |row| {
-            let waiting = &row.waiting_packets;
-            format!("{:>5} {:>5}", waiting.p50, waiting.max)
+        Group::new(["backlog", "  p50   max"], |row| {
+            let backlog = &row.backlog_packets;
+            format!("{:>5} {:>5}", backlog.p50, backlog.max)
         }),
         Group {
             published: |published| published.rr_tps.to_string(),
@@ -155,7 +155,7 @@ fn groups() -> [Group; 9] {
             format!("{:>5} {:>6} {:>6}", row.drops, row.marks, row.retransmits)
         }),
         Group::new(["timers", "late p99"], |row| {
-            row.timers_late_us
+            row.timer_lateness_us
                 .map_or_else(|| "-".to_owned(), |late| time(late.p99))
         }),
     ]

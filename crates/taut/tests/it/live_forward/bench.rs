@@ -42,7 +42,7 @@ pub fn allowed() -> bool {
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out: {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -210,10 +210,13 @@ impl Forwarder {
         messages.clone()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.borrow().as_ref().expect("runs").id()
+    }
+
     /// Returns `/proc/PID/status` of the process.
     pub fn status(&self) -> String {
-        let child = self.child.borrow();
-        let id = child.as_ref().expect("runs").id();
+        let id = self.id();
         std::fs::read_to_string(format!("/proc/{id}/status")).expect("there")
     }
 
@@ -320,7 +323,7 @@ pub fn total(document: &Value, name: &str) -> u64 {
 }
 
 /// Returns a GSO packet of datagrams of `each` bytes, with a partial checksum.
-pub fn udp_super_packet(each: u16, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
+pub fn udp_gso_packet(each: u16, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
     let mut bytes = frame([2, 0, 0, 0, 0, 98], 7, &[0x08, 0x00, 0x45, 0]);
     let total = (28 + payload) as u16;
     bytes.extend(total.to_be_bytes());

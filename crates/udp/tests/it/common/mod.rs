@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, privilege};
 use taut_udp::{Datagram, LimitedUdp};
+use tokio::runtime::{Builder, Runtime};
 
 /// Test timeout, far longer than on any busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,6 +27,15 @@ pub fn allowed() -> bool {
             false
         }
     }
+}
+
+/// A runtime of tokio with this many threads.
+pub fn runtime(threads: usize) -> Runtime {
+    let mut builder = match threads {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    builder.enable_all().build().expect("runtime")
 }
 
 /// Waits until `condition` holds.

@@ -1,0 +1,103 @@
+//! Claims of devices, so that two programs do not forward the frames of the same one.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+
+use crate::error::failed;
+use crate::netns::NetNs;
+use crate::sys;
+
+/// The claim of a device, until this is dropped or the process ends.
+///
+/// It is an abstract Unix socket that is named after the device's index. The kernel has such names
+/// for each network namespace, and removes them with the process, also after `kill -9`.
+#[derive(Debug)]
+pub struct DeviceClaim {
+    ns: NetNs,
+    index: u32,
+    _socket: OwnedFd,
+}
+
+impl DeviceClaim {
+    /// Claims the device with this index. Errors name it `device`.
+    ///
+    /// # Errors
+    /// [`ClaimedDevice`] of kind `ResourceBusy` if another process has claimed it; otherwise the
+    /// error of `socket`, `bind` or `listen`.
+    pub fn new(ns: &NetNs, device: &str, index: u32) -> io::Result<Self> {
+        let socket = open(ns)?;
+        let name = format!("taut-forward-{index}");
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
+        match bind(&socket, &address) {
+            Err(Errno::ADDRINUSE) => {
+                let claimed = ClaimedDevice {
+                    device: device.to_owned(),
+                    pid: holder(ns, &address),
+                };
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, claimed));
+            }
+            bound => bound.map_err(|cause| failed("bind", &name, cause))?,
+        }
+        // Others connect to find the process; none is accepted.
+        listen(&socket, i32::MAX).map_err(|cause| failed("listen", &name, cause))?;
+        Ok(Self {
+            ns: ns.clone(),
+            index,
+            _socket: socket,
+        })
+    }
+
+    /// Claims another device instead. After an error, the first one is still claimed.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn replace(&mut self, device: &str, index: u32) -> io::Result<()> {
+        if index != self.index {
+            *self = Self::new(&self.ns, device, index)?;
+        }
+        Ok(())
+    }
+}
+
+/// Another process has claimed a device.
+#[derive(Debug)]
+pub struct ClaimedDevice {
+    device: String,
+    /// `None` if it is not visible here, as in another PID namespace.
+    pid: Option<u32>,
+}
+
+impl fmt::Display for ClaimedDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = &self.device;
+        match self.pid {
+            Some(pid) => write!(f, "process {pid} forwards the frames of {device} already"),
+            None => write!(f, "another process forwards the frames of {device} already"),
+        }
+    }
+}
+
+impl std::error::Error for ClaimedDevice {}
+
+fn open(ns: &NetNs) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    ns.run(|| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None))?
+        .map_err(|cause| failed("socket", "AF_UNIX", cause))
+}
+
+/// Returns the process that listens on `address`.
+fn holder(ns: &NetNs, address: &SocketAddrUnix) -> Option<u32> {
+    let socket = open(ns).ok()?;
+    connect(&socket, address).ok()?;
+    let credentials =
+        sys::socket::option::<3>(socket.as_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED).ok()?;
+    // `struct ucred`: process, user, group.
+    let [pid, ..] = credentials;
+    Some(pid).filter(|&pid| pid != 0)
+}

@@ -1,0 +1,1 @@
+../../../relay/src/source/capture/unusual.rs

@@ -1,0 +1,171 @@
+//! Calls that wait on a thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use taut_dql::tasks::{Priority, Ticket};
+
+use crate::account::Completed;
+use crate::datagram::Datagram;
+use crate::error::failed;
+use crate::permit::Permit;
+use crate::sent::{Sent, Stop};
+use crate::socket::{LimitedUdp, wake_next};
+use crate::sys;
+use crate::sys::clock::monotonic_ns;
+
+/// Longest wait without another deadline.
+const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+/// Wait of a blocking send while permits reserve room.
+const PERMIT_RETRY_NS: u64 = 1_000_000;
+
+/// Wakes a thread that waits for the error queue: it can be given room by a permit, which the
+/// kernel does not report.
+struct ThreadWaker(OwnedFd);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        // It can only fail if the counter is full, and then the thread is woken already.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+impl ThreadWaker {
+    fn new() -> io::Result<Arc<Self>> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Arc::new(Self(
+            eventfd(0, flags).map_err(|error| failed("eventfd", &error.into()))?,
+        )))
+    }
+
+    fn clear(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+/// The place of a thread in the wait queue, released also if waiting fails.
+struct ThreadPlace<'a> {
+    udp: &'a LimitedUdp,
+    ticket: Option<Ticket>,
+}
+
+impl Drop for ThreadPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.udp.cancel_wait(ticket);
+        }
+    }
+}
+
+impl LimitedUdp {
+    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
+    /// datagram that the kernel rejects ([`Stop::Refused`]). A stalled path does not block it
+    /// indefinitely: one datagram is admitted per stall threshold.
+    ///
+    /// # Errors
+    /// As for [`try_send`](Self::try_send), or the error of `ppoll` or `eventfd`, if nothing was
+    /// sent. Otherwise it stops with [`Stop::NoRoom`].
+    pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        let mut all = self.try_send(datagrams)?;
+        while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
+            // A dropped permit does not wake this thread.
+            let reserved = self.snapshot().reserved > 0;
+            let retry_ns = reserved.then(|| monotonic_ns() + PERMIT_RETRY_NS);
+            let sent = self.wait(retry_ns);
+            let sent = sent.and_then(|_| self.try_send(&datagrams[all.count..]));
+            match sent {
+                Ok(sent) => all.extend(&sent),
+                Err(_) if all.count > 0 => return Ok(all),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire.
+    ///
+    /// # Errors
+    /// As for [`poll_reserve`](Self::poll_reserve) and [`wait`](Self::wait).
+    pub fn reserve(&self, bytes: u32) -> io::Result<Permit> {
+        self.reserve_as(bytes, Priority::Normal)
+    }
+
+    /// As [`reserve`](Self::reserve), before all waiting senders that are not urgent.
+    ///
+    /// # Errors
+    /// As for [`reserve`](Self::reserve).
+    pub fn reserve_urgent(&self, bytes: u32) -> io::Result<Permit> {
+        self.reserve_as(bytes, Priority::Urgent)
+    }
+
+    fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
+        self.block_on_turn(|udp, place, context| udp.poll_reserve(bytes, priority, place, context))
+    }
+
+    fn block_on_turn<T>(
+        &self,
+        mut poll: impl FnMut(&Self, &mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        let mut place = ThreadPlace {
+            udp: self,
+            ticket: None,
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+            return done;
+        }
+        let thread = ThreadWaker::new()?;
+        let waker = Waker::from(Arc::clone(&thread));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+                return done;
+            }
+            self.wait_or(None, Some(thread.0.as_fd()))?;
+            thread.clear();
+        }
+    }
+
+    /// Waits until the kernel has notifications, until the next wake-up, or until `deadline_ns` (of
+    /// [`now_ns`](Self::now_ns)), and reads them. Returns after a second at the latest, and after a
+    /// signal. After the socket was shut down it returns at once each time: end the loop then.
+    ///
+    /// # Errors
+    /// The error of `ppoll`; as for [`complete`](Self::complete).
+    pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<Completed> {
+        self.wait_or(deadline_ns, None)
+    }
+
+    /// As [`wait`](Self::wait), or until `wakeup` can be read.
+    fn wait_or(
+        &self,
+        deadline_ns: Option<u64>,
+        wakeup: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Completed> {
+        let now_ns = monotonic_ns();
+        let (wakeup_ns, writable) = {
+            let state = self.lock();
+            let full = state.is_full();
+            (state.next_wakeup(), full && state.tracker.in_flight() == 0)
+        };
+        let longest_ns = now_ns + LONGEST_WAIT_NS;
+        let own_ns = wakeup_ns.unwrap_or(longest_ns);
+        let until_ns = own_ns.min(deadline_ns.unwrap_or(u64::MAX)).min(longest_ns);
+        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
+        sys::poll::wait_for_errors(self.as_fd(), wakeup, writable, left)
+            .map_err(|error| failed("ppoll", &error))?;
+        let mut state = self.lock();
+        let completed = state.complete_and_pass(self.socket());
+        // The wake-up had no entry in the queue: an error that stays until it is read.
+        let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
+        if early && monotonic_ns() < until_ns {
+            state.take_pending_error(self.socket());
+        }
+        wake_next(state);
+        completed
+    }
+}

@@ -1,0 +1,117 @@
+//! Room that is reserved for datagrams that are sent later.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use taut_dql::tasks::{Priority, Ticket};
+
+use crate::datagram::Datagram;
+use crate::sent::Sent;
+use crate::socket::{LimitedUdp, wake_next};
+use crate::state::{Room, State};
+
+/// Room below the limit, reserved for bytes that are sent later, by any thread or task.
+///
+/// The bytes count as in flight for the limit until the permit is dropped or its datagrams are
+/// sent. A permit that is kept without use blocks other senders, as a full queue does.
+#[derive(Debug)]
+#[must_use = "dropping it immediately releases the room"]
+pub struct Permit {
+    udp: LimitedUdp,
+    /// In units of the limit.
+    units: u32,
+}
+
+impl Permit {
+    /// Returns the units that it still reserves: bytes on the wire, or datagrams for a limit in
+    /// packets.
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// Sends `datagrams`, all of them even if they exceed the reserved bytes: from here on, their
+    /// actual bytes count as in flight. Releases the remainder of the permit. Does not wait.
+    ///
+    /// # Errors
+    /// As for [`LimitedUdp::try_send`].
+    pub fn send(mut self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        self.try_send(datagrams)
+    }
+
+    /// As [`send`](Self::send), and keeps the unsent bytes reserved, to try again after
+    /// [`Stop::BufferFull`](crate::Stop::BufferFull) or for the next datagrams.
+    ///
+    /// # Errors
+    /// As for [`LimitedUdp::try_send`].
+    pub fn try_send(&mut self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        let mut state = self.udp.lock();
+        let before = state.tracker.sent_units();
+        let units = std::mem::take(&mut self.units);
+        state.tracker.release(units);
+        let sent = state.send_and_note(self.udp.socket(), datagrams, Room::NotNeeded);
+        let left = u64::from(units).saturating_sub(state.tracker.sent_units() - before);
+        // At most `units`, which were counted before.
+        if let Ok(left) = u32::try_from(left)
+            && state.tracker.reserve(left, LimitedUdp::now_ns()).is_ok()
+        {
+            self.units = left;
+        }
+        wake_next(state);
+        sent
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.udp.lock();
+        state.tracker.release(self.units);
+        wake_next(state);
+    }
+}
+
+impl LimitedUdp {
+    /// Reserves room for `bytes` on the wire. Returns `None` if there is none, or if other senders
+    /// wait for it. Does not wait.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more bytes than a limit can count
+    /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT)). An error of the socket, if it cannot be read.
+    pub fn try_reserve(&self, bytes: u32) -> io::Result<Option<Permit>> {
+        let mut state = self.lock();
+        let turn = state.try_turn(self.socket());
+        let reserved = turn.and_then(|turn| turn.then(|| reserve(&mut state, bytes)).transpose());
+        wake_next(state);
+        Ok(reserved?.map(|units| self.permit(units)))
+    }
+
+    /// Waits for room and reserves it for `bytes` on the wire. `place` and the task that must call
+    /// [`complete`](Self::complete) are those of [`poll_room`](Self::poll_room).
+    ///
+    /// # Errors
+    /// `InvalidInput` as for [`try_reserve`](Self::try_reserve); as for
+    /// [`poll_room`](Self::poll_room).
+    pub fn poll_reserve(
+        &self,
+        bytes: u32,
+        priority: Priority,
+        place: &mut Option<Ticket>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Permit>> {
+        let reserved = self.poll_turn(priority, place, context, |state| reserve(state, bytes));
+        reserved.map_ok(|units| self.permit(units))
+    }
+
+    fn permit(&self, units: u32) -> Permit {
+        Permit {
+            udp: self.clone(),
+            units,
+        }
+    }
+}
+
+fn reserve(state: &mut State, bytes: u32) -> io::Result<u32> {
+    let units = state.tracker.units(bytes);
+    let reserved = state.tracker.reserve(units, LimitedUdp::now_ns());
+    reserved.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    Ok(units)
+}

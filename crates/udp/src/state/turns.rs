@@ -1,0 +1,178 @@
+//! Turns of the tasks that wait for room.
+
+use std::io;
+use std::net::UdpSocket;
+use std::task::{Context, Poll, Waker};
+
+use taut_dql::tasks::{Priority, Ticket, WaitQueue};
+
+use super::{RETRY_NS, State};
+use crate::sys::clock::monotonic_ns;
+
+/// The tasks that wait for room, and the task that reads notifications for them.
+pub(crate) struct Turns {
+    pub(crate) queue: WaitQueue,
+    /// When the next task was woken, in ns.
+    woken_ns: u64,
+    /// The reading task of a runtime; `None` while it must check its deadline.
+    reader: Option<Waker>,
+    /// A sent object might have made the deadline earlier, or a task joined the queue.
+    pub(crate) reader_must_check: bool,
+    /// An error of the reading task, for the next waiting task.
+    failure: Option<io::Error>,
+}
+
+/// Wakers to call after the lock is released, because a waker can run arbitrary code.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct Wakeups {
+    next: Option<Waker>,
+    reader: Option<Waker>,
+}
+
+impl Wakeups {
+    pub(crate) fn wake(self) {
+        self.next.into_iter().for_each(Waker::wake);
+        self.reader.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Turns {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            queue: WaitQueue::new(max),
+            woken_ns: 0,
+            reader: None,
+            reader_must_check: false,
+            failure: None,
+        }
+    }
+
+    /// Returns `true` if no task waits to be woken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_idle()
+    }
+}
+
+/// The reading task of a runtime.
+#[cfg(feature = "tokio")]
+impl Turns {
+    pub(crate) fn register(&mut self, waker: &Waker) {
+        self.reader = Some(waker.clone());
+    }
+
+    pub(crate) fn is_registered(&self) -> bool {
+        self.reader.is_some()
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl State {
+    /// Passes an error of the reading task to the next waiting task, with or without room.
+    pub(crate) fn fail_next(&mut self, error: io::Error) -> Wakeups {
+        self.turns.failure = Some(error);
+        self.turns.queue.pass_unpolled();
+        Wakeups {
+            next: self.turns.queue.wake_next(),
+            reader: None,
+        }
+    }
+}
+
+impl State {
+    /// Waits for a turn with room. A task that is ready has left the queue. `place` keeps the
+    /// position between two calls.
+    pub(crate) fn poll_turn(
+        &mut self,
+        socket: &UdpSocket,
+        priority: Priority,
+        place: &mut Option<Ticket>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(error) = self.turns.failure.take() {
+            self.leave(place);
+            return Poll::Ready(Err(error));
+        }
+        let now_ns = monotonic_ns();
+        if !self.has_room(now_ns) && place.is_none() {
+            // The next read returns this error, too.
+            let _ = self.complete(socket);
+        }
+        if self.has_room(now_ns) && self.turns.queue.is_turn(place.as_ref(), priority) {
+            self.leave(place);
+            return Poll::Ready(Ok(()));
+        }
+        match place.as_ref() {
+            Some(ticket) => {
+                self.tracker.still_blocked();
+                self.turns.queue.set_waker(ticket, context.waker());
+            }
+            None => {
+                self.tracker.blocked();
+                let joined = self.turns.queue.join(priority, context.waker());
+                let kind = io::ErrorKind::QuotaExceeded;
+                *place = Some(joined.map_err(|full| io::Error::new(kind, full))?);
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Returns `true` if there is room and no task waits for it. Reads notifications if there is
+    /// none.
+    pub(crate) fn try_turn(&mut self, socket: &UdpSocket) -> io::Result<bool> {
+        let now_ns = monotonic_ns();
+        if !self.has_room(now_ns) {
+            self.complete(socket)?;
+        }
+        if !self.has_room(now_ns) {
+            self.blocked(now_ns);
+            return Ok(false);
+        }
+        Ok(self.turns.queue.is_turn(None, Priority::Normal))
+    }
+
+    pub(crate) fn leave(&mut self, place: &mut Option<Ticket>) {
+        if let Some(ticket) = place.take() {
+            self.turns.queue.leave(ticket);
+        }
+    }
+
+    /// After notifications were read: passes a woken task that was not polled, if it had time for
+    /// that or others completed in the meantime.
+    pub(crate) fn pass_unpolled(&mut self, completed: bool) {
+        let now_ns = monotonic_ns();
+        let late = now_ns >= self.turns.woken_ns.saturating_add(RETRY_NS);
+        if (completed || late) && self.has_room(now_ns) {
+            self.turns.queue.pass_unpolled();
+        }
+    }
+
+    /// Returns when a woken task that is not polled is passed although nothing completes.
+    pub(super) fn pass_at_ns(&self) -> Option<u64> {
+        let waits = self.turns.queue.is_next_woken() && self.tracker.in_flight() == 0;
+        waits.then(|| self.turns.woken_ns.saturating_add(RETRY_NS))
+    }
+
+    /// Returns the wakers of the next task, if there is room for it, and of the reading task if
+    /// its deadline might be earlier now.
+    pub(crate) fn wake_next(&mut self) -> Wakeups {
+        if self.turns.is_empty() {
+            return Wakeups::default();
+        }
+        let now_ns = monotonic_ns();
+        let next = match self.has_room(now_ns) {
+            true => self.turns.queue.wake_next(),
+            false => None,
+        };
+        if next.is_some() {
+            self.turns.woken_ns = now_ns;
+        }
+        let changed = std::mem::take(&mut self.turns.reader_must_check);
+        let passes = next.is_some() && self.tracker.in_flight() == 0;
+        let reader = match passes || changed {
+            true => self.turns.reader.take(),
+            false => None,
+        };
+        Wakeups { next, reader }
+    }
+}

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Measures TCP streams and ping with flent through a bridge, and writes docs/flent.md.
+
+Two hosts in network namespaces, and a bridge between them: the kernel's, or `taut forward`. Each
+direction of the bridge has the same TBF with a FIFO of 100 ms. scripts/flent.sh installs flent,
+builds the command and starts this file.
+
+usage: scripts/flent.sh [--short | --write] [--length SECONDS] [--out DIR]
+  --short  one row of 10 s: ping and 8 uploads through `taut forward`
+  --write  writes docs/flent.md and its pictures after all rows
+Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
+"""
+
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from page import fill
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent
+ROOT = SCRIPTS.parent
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+TAUT = TARGET / "release" / "taut"
+NEAR, FAR = "10.79.0.1", "10.79.0.2"
+# Download and upload rates in Mbit/s.
+RATES = [(20, 5), (100, 20), (1000, 1000)]
+LOADS = {"upload": (8, 0), "download": (0, 8), "both": (8, 8)}
+BRIDGES = {"kernel": None, "dql": "dql", "taut": "taut"}
+NAMES = {
+    "kernel": "kernel's bridge",
+    "dql": "`taut forward`, dql",
+    "taut": "`taut forward`, taut",
+}
+FIFO_MS = 100
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+class Path:
+    """Two hosts and the namespace of the bridge, removed at the end."""
+
+    def __init__(self):
+        self.names = {host: f"taut-flent-{host}-{os.getpid()}" for host in ("near", "mid", "far")}
+
+    def __enter__(self):
+        try:
+            for name in self.names.values():
+                ip("netns", "add", name)
+        except subprocess.CalledProcessError:
+            self.__exit__()
+            sys.exit(77)
+        try:
+            self.connect()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def connect(self):
+        for host, address, port in (("near", NEAR, "a"), ("far", FAR, "b")):
+            name, mid = self.names[host], self.names["mid"]
+            ip("-n", name, "link", "add", "dev", "eth", "type", "veth", "peer", "name", port, "netns", mid)
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth")
+            for namespace, link in ((name, "lo"), (name, "eth"), (mid, port)):
+                ip("-n", namespace, "link", "set", "dev", link, "up")
+
+    def __exit__(self, *_):
+        for name in self.names.values():
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
+
+    def inside(self, host, *command):
+        return ["ip", "netns", "exec", self.names[host], *map(str, command)]
+
+    def shape(self, port, mbit):
+        # A bucket of 1 ms of the link, and at least three full frames.
+        burst = max(mbit * 125, 4_600)
+        rate = ["rate", f"{mbit}mbit", "burst", str(burst), "latency", f"{FIFO_MS}ms"]
+        tc = self.inside("mid", "tc", "qdisc", "replace", "dev", port, "root", "tbf", *rate)
+        subprocess.run(tc, check=True)
+
+
+def stop(process):
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def bridge(path, limit, log):
+    """The kernel's bridge, or `taut forward` with `limit`."""
+    if limit is None:
+        mid = path.names["mid"]
+        ip("-n", mid, "link", "add", "dev", "br", "type", "bridge")
+        for port in "ab":
+            ip("-n", mid, "link", "set", "dev", port, "master", "br")
+        ip("-n", mid, "link", "set", "dev", "br", "up")
+        try:
+            yield
+        finally:
+            ip("-n", mid, "link", "del", "dev", "br")
+        return
+    command = [TAUT, "forward", "a", "b", "--netns", path.names["mid"], "--limit", limit, "-j"]
+    with open(log, "w") as out, subprocess.Popen(command, stdout=out, stderr=out) as forward:
+        try:
+            yield
+        finally:
+            stop(forward)
+    if forward.returncode:
+        sys.exit(f"flent.py: taut forward ended with {forward.returncode}: {log}")
+
+
+def wait_until_reachable(path):
+    for _ in range(50):
+        ping = path.inside("near", "ping", "-c", "1", "-W", "1", FAR)
+        if subprocess.run(ping, stdout=subprocess.DEVNULL, check=False).returncode == 0:
+            return
+        time.sleep(0.1)
+    sys.exit(f"flent.py: {FAR} cannot be reached through the bridge")
+
+
+def run_flent(path, load, title, length, out):
+    """The file of flent's results in `out`."""
+    up, down = LOADS[load]
+    environment = dict(os.environ, FLENT_NEAR=NEAR, FLENT_FAR=path.names["far"])
+    environment["FLENT_IPERF"] = shutil.which("iperf")
+    environment["PATH"] = f"{SCRIPTS / 'flent'}:{os.environ['PATH']}"
+    # flent takes the folder and the name of its results from the path of the test.
+    shutil.copy(SCRIPTS / "flent" / "streams.conf", out)
+    before = set(out.glob("*.flent.gz"))
+    command = path.inside("near", "flent", out / "streams", "-H", FAR)
+    command += ["-l", str(length), "-s", "0.2", "-t", title]
+    for key, value in (("upload_streams", up), ("download_streams", down), ("near", NEAR)):
+        command += ["--test-parameter", f"{key}={value}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    found = list(set(out.glob("*.flent.gz")) - before)
+    if done.returncode or not found:
+        sys.exit(f"flent.py: flent failed: {done.stdout}{done.stderr}")
+    return found[0]
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else None
+
+
+def evaluate(file):
+    """Ping in ms, goodput in Mbit/s and Jain's index of the streams, without the idle ends."""
+    document = json.loads(gzip.open(file).read())
+    results, times = document["results"], document["x_values"]
+    # flent starts the streams 5 s after the ping, and ends them 5 s before it.
+    loaded = [i for i, at in enumerate(times) if 7 <= at <= times[-1] - 6]
+
+    def values(name):
+        return [results[name][i] for i in loaded if results[name][i] is not None]
+
+    pings = values("Ping (ms) ICMP")
+    row = {"p50_ms": percentile(pings, 0.5), "p99_ms": percentile(pings, 0.99)}
+    for way in ("upload", "download"):
+        streams = [values(name) for name in results if name.startswith(f"TCP {way}::")]
+        means = [sum(stream) / len(stream) for stream in streams if stream]
+        if means:
+            squares = len(means) * sum(mean * mean for mean in means)
+            row[f"{way}_mbit"] = sum(means)
+            row[f"{way}_fairness"] = sum(means) ** 2 / squares
+    return row
+
+
+def measure(rates, load, name, length, out):
+    down, up = rates
+    title = f"{down}/{up} Mbit/s, {load}: {NAMES[name].replace('`', '')}"
+    with Path() as path:
+        path.shape("b", up)
+        path.shape("a", down)
+        server = ["iperf", "-s"]
+        servers = [
+            subprocess.Popen(path.inside(host, *server), stdout=subprocess.DEVNULL)
+            for host in ("near", "far")
+        ]
+        try:
+            with bridge(path, BRIDGES[name], out / f"{down}-{up}-{load}-{name}.log"):
+                wait_until_reachable(path)
+                file = run_flent(path, load, title, length, out)
+        finally:
+            for process in servers:
+                process.kill()
+                process.wait()
+    row = {"down": down, "up": up, "load": load, "bridge": name, "file": str(file)}
+    return row | evaluate(file)
+
+
+def text(row):
+    goodput = ", ".join(
+        f"{way} {row[f'{way}_mbit']:.2f} Mbit/s (fairness {row[f'{way}_fairness']:.2f})"
+        for way in ("upload", "download")
+        if f"{way}_mbit" in row
+    )
+    ping = f"ping p50 {row['p50_ms']:.1f} p99 {row['p99_ms']:.1f} ms"
+    return f"{row['down']}/{row['up']} {row['load']:<8} {row['bridge']:<6} {ping}, {goodput}"
+
+
+def table(rows):
+    head = "| Mbit/s | load | bridge | ping p50 | p99 | upload | download | fairness |"
+    lines = [head, "|--|--|--|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        ways = [way for way in ("upload", "download") if f"{way}_mbit" in row]
+        goodput = [f"{row[f'{way}_mbit']:.1f}" if way in ways else "" for way in LOADS if way != "both"]
+        fairness = min(row[f"{way}_fairness"] for way in ways)
+        lines.append(
+            f"| {row['down']}/{row['up']} | {row['load']} | {NAMES[row['bridge']]} "
+            f"| {row['p50_ms']:.1f} | {row['p99_ms']:.1f} | {' | '.join(goodput)} | {fairness:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def plot(rows, rates, load, plot_name, file):
+    chosen = [row for row in rows if (row["down"], row["up"]) == rates and row["load"] == load]
+    files = [row["file"] for row in chosen]
+    command = ["flent", "-p", plot_name, "-o", str(file), *files, "--figure-width", "8"]
+    command += ["--figure-height", "4", "--no-annotation", "--no-title"]
+    command += ["--filter-regexp", "^.*: "]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def write(rows, length, load_average):
+    plot(rows, (20, 5), "upload", "ping_cdf", ROOT / "docs" / "flent.svg")
+    first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(BRIDGES)]}
+    values = {
+        **{f"{name.upper()}_MS": first[name] for name in BRIDGES},
+        "TABLE": table(rows),
+        "LENGTH": str(length),
+        "FIFO": str(FIFO_MS),
+        "LOAD": f"{load_average:.1f}",
+        "KERNEL": os.uname().release,
+    }
+    (ROOT / "docs" / "flent.md").write_text(fill("flent-head.md", values))
+    plain = [{key: row[key] for key in row if key != "file"} for row in rows]
+    (ROOT / "docs" / "live" / "flent.json").write_text(json.dumps(plain, indent=1) + "\n")
+
+
+def short(out):
+    row = measure((100, 20), "upload", "taut", 10, out)
+    print(text(row))
+    # Not the times: they depend on what else the machine does.
+    if row["p50_ms"] is None or row["upload_mbit"] == 0:
+        sys.exit("flent.py: no ping or no stream went through taut forward")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/flent.sh")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--length", type=int, default=20)
+    parser.add_argument("--out", type=pathlib.Path, default=TARGET / "flent")
+    options = parser.parse_args()
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if options.short:
+        short(out)
+        return
+    load_average = os.getloadavg()[0]
+    print(f"load average {load_average:.1f}", flush=True)
+    rows = []
+    for rates in RATES:
+        for load in LOADS:
+            for name in BRIDGES:
+                rows.append(measure(rates, load, name, options.length, out))
+                print(text(rows[-1]), flush=True)
+    (out / "rows.json").write_text(json.dumps(rows, indent=1) + "\n")
+    if options.write:
+        write(rows, options.length, load_average)
+
+
+if __name__ == "__main__":
+    main()
