@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use taut_udp::LimitedUdp;
 
-use crate::send::{BATCH, Departures, Link, SendReport};
+use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
 /// The kernel reports no event when a full send buffer has room again.
@@ -24,23 +24,23 @@ const PENDING_NS: u64 = 1_000_000;
 /// A thread reads the kernel's completions and runs the timers of the tunnel. It ends when the last
 /// clone is dropped. Datagrams in the kernel are then abandoned.
 #[derive(Clone)]
-pub struct BlockingTunSocket(Arc<Shared>);
+pub struct BlockingTunSocket(Arc<ThreadSocket>);
 
-struct Shared {
-    socket: Arc<Socket>,
+struct ThreadSocket {
+    parts: Arc<ThreadParts>,
     thread: Option<thread::JoinHandle<()>>,
     nudge: Arc<dyn Fn() + Send + Sync>,
 }
 
-struct Socket {
+struct ThreadParts {
     udp: LimitedUdp,
     link: Link,
     is_closed: AtomicBool,
 }
 
-impl Drop for Shared {
+impl Drop for ThreadSocket {
     fn drop(&mut self) {
-        self.socket.is_closed.store(true, Ordering::Release);
+        self.parts.is_closed.store(true, Ordering::Release);
         (self.nudge)();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported when it happened.
@@ -55,8 +55,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// # Errors
     /// Those of [`taut_udp::Builder::build`], and of starting a thread.
     pub fn blocking_socket(&self, udp: UdpSocket) -> io::Result<BlockingTunSocket> {
-        let departures = Departures::default();
-        let builder = self.socket.builder(udp).observer(departures.clone());
+        let (builder, departures) = self.socket.builder(udp);
         let udp = builder.build()?;
         let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let written = Arc::clone(&event);
@@ -64,31 +63,25 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
             // Cannot fail: the counter does not overflow, because the driver reads it.
             let _ = rustix::io::write(&*written, &1_u64.to_ne_bytes());
         });
-        let core = Arc::clone(&self.core);
-        let number = core.add_driver(Arc::clone(&nudge));
-        let link = Link {
-            core,
-            departures,
-            number,
-        };
-        let socket = Arc::new(Socket {
+        let link = Link::new(&self.core, departures, Arc::clone(&nudge));
+        let parts = Arc::new(ThreadParts {
             udp,
             link,
             is_closed: AtomicBool::new(false),
         });
-        let driven = Arc::clone(&socket);
+        let driven = Arc::clone(&parts);
         let thread = thread::Builder::new()
             .name("taut-tun".to_owned())
             .spawn(move || driven.drive(&event))?;
-        Ok(BlockingTunSocket(Arc::new(Shared {
-            socket,
+        Ok(BlockingTunSocket(Arc::new(ThreadSocket {
+            parts,
             thread: Some(thread),
             nudge,
         })))
     }
 }
 
-impl Socket {
+impl ThreadParts {
     fn drive(&self, event: &impl AsFd) {
         while !self.is_closed.load(Ordering::Acquire) {
             let now_ns = LimitedUdp::now_ns();
@@ -134,7 +127,7 @@ impl BlockingTunSocket {
         &self,
         items: impl IntoIterator<Item = (P, SocketAddr)>,
     ) -> io::Result<SendReport> {
-        let Socket { udp, link, .. } = &*self.0.socket;
+        let ThreadParts { udp, link, .. } = &*self.0.parts;
         let mut report = SendReport::default();
         let mut items = items.into_iter();
         loop {
@@ -157,11 +150,11 @@ impl BlockingTunSocket {
     /// # Errors
     /// Those of receiving: `WouldBlock` if the socket is non-blocking.
     pub fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.socket.udp.recv_from(into)
+        self.0.parts.udp.recv_from(into)
     }
 
     /// Returns the limited socket, for its state. Its own limit is off.
     pub fn limited(&self) -> &LimitedUdp {
-        &self.0.socket.udp
+        &self.0.parts.udp
     }
 }

@@ -11,6 +11,7 @@ use taut_udp::{LimitedUdp, Source};
 use crate::core::Core;
 use crate::gate::Gate;
 use crate::gates::Gates;
+use crate::link::SocketSettings;
 use crate::queue::PayloadQueue;
 use crate::tunnel::Tunnel;
 
@@ -22,8 +23,6 @@ const MIN_CAP_BYTES: u32 = 8 * 1_514;
 const BURST_NS: u64 = 1_000_000;
 /// Maximum number of paths.
 const MAX_PATHS: usize = 4_096;
-/// Timestamps at this interval cost one read of the error queue for several datagrams.
-const TIMESTAMP_INTERVAL_NS: u64 = 500_000;
 
 /// The settings of a [`Tunnel`], from [`Tunnel::builder`].
 #[derive(Debug, Clone)]
@@ -35,14 +34,7 @@ pub struct Builder {
     overhead_bytes: u32,
     paths: usize,
     stall_threshold_ns: u64,
-    pub(crate) socket: SocketSettings,
-}
-
-/// The settings of a tunnel's sockets.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SocketSettings {
-    source: Source,
-    errors: bool,
+    socket: SocketSettings,
 }
 
 impl Default for Builder {
@@ -60,6 +52,13 @@ impl Default for Builder {
                 errors: false,
             },
         }
+    }
+}
+
+impl Tunnel<Vec<u8>> {
+    /// Returns the default settings.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
@@ -122,7 +121,6 @@ impl Builder {
     /// # Errors
     /// `InvalidInput` for an unknown discipline, a limit in packets, or 0 or too many paths.
     pub fn build<T: AsRef<[u8]> + AsMut<[u8]>>(self) -> io::Result<Tunnel<T>> {
-        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
         if !(1..=MAX_PATHS).contains(&self.paths) {
             let paths = self.paths;
             return Err(invalid(format!("{paths} paths: allowed: 1 to {MAX_PATHS}")));
@@ -138,34 +136,29 @@ impl Builder {
             let limit = self.limit.clone();
             Gate::new(limit, self.overhead_bytes, self.stall_threshold_ns, now_ns)
         };
-        let queue = || {
-            let qdisc: AnyQdisc = self.qdisc.parse().map_err(|error| {
-                let qdisc = &self.qdisc;
-                invalid(format!("discipline \"{qdisc}\": {error}"))
-            })?;
-            let qdisc = match self.rate_bits_per_s {
-                Some(rate) => {
-                    let name = format!("{qdisc} rate {rate}bit");
-                    AnyQdisc::new(&name, Shaped::new(qdisc, rate, BURST_NS))
-                }
-                None => qdisc,
-            };
-            Ok(PayloadQueue::new(qdisc, self.overhead_bytes))
-        };
+        let gates = Gates::new((0..self.paths).map(|_| gate()).collect());
         let queues = (0..self.paths)
-            .map(|_| queue())
-            .collect::<io::Result<Vec<_>>>()?;
-        let core = Core::new(Gates::new((0..self.paths).map(|_| gate()).collect()));
-        Ok(Tunnel::from_parts(core, queues, self.socket))
+            .map(|_| self.queue())
+            .collect::<io::Result<_>>()?;
+        Ok(Tunnel::from_parts(Core::new(gates), queues, self.socket))
+    }
+
+    fn queue<T: AsRef<[u8]> + AsMut<[u8]>>(&self) -> io::Result<PayloadQueue<T>> {
+        let spec = &self.qdisc;
+        let qdisc: AnyQdisc = spec
+            .parse()
+            .map_err(|error| invalid(format!("discipline \"{spec}\": {error}")))?;
+        let qdisc = match self.rate_bits_per_s {
+            Some(rate) => {
+                let name = format!("{qdisc} rate {rate}bit");
+                AnyQdisc::new(&name, Shaped::new(qdisc, rate, BURST_NS))
+            }
+            None => qdisc,
+        };
+        Ok(PayloadQueue::new(qdisc, self.overhead_bytes))
     }
 }
 
-impl SocketSettings {
-    pub(crate) fn builder(self, socket: std::net::UdpSocket) -> taut_udp::Builder {
-        LimitedUdp::builder(socket)
-            .limit(AnyLimit::off())
-            .source(self.source)
-            .errors(self.errors)
-            .timestamp_interval_ns(TIMESTAMP_INTERVAL_NS)
-    }
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
 }

@@ -1,10 +1,8 @@
 //! The state that a tunnel shares with its sockets, and how each wakes the other.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
 
 use crate::gates::Gates;
 
@@ -21,22 +19,13 @@ pub(crate) type OnTick = Box<dyn FnMut(u64) + Send>;
 
 pub(crate) struct Core {
     gates: Mutex<Gates>,
-    waiters: Mutex<Waiters>,
-    thread_wakeups: Condvar,
-    nudges: Mutex<HashMap<u32, Nudge>>,
+    drivers: Mutex<Vec<(u32, Nudge)>>,
     on_tick: Mutex<Option<OnTick>>,
     /// The time at which a driver will check the gates.
     planned_ns: AtomicU64,
     /// The time at which the shaper of a discipline releases the next packet; 0: none waits.
-    pub(crate) ready_ns: AtomicU64,
+    ready_ns: AtomicU64,
     is_active: AtomicBool,
-}
-
-#[derive(Default)]
-struct Waiters {
-    tasks: Vec<Waker>,
-    /// Number of wake-ups, by which a thread detects one between its check and its wait.
-    wakeups: u64,
 }
 
 /// Locks, even after a panic: each change of the state is complete before other code runs.
@@ -44,13 +33,18 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Wakes tasks after the lock was released, because a waker can run arbitrary code.
+pub(crate) fn wake_all(mut gates: MutexGuard<'_, Gates>) {
+    let waiting = std::mem::take(&mut gates.waiting);
+    drop(gates);
+    waiting.into_iter().for_each(Waker::wake);
+}
+
 impl Core {
     pub(crate) fn new(gates: Gates) -> Self {
         Self {
             gates: Mutex::new(gates),
-            waiters: Mutex::default(),
-            thread_wakeups: Condvar::new(),
-            nudges: Mutex::default(),
+            drivers: Mutex::default(),
             on_tick: Mutex::default(),
             planned_ns: AtomicU64::new(0),
             ready_ns: AtomicU64::new(0),
@@ -68,83 +62,60 @@ impl Core {
 
     /// Registers a driver. Returns its number.
     pub(crate) fn add_driver(&self, nudge: Nudge) -> u32 {
-        let mut nudges = lock(&self.nudges);
-        let number = nudges.keys().max().map_or(0, |last| last + 1);
-        nudges.insert(number, nudge);
+        let mut drivers = lock(&self.drivers);
+        let number = drivers.last().map_or(0, |(last, _)| last.wrapping_add(1));
+        drivers.push((number, nudge));
         number
     }
 
     pub(crate) fn remove_driver(&self, number: u32, now_ns: u64) {
-        lock(&self.nudges).remove(&number);
-        self.gates().closed(number, now_ns);
-        self.wake();
+        lock(&self.drivers).retain(|(driver, _)| *driver != number);
+        let mut gates = self.gates();
+        gates.closed(number, now_ns);
+        wake_all(gates);
     }
 
-    /// Registers a task that waits for a packet.
-    pub(crate) fn wait(&self, waker: &Waker) {
-        let tasks = &mut lock(&self.waiters).tasks;
-        if !tasks.iter().any(|task| task.will_wake(waker)) {
-            tasks.push(waker.clone());
+    /// Sets when the shaper of a discipline releases the next packet; 0: none waits for it.
+    pub(crate) fn set_ready(&self, ready_ns: u64) {
+        self.is_active.store(true, Ordering::Relaxed);
+        self.ready_ns.store(ready_ns, Ordering::Relaxed);
+        if ready_ns != 0 {
+            self.wake_drivers_by(ready_ns);
         }
     }
 
-    /// Returns the number of wake-ups so far, for [`wait_thread`](Self::wait_thread).
-    pub(crate) fn wakeups(&self) -> u64 {
-        lock(&self.waiters).wakeups
+    /// Plans a check at `at_ns`. It can be late by the time that it waits for.
+    pub(crate) fn check_at(&self, at_ns: u64, now_ns: u64) {
+        self.wake_drivers_by(at_ns.saturating_add(at_ns.saturating_sub(now_ns)));
     }
 
-    /// Blocks the thread until the number of wake-ups is above `seen`, or for `timeout`.
-    pub(crate) fn wait_thread(&self, seen: u64, timeout: Duration) {
-        let waiters = lock(&self.waiters);
-        let is_unchanged = |waiters: &mut Waiters| waiters.wakeups == seen;
-        let waited = self
-            .thread_wakeups
-            .wait_timeout_while(waiters, timeout, is_unchanged);
-        drop(waited);
-    }
-
-    /// Wakes everything that waits for a packet.
-    pub(crate) fn wake(&self) {
-        let mut waiters = lock(&self.waiters);
-        waiters.wakeups += 1;
-        let tasks = std::mem::take(&mut waiters.tasks);
-        drop(waiters);
-        self.thread_wakeups.notify_all();
-        tasks.into_iter().for_each(Waker::wake);
-    }
-
-    /// Records traffic.
-    pub(crate) fn note_active(&self) {
-        self.is_active.store(true, Ordering::Relaxed);
-    }
-
-    /// Wakes the drivers if their next check is later than `latest_ns`.
-    pub(crate) fn check_by(&self, latest_ns: u64) {
+    fn wake_drivers_by(&self, latest_ns: u64) {
         if self.planned_ns.load(Ordering::Acquire) > latest_ns {
             self.planned_ns.store(latest_ns, Ordering::Release);
-            let nudges: Vec<Nudge> = lock(&self.nudges).values().cloned().collect();
-            nudges.iter().for_each(|nudge| nudge());
+            let drivers = lock(&self.drivers).clone();
+            drivers.iter().for_each(|(_, nudge)| nudge());
         }
     }
 
     /// Checks all paths, and wakes what waits. Returns when a driver must call this again.
     pub(crate) fn tick(&self, now_ns: u64) -> u64 {
         let mut gates = self.gates();
-        let has_room = gates.check(now_ns);
-        let gates_ns = gates.next_wakeup();
-        drop(gates);
-        if let Some(on_tick) = &mut *lock(&self.on_tick) {
-            on_tick(now_ns);
-        }
+        let mut has_room = gates.check(now_ns);
+        let ready_ns = self.ready_ns.load(Ordering::Relaxed);
+        has_room |= (1..=now_ns).contains(&ready_ns);
         let is_active = self.is_active.swap(false, Ordering::Relaxed);
         let longest_ns = now_ns + if is_active { ACTIVE_NS } else { IDLE_NS };
-        let ready_ns = self.ready_ns.load(Ordering::Relaxed);
-        let later_ns = Some(ready_ns).filter(|at_ns| *at_ns > now_ns);
-        let next = [gates_ns, later_ns].into_iter().flatten().min();
+        let shaper_ns = (ready_ns > now_ns).then_some(ready_ns);
+        let next = gates.next_wakeup().into_iter().chain(shaper_ns).min();
         let planned_ns = next.unwrap_or(longest_ns).clamp(now_ns, longest_ns);
         self.planned_ns.store(planned_ns, Ordering::Release);
-        if has_room || (ready_ns != 0 && later_ns.is_none()) {
-            self.wake();
+        if has_room {
+            wake_all(gates);
+        } else {
+            drop(gates);
+        }
+        if let Some(on_tick) = &mut *lock(&self.on_tick) {
+            on_tick(now_ns);
         }
         planned_ns
     }

@@ -18,6 +18,9 @@ const MAX_EXPIRY_NS: u64 = 1_000_000_000;
 /// If the program holds packets during all of this time, releases pause until it holds none.
 const STANDING_NS: u64 = 200_000_000;
 
+/// Maximum number of expired packets of which a later datagram counts as stale.
+const MAX_EXPIRED: usize = 256;
+
 /// What a further packet in a datagram adds to its own length. WireGuard adds up to 47 bytes to a
 /// packet, and the shortest packets have 28: the remainder must not pass for another packet.
 const FURTHER_BYTES: u32 = 20;
@@ -49,7 +52,7 @@ pub(crate) struct Gate {
     blocked: bool,
     standing: Standing,
     residuals: Residuals,
-    departures: Departures,
+    kernel: KernelProgress,
     pub(crate) counters: GateCounters,
 }
 
@@ -68,16 +71,18 @@ struct Residuals {
     since_ns: u64,
     suspected: bool,
     expiry_ns: u64,
-    /// Expired bytes that might still be sent.
-    expired_bytes: u64,
+    /// Expired packets that might still be sent, the latest.
+    expired: VecDeque<Released>,
 }
 
 /// The time since which the kernel completes nothing.
 #[derive(Debug, Default)]
-struct Departures {
+struct KernelProgress {
     since_ns: u64,
     stall_threshold_ns: u64,
     probe_at_ns: u64,
+    /// The last check.
+    checked_ns: u64,
     /// Departed and not yet reported to the rule.
     batch_bytes: u32,
     stalled: bool,
@@ -104,9 +109,9 @@ impl Gate {
                 expiry_ns: EXPIRY_NS,
                 ..Residuals::default()
             },
-            departures: Departures {
+            kernel: KernelProgress {
                 stall_threshold_ns,
-                ..Departures::default()
+                ..KernelProgress::default()
             },
             counters: GateCounters::default(),
         }
@@ -136,8 +141,7 @@ impl Gate {
         if !self.limit_applies {
             return self.program_bytes < PROGRAM_BYTES;
         }
-        let departures = &self.departures;
-        self.limit.has_room() || (departures.stalled && now_ns >= departures.probe_at_ns)
+        self.limit.has_room() || (self.kernel.stalled && now_ns >= self.kernel.probe_at_ns)
     }
 
     /// Records that a packet waits and has no room.
@@ -164,8 +168,8 @@ impl Gate {
             self.residuals.since_ns = now_ns;
             self.standing.min_bytes = 0;
         }
-        if self.departures.stalled {
-            self.departures.probe_at_ns = now_ns + self.departures.stall_threshold_ns;
+        if self.kernel.stalled {
+            self.kernel.probe_at_ns = now_ns + self.kernel.stall_threshold_ns;
         }
         self.program_bytes += units;
         self.counters.released_packets += 1;
@@ -183,50 +187,44 @@ impl Gate {
         self.residuals.since_ns = now_ns;
         self.residuals.suspected = false;
         self.residuals.expiry_ns = EXPIRY_NS;
-        let mut units = self.take_released(payload_bytes);
+        let (mut units, _) = take_packets(&mut self.released, payload_bytes);
+        self.program_bytes -= units;
         if units == 0 {
             units = payload_bytes.saturating_add(self.overhead_bytes).max(1);
             if self.limit.queued(units, now_ns).is_err() {
                 return 0;
             }
-            let stale = u64::from(payload_bytes).min(self.residuals.expired_bytes);
-            self.residuals.expired_bytes -= stale;
-            self.counters.stale_packets += u64::from(stale > 0);
+            let (_, stale) = take_packets(&mut self.residuals.expired, payload_bytes);
+            self.counters.stale_packets += stale;
         }
         self.observe_standing(now_ns);
         if self.kernel_bytes == 0 {
-            self.departures.since_ns = now_ns;
+            self.kernel.since_ns = now_ns;
         }
         self.kernel_bytes += units;
         units
     }
 
-    /// Removes the packets that a datagram of `payload_bytes` carries. Encapsulation adds bytes, so
-    /// the first packet is not longer than the datagram.
-    fn take_released(&mut self, payload_bytes: u32) -> u32 {
-        let (mut left, mut units, mut needed_overhead) = (payload_bytes, 0, 0);
-        while let Some(front) = self.released.front_mut() {
-            let needed = front.inner_bytes.saturating_add(needed_overhead);
-            if needed > left {
-                if units == 0 {
-                    front.inner_bytes -= left; // A fragment of it.
-                }
-                break;
-            }
-            left -= needed;
-            needed_overhead = FURTHER_BYTES;
-            units += front.units;
-            self.released.pop_front();
+    /// Returns a datagram of `payload_bytes` to the program, which will send it again.
+    pub(crate) fn unsent(&mut self, units: u32, payload_bytes: u32, epoch: u32) {
+        if epoch == self.epoch {
+            self.kernel_bytes -= units;
+            self.program_bytes += units;
+            let at_ns = self.residuals.since_ns;
+            self.released.push_front(Released {
+                inner_bytes: payload_bytes,
+                units,
+                at_ns,
+            });
         }
-        self.program_bytes -= units;
-        units
     }
 
     /// Removes a datagram that the kernel rejected.
-    pub(crate) fn rejected(&mut self, units: u32) {
-        let units = units.min(self.kernel_bytes);
-        self.kernel_bytes -= units;
-        self.limit.abandon(units);
+    pub(crate) fn rejected(&mut self, units: u32, epoch: u32) {
+        if epoch == self.epoch {
+            self.kernel_bytes -= units;
+            self.limit.abandon(units);
+        }
         self.counters.rejected_datagrams += 1;
     }
 
@@ -236,23 +234,22 @@ impl Gate {
             self.counters.stale_packets += 1;
             return;
         }
-        let units = units.min(self.kernel_bytes);
         self.kernel_bytes -= units;
-        self.departures.since_ns = now_ns;
-        self.departures.stalled = false;
+        self.kernel.since_ns = now_ns;
+        self.kernel.stalled = false;
         self.counters.departed_datagrams += 1;
         if lost {
             self.limit.abandon(units);
             self.counters.lost_completions += 1;
         } else {
             self.counters.departed_bytes += u64::from(units);
-            self.departures.batch_bytes += units;
+            self.kernel.batch_bytes += units;
         }
     }
 
     /// Ends a completion batch.
     pub(crate) fn end_batch(&mut self, now_ns: u64) {
-        let units = std::mem::take(&mut self.departures.batch_bytes);
+        let units = std::mem::take(&mut self.kernel.batch_bytes);
         if units > 0 {
             // Cannot fail: these units are in flight.
             let _ = self.limit.completed(units, false, now_ns);
@@ -265,8 +262,7 @@ impl Gate {
     pub(crate) fn abandon_kernel(&mut self) {
         self.limit.abandon(self.kernel_bytes);
         self.kernel_bytes = 0;
-        self.departures.batch_bytes = 0;
-        self.departures.stalled = false;
+        self.kernel.stalled = false;
         self.epoch = self.epoch.wrapping_add(1);
     }
 
@@ -286,14 +282,13 @@ impl Gate {
     /// Checks for stalls and residuals. Must be called at [`next_wakeup`](Self::next_wakeup).
     /// Returns `true` if there might be room now.
     pub(crate) fn check(&mut self, now_ns: u64) -> bool {
-        let departures = &mut self.departures;
+        let kernel = &mut self.kernel;
         let is_stalled = self.kernel_bytes > 0
-            && departures.stall_threshold_ns > 0
-            && now_ns > departures.since_ns + departures.stall_threshold_ns;
-        if is_stalled && !departures.stalled {
-            self.counters.stalls += 1;
-        }
-        departures.stalled = is_stalled;
+            && kernel.stall_threshold_ns > 0
+            && now_ns > kernel.since_ns.saturating_add(kernel.stall_threshold_ns);
+        self.counters.stalls += u64::from(is_stalled && !kernel.stalled);
+        kernel.stalled = is_stalled;
+        kernel.checked_ns = now_ns;
         let residuals = &mut self.residuals;
         if self.program_bytes == 0 || now_ns < residuals.since_ns + residuals.expiry_ns {
             return is_stalled;
@@ -307,22 +302,22 @@ impl Gate {
         true
     }
 
+    /// Expires the packets that were released at least one expiry time ago.
     fn expire(&mut self, now_ns: u64) {
         let expiry_ns = self.residuals.expiry_ns;
+        let is_old = |packet: &Released| packet.at_ns + expiry_ns <= now_ns;
+        let count = self.released.iter().take_while(|it| is_old(it)).count();
+        let oldest_ns = self.released.front().map_or(now_ns, |it| it.at_ns);
         let mut units = 0;
-        let mut oldest_ns = now_ns;
-        while let Some(front) = self.released.front() {
-            if front.at_ns + expiry_ns > now_ns {
-                break;
-            }
-            oldest_ns = oldest_ns.min(front.at_ns);
-            units += front.units;
-            self.residuals.expired_bytes += u64::from(front.inner_bytes);
-            self.counters.expired_packets += 1;
-            self.released.pop_front();
+        for packet in self.released.drain(..count) {
+            units += packet.units;
+            self.residuals.expired.push_back(packet);
         }
+        let expired = &mut self.residuals.expired;
+        expired.drain(..expired.len().saturating_sub(MAX_EXPIRED));
         self.program_bytes -= units;
         self.limit.abandon(units);
+        self.counters.expired_packets += count as u64;
         self.counters.expired_bytes += u64::from(units);
         self.counters.last_expiry = Some(Stall {
             place: StallPlace::Program,
@@ -337,23 +332,48 @@ impl Gate {
 
     /// Returns the current stall of the kernel.
     pub(crate) fn stall(&self, now_ns: u64) -> Option<Stall> {
-        self.departures.stalled.then(|| Stall {
+        self.kernel.stalled.then(|| Stall {
             place: StallPlace::Kernel,
             bytes: self.kernel_bytes,
-            age_ns: now_ns.saturating_sub(self.departures.since_ns),
+            age_ns: now_ns.saturating_sub(self.kernel.since_ns),
         })
     }
 
     /// Returns when to call [`check`](Self::check), if something is in flight.
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
-        let residual_ns =
-            (self.program_bytes > 0).then(|| self.residuals.since_ns + self.residuals.expiry_ns);
-        let departures = &self.departures;
-        let stall_ns = match departures.stalled {
-            _ if self.kernel_bytes == 0 || departures.stall_threshold_ns == 0 => None,
-            true => Some(departures.probe_at_ns),
-            false => Some(departures.since_ns + departures.stall_threshold_ns + 1),
+        let residual_ns = self.residuals.since_ns + self.residuals.expiry_ns;
+        let residual_ns = (self.program_bytes > 0).then_some(residual_ns);
+        let kernel = &self.kernel;
+        let since_ns = match kernel.stalled {
+            true => kernel.checked_ns,
+            false => kernel.since_ns,
         };
-        [residual_ns, stall_ns].into_iter().flatten().min()
+        let detects = self.kernel_bytes > 0 && kernel.stall_threshold_ns > 0;
+        let stall_ns = since_ns
+            .saturating_add(kernel.stall_threshold_ns)
+            .saturating_add(1);
+        let stall_ns = detects.then_some(stall_ns);
+        residual_ns.into_iter().chain(stall_ns).min()
     }
+}
+
+/// Removes the packets that a datagram of `payload_bytes` carries. Encapsulation adds bytes, so the
+/// first packet is not longer than the datagram. Returns their units and their number.
+fn take_packets(packets: &mut VecDeque<Released>, payload_bytes: u32) -> (u32, u64) {
+    let (mut left, mut units, mut count, mut further_bytes) = (payload_bytes, 0, 0, 0);
+    while let Some(front) = packets.front_mut() {
+        let needed = front.inner_bytes.saturating_add(further_bytes);
+        if needed > left {
+            if count == 0 {
+                front.inner_bytes -= left; // A fragment of it.
+            }
+            break;
+        }
+        left -= needed;
+        further_bytes = FURTHER_BYTES;
+        units += front.units;
+        count += 1;
+        packets.pop_front();
+    }
+    (units, count)
 }

@@ -27,9 +27,9 @@ mod builder;
 mod core;
 mod gate;
 mod gates;
+mod link;
 mod publish;
 mod queue;
-mod send;
 mod snapshot;
 #[cfg(feature = "tokio")]
 mod socket;
@@ -37,7 +37,7 @@ mod tunnel;
 
 pub use blocking::BlockingTunSocket;
 pub use builder::Builder;
-pub use send::SendReport;
+pub use link::SendReport;
 pub use snapshot::{GateCounters, QueueCounters, Snapshot, Stall, StallPlace};
 #[cfg(feature = "tokio")]
 pub use socket::TunSocket;

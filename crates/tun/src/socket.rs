@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time;
 
-use crate::send::{BATCH, Departures, Link, SendReport};
+use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
 /// The kernel reports no event when a full send buffer has room again.
@@ -24,20 +24,20 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// A task reads the kernel's completions and runs the timers of the tunnel. It ends when the last
 /// clone is dropped. Datagrams in the kernel are then abandoned.
 #[derive(Clone)]
-pub struct TunSocket(Arc<Shared>);
+pub struct TunSocket(Arc<DrivenSocket>);
 
-struct Shared {
-    socket: Arc<Socket>,
+struct DrivenSocket {
+    parts: Arc<TaskParts>,
     driver: AbortHandle,
 }
 
-struct Socket {
+struct TaskParts {
     udp: AsyncUdp,
     link: Link,
     nudge: Arc<Notify>,
 }
 
-impl Drop for Shared {
+impl Drop for DrivenSocket {
     fn drop(&mut self) {
         self.driver.abort();
     }
@@ -52,28 +52,19 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// # Panics
     /// Outside of a runtime of tokio with I/O and time.
     pub fn socket(&self, udp: UdpSocket) -> io::Result<TunSocket> {
-        let departures = Departures::default();
-        let builder = self.socket.builder(udp).observer(departures.clone());
+        let (builder, departures) = self.socket.builder(udp);
         let udp = AsyncUdp::build(builder)?;
         let nudge = Arc::new(Notify::new());
-        let wake = {
-            let nudge = Arc::clone(&nudge);
-            Arc::new(move || nudge.notify_one())
-        };
-        let core = Arc::clone(&self.core);
-        let number = core.add_driver(wake);
-        let link = Link {
-            core,
-            departures,
-            number,
-        };
-        let socket = Arc::new(Socket { udp, link, nudge });
-        let driver = tokio::spawn(Arc::clone(&socket).drive()).abort_handle();
-        Ok(TunSocket(Arc::new(Shared { socket, driver })))
+        let notified = Arc::clone(&nudge);
+        let wake = Arc::new(move || notified.notify_one());
+        let link = Link::new(&self.core, departures, wake);
+        let parts = Arc::new(TaskParts { udp, link, nudge });
+        let driver = tokio::spawn(Arc::clone(&parts).drive()).abort_handle();
+        Ok(TunSocket(Arc::new(DrivenSocket { parts, driver })))
     }
 }
 
-impl Socket {
+impl TaskParts {
     async fn drive(self: Arc<Self>) {
         loop {
             let now_ns = LimitedUdp::now_ns();
@@ -102,7 +93,7 @@ impl TunSocket {
         &self,
         items: impl IntoIterator<Item = (P, SocketAddr)>,
     ) -> io::Result<SendReport> {
-        let Socket { udp, link, .. } = &*self.0.socket;
+        let TaskParts { udp, link, .. } = &*self.0.parts;
         let mut report = SendReport::default();
         let mut items = items.into_iter();
         let mut batch = Vec::with_capacity(items.size_hint().0.clamp(1, BATCH));
@@ -127,11 +118,11 @@ impl TunSocket {
     /// # Errors
     /// Those of receiving.
     pub async fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.socket.udp.recv_from(into).await
+        self.0.parts.udp.recv_from(into).await
     }
 
     /// Returns the limited socket, for its state. Its own limit is off.
     pub fn limited(&self) -> &LimitedUdp {
-        self.0.socket.udp.limited()
+        self.0.parts.udp.limited()
     }
 }

@@ -1,17 +1,19 @@
 //! A tunnel: queues and gates.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use taut_path::Qdisc;
 use taut_udp::LimitedUdp;
 
-use crate::builder::{Builder, SocketSettings};
-use crate::core::{Core, lock};
+use crate::core::{Core, lock, wake_all};
+use crate::gate::Gate;
+use crate::link::SocketSettings;
 use crate::queue::PayloadQueue;
 use crate::snapshot::Snapshot;
 
@@ -26,8 +28,8 @@ pub struct Tunnel<T> {
 
 struct Queues<T> {
     paths: Vec<PayloadQueue<T>>,
-    /// The path that is served next.
-    next: usize,
+    /// The paths with packets, in the order of service.
+    active: VecDeque<usize>,
 }
 
 impl<T> Clone for Tunnel<T> {
@@ -40,22 +42,16 @@ impl<T> Clone for Tunnel<T> {
     }
 }
 
-impl Tunnel<Vec<u8>> {
-    /// Returns the default settings.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-}
-
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     pub(crate) fn from_parts(
         core: Core,
         paths: Vec<PayloadQueue<T>>,
         socket: SocketSettings,
     ) -> Self {
+        let active = VecDeque::new();
         Self {
             core: Arc::new(core),
-            queues: Arc::new(Mutex::new(Queues { paths, next: 0 })),
+            queues: Arc::new(Mutex::new(Queues { paths, active })),
             socket,
         }
     }
@@ -79,10 +75,14 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         let queue = &mut queues.paths[path];
         let was_empty = queue.is_empty();
         queue.push(packet, now_ns);
-        drop(queues);
         // A packet behind others is released after them.
-        if was_empty && self.core.gates().paths[path].has_room(now_ns) {
-            self.core.wake();
+        if was_empty && !queue.is_empty() {
+            queues.active.push_back(path);
+            drop(queues);
+            let gates = self.core.gates();
+            if gates.paths[path].has_room(now_ns) {
+                wake_all(gates);
+            }
         }
     }
 
@@ -93,74 +93,58 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// # Panics
     /// If there is no such path.
     pub fn set_endpoint(&self, path: usize, endpoint: SocketAddr) {
-        self.core.gates().set_endpoint(path, endpoint);
-        self.core.wake();
-    }
-
-    /// Releases up to `max` packets for which there is room, and appends them to `into`.
-    pub fn try_next(&self, into: &mut Vec<T>, max: usize) {
-        let now_ns = LimitedUdp::now_ns();
-        let before = into.len();
-        let mut queues = self.queues();
         let mut gates = self.core.gates();
-        let Queues { paths, next } = &mut *queues;
-        let count = paths.len();
-        let mut ready_ns = u64::MAX;
-        for turn in 0..count {
-            let path = (*next + turn) % count;
-            let (queue, gate) = (&mut paths[path], &mut gates.paths[path]);
-            while into.len() - before < max && !queue.is_empty() {
-                if !gate.has_room(now_ns) {
-                    gate.note_blocked();
-                    break;
-                }
-                let Some(packet) = queue.pop(now_ns) else {
-                    ready_ns = ready_ns.min(queue.qdisc.next_ready(now_ns).unwrap_or(u64::MAX));
-                    break;
-                };
-                let bytes = packet.as_ref().len();
-                gate.release(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
-                into.push(packet);
-            }
-        }
-        *next = (*next + 1) % count;
-        let check_ns = gates.next_wakeup();
-        drop((gates, queues));
-        self.plan(now_ns, ready_ns, check_ns);
+        gates.set_endpoint(path, endpoint);
+        wake_all(gates);
     }
 
-    /// Wakes the drivers if their deadlines are now earlier.
-    fn plan(&self, now_ns: u64, ready_ns: u64, check_ns: Option<u64>) {
-        self.core.note_active();
-        let waits_for_shaper = ready_ns != u64::MAX;
-        self.core.ready_ns.store(
-            if waits_for_shaper { ready_ns } else { 0 },
-            Ordering::Relaxed,
-        );
-        if waits_for_shaper {
-            self.core.check_by(ready_ns);
-        }
-        if let Some(at_ns) = check_ns {
-            // A check can be late by the time that it waits for.
-            self.core
-                .check_by(at_ns.saturating_add(at_ns.saturating_sub(now_ns)));
-        }
+    /// Releases up to `max` packets (at least 1) for which there is room, and appends them to
+    /// `into`.
+    pub fn try_next(&self, into: &mut Vec<T>, max: usize) {
+        self.release(into, max, None);
     }
 
     /// As [`try_next`](Self::try_next); `Pending` if no packet is released. The task is then woken
     /// when one might be.
     pub fn poll_next(&self, context: &mut Context<'_>, into: &mut Vec<T>, max: usize) -> Poll<()> {
+        match self.release(into, max, Some(context.waker())) {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Releases packets, or registers `waker` under the same lock, so that no wake-up is lost.
+    fn release(&self, into: &mut Vec<T>, max: usize, waker: Option<&Waker>) -> usize {
+        let now_ns = LimitedUdp::now_ns();
         let before = into.len();
-        self.try_next(into, max);
-        if into.len() == before {
-            self.core.wait(context.waker());
-            // A wake-up before the registration is not lost.
-            self.try_next(into, max);
+        let mut queues = self.queues();
+        let mut gates = self.core.gates();
+        let (mut ready_ns, mut check_ns) = (None, None);
+        for _ in 0..queues.active.len() {
+            let Some(path) = queues.active.pop_front() else {
+                break;
+            };
+            let (queue, gate) = (&mut queues.paths[path], &mut gates.paths[path]);
+            let left = max.max(1) - (into.len() - before);
+            let path_ready_ns = release_path(queue, gate, into, left, now_ns);
+            ready_ns = path_ready_ns.into_iter().chain(ready_ns).min();
+            check_ns = gate.next_wakeup().into_iter().chain(check_ns).min();
+            if !queue.is_empty() {
+                queues.active.push_back(path);
+            }
         }
-        if into.len() > before {
-            return Poll::Ready(());
+        let released = into.len() - before;
+        let woken = match waker {
+            Some(waker) if released == 0 => gates.wait(waker),
+            _ => Vec::new(),
+        };
+        drop((gates, queues));
+        woken.into_iter().for_each(Waker::wake);
+        self.core.set_ready(ready_ns.unwrap_or(0));
+        if let Some(check_ns) = check_ns {
+            self.core.check_at(check_ns, now_ns);
         }
-        Poll::Pending
+        released
     }
 
     /// Waits for a packet, and releases up to `max` for which there is room. Cancel-safe: a dropped
@@ -183,16 +167,18 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// As [`next_batch`](Self::next_batch), in a thread, for at most `timeout`. Returns `true` if a
     /// packet was released.
     pub fn wait_batch(&self, into: &mut Vec<T>, max: usize, timeout: Duration) -> bool {
-        let (started, before) = (Instant::now(), into.len());
-        loop {
-            let wakeups = self.core.wakeups();
-            self.try_next(into, max);
-            let left = timeout.saturating_sub(started.elapsed());
-            if into.len() > before || left.is_zero() {
-                return into.len() > before;
+        let started = Instant::now();
+        THREAD_WAKER.with(|waker| {
+            let mut context = Context::from_waker(waker);
+            while self.poll_next(&mut context, into, max).is_pending() {
+                let left = timeout.saturating_sub(started.elapsed());
+                if left.is_zero() {
+                    return false;
+                }
+                thread::park_timeout(left);
             }
-            self.core.wait_thread(wakeups, left);
-        }
+            true
+        })
     }
 
     /// Returns a function that returns this tunnel while it exists: it does not keep the tunnel.
@@ -249,5 +235,44 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> std::fmt::Debug for Tunnel<T> {
             .field("qdisc", &self.qdisc())
             .field("path", &self.snapshot(0))
             .finish()
+    }
+}
+
+/// Releases up to `max` packets of a path. Returns when its shaper releases the next one.
+fn release_path<T: AsRef<[u8]> + AsMut<[u8]>>(
+    queue: &mut PayloadQueue<T>,
+    gate: &mut Gate,
+    into: &mut Vec<T>,
+    max: usize,
+    now_ns: u64,
+) -> Option<u64> {
+    for _ in 0..max {
+        if queue.is_empty() {
+            break;
+        }
+        if !gate.has_room(now_ns) {
+            gate.note_blocked();
+            break;
+        }
+        let Some(packet) = queue.pop(now_ns) else {
+            return queue.qdisc.next_ready(now_ns);
+        };
+        let bytes = packet.as_ref().len();
+        gate.release(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
+        into.push(packet);
+    }
+    None
+}
+
+thread_local! {
+    /// One waker for each thread, so that a thread is registered once.
+    static THREAD_WAKER: Waker = Arc::new(ThreadWaker(thread::current())).into();
+}
+
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }

@@ -1,18 +1,43 @@
-//! Sending through a socket, and reporting departures to the gates.
+//! What the sockets of a tunnel have in common: sending, and reporting departures to the gates.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 
+use taut_path::AnyLimit;
 use taut_udp::{
-    CompletionQuality, Datagram, Departure, DepartureKind, LimitedUdp, Observer, Sent, Stop,
+    CompletionQuality, Datagram, Departure, DepartureKind, LimitedUdp, Observer, Sent, Source, Stop,
 };
 
-use crate::core::{Core, lock};
+use crate::core::{Core, Nudge, lock, wake_all};
 use crate::gates::Departed;
 
 /// Datagrams of one call of the kernel.
 pub(crate) const BATCH: usize = 32;
+/// Datagrams that depart in this time share a timestamp: about one read of the error queue and one
+/// wake-up per interval.
+const TIMESTAMP_INTERVAL_NS: u64 = 500_000;
+
+/// The settings of a tunnel's sockets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SocketSettings {
+    pub(crate) source: Source,
+    pub(crate) errors: bool,
+}
+
+impl SocketSettings {
+    /// Returns the builder of a socket that does not limit, and the log of its departures.
+    pub(crate) fn builder(self, socket: UdpSocket) -> (taut_udp::Builder, DepartureLog) {
+        let departures = DepartureLog::default();
+        let builder = LimitedUdp::builder(socket)
+            .limit(AnyLimit::off())
+            .source(self.source)
+            .errors(self.errors)
+            .timestamp_interval_ns(TIMESTAMP_INTERVAL_NS)
+            .observer(departures.clone());
+        (builder, departures)
+    }
+}
 
 /// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,9 +53,9 @@ pub struct SendReport {
 
 /// Collects departures while the socket is locked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Departures(Arc<Mutex<Vec<Departed>>>);
+pub(crate) struct DepartureLog(Arc<Mutex<Vec<Departed>>>);
 
-impl Observer for Departures {
+impl Observer for DepartureLog {
     fn departed(&mut self, departure: &Departure) {
         lock(&self.0).push(Departed {
             key: departure.tag,
@@ -43,14 +68,27 @@ impl Observer for Departures {
     }
 }
 
+/// Returns `true` if the same datagrams can be sent later.
+fn is_full(stop: Stop) -> bool {
+    !matches!(stop, Stop::Refused(_))
+}
+
 /// What a socket adds to its limited socket.
 pub(crate) struct Link {
     pub(crate) core: Arc<Core>,
-    pub(crate) departures: Departures,
-    pub(crate) number: u32,
+    departures: DepartureLog,
+    number: u32,
 }
 
 impl Link {
+    pub(crate) fn new(core: &Arc<Core>, departures: DepartureLog, nudge: Nudge) -> Self {
+        Self {
+            core: Arc::clone(core),
+            departures,
+            number: core.add_driver(nudge),
+        }
+    }
+
     /// Sends `items`, at most [`BATCH`] of them, without waiting. Returns the number of items that
     /// were sent or rejected: the kernel has no room for the others.
     pub(crate) fn send<P: AsRef<[u8]>>(
@@ -66,12 +104,12 @@ impl Link {
             report.sent += sent.count;
             match sent.stop {
                 None => {}
-                Some(Stop::NoRoom | Stop::BufferFull) => break,
                 Some(Stop::Refused(errno)) => {
                     done += 1;
                     report.rejected += 1;
                     report.last_errno = errno;
                 }
+                Some(_) => break,
             }
         }
         Ok(done)
@@ -84,35 +122,40 @@ impl Link {
         items: &[(P, SocketAddr)],
     ) -> io::Result<Sent> {
         let now_ns = LimitedUdp::now_ns();
-        let mut keys = [0; BATCH];
-        let mut gates = self.core.gates();
-        for ((payload, destination), key) in items.iter().zip(&mut keys) {
-            *key = gates.sent(payload.as_ref().len(), *destination, self.number, now_ns);
-        }
-        let is_blocked = gates.is_blocked();
-        drop(gates);
-        let mut datagrams = [Datagram::new(&[]); BATCH];
-        for (((payload, destination), key), datagram) in items.iter().zip(keys).zip(&mut datagrams)
-        {
-            *datagram = Datagram::new(payload.as_ref()).to(*destination).tag(key);
-        }
         let count = items.len().min(BATCH);
-        if is_blocked {
+        let mut datagrams = [Datagram::new(&[]); BATCH];
+        let mut keys = [0; BATCH];
+        let mut blocked = false;
+        let mut gates = self.core.gates();
+        for (at, (payload, destination)) in items[..count].iter().enumerate() {
+            let payload = payload.as_ref();
+            let (key, waits) = gates.sent(payload.len(), *destination, self.number, now_ns);
+            datagrams[at] = Datagram::new(payload).to(*destination).tag(key);
+            keys[at] = key;
+            blocked |= waits;
+        }
+        drop(gates);
+        if blocked {
             udp.note_blocked();
         }
         let sent = udp.send_unlimited(&datagrams[..count]);
         let accepted = sent.as_ref().map_or(0, |sent| sent.count);
-        let mut gates = self.core.gates();
-        for key in &keys[accepted..count] {
-            gates.rejected(*key);
+        if accepted < count {
+            let is_refused = !matches!(&sent, Ok(Sent { stop, .. }) if stop.is_some_and(is_full));
+            let mut gates = self.core.gates();
+            for at in (accepted..count).rev() {
+                if is_refused && at == accepted {
+                    gates.rejected(keys[at]);
+                } else {
+                    gates.unsent(keys[at], items[at].0.as_ref().len());
+                }
+            }
+            wake_all(gates);
         }
-        drop(gates);
-        self.core.note_active();
         if sent.as_ref().is_ok_and(|sent| sent.was_idle)
             && let Some(at_ns) = udp.next_wakeup()
         {
-            let late_ns = at_ns.saturating_sub(now_ns);
-            self.core.check_by(at_ns.saturating_add(late_ns));
+            self.core.check_at(at_ns, now_ns);
         }
         self.settle(udp);
         sent
@@ -125,10 +168,9 @@ impl Link {
             return;
         }
         let limit_applies = udp.completion_quality() != CompletionQuality::Immediate;
-        self.core
-            .gates()
-            .departed(&departed, limit_applies, LimitedUdp::now_ns());
-        self.core.wake();
+        let mut gates = self.core.gates();
+        gates.departed(&departed, limit_applies, LimitedUdp::now_ns());
+        wake_all(gates);
     }
 }
 
