@@ -133,6 +133,11 @@ impl Gate {
         self.kernel_bytes
     }
 
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.limit.in_flight()
+    }
+
     /// Returns `true` if one more packet can be released.
     pub(crate) fn has_room(&self, now_ns: u64) -> bool {
         if self.standing.paused {

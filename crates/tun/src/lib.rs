@@ -26,6 +26,8 @@ mod blocking;
 mod builder;
 mod core;
 mod gate;
+#[cfg(test)]
+mod gate_tests;
 mod gates;
 mod link;
 mod publish;
