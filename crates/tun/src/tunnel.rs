@@ -121,11 +121,14 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         let mut gates = self.core.gates();
         let (mut ready_ns, mut check_ns) = (None, None);
         for _ in 0..queues.active.len() {
+            let left = max.max(1) - (into.len() - before);
+            if left == 0 {
+                break; // The next call continues with the next path.
+            }
             let Some(path) = queues.active.pop_front() else {
                 break;
             };
             let (queue, gate) = (&mut queues.paths[path], &mut gates.paths[path]);
-            let left = max.max(1) - (into.len() - before);
             let path_ready_ns = release_path(queue, gate, into, left, now_ns);
             ready_ns = path_ready_ns.into_iter().chain(ready_ns).min();
             check_ns = gate.next_wakeup().into_iter().chain(check_ns).min();
