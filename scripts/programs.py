@@ -33,7 +33,6 @@ ROWS = {
     "unthrottled-8": (None, 0, 8),
 }
 WARM_UP_S = 2
-CLK_TCK = os.sysconf("SC_CLK_TCK")
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 
@@ -102,9 +101,13 @@ class World:
 
 
 def processor_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-        fields = stat.read().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / CLK_TCK
+    """Returns the time of all threads. Ticks of the clock would be too coarse."""
+    threads = f"/proc/{pid}/task"
+    total_ns = 0
+    for thread in os.listdir(threads):
+        with open(f"{threads}/{thread}/schedstat", encoding="utf-8") as times:
+            total_ns += int(times.read().split()[0])
+    return total_ns * 1e-9
 
 
 class Load:

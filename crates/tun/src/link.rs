@@ -16,7 +16,7 @@ use crate::gates::Departed;
 pub(crate) const BATCH: usize = 32;
 /// Datagrams that depart in this time share a timestamp: about one read of the error queue and one
 /// wake-up per interval.
-const TIMESTAMP_INTERVAL_NS: u64 = 500_000;
+const TIMESTAMP_INTERVAL_NS: u64 = 1_000_000;
 
 /// The settings of a tunnel's sockets.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use taut_udp::LimitedUdp;
 use taut_udp::async_udp::AsyncUdp;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
@@ -65,20 +66,39 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
 }
 
 impl TaskParts {
+    /// Notifications only report departures. Deadlines are checked by one timer, because it is
+    /// expensive to register one for each notification.
     async fn drive(self: Arc<Self>) {
+        let mut timer = pin!(time::sleep(Duration::ZERO));
+        let mut nudged = pin!(self.nudge.notified());
         loop {
-            let now_ns = LimitedUdp::now_ns();
-            let planned_ns = self.link.core.tick(now_ns);
-            let left = Duration::from_nanos(planned_ns.saturating_sub(now_ns));
+            let mut failed = false;
             tokio::select! {
-                completed = self.udp.news() => if completed.is_err() {
-                    time::sleep(AFTER_FAILURE).await;
-                },
-                () = self.nudge.notified() => {}
-                () = time::sleep(left) => {}
+                biased;
+                completed = self.udp.notification() => failed = completed.is_err(),
+                () = nudged.as_mut() => {
+                    nudged.set(self.nudge.notified());
+                    timer.as_mut().reset(self.check());
+                }
+                () = timer.as_mut() => {
+                    failed = self.udp.limited().complete().is_err();
+                    timer.as_mut().reset(self.check());
+                }
             }
             self.link.settle(self.udp.limited());
+            if failed {
+                time::sleep(AFTER_FAILURE).await;
+            }
         }
+    }
+
+    /// Checks the tunnel, and returns the next deadline.
+    fn check(&self) -> Instant {
+        let now_ns = LimitedUdp::now_ns();
+        let planned_ns = self.link.core.tick(now_ns);
+        let next_ns = self.udp.limited().next_wakeup().unwrap_or(u64::MAX);
+        let left_ns = next_ns.min(planned_ns).saturating_sub(now_ns);
+        Instant::now() + Duration::from_nanos(left_ns)
     }
 }
 
