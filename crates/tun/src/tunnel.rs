@@ -68,7 +68,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// As [`push`](Self::push), on a given path.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// If the path does not exist.
     pub fn push_to(&self, path: usize, packet: T) {
         let now_ns = LimitedUdp::now_ns();
         let mut queues = self.queues();
@@ -86,12 +86,12 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         }
     }
 
-    /// Sets the endpoint of a path: datagrams to it are of this path, and those to unknown addresses
-    /// are of the first. When a peer has moved, what the kernel holds for its previous endpoint is
-    /// abandoned, because it waits for another link.
+    /// Sets the endpoint of a path. Datagrams to it belong to this path, and those to unknown
+    /// addresses to the first. When a peer moves, the bytes in the kernel for its previous endpoint
+    /// are abandoned, because they can wait for another link.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// If the path does not exist.
     pub fn set_endpoint(&self, path: usize, endpoint: SocketAddr) {
         let mut gates = self.core.gates();
         gates.set_endpoint(path, endpoint);
@@ -214,7 +214,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Returns the state of a path.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// If the path does not exist.
     pub fn snapshot(&self, path: usize) -> Snapshot {
         let queues = self.queues();
         let (queue, gates) = (&queues.paths[path], self.core.gates());

@@ -1,4 +1,4 @@
-//! What waits, and what is released.
+//! Waiting packets, and their release.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ fn shaper_releases_at_its_rate() {
 fn invalid_settings_are_rejected_with_their_value() {
     let error = |builder: Builder| {
         let built = builder.build::<Vec<u8>>();
-        built.err().expect("rejected").to_string()
+        built.expect_err("rejected").to_string()
     };
     let unknown = error(Tunnel::builder().qdisc("fq_codle"));
     assert!(
