@@ -239,6 +239,17 @@ impl AsyncUdp {
         process(&self.limited, ready.ok().transpose()?)
     }
 
+    /// As [`news`](Self::news), without deadlines: the caller must call
+    /// [`LimitedUdp::complete`] at [`LimitedUdp::next_wakeup`]. A loop with a timer of its own
+    /// thereby needs only that one. Cancel-safe.
+    ///
+    /// # Errors
+    /// Returns an error only if the socket cannot be read.
+    pub async fn notification(&self) -> io::Result<()> {
+        let ready = self.errors.readable().await?;
+        process(&self.limited, Some(ready))
+    }
+
     /// Receives a datagram. Errors of sent datagrams are counted and do not end it.
     ///
     /// # Errors

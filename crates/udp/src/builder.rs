@@ -104,6 +104,13 @@ impl Builder {
         self
     }
 
+    /// Sets the time in which the path must move the datagrams that share a timestamp: a longer
+    /// time costs fewer reads of the error queue, and completions are less exact. Default: 0.1 ms.
+    pub fn timestamp_interval_ns(mut self, interval_ns: u64) -> Self {
+        self.settings.timestamp_interval_ns = interval_ns;
+        self
+    }
+
     /// Sets the age of an object in flight that is a stall: 1 ms to 2^62 ns. 0 disables the
     /// detection, and the one datagram that probes the path after each threshold. Default: 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {

@@ -22,6 +22,7 @@ pub struct Datagram<'a> {
     to: Option<SocketAddr>,
     from: Option<IpAddr>,
     traffic_class: Option<u8>,
+    tag: u32,
 }
 
 impl<'a> Datagram<'a> {
@@ -33,6 +34,7 @@ impl<'a> Datagram<'a> {
             to: None,
             from: None,
             traffic_class: None,
+            tag: 0,
         }
     }
 
@@ -62,6 +64,16 @@ impl<'a> Datagram<'a> {
     pub const fn traffic_class(mut self, class: u8) -> Self {
         self.traffic_class = Some(class);
         self
+    }
+
+    /// Sets a number of the caller's own, which the [`Departure`](crate::Departure) contains.
+    pub const fn tag(mut self, tag: u32) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    pub(crate) fn caller_tag(&self) -> u32 {
+        self.tag
     }
 
     /// Returns the number of datagrams on the wire.

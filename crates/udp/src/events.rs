@@ -121,6 +121,12 @@ pub trait Observer: Send {
         let _ = departure;
     }
 
+    /// Returns `true` if each datagram needs a timestamp of its own. Otherwise several datagrams of
+    /// one call can share one, and depart together. Default: `true`.
+    fn needs_each_timestamp(&self) -> bool {
+        true
+    }
+
     /// Receives an issue, such as a change of the quality.
     fn issue(&mut self, issue: &SocketIssue) {
         let _ = issue;

@@ -108,6 +108,12 @@ impl LimitedUdp {
         sent
     }
 
+    /// Records that a limit of the caller's own blocks the sender. The caller must report that,
+    /// because datagrams that leave immediately are only significant if none waits above.
+    pub fn note_blocked(&self) {
+        self.lock().tracker.still_blocked();
+    }
+
     /// Returns the units per second that the path moved while it was busy; 0 if unknown.
     pub fn rate(&self) -> u64 {
         self.lock().tracker.rate()

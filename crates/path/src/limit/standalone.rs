@@ -63,6 +63,12 @@ impl<L: Limit> StandaloneLimit<L> {
         self.ledger.unqueue_last(units)
     }
 
+    /// Removes units in flight that will never reach the device, at most all of them. The rule does
+    /// not learn from them.
+    pub fn abandon(&mut self, units: u32) {
+        self.ledger.unqueue(units.min(self.in_flight()));
+    }
+
     /// Counts that an object was to be sent and there was no room. Some rules use it.
     pub fn blocked(&mut self) {
         self.ledger.note_blocked(1);

@@ -70,6 +70,7 @@ impl SocketTracker {
             id,
             bytes: object.bytes,
             datagrams: object.datagrams,
+            tag: object.tag,
             // The wall clock might have been set: no object is older than since it was sent.
             sojourn_ns: sojourn_ns.min(now_ns.saturating_sub(object.sent_ns)),
             qdisc_ns: entered.then(|| at_real_ns.saturating_sub(object.entered_real_ns)),
@@ -140,6 +141,7 @@ impl SocketTracker {
             id,
             bytes: object.bytes,
             datagrams: object.datagrams,
+            tag: object.tag,
             sojourn_ns: now_ns.saturating_sub(object.sent_ns),
             qdisc_ns: None,
             kind,

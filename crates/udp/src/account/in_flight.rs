@@ -11,6 +11,8 @@ pub struct Object {
     pub datagrams: u32,
     /// The kernel reports no completion of it: it completes with the next reported one.
     pub unreported: bool,
+    /// The caller's tag, see [`Datagram::tag`](crate::Datagram::tag).
+    pub tag: u32,
     /// Its memory, as the kernel counts it; 0 while unknown.
     pub memory_bytes: u32,
     /// When it was passed to the kernel, in ns of the caller's clock.
@@ -78,6 +80,7 @@ impl InFlight {
                 bytes: 0,
                 datagrams: 0,
                 unreported: false,
+                tag: 0,
                 memory_bytes: 0,
                 sent_ns: 0,
                 sent_real_ns: 0,
@@ -235,6 +238,7 @@ mod tests {
             bytes,
             datagrams: 1,
             unreported: false,
+            tag: 0,
             memory_bytes: 2 * bytes,
             sent_ns: 0,
             sent_real_ns: 0,

@@ -15,6 +15,8 @@ pub struct Departure {
     pub bytes: u32,
     /// Datagrams.
     pub datagrams: u32,
+    /// The caller's tag, see [`Datagram::tag`](crate::Datagram::tag).
+    pub tag: u32,
     /// Time below the socket, in ns: by the kernel's timestamp, or until the completion was read.
     pub sojourn_ns: u64,
     /// Time in the queueing discipline, in ns, if both timestamps were requested.

@@ -8,9 +8,7 @@ use super::settings::Source;
 use super::tracker::SocketTracker;
 use crate::quality::CompletionQuality;
 
-/// Datagrams that share a timestamp: the amount that the path moves in this time, and at most this
-/// many.
-const GROUP_NS: u64 = 100_000;
+/// Maximum number of datagrams that share a timestamp.
 const MAX_GROUP: u32 = 16;
 
 impl SocketTracker {
@@ -76,6 +74,7 @@ impl SocketTracker {
             bytes,
             datagrams,
             unreported: false,
+            tag: 0,
             memory_bytes,
             sent_ns: now_ns,
             sent_real_ns: now_real_ns,
@@ -85,14 +84,16 @@ impl SocketTracker {
     }
 
     /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
-    /// moves in 0.1 ms, or on an immediate path, as many as one call sends.
+    /// moves in [`Settings::timestamp_interval_ns`](super::Settings), or on an immediate path, as
+    /// many as one call sends.
     pub fn group(&self, bytes: u32) -> u32 {
         let max_units = match self.quality() {
             CompletionQuality::Immediate => return MAX_GROUP,
             CompletionQuality::Unknown => return 1,
             _ => {
                 let rate = self.limiter.rate();
-                rate.and_then(|rate| rate.units_in(GROUP_NS)).unwrap_or(0)
+                rate.and_then(|rate| rate.units_in(self.timestamp_interval_ns))
+                    .unwrap_or(0)
             }
         };
         let datagrams = match self.limiter.unit() {
@@ -100,6 +101,13 @@ impl SocketTracker {
             Unit::Packets => max_units,
         };
         datagrams.clamp(1, MAX_GROUP)
+    }
+
+    /// Sets the caller's tag of the last queued object.
+    pub fn tag_last(&mut self, tag: u32) {
+        for object in self.objects.last_mut(1) {
+            object.tag = tag;
+        }
     }
 
     /// Marks the last queued object as unreported: the kernel reports no completion of it, and it

@@ -46,11 +46,15 @@ pub struct Settings {
     /// The limit is at most the amount that the path moves at the measured rate in this time, in
     /// ns, but at least eight full datagrams; 0: no cap.
     pub cap_ns: u64,
+    /// Datagrams of one call share a timestamp if the path moves them in this time, in ns.
+    pub timestamp_interval_ns: u64,
 }
 
 impl Settings {
     /// The default poll interval of the level: 1 ms.
     pub const DEFAULT_POLL_NS: u64 = 1_000_000;
+    /// The default interval of timestamps: 0.1 ms.
+    pub const DEFAULT_TIMESTAMP_INTERVAL_NS: u64 = 100_000;
 }
 
 impl Default for Settings {
@@ -62,6 +66,7 @@ impl Default for Settings {
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
             poll_ns: Self::DEFAULT_POLL_NS,
             cap_ns: 0,
+            timestamp_interval_ns: Self::DEFAULT_TIMESTAMP_INTERVAL_NS,
         }
     }
 }

@@ -28,6 +28,7 @@ pub struct SocketTracker {
     pub(super) polls: PollTimer,
     pub(super) batch: OpenBatch,
     pub(super) totals: Totals,
+    pub(super) timestamp_interval_ns: u64,
 }
 
 impl SocketTracker {
@@ -45,6 +46,7 @@ impl SocketTracker {
             stalls,
             batch: OpenBatch::default(),
             totals: Totals::default(),
+            timestamp_interval_ns: settings.timestamp_interval_ns,
         }
     }
 

@@ -125,6 +125,7 @@ impl State {
             let id = self
                 .tracker
                 .queue(bytes, datagram.datagrams(), now_ns, real_ns);
+            self.tracker.tag_last(datagram.caller_tag());
             let mut requests = ReportRequests {
                 stamps: self.source.stamps,
                 own_id: self.source.own_ids.then_some(id),
@@ -154,8 +155,10 @@ impl State {
     /// Returns how many datagrams share a timestamp. Each has its own if an observer needs it, or
     /// if the kernel assigns the ids.
     fn group(&self, datagrams: &[Datagram<'_>]) -> u32 {
-        let each =
-            self.listeners.observer.is_some() || !self.source.own_ids || self.source.stamps == 0;
+        let observed = self.listeners.observer.as_ref();
+        let each = observed.is_some_and(|it| it.needs_each_timestamp())
+            || !self.source.own_ids
+            || self.source.stamps == 0;
         match datagrams.first() {
             Some(first) if !each => self.tracker.group(first.wire_bytes(self.ipv4)),
             _ => 1,

@@ -1,0 +1,384 @@
+//! The limit of one path: the bytes between release and departure.
+
+use std::collections::VecDeque;
+
+use taut_path::AnyLimit;
+use taut_path::limit::StandaloneLimit;
+
+use crate::snapshot::{GateCounters, Stall, StallPlace};
+
+/// Admitted to the program while no queue below the socket exists: about 90 packets, so that the
+/// program's own batches stay large.
+const PROGRAM_BYTES: u32 = 128 << 10;
+/// Time without a sent datagram after which released packets are residuals, if a second check after
+/// the same time agrees. Two checks, because a stopped process resumes with both times in the past.
+const EXPIRY_NS: u64 = 10_000_000;
+/// Maximum of that time, which doubles with each expiry until the program sends again.
+const MAX_EXPIRY_NS: u64 = 1_000_000_000;
+/// If the program holds packets during all of this time, releases pause until it holds none.
+const STANDING_NS: u64 = 200_000_000;
+
+/// Maximum number of expired packets of which a later datagram counts as stale.
+const MAX_EXPIRED: usize = 256;
+
+/// What a further packet in a datagram adds to its own length. WireGuard adds up to 47 bytes to a
+/// packet, and the shortest packets have 28: the remainder must not pass for another packet.
+const FURTHER_BYTES: u32 = 20;
+
+/// A packet that was released and not yet sent.
+#[derive(Debug, Clone, Copy)]
+struct Released {
+    /// Its bytes that no datagram has carried yet.
+    inner_bytes: u32,
+    units: u32,
+    at_ns: u64,
+}
+
+/// Counts bytes from release to departure, without a clock or a socket.
+///
+/// A released packet is first held by the program, and counts until a datagram of at least its
+/// length is sent. It then counts until that datagram departs. Packets that the program never sends
+/// are residuals: they expire.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    limit: StandaloneLimit<AnyLimit>,
+    overhead_bytes: u32,
+    released: VecDeque<Released>,
+    program_bytes: u32,
+    kernel_bytes: u32,
+    /// Changes when the bytes in the kernel were abandoned.
+    pub(crate) epoch: u32,
+    pub(crate) limit_applies: bool,
+    blocked: bool,
+    standing: Standing,
+    residuals: Residuals,
+    kernel: KernelProgress,
+    pub(crate) counters: GateCounters,
+}
+
+/// Detects packets that stay in the program.
+#[derive(Debug, Default)]
+struct Standing {
+    window_ends_ns: u64,
+    min_bytes: u32,
+    /// Releases are paused.
+    paused: bool,
+}
+
+/// The time since which the program sends nothing.
+#[derive(Debug, Default)]
+struct Residuals {
+    since_ns: u64,
+    suspected: bool,
+    expiry_ns: u64,
+    /// Expired packets that might still be sent, the latest.
+    expired: VecDeque<Released>,
+}
+
+/// The time since which the kernel completes nothing.
+#[derive(Debug, Default)]
+struct KernelProgress {
+    since_ns: u64,
+    stall_threshold_ns: u64,
+    probe_at_ns: u64,
+    /// The last check.
+    checked_ns: u64,
+    /// Departed and not yet reported to the rule.
+    batch_bytes: u32,
+    stalled: bool,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        limit: AnyLimit,
+        overhead_bytes: u32,
+        stall_threshold_ns: u64,
+        now_ns: u64,
+    ) -> Self {
+        Self {
+            limit: StandaloneLimit::new(limit, now_ns),
+            overhead_bytes,
+            released: VecDeque::new(),
+            program_bytes: 0,
+            kernel_bytes: 0,
+            epoch: 0,
+            limit_applies: true,
+            blocked: false,
+            standing: Standing::default(),
+            residuals: Residuals {
+                expiry_ns: EXPIRY_NS,
+                ..Residuals::default()
+            },
+            kernel: KernelProgress {
+                stall_threshold_ns,
+                ..KernelProgress::default()
+            },
+            counters: GateCounters::default(),
+        }
+    }
+
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.limit()
+    }
+
+    pub(crate) fn limit_name(&self) -> String {
+        self.limit.rule().to_string()
+    }
+
+    pub(crate) fn program_bytes(&self) -> u32 {
+        self.program_bytes
+    }
+
+    pub(crate) fn kernel_bytes(&self) -> u32 {
+        self.kernel_bytes
+    }
+
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.limit.in_flight()
+    }
+
+    /// Returns `true` if one more packet can be released.
+    pub(crate) fn has_room(&self, now_ns: u64) -> bool {
+        if self.standing.paused {
+            return false;
+        }
+        if !self.limit_applies {
+            return self.program_bytes < PROGRAM_BYTES;
+        }
+        self.limit.has_room() || (self.kernel.stalled && now_ns >= self.kernel.probe_at_ns)
+    }
+
+    /// Records that a packet waits and has no room.
+    pub(crate) fn note_blocked(&mut self) {
+        if !self.blocked && self.limit_applies {
+            self.blocked = true;
+            self.counters.times_blocked += 1;
+            self.limit.blocked();
+        }
+    }
+
+    /// Returns `true` if a packet waits for room.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Counts a released packet of `inner_bytes`.
+    pub(crate) fn release(&mut self, inner_bytes: u32, now_ns: u64) {
+        let units = inner_bytes.saturating_add(self.overhead_bytes).max(1);
+        if self.limit.queued(units, now_ns).is_err() {
+            return; // More than 2 GiB in flight: not counted, so it blocks nothing.
+        }
+        if self.program_bytes == 0 {
+            self.residuals.since_ns = now_ns;
+            self.standing.min_bytes = 0;
+        }
+        if self.kernel.stalled {
+            self.kernel.probe_at_ns = now_ns + self.kernel.stall_threshold_ns;
+        }
+        self.program_bytes += units;
+        self.counters.released_packets += 1;
+        self.counters.released_bytes += u64::from(inner_bytes);
+        self.released.push_back(Released {
+            inner_bytes,
+            units,
+            at_ns: now_ns,
+        });
+    }
+
+    /// Counts a datagram, before the kernel can see it. Returns its units, which are those of the
+    /// packets in it. A datagram without a released packet, such as a handshake, counts itself.
+    pub(crate) fn sent(&mut self, payload_bytes: u32, now_ns: u64) -> u32 {
+        self.residuals.since_ns = now_ns;
+        self.residuals.suspected = false;
+        self.residuals.expiry_ns = EXPIRY_NS;
+        let (mut units, _) = take_packets(&mut self.released, payload_bytes);
+        self.program_bytes -= units;
+        if units == 0 {
+            units = payload_bytes.saturating_add(self.overhead_bytes).max(1);
+            if self.limit.queued(units, now_ns).is_err() {
+                return 0;
+            }
+            let (_, stale) = take_packets(&mut self.residuals.expired, payload_bytes);
+            self.counters.stale_packets += stale;
+        }
+        self.observe_standing(now_ns);
+        if self.kernel_bytes == 0 {
+            self.kernel.since_ns = now_ns;
+        }
+        self.kernel_bytes += units;
+        units
+    }
+
+    /// Returns a datagram of `payload_bytes` to the program, which will send it again.
+    pub(crate) fn unsent(&mut self, units: u32, payload_bytes: u32, epoch: u32) {
+        if epoch == self.epoch {
+            self.kernel_bytes -= units;
+            self.program_bytes += units;
+            let at_ns = self.residuals.since_ns;
+            self.released.push_front(Released {
+                inner_bytes: payload_bytes,
+                units,
+                at_ns,
+            });
+        }
+    }
+
+    /// Removes a datagram that the kernel rejected.
+    pub(crate) fn rejected(&mut self, units: u32, epoch: u32) {
+        if epoch == self.epoch {
+            self.kernel_bytes -= units;
+            self.limit.abandon(units);
+        }
+        self.counters.rejected_datagrams += 1;
+    }
+
+    /// Records that a datagram of the epoch departed, or that its completion was lost.
+    pub(crate) fn departed(&mut self, units: u32, epoch: u32, lost: bool, now_ns: u64) {
+        if epoch != self.epoch {
+            self.counters.stale_packets += 1;
+            return;
+        }
+        self.kernel_bytes -= units;
+        self.kernel.since_ns = now_ns;
+        self.kernel.stalled = false;
+        self.counters.departed_datagrams += 1;
+        if lost {
+            self.limit.abandon(units);
+            self.counters.lost_completions += 1;
+        } else {
+            self.counters.departed_bytes += u64::from(units);
+            self.kernel.batch_bytes += units;
+        }
+    }
+
+    /// Ends a completion batch.
+    pub(crate) fn end_batch(&mut self, now_ns: u64) {
+        let units = std::mem::take(&mut self.kernel.batch_bytes);
+        if units > 0 {
+            // Cannot fail: these units are in flight.
+            let _ = self.limit.completed(units, false, now_ns);
+            self.blocked = false;
+            self.counters.completion_batches += 1;
+        }
+    }
+
+    /// Abandons the bytes in the kernel: the peer has moved, and they left on another path.
+    pub(crate) fn abandon_kernel(&mut self) {
+        self.limit.abandon(self.kernel_bytes);
+        self.kernel_bytes = 0;
+        self.kernel.stalled = false;
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    fn observe_standing(&mut self, now_ns: u64) {
+        let standing = &mut self.standing;
+        standing.min_bytes = standing.min_bytes.min(self.program_bytes);
+        if self.program_bytes == 0 {
+            standing.paused = false;
+        }
+        if now_ns >= standing.window_ends_ns {
+            standing.paused = standing.min_bytes > 0;
+            standing.min_bytes = self.program_bytes;
+            standing.window_ends_ns = now_ns + STANDING_NS;
+        }
+    }
+
+    /// Checks for stalls and residuals. Must be called at [`next_wakeup`](Self::next_wakeup).
+    /// Returns `true` if there might be room now.
+    pub(crate) fn check(&mut self, now_ns: u64) -> bool {
+        let kernel = &mut self.kernel;
+        let is_stalled = self.kernel_bytes > 0
+            && kernel.stall_threshold_ns > 0
+            && now_ns > kernel.since_ns.saturating_add(kernel.stall_threshold_ns);
+        self.counters.stalls += u64::from(is_stalled && !kernel.stalled);
+        kernel.stalled = is_stalled;
+        kernel.checked_ns = now_ns;
+        let residuals = &mut self.residuals;
+        if self.program_bytes == 0 || now_ns < residuals.since_ns + residuals.expiry_ns {
+            return is_stalled;
+        }
+        if !residuals.suspected {
+            residuals.suspected = true;
+            residuals.since_ns = now_ns;
+            return is_stalled;
+        }
+        self.expire(now_ns);
+        true
+    }
+
+    /// Expires the packets that were released at least one expiry time ago.
+    fn expire(&mut self, now_ns: u64) {
+        let expiry_ns = self.residuals.expiry_ns;
+        let is_old = |packet: &Released| packet.at_ns + expiry_ns <= now_ns;
+        let count = self.released.iter().take_while(|it| is_old(it)).count();
+        let oldest_ns = self.released.front().map_or(now_ns, |it| it.at_ns);
+        let mut units = 0;
+        for packet in self.released.drain(..count) {
+            units += packet.units;
+            self.residuals.expired.push_back(packet);
+        }
+        let expired = &mut self.residuals.expired;
+        expired.drain(..expired.len().saturating_sub(MAX_EXPIRED));
+        self.program_bytes -= units;
+        self.limit.abandon(units);
+        self.counters.expired_packets += count as u64;
+        self.counters.expired_bytes += u64::from(units);
+        self.counters.last_expiry = Some(Stall {
+            place: StallPlace::Program,
+            bytes: units,
+            age_ns: now_ns - oldest_ns,
+        });
+        self.standing.paused = false;
+        self.residuals.suspected = false;
+        self.residuals.since_ns = now_ns;
+        self.residuals.expiry_ns = (2 * expiry_ns).min(MAX_EXPIRY_NS);
+    }
+
+    /// Returns the current stall of the kernel.
+    pub(crate) fn stall(&self, now_ns: u64) -> Option<Stall> {
+        self.kernel.stalled.then(|| Stall {
+            place: StallPlace::Kernel,
+            bytes: self.kernel_bytes,
+            age_ns: now_ns.saturating_sub(self.kernel.since_ns),
+        })
+    }
+
+    /// Returns when to call [`check`](Self::check), if something is in flight.
+    pub(crate) fn next_wakeup(&self) -> Option<u64> {
+        let residual_ns = self.residuals.since_ns + self.residuals.expiry_ns;
+        let residual_ns = (self.program_bytes > 0).then_some(residual_ns);
+        let kernel = &self.kernel;
+        let since_ns = match kernel.stalled {
+            true => kernel.checked_ns,
+            false => kernel.since_ns,
+        };
+        let detects = self.kernel_bytes > 0 && kernel.stall_threshold_ns > 0;
+        let stall_ns = since_ns
+            .saturating_add(kernel.stall_threshold_ns)
+            .saturating_add(1);
+        let stall_ns = detects.then_some(stall_ns);
+        residual_ns.into_iter().chain(stall_ns).min()
+    }
+}
+
+/// Removes the packets that a datagram of `payload_bytes` carries. Encapsulation adds bytes, so the
+/// first packet is not longer than the datagram. Returns their units and their number.
+fn take_packets(packets: &mut VecDeque<Released>, payload_bytes: u32) -> (u32, u64) {
+    let (mut left, mut units, mut count, mut further_bytes) = (payload_bytes, 0, 0, 0);
+    while let Some(front) = packets.front_mut() {
+        let needed = front.inner_bytes.saturating_add(further_bytes);
+        if needed > left {
+            if count == 0 {
+                front.inner_bytes -= left; // A fragment of it.
+            }
+            break;
+        }
+        left -= needed;
+        further_bytes = FURTHER_BYTES;
+        units += front.units;
+        count += 1;
+        packets.pop_front();
+    }
+    (units, count)
+}

@@ -1,0 +1,271 @@
+//! Tests of the gate in virtual time.
+
+use proptest::prelude::*;
+use taut_path::AnyLimit;
+
+use crate::gate::Gate;
+use crate::snapshot::StallPlace;
+
+const MS: u64 = 1_000_000;
+const OVERHEAD_BYTES: u32 = 60;
+const THRESHOLD_NS: u64 = 1_000 * MS;
+
+fn gate(limit_bytes: u32) -> Gate {
+    Gate::new(
+        AnyLimit::bytes(limit_bytes),
+        OVERHEAD_BYTES,
+        THRESHOLD_NS,
+        0,
+    )
+}
+
+/// The datagram that WireGuard makes of a packet, without outer headers.
+fn sealed(inner_bytes: u32) -> u32 {
+    inner_bytes.next_multiple_of(16) + 32
+}
+
+#[test]
+fn bytes_count_from_release_to_departure() {
+    let mut gate = gate(3_000);
+    gate.release(1_400, 0);
+    gate.release(1_400, 0);
+    assert!(gate.has_room(0), "2,920 of 3,000");
+    gate.release(1_400, 0);
+    assert!(!gate.has_room(0));
+    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (4_380, 0));
+    let units = gate.sent(sealed(1_400), MS);
+    assert_eq!(
+        (units, gate.program_bytes(), gate.kernel_bytes()),
+        (1_460, 2_920, 1_460)
+    );
+    assert!(!gate.has_room(MS));
+    gate.departed(units, gate.epoch, false, 2 * MS);
+    gate.end_batch(2 * MS);
+    assert!(gate.has_room(2 * MS));
+}
+
+#[test]
+fn one_datagram_carries_several_packets() {
+    let mut gate = gate(10_000);
+    (0..4).for_each(|_| gate.release(300, 0));
+    let units = gate.sent(2 * 300 + 60, 0);
+    assert_eq!((units, gate.program_bytes()), (2 * 360, 2 * 360));
+}
+
+#[test]
+fn handshake_counts_itself() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    assert_eq!(gate.sent(148, 0), 208);
+    assert_eq!(
+        gate.program_bytes(),
+        1_460,
+        "the packet is still in the program"
+    );
+}
+
+#[test]
+fn residuals_expire_and_are_counted() {
+    let mut gate = gate(2_000);
+    gate.release(1_400, 0);
+    gate.release(1_400, 0);
+    assert!(!gate.check(9 * MS), "not yet");
+    assert!(!gate.check(10 * MS), "suspected");
+    assert!(!gate.has_room(10 * MS));
+    assert!(gate.check(20 * MS), "a second check agrees");
+    assert!(gate.has_room(20 * MS));
+    let counters = gate.counters;
+    assert_eq!(
+        (counters.expired_packets, counters.expired_bytes),
+        (2, 2_920)
+    );
+    let stall = counters.last_expiry.expect("named");
+    assert_eq!((stall.place, stall.bytes), (StallPlace::Program, 2_920));
+    assert_eq!(stall.age_ns, 20 * MS);
+}
+
+#[test]
+fn expired_packet_sent_later_is_stale() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    gate.check(10 * MS);
+    gate.check(20 * MS);
+    assert_eq!(gate.sent(148, 21 * MS), 208, "a handshake");
+    assert_eq!(gate.counters.stale_packets, 0);
+    let units = gate.sent(sealed(1_400), 22 * MS);
+    assert_eq!(gate.counters.stale_packets, 1);
+    gate.departed(units, gate.epoch, false, 23 * MS);
+    gate.departed(208, gate.epoch, false, 23 * MS);
+    gate.end_batch(23 * MS);
+    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (0, 0));
+}
+
+#[test]
+fn stopped_process_expires_nothing() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    // SIGSTOP for 5 s: the first check is late, and the program continues.
+    assert!(!gate.check(5_000 * MS));
+    assert_eq!(gate.sent(sealed(1_400), 5_001 * MS), 1_460);
+    assert_eq!(gate.counters.expired_packets, 0);
+}
+
+#[test]
+fn expiry_time_doubles_until_the_program_sends() {
+    let mut gate = gate(10_000);
+    let mut now_ns = 0;
+    let mut checks = 0;
+    while now_ns < 10_000 * MS {
+        gate.release(100, now_ns);
+        now_ns = gate.next_wakeup().expect("in flight").max(now_ns + 1);
+        gate.check(now_ns);
+        checks += 1;
+    }
+    assert!(checks < 40, "{checks} checks in 10 s");
+}
+
+#[test]
+fn packet_that_stays_pauses_releases_until_resynchronised() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0); // The program drops this one.
+    let mut now_ns = 0;
+    while gate.has_room(now_ns) && now_ns < 1_000 * MS {
+        now_ns += MS;
+        gate.release(1_400, now_ns);
+        let units = gate.sent(sealed(1_400), now_ns);
+        gate.departed(units, gate.epoch, false, now_ns);
+        gate.end_batch(now_ns);
+    }
+    assert!(now_ns <= 401 * MS, "{now_ns}");
+    while !gate.has_room(now_ns) && now_ns < 1_000 * MS {
+        now_ns += MS;
+        gate.check(now_ns);
+    }
+    assert_eq!(gate.program_bytes(), 0, "resynchronised");
+    assert_eq!(gate.counters.expired_packets, 1);
+}
+
+#[test]
+fn full_send_buffer_leaves_the_counts() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    gate.release(600, 0);
+    let second = {
+        gate.sent(sealed(1_400), 0);
+        gate.sent(sealed(600), 0)
+    };
+    gate.unsent(second, sealed(600), gate.epoch);
+    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (660, 1_460));
+    assert_eq!(gate.sent(sealed(600), MS), 660);
+    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (0, 2_120));
+    assert_eq!(gate.counters.rejected_datagrams, 0);
+}
+
+#[test]
+fn stall_is_found_at_the_planned_check() {
+    let mut gate = gate(2_000);
+    for _ in 0..2 {
+        gate.release(1_400, 0);
+        gate.sent(sealed(1_400), 0);
+    }
+    let at_ns = gate.next_wakeup().expect("planned");
+    assert_eq!(at_ns, THRESHOLD_NS + 1);
+    assert!(gate.check(at_ns), "a packet may probe the path");
+    let stall = gate.stall(at_ns).expect("stalled");
+    assert_eq!(
+        (stall.place, stall.bytes, gate.counters.stalls),
+        (StallPlace::Kernel, 2_920, 1)
+    );
+    assert!(gate.has_room(at_ns));
+    gate.release(1_400, at_ns);
+    assert!(!gate.has_room(at_ns), "one in each threshold");
+    assert!(gate.next_wakeup() > Some(at_ns), "no busy loop");
+    gate.departed(1_460, gate.epoch, false, at_ns + MS);
+    assert_eq!(gate.stall(at_ns + MS), None);
+}
+
+#[test]
+fn departure_of_a_moved_peer_is_stale() {
+    let mut gate = gate(2_000);
+    gate.release(1_400, 0);
+    let (units, epoch) = (gate.sent(sealed(1_400), 0), gate.epoch);
+    gate.abandon_kernel();
+    assert_eq!(gate.kernel_bytes(), 0);
+    gate.departed(units, epoch, false, MS);
+    gate.rejected(units, epoch);
+    gate.unsent(units, sealed(1_400), epoch);
+    assert_eq!((gate.kernel_bytes(), gate.program_bytes()), (0, 0));
+    assert_eq!(gate.counters.stale_packets, 1);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Release(u32),
+    Send(u32),
+    /// Each takes the oldest datagram in the kernel.
+    Reject,
+    Return,
+    Depart(bool),
+    Move,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0_u32..70_000).prop_map(Step::Release),
+        4 => (0_u32..70_000).prop_map(Step::Send),
+        1 => Just(Step::Reject),
+        1 => Just(Step::Return),
+        4 => any::<bool>().prop_map(Step::Depart),
+        1 => Just(Step::Move),
+        3 => (0_u64..2_000).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    /// Releases and datagrams are unrelated here: the program can do anything.
+    #[test]
+    fn counts_never_underflow(steps in prop::collection::vec(step(), 1..200)) {
+        let mut gate = gate(20_000);
+        let mut kernel = std::collections::VecDeque::new();
+        let mut now_ns = 0;
+        for step in steps {
+            match step {
+                Step::Release(bytes) => gate.release(bytes, now_ns),
+                Step::Send(bytes) => {
+                    kernel.push_back((gate.sent(bytes, now_ns), bytes, gate.epoch));
+                }
+                Step::Reject => if let Some((units, _, epoch)) = kernel.pop_front() {
+                    gate.rejected(units, epoch);
+                },
+                Step::Return => if let Some((units, bytes, epoch)) = kernel.pop_front() {
+                    gate.unsent(units, bytes, epoch);
+                },
+                Step::Depart(lost) => if let Some((units, _, epoch)) = kernel.pop_front() {
+                    gate.departed(units, epoch, lost, now_ns);
+                    gate.end_batch(now_ns);
+                },
+                Step::Move => gate.abandon_kernel(),
+                Step::Wait(ms) => {
+                    now_ns += ms * MS;
+                    gate.check(now_ns);
+                    prop_assert!(gate.next_wakeup().is_none_or(|at_ns| at_ns > now_ns));
+                }
+            }
+            let of_epoch = kernel.iter().filter(|it| it.2 == gate.epoch);
+            let kernel_bytes: u32 = of_epoch.map(|it| it.0).sum();
+            prop_assert_eq!(gate.kernel_bytes(), kernel_bytes);
+            prop_assert_eq!(gate.in_flight(), gate.program_bytes() + gate.kernel_bytes());
+        }
+        // In the end, nothing stays.
+        for (units, _, epoch) in kernel {
+            gate.departed(units, epoch, false, now_ns);
+        }
+        gate.end_batch(now_ns);
+        for _ in 0..4 {
+            now_ns += 2_000 * MS;
+            gate.check(now_ns);
+        }
+        prop_assert_eq!((gate.in_flight(), gate.program_bytes()), (0, 0));
+    }
+}

@@ -1,0 +1,169 @@
+//! The gates of all paths, and the datagrams that have not departed.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::task::Waker;
+
+use crate::gate::Gate;
+
+/// More waiting tasks than this are woken: those that still wait register again, and dropped ones
+/// do not accumulate.
+const MAX_WAITING: usize = 64;
+
+/// A datagram in the kernel.
+#[derive(Debug, Clone, Copy)]
+struct InKernel {
+    path: usize,
+    socket: u32,
+    units: u32,
+    epoch: u32,
+}
+
+/// A departure, as a socket reports it: the key of the datagram, and whether its completion was
+/// lost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departed {
+    pub(crate) key: u32,
+    pub(crate) lost: bool,
+}
+
+/// All gates of a tunnel, and the tasks that wait for room.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    pub(crate) paths: Vec<Gate>,
+    in_kernel: Vec<Option<InKernel>>,
+    free: Vec<u32>,
+    path_of: HashMap<(IpAddr, u16), usize>,
+    pub(crate) waiting: Vec<Waker>,
+}
+
+impl Gates {
+    pub(crate) fn new(paths: Vec<Gate>) -> Self {
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+
+    /// Registers a task that waits for a packet. Returns tasks to wake after the lock is released.
+    pub(crate) fn wait(&mut self, waker: &Waker) -> Vec<Waker> {
+        if self.waiting.iter().any(|task| task.will_wake(waker)) {
+            return Vec::new();
+        }
+        self.waiting.push(waker.clone());
+        match self.waiting.len() > MAX_WAITING {
+            true => self.waiting.drain(..MAX_WAITING).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Sets the endpoint of a path, and abandons what the kernel holds for the previous one.
+    pub(crate) fn set_endpoint(&mut self, path: usize, endpoint: SocketAddr) {
+        let endpoint = canonical(endpoint);
+        if self.path_of.get(&endpoint) == Some(&path) {
+            return;
+        }
+        let endpoints_before = self.path_of.len();
+        self.path_of.retain(|_, of| *of != path);
+        if self.path_of.len() < endpoints_before {
+            self.paths[path].abandon_kernel();
+        }
+        self.path_of.insert(endpoint, path);
+    }
+
+    /// Counts a datagram before the kernel can see it. Returns its key, and `true` if a packet of
+    /// its path waits for room.
+    pub(crate) fn sent(
+        &mut self,
+        bytes: usize,
+        destination: SocketAddr,
+        socket: u32,
+        now_ns: u64,
+    ) -> (u32, bool) {
+        let path = self.path_of.get(&canonical(destination)).copied();
+        let path = path.unwrap_or(0);
+        let gate = &mut self.paths[path];
+        let units = gate.sent(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
+        let record = Some(InKernel {
+            path,
+            socket,
+            units,
+            epoch: gate.epoch,
+        });
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.in_kernel.push(None);
+            self.in_kernel.len() as u32 - 1
+        });
+        self.in_kernel[key as usize] = record;
+        (key, gate.is_blocked())
+    }
+
+    fn take(&mut self, key: u32) -> Option<InKernel> {
+        let record = self.in_kernel.get_mut(key as usize)?.take()?;
+        self.free.push(key);
+        Some(record)
+    }
+
+    /// Removes a datagram that the kernel rejected.
+    pub(crate) fn rejected(&mut self, key: u32) {
+        if let Some(record) = self.take(key) {
+            self.paths[record.path].rejected(record.units, record.epoch);
+        }
+    }
+
+    /// Returns a datagram to the program, which sends it again: the kernel had no room.
+    pub(crate) fn unsent(&mut self, key: u32, bytes: usize) {
+        if let Some(record) = self.take(key) {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.paths[record.path].unsent(record.units, bytes, record.epoch);
+        }
+    }
+
+    /// Records departures, as one completion batch of each path.
+    pub(crate) fn departed(&mut self, departed: &[Departed], limit_applies: bool, now_ns: u64) {
+        let mut open: Vec<usize> = Vec::new();
+        for &Departed { key, lost } in departed {
+            if let Some(record) = self.take(key) {
+                let gate = &mut self.paths[record.path];
+                gate.limit_applies = limit_applies;
+                gate.departed(record.units, record.epoch, lost, now_ns);
+                if !open.contains(&record.path) {
+                    open.push(record.path);
+                }
+            }
+        }
+        for path in open {
+            self.paths[path].end_batch(now_ns);
+        }
+    }
+
+    /// Abandons the datagrams of a socket that was closed.
+    pub(crate) fn closed(&mut self, socket: u32, now_ns: u64) {
+        let lost: Vec<Departed> = (0..)
+            .zip(&self.in_kernel)
+            .filter(|(_, record)| record.is_some_and(|it| it.socket == socket))
+            .map(|(key, _)| Departed { key, lost: true })
+            .collect();
+        for departed in &lost {
+            if let Some(record) = self.take(departed.key) {
+                self.paths[record.path].departed(record.units, record.epoch, true, now_ns);
+            }
+        }
+    }
+
+    /// Checks all paths for stalls and residuals. Returns `true` if one might have room now.
+    pub(crate) fn check(&mut self, now_ns: u64) -> bool {
+        let checked = self.paths.iter_mut().map(|gate| gate.check(now_ns));
+        checked.fold(false, |any, has_room| any | has_room)
+    }
+
+    /// Returns when to call [`check`](Self::check), if something is in flight.
+    pub(crate) fn next_wakeup(&self) -> Option<u64> {
+        self.paths.iter().filter_map(Gate::next_wakeup).min()
+    }
+}
+
+/// An IPv4 address and its IPv6 form are the same endpoint.
+fn canonical(endpoint: SocketAddr) -> (IpAddr, u16) {
+    (endpoint.ip().to_canonical(), endpoint.port())
+}

@@ -1,0 +1,51 @@
+//! A queueing discipline and a byte limit for programs between a TUN device and a UDP socket, such
+//! as VPNs.
+//!
+//! Such a program reads packets as fast as the TUN delivers them. They then wait in its own queues
+//! and below its socket, where nothing can reorder, mark or drop them. With a [`Tunnel`], they wait
+//! in a discipline (`fq_codel` by default), and [`Tunnel::next`] releases a packet only while the
+//! bytes between release and departure from the kernel have room. That includes encryption, the
+//! program's own queues and the kernel's queue below the socket.
+//!
+//! # Parts
+//! - [`Tunnel`]: the queue. [`push`](Tunnel::push) what the TUN delivered, send what
+//!   [`next`](Tunnel::next) returns.
+//! - [`TunSocket`] (feature `tokio`) and [`BlockingTunSocket`]: send datagrams, and report their
+//!   departure. Neither limits: the tunnel does, one step earlier.
+//! - A tunnel has one path, or several with a limit each, for peers behind different links.
+//!
+//! # Matching
+//! The program's buffers are its own, so the tunnel matches datagrams to released packets by order
+//! and length. A released packet that the program never sends, because it has no session or no
+//! route, is a *residual*. Residuals expire, [`Snapshot::gate`] counts them, and they do not block
+//! the path. If one is sent later, it is counted as stale.
+#![deny(unsafe_code, missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod blocking;
+mod builder;
+mod core;
+mod gate;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
+mod link;
+mod publish;
+mod queue;
+mod snapshot;
+#[cfg(feature = "tokio")]
+mod socket;
+mod tunnel;
+
+pub use blocking::BlockingTunSocket;
+pub use builder::Builder;
+pub use link::SendReport;
+pub use snapshot::{GateCounters, QueueCounters, Snapshot, Stall, StallPlace};
+#[cfg(feature = "tokio")]
+pub use socket::TunSocket;
+pub use tunnel::Tunnel;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,281 @@
+//! A tunnel: queues and gates.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use taut_path::Qdisc;
+use taut_udp::LimitedUdp;
+
+use crate::core::{Core, lock, wake_all};
+use crate::gate::Gate;
+use crate::link::SocketSettings;
+use crate::queue::PayloadQueue;
+use crate::snapshot::Snapshot;
+
+/// Packets that wait between a TUN device and UDP sockets. A clone is the same tunnel.
+///
+/// `T` is a buffer with one IP packet. Any number of threads and tasks can use a tunnel.
+pub struct Tunnel<T> {
+    pub(crate) core: Arc<Core>,
+    queues: Arc<Mutex<Queues<T>>>,
+    pub(crate) socket: SocketSettings,
+}
+
+struct Queues<T> {
+    paths: Vec<PayloadQueue<T>>,
+    /// The paths with packets, in the order of service.
+    active: VecDeque<usize>,
+}
+
+impl<T> Clone for Tunnel<T> {
+    fn clone(&self) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            queues: Arc::clone(&self.queues),
+            socket: self.socket,
+        }
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
+    pub(crate) fn from_parts(
+        core: Core,
+        paths: Vec<PayloadQueue<T>>,
+        socket: SocketSettings,
+    ) -> Self {
+        let active = VecDeque::new();
+        Self {
+            core: Arc::new(core),
+            queues: Arc::new(Mutex::new(Queues { paths, active })),
+            socket,
+        }
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues<T>> {
+        lock(&self.queues)
+    }
+
+    /// Queues a packet of the TUN on the first path. The discipline can drop it or others.
+    pub fn push(&self, packet: T) {
+        self.push_to(0, packet);
+    }
+
+    /// As [`push`](Self::push), on a given path.
+    ///
+    /// # Panics
+    /// If the path does not exist.
+    pub fn push_to(&self, path: usize, packet: T) {
+        let now_ns = LimitedUdp::now_ns();
+        let mut queues = self.queues();
+        let queue = &mut queues.paths[path];
+        let was_empty = queue.is_empty();
+        queue.push(packet, now_ns);
+        // A packet behind others is released after them.
+        if was_empty && !queue.is_empty() {
+            queues.active.push_back(path);
+            drop(queues);
+            let gates = self.core.gates();
+            if gates.paths[path].has_room(now_ns) {
+                wake_all(gates);
+            }
+        }
+    }
+
+    /// Sets the endpoint of a path. Datagrams to it belong to this path, and those to unknown
+    /// addresses to the first. When a peer moves, the bytes in the kernel for its previous endpoint
+    /// are abandoned, because they can wait for another link.
+    ///
+    /// # Panics
+    /// If the path does not exist.
+    pub fn set_endpoint(&self, path: usize, endpoint: SocketAddr) {
+        let mut gates = self.core.gates();
+        gates.set_endpoint(path, endpoint);
+        wake_all(gates);
+    }
+
+    /// Releases up to `max` packets (at least 1) for which there is room, and appends them to
+    /// `into`.
+    pub fn try_next(&self, into: &mut Vec<T>, max: usize) {
+        self.release(into, max, None);
+    }
+
+    /// As [`try_next`](Self::try_next); `Pending` if no packet is released. The task is then woken
+    /// when one might be.
+    pub fn poll_next(&self, context: &mut Context<'_>, into: &mut Vec<T>, max: usize) -> Poll<()> {
+        match self.release(into, max, Some(context.waker())) {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Releases packets, or registers `waker` under the same lock, so that no wake-up is lost.
+    fn release(&self, into: &mut Vec<T>, max: usize, waker: Option<&Waker>) -> usize {
+        let now_ns = LimitedUdp::now_ns();
+        let before = into.len();
+        let mut queues = self.queues();
+        let mut gates = self.core.gates();
+        let (mut ready_ns, mut check_ns) = (None, None);
+        for _ in 0..queues.active.len() {
+            let left = max.max(1) - (into.len() - before);
+            if left == 0 {
+                break; // The next call continues with the next path.
+            }
+            let Some(path) = queues.active.pop_front() else {
+                break;
+            };
+            let (queue, gate) = (&mut queues.paths[path], &mut gates.paths[path]);
+            let path_ready_ns = release_path(queue, gate, into, left, now_ns);
+            ready_ns = path_ready_ns.into_iter().chain(ready_ns).min();
+            check_ns = gate.next_wakeup().into_iter().chain(check_ns).min();
+            if !queue.is_empty() {
+                queues.active.push_back(path);
+            }
+        }
+        let released = into.len() - before;
+        let woken = match waker {
+            Some(waker) if released == 0 => gates.wait(waker),
+            _ => Vec::new(),
+        };
+        drop((gates, queues));
+        woken.into_iter().for_each(Waker::wake);
+        self.core.set_ready(ready_ns.unwrap_or(0));
+        if let Some(check_ns) = check_ns {
+            self.core.check_at(check_ns, now_ns);
+        }
+        released
+    }
+
+    /// Waits for a packet, and releases up to `max` for which there is room. Cancel-safe: a dropped
+    /// future has released nothing.
+    pub async fn next_batch(&self, into: &mut Vec<T>, max: usize) {
+        poll_fn(|context| self.poll_next(context, into, max)).await;
+    }
+
+    /// Waits for a packet, and releases it. Cancel-safe.
+    pub async fn next(&self) -> T {
+        let mut packet = Vec::with_capacity(1);
+        loop {
+            self.next_batch(&mut packet, 1).await;
+            if let Some(packet) = packet.pop() {
+                return packet;
+            }
+        }
+    }
+
+    /// As [`next_batch`](Self::next_batch), in a thread, for at most `timeout`. Returns `true` if a
+    /// packet was released.
+    pub fn wait_batch(&self, into: &mut Vec<T>, max: usize, timeout: Duration) -> bool {
+        let started = Instant::now();
+        THREAD_WAKER.with(|waker| {
+            let mut context = Context::from_waker(waker);
+            while self.poll_next(&mut context, into, max).is_pending() {
+                let left = timeout.saturating_sub(started.elapsed());
+                if left.is_zero() {
+                    return false;
+                }
+                thread::park_timeout(left);
+            }
+            true
+        })
+    }
+
+    /// Returns a function that returns this tunnel while it exists: it does not keep the tunnel.
+    pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + use<T> {
+        let (core, queues) = (Arc::downgrade(&self.core), Arc::downgrade(&self.queues));
+        let socket = self.socket;
+        move || {
+            Some(Self {
+                core: core.upgrade()?,
+                queues: queues.upgrade()?,
+                socket,
+            })
+        }
+    }
+
+    pub(crate) fn limit_name(&self) -> String {
+        self.core.gates().paths[0].limit_name()
+    }
+
+    /// Returns the number of paths.
+    pub fn paths(&self) -> usize {
+        self.queues().paths.len()
+    }
+
+    /// Returns the discipline of the first path, with every parameter.
+    pub fn qdisc(&self) -> String {
+        self.queues().paths[0].qdisc.to_string()
+    }
+
+    /// Returns the state of a path.
+    ///
+    /// # Panics
+    /// If the path does not exist.
+    pub fn snapshot(&self, path: usize) -> Snapshot {
+        let queues = self.queues();
+        let (queue, gates) = (&queues.paths[path], self.core.gates());
+        let gate = &gates.paths[path];
+        Snapshot {
+            limit: gate.limit(),
+            limit_applies: gate.limit_applies,
+            program_bytes: gate.program_bytes(),
+            kernel_bytes: gate.kernel_bytes(),
+            backlog: queue.qdisc.backlog(),
+            stall: gate.stall(LimitedUdp::now_ns()),
+            gate: gate.counters,
+            queue: queue.counters(),
+        }
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> std::fmt::Debug for Tunnel<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tunnel")
+            .field("qdisc", &self.qdisc())
+            .field("path", &self.snapshot(0))
+            .finish()
+    }
+}
+
+/// Releases up to `max` packets of a path. Returns when its shaper releases the next one.
+fn release_path<T: AsRef<[u8]> + AsMut<[u8]>>(
+    queue: &mut PayloadQueue<T>,
+    gate: &mut Gate,
+    into: &mut Vec<T>,
+    max: usize,
+    now_ns: u64,
+) -> Option<u64> {
+    for _ in 0..max {
+        if queue.is_empty() {
+            break;
+        }
+        if !gate.has_room(now_ns) {
+            gate.note_blocked();
+            break;
+        }
+        let Some(packet) = queue.pop(now_ns) else {
+            return queue.qdisc.next_ready(now_ns);
+        };
+        let bytes = packet.as_ref().len();
+        gate.release(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
+        into.push(packet);
+    }
+    None
+}
+
+thread_local! {
+    /// One waker for each thread, so that a thread is registered once.
+    static THREAD_WAKER: Waker = Arc::new(ThreadWaker(thread::current())).into();
+}
+
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,6 @@
+//! All tests of the crate in one binary.
+
+mod common;
+mod live;
+mod queue;
+mod waiting;
