@@ -162,7 +162,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_queue_is_in_one_group(
-            values in prop::collection::vec((0u64..3, prop::sample::select(vec![0, 1, 1 << 31])), 0..40),
+            values in prop::collection::vec(
+                (0u64..3, prop::sample::select(vec![0, 1, 1 << 31])), 0..40,
+            ),
         ) {
             let row = |(at, &(limit, in_flight)): (usize, &(u64, u64))| {
                 evidence(at / 10, at as u32, limit, in_flight)
