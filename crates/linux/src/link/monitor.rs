@@ -30,9 +30,9 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
+use super::describe::{read_link_message, read_link_message_at};
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use super::statistics::{read_link_message, read_link_message_at};
 use crate::error::failed;
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
