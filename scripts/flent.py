@@ -69,7 +69,8 @@ class Path:
     def connect(self):
         for host, address, port in (("near", NEAR, "a"), ("far", FAR, "b")):
             name, mid = self.names[host], self.names["mid"]
-            ip("-n", name, "link", "add", "dev", "eth", "type", "veth", "peer", "name", port, "netns", mid)
+            peer = ("peer", "name", port, "netns", mid)
+            ip("-n", name, "link", "add", "dev", "eth", "type", "veth", *peer)
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth")
             for namespace, link in ((name, "lo"), (name, "eth"), (mid, port)):
                 ip("-n", namespace, "link", "set", "dev", link, "up")
@@ -217,11 +218,13 @@ def table(rows):
     lines = [head, "|--|--|--|--:|--:|--:|--:|--:|"]
     for row in rows:
         ways = [way for way in ("upload", "download") if f"{way}_mbit" in row]
-        goodput = [f"{row[f'{way}_mbit']:.1f}" if way in ways else "" for way in LOADS if way != "both"]
+        loads = [way for way in LOADS if way != "both"]
+        goodput = [f"{row[f'{way}_mbit']:.1f}" if way in ways else "" for way in loads]
         fairness = min(row[f"{way}_fairness"] for way in ways)
         lines.append(
             f"| {row['down']}/{row['up']} | {row['load']} | {NAMES[row['bridge']]} "
-            f"| {row['p50_ms']:.1f} | {row['p99_ms']:.1f} | {' | '.join(goodput)} | {fairness:.2f} |"
+            f"| {row['p50_ms']:.1f} | {row['p99_ms']:.1f} | {' | '.join(goodput)} "
+            f"| {fairness:.2f} |"
         )
     return "\n".join(lines)
 

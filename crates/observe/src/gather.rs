@@ -66,7 +66,7 @@ pub struct Inventory {
 }
 
 /// A device, with its selected queues.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DeviceRow {
     /// Its name.
     pub name: String,

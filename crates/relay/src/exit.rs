@@ -2,9 +2,9 @@
 
 use std::io;
 
-use taut_linux::link::DeviceClaim;
+use taut_linux::link::{DeviceClaim, LinkState};
 
-use crate::link::{Link, State};
+use crate::link::Link;
 use crate::parts::Renewal;
 
 /// The device at the end of a direction.
@@ -43,13 +43,13 @@ impl Exit {
 
     /// Claims the device that is there now, if the first one was claimed.
     pub(crate) fn renew_claim(&mut self) -> io::Result<()> {
-        let (name, index) = (self.link.name(), self.link.index());
+        let (name, index) = (self.link.monitor.device(), self.link.monitor.index());
         let claim = self.claim.as_mut();
         claim.map_or(Ok(()), |claim| claim.replace(name, index))
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        self.link.state() == State::Up
+        self.link.state() == LinkState::Running
     }
 
     /// Returns `true` if frames can be sent.

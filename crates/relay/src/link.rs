@@ -1,18 +1,9 @@
 //! Changes of the device that a direction sends to.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::link::{LinkMonitor, LinkState};
 use taut_linux::{NetNs, errno};
-
-/// The state of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Up,
-    Down,
-    Removed,
-}
 
 /// A change of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +22,7 @@ pub enum Change {
 /// The link of a device, which it follows when the device is renamed.
 #[derive(Debug)]
 pub struct Link {
-    monitor: LinkMonitor,
+    pub(crate) monitor: LinkMonitor,
     snapshot: DeviceSnapshot,
 }
 
@@ -63,42 +54,18 @@ impl Link {
             name: monitor.device().to_owned(),
             replacements: monitor.replacements(),
             mtu_bytes: monitor.mtu_bytes()?,
-            state: State::Down,
+            state: LinkState::Down,
         };
         snapshot.compare(snapshot.clone().with_link(monitor.state()));
         Ok(Self { monitor, snapshot })
     }
 
-    pub fn name(&self) -> &str {
-        self.monitor.device()
-    }
-
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> LinkState {
         self.snapshot.state
     }
 
     pub fn mtu_bytes(&self) -> u32 {
         self.snapshot.mtu_bytes
-    }
-
-    /// Returns the index of the device; 0 if it is absent.
-    pub(crate) fn index(&self) -> u32 {
-        self.monitor.index()
-    }
-
-    /// Returns `true` if the removed device was moved to another network namespace.
-    pub(crate) fn is_moved(&self) -> bool {
-        self.monitor.is_moved()
-    }
-
-    /// Prevents that the device with this index replaces a removed one.
-    pub(crate) fn exclude(&mut self, index: u32) {
-        self.monitor.exclude(index);
-    }
-
-    /// Readable when something changed.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.monitor.as_fd()
     }
 
     /// Polls for changes, without blocking.
@@ -129,18 +96,17 @@ struct DeviceSnapshot {
     /// How many devices have replaced a removed one.
     replacements: u64,
     mtu_bytes: u32,
-    state: State,
+    state: LinkState,
 }
 
 impl DeviceSnapshot {
     /// Returns a copy in this link state; `None` if the device is absent.
     fn with_link(self, link: LinkState) -> Option<Self> {
-        let state = match link {
-            LinkState::Running => State::Up,
-            LinkState::Down => State::Down,
-            LinkState::Removed => return None,
-        };
-        Some(Self { state, ..self })
+        let is_present = link != LinkState::Removed;
+        is_present.then_some(Self {
+            state: link,
+            ..self
+        })
     }
 
     /// Stores the new state, and returns the changes.
@@ -148,19 +114,19 @@ impl DeviceSnapshot {
         let mut changes = Vec::new();
         let before = self.clone();
         let Some(current) = current else {
-            if before.state != State::Removed {
+            if before.state != LinkState::Removed {
                 changes.push(Change::Removed);
             }
-            self.state = State::Removed;
+            self.state = LinkState::Removed;
             return changes;
         };
         if current.name != before.name {
             changes.push(Change::Renamed(before.name));
         }
         let is_another =
-            before.state == State::Removed || current.replacements != before.replacements;
+            before.state == LinkState::Removed || current.replacements != before.replacements;
         if is_another {
-            if before.state != State::Removed {
+            if before.state != LinkState::Removed {
                 changes.push(Change::Removed);
             }
             changes.push(Change::Returned);
@@ -170,7 +136,7 @@ impl DeviceSnapshot {
         // Also for a recreated device, whose link can be up or down.
         if is_another || current.state != before.state {
             changes.push(match current.state {
-                State::Up => Change::Up,
+                LinkState::Running => Change::Up,
                 _ => Change::Down,
             });
         }
@@ -195,7 +161,7 @@ mod tests {
             name: "eth0".to_owned(),
             replacements: 1,
             mtu_bytes: 1500,
-            state: State::Up,
+            state: LinkState::Running,
         }
     }
 
@@ -203,7 +169,7 @@ mod tests {
     fn changes_are_reported_once_and_in_order() {
         let mut snapshot = up();
         let down = DeviceSnapshot {
-            state: State::Down,
+            state: LinkState::Down,
             ..up()
         };
         let replaced = |snapshot, replacements| DeviceSnapshot {

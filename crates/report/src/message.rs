@@ -17,8 +17,8 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::message::line(format_args!($($text)*)) };
 }
 
-/// Lines on the terminal that change together, for progress. They write nothing if standard error is
-/// not a terminal. Dropping them clears the lines.
+/// Lines on the terminal that change together, for progress. They write nothing if standard error
+/// is not a terminal. Dropping them clears the lines.
 pub struct ChangingLines {
     live: bool,
     /// Lines on the terminal now. The cursor is at the end of the last one.

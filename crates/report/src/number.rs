@@ -58,48 +58,41 @@ fn grouped(text: &str) -> String {
 /// Formats a number as briefly as possible, for an axis: 1500000 is 1.5M.
 pub fn short(value: f64) -> String {
     let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let (scale, suffix) = scales
-        .into_iter()
-        .find(|(scale, _)| value.abs() >= *scale)
-        .unwrap_or((1.0, ""));
+    let (value, suffix) = in_scale(value, &scales, "");
     // Rounded, because multiples of a step are inexact.
-    let rounded = (value / scale * 1e6).round() / 1e6;
-    format!("{rounded}{suffix}")
+    format!("{}{suffix}", (value * 1e6).round() / 1e6)
+}
+
+/// Divides `value` by the first of the `scales` that it reaches; without one, it is in `unit`.
+fn in_scale<'u>(value: f64, scales: &[(f64, &'u str)], unit: &'u str) -> (f64, &'u str) {
+    let reached = scales.iter().find(|(scale, _)| value.abs() >= *scale);
+    let (scale, unit) = *reached.unwrap_or(&(1.0, unit));
+    (value / scale, unit)
 }
 
 /// Formats a number with three digits and a power of a thousand: `12.1K`.
 pub fn scaled(value: f64) -> String {
     let steps = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
-    match steps.iter().find(|(worth, _)| value >= *worth) {
-        None => format!("{value:.0}"),
-        Some((worth, letter)) => {
-            let value = value / worth;
-            let digits = if value < 10.0 {
-                2
-            } else {
-                usize::from(value < 100.0)
-            };
-            format!("{value:.digits$}{letter}")
-        }
-    }
+    let (value, letter) = in_scale(value, &steps, "");
+    let digits = match value {
+        _ if letter.is_empty() || value >= 100.0 => 0,
+        _ if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$}{letter}")
 }
+
+const TIMES: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
 
 /// Formats a time in ns with its unit.
 pub fn time(ns: f64) -> String {
-    let scales = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
-    let (scale, unit) = scales
-        .into_iter()
-        .find(|(scale, _)| ns >= *scale)
-        .unwrap_or((1.0, "ns"));
-    format!("{} {unit}", (ns / scale * 1e6).round() / 1e6)
+    let (value, unit) = in_scale(ns, &TIMES, "ns");
+    format!("{} {unit}", (value * 1e6).round() / 1e6)
 }
 
 /// Formats a time with three significant digits and its unit: `16.2us`, `1s`.
 pub fn short_time(ns: u64) -> String {
-    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let found = scales.into_iter().find(|&(scale, _)| ns >= scale);
-    let (scale, unit) = found.unwrap_or((1, "ns"));
-    let value = ns as f64 / scale as f64;
+    let (value, unit) = in_scale(ns as f64, &TIMES, "ns");
     let decimals = match value {
         _ if value >= 99.95 => 0,
         _ if value >= 9.995 => 1,

@@ -50,14 +50,6 @@ pub struct PcapFile {
 }
 
 impl PcapFile {
-    /// Checks before the run that the file can be written.
-    ///
-    /// # Errors
-    /// The exit code, after a message, if it cannot.
-    pub fn check(&self) -> Result<(), ExitCode> {
-        emit::check("capture", self.path.as_deref())
-    }
-
     /// Writes the file if a capture was requested. `fill` returns the number of bytes.
     ///
     /// # Errors
@@ -66,10 +58,8 @@ impl PcapFile {
         &self,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
     ) -> Result<(), ExitCode> {
-        match &self.path {
-            Some(path) => write_bounded(path, ("capture", PCAP_MAX_SIZE, self.max), fill),
-            None => Ok(()),
-        }
+        let limits = ("capture", PCAP_MAX_SIZE, self.max);
+        write_bounded(self.path.as_deref(), limits, fill)
     }
 }
 
@@ -98,10 +88,8 @@ impl TraceFile {
         &self,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
     ) -> Result<(), ExitCode> {
-        match &self.path {
-            Some(path) => write_bounded(path, ("trace", TRACE_MAX_SIZE, self.max), fill),
-            None => Ok(()),
-        }
+        let limits = ("trace", TRACE_MAX_SIZE, self.max);
+        write_bounded(self.path.as_deref(), limits, fill)
     }
 
     /// Returns the error of a trace that exceeds the maximum.
@@ -110,12 +98,14 @@ impl TraceFile {
     }
 }
 
-/// Writes a complete file or none. `what` describes it, and `option` sets its maximum size.
+/// Writes a complete file or none, if a `path` is given. `what` describes it, and `option` sets its
+/// maximum size.
 fn write_bounded(
-    path: &Path,
+    path: Option<&Path>,
     (what, option, max): (&str, &'static str, Size),
     fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
 ) -> Result<(), ExitCode> {
+    let Some(path) = path else { return Ok(()) };
     let mut bytes = 0;
     let fill = |file: &mut File| {
         let mut buffered = BufWriter::new(Bounded {

@@ -6,7 +6,7 @@ use crate::document::Document;
 use serde_json::Value;
 
 use super::flat::flatten;
-use super::layout::{SPACES, fold, side_by_side};
+use super::layout::{self, SPACES, fold, side_by_side};
 use super::number::{float, readable};
 use super::verdict::{SOURCES, Verdict, published};
 
@@ -73,62 +73,36 @@ fn remarks(document: &Document, width: Option<usize>) -> String {
     out
 }
 
-struct Column {
-    /// The name, broken into lines.
-    name: Vec<String>,
-    cells: Vec<String>,
-    width: usize,
-    numbers: bool,
-}
-
 fn table(rows: &[Value], width: Option<usize>) -> String {
     let flat = flatten(rows);
+    let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), one_line);
     let column = |(at, name): (usize, &String)| {
-        let cells: Vec<&Option<Value>> = flat.rows.iter().map(|row| &row[at]).collect();
-        to_column(name, &cells)
+        let cells: Vec<String> = flat.rows.iter().map(|row| text(&row[at])).collect();
+        (broken(name, widest(&cells).max(NAME_WIDTH)), cells)
     };
-    let columns: Vec<Column> = flat.columns.iter().enumerate().map(column).collect();
-    let head = columns.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    let columns: Vec<_> = flat.columns.iter().enumerate().map(column).collect();
+    let is_number = |value: &_| matches!(value, None | Some(Value::Number(_) | Value::Null));
+    let numbers = |at: usize| flat.rows.iter().all(|row| is_number(&row[at]));
     // The leading text columns identify a row.
-    let keys = columns.iter().take_while(|it| !it.numbers).count().max(1);
-    let columns: Vec<Vec<String>> = columns.iter().map(|it| it.lines(head)).collect();
-    side_by_side(&columns, keys, SPACES, width)
-}
-
-impl Column {
-    /// Returns its name in `head` lines, a rule, and its cells.
-    fn lines(&self, head: usize) -> Vec<String> {
-        let width = self.width;
-        let aligned = |text: &str| {
-            if self.numbers {
-                format!("{text:>width$}")
-            } else {
-                format!("{text:<width$}")
-            }
-        };
+    let keys = (0..columns.len()).take_while(|&at| !numbers(at)).count();
+    let head = columns
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
+    let aligned = |(at, (name, cells)): (usize, (Vec<String>, Vec<String>))| {
+        let rule = "-".repeat(widest(&name).max(widest(&cells)));
         // Names are aligned to the rule.
-        let above = head - self.name.len();
-        let mut lines = vec![aligned(""); above];
-        lines.extend(self.name.iter().map(|name| aligned(name)));
-        lines.push("-".repeat(width));
-        lines.extend(self.cells.iter().map(|cell| aligned(cell)));
-        lines
-    }
+        let above = vec![String::new(); head - name.len()];
+        let lines = [above, name, vec![rule], cells].concat();
+        layout::column("", lines, numbers(at)).split_off(1)
+    };
+    let columns: Vec<Vec<String>> = columns.into_iter().enumerate().map(aligned).collect();
+    side_by_side(&columns, keys.max(1), SPACES, width)
 }
 
-fn to_column(name: &str, values: &[&Option<Value>]) -> Column {
-    let text = |value: &&Option<Value>| value.as_ref().map_or("-".to_owned(), one_line);
-    let cells: Vec<String> = values.iter().map(text).collect();
-    let widest = |texts: &[String]| texts.iter().map(|it| it.chars().count()).max().unwrap_or(0);
-    let name = broken(name, widest(&cells).max(NAME_WIDTH));
-    Column {
-        width: widest(&cells).max(widest(&name)),
-        numbers: values
-            .iter()
-            .all(|value| matches!(value, None | Some(Value::Number(_) | Value::Null))),
-        name,
-        cells,
-    }
+fn widest(texts: &[String]) -> usize {
+    texts.iter().map(|it| it.chars().count()).max().unwrap_or(0)
 }
 
 /// Replaces control characters, which would break the table and reach the terminal.

@@ -15,6 +15,7 @@ mod manual;
 mod missing;
 mod parse;
 mod record;
+mod repeat;
 #[cfg(feature = "sim")]
 mod replay;
 #[cfg(any(feature = "lab", feature = "sim"))]

@@ -1,9 +1,7 @@
 //! `taut show`: one line for each queue.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
@@ -18,6 +16,7 @@ use taut_report::number::{readable, short_time};
 use taut_report::{exit, stdout};
 
 use crate::parse::{PERIODS, within};
+use crate::repeat::{self, Shown};
 use crate::selection::SelectionArgs;
 
 /// Show the byte limit of every queue
@@ -63,43 +62,16 @@ pub fn show(options: &Show) -> ExitCode {
         Err(code) => return code,
     };
     let selection = options.selection.selection();
-    let mut first = true;
-    loop {
-        let inventory = match gather(&host, &selection, Missing::Error) {
-            Ok(inventory) => inventory,
-            Err(error) => return exit::fail(exit::FAILED, error),
-        };
-        let shown = one_reading(options, &inventory, first);
-        first = false;
-        let Some(Time(period_ns)) = options.watch else {
-            return stdout::answer(stdout::write(&shown), ExitCode::SUCCESS);
-        };
-        if let Err(error) = stdout::write(&shown) {
-            return stdout::answer(Err(error), ExitCode::SUCCESS);
-        }
-        sleep(Duration::from_nanos(period_ns));
-    }
-}
-
-fn one_reading(options: &Show, inventory: &Inventory, first: bool) -> String {
-    let watched = options.watch.is_some();
-    if options.json {
-        return match watched {
-            true => format!("{}\n", document(inventory)),
-            false => format!("{:#}\n", document(inventory)),
-        };
-    }
-    let table = text(
-        inventory,
-        !options.selection.devices.is_empty(),
-        stdout::columns(),
-    );
-    match (watched, io::stdout().is_terminal(), first) {
-        // Overwrites the previous table and clears the rest of the screen.
-        (true, true, _) => format!("\x1b[H\x1b[J{table}"),
-        (true, false, false) => format!("\n{table}"),
-        _ => table,
-    }
+    let pause = options.watch.map(|Time(ns)| Duration::from_nanos(ns));
+    repeat::print(pause, || {
+        let inventory = gather(&host, &selection, Missing::Error);
+        let inventory = inventory.map_err(|error| exit::fail(exit::FAILED, error))?;
+        let named = !options.selection.devices.is_empty();
+        Ok(match options.json {
+            true => Shown::Json(document(&inventory)),
+            false => Shown::Text(text(&inventory, named, stdout::columns())),
+        })
+    })
 }
 
 /// Returns the JSON document.

@@ -1,9 +1,9 @@
 //! `taut where`: where bytes wait on their way out.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -12,9 +12,10 @@ use taut_path::units::Time;
 use taut_report::document::envelope;
 use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
-use taut_report::{exit, say, stdout};
+use taut_report::{exit, stdout};
 
 use crate::parse::within;
+use crate::repeat::{self, Shown};
 use crate::selection::PlaceArgs;
 
 /// Show where outgoing bytes wait: socket, discipline, limit, ring
@@ -69,43 +70,15 @@ pub fn where_(options: &Where) -> ExitCode {
         }
         Err(code) => return code,
     };
-    let mut first = true;
-    loop {
-        let waiting = match locate(
-            &options.target,
-            &host.sysfs,
-            namespace.as_ref(),
-            options.duration.0,
-        ) {
-            Ok(waiting) => waiting,
-            Err(error) => {
-                say!("taut: {error}");
-                return ExitCode::from(exit::FAILED);
-            }
-        };
-        let written = stdout::write(&output(options, &waiting, first));
-        first = false;
-        if !options.watch || written.is_err() {
-            return stdout::answer(written, ExitCode::SUCCESS);
-        }
-    }
-}
-
-fn output(options: &Where, waiting: &WaitingBytes, first: bool) -> String {
-    if options.json {
-        let document = document(waiting);
-        return match options.watch {
-            true => format!("{document}\n"),
-            false => format!("{document:#}\n"),
-        };
-    }
-    let text = text(waiting, stdout::columns());
-    match (options.watch, io::stdout().is_terminal(), first) {
-        // Overwrites the previous drawing and clears the rest of the screen.
-        (true, true, _) => format!("\x1b[H\x1b[J{text}"),
-        (true, false, false) => format!("\n{text}"),
-        _ => text,
-    }
+    let (target, duration_ns) = (&options.target, options.duration.0);
+    repeat::print(options.watch.then_some(Duration::ZERO), || {
+        let waiting = locate(target, &host.sysfs, namespace.as_ref(), duration_ns);
+        let waiting = waiting.map_err(|error| exit::fail(exit::FAILED, error))?;
+        Ok(match options.json {
+            true => Shown::Json(document(&waiting)),
+            false => Shown::Text(text(&waiting, stdout::columns())),
+        })
+    })
 }
 
 /// Returns the JSON document.
@@ -115,7 +88,7 @@ fn document(waiting: &WaitingBytes) -> Value {
             "where": it.name,
             "bytes": it.bytes,
             "packets": it.packets,
-            "time_ns": it.bytes.and_then(|bytes| waiting.time_ns(bytes)),
+            "duration_ns": it.bytes.and_then(|bytes| waiting.duration_ns(bytes)),
             "overtaken_by": it.overtaken_by.name(),
             "in_memory": it.in_memory,
             "within_the_one_before": it.within,
@@ -155,7 +128,7 @@ fn text(waiting: &WaitingBytes, width: Option<usize>) -> String {
         let (bytes, time) = match stage.bytes {
             None => ("unknown".to_owned(), String::new()),
             Some(bytes) => {
-                let time = waiting.time_ns(bytes).map_or(String::new(), short_time);
+                let time = waiting.duration_ns(bytes).map_or(String::new(), short_time);
                 (readable(&json!(bytes)), time)
             }
         };

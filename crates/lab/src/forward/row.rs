@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::NetNs;
-use taut_relay::bridge::{Board, Bridge, Listener, PathSettings};
+use taut_relay::bridge::{Board, Bridge, PathSettings};
 use taut_relay::interface::PacketInterface;
 use taut_relay::operator::Event;
 use taut_report::say;
@@ -92,20 +92,16 @@ fn spawn_bridge(
     let (control, board) = (Arc::clone(control), Arc::clone(board));
     let forward = move || {
         let _stop = StopOnDrop(&control);
-        bridge.run(&board, &Talk, || control.is_stopped())?;
+        bridge.run(&board, &talk, || control.is_stopped())?;
         Ok(())
     };
     let thread = thread::Builder::new().name("forward".into());
     Ok(Some(thread.spawn(forward)?))
 }
 
-struct Talk;
-
-impl Listener for Talk {
-    fn event(&self, interface: &str, event: Event<'_>) {
-        // The links of the experiment stay up.
-        if !matches!(event, Event::Up | Event::Stopping { .. }) {
-            say!("taut: {interface}: {event:?}");
-        }
+fn talk(interface: &str, event: Event<'_>) {
+    // The links of the experiment stay up.
+    if !matches!(event, Event::Up | Event::Stopping { .. }) {
+        say!("taut: {interface}: {event:?}");
     }
 }

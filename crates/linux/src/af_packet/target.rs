@@ -60,7 +60,7 @@ impl RingTarget {
     /// Opens a ring on the device that now has this name; `detector` keeps its state.
     pub(super) fn open(&self, detector: EarlyCompletionDetector) -> io::Result<OpenedRing> {
         let device = self.device.as_str();
-        let at = link::read_link(&self.ns, device)?;
+        let at = link::describe(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
         let geometry = geometry(self.slots, frame_limit_bytes)?;
         let named = |call| move |cause| failed(call, device, cause);

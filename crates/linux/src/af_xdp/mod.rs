@@ -7,8 +7,8 @@
 //!   shaper of the lower device sends the packet. On a veth whose peer polls in its own thread,
 //!   they come when the peer receives it.
 //! - On a plain veth, and on a bridge itself, completions come within the send call, wherever the
-//!   packet is then. [`CompletionStatus`](taut_path::driver::CompletionStatus) detects these early completions, and the
-//!   queue then applies no limit.
+//!   packet is then. [`CompletionStatus`](taut_path::driver::CompletionStatus) detects these early
+//!   completions, and the queue then applies no limit.
 //! - One send moves 32 frames, or [`XdpConfig::budget_packets`]. The remaining frames stay in the
 //!   ring (`EAGAIN`), and the doorbell is rung again, by the completing half if necessary.
 //! - A queue stays busy for about 10 ms after its socket is closed. A socket is closed when its

@@ -94,7 +94,7 @@ impl Program {
 
 /// Describes the program that is attached already.
 fn attached(ns: &NetNs, device: &str) -> String {
-    let link = link::read_link(ns, device).ok();
+    let link = link::describe(ns, device).ok();
     match link.and_then(|link| link.xdp_program) {
         Some(id) => format!("XDP program {id} is attached (`ip link show {device}`)"),
         None => "an XDP program was attached a moment ago".to_owned(),

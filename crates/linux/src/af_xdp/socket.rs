@@ -103,7 +103,7 @@ impl SocketTarget {
     ) -> io::Result<OpenedSocket> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
-        let mtu_bytes = link::read_link(&self.ns, &self.device)?.mtu_bytes;
+        let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use super::message::Message;
 use super::request::{address_fixed, link, link_at, link_fixed, neighbour_fixed};
-use super::{MacAddress, check_name, statistics::read_link};
+use super::{MacAddress, check_name, describe};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
@@ -156,5 +156,5 @@ pub fn add_neighbour(
 /// # Errors
 /// `NotFound` if there is no such device.
 pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
-    read_link(ns, device).map(|link| link.index)
+    describe(ns, device).map(|link| link.index)
 }

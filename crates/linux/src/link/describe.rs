@@ -1,15 +1,24 @@
-//! Properties of a device.
+//! Properties and counters of a device.
 
 use std::io;
 
-use super::MacAddress;
-use super::statistics::read_link;
+use super::message::{Message, attributes, u16_at, u32_at};
+use super::request::{link, link_at};
+use super::statistics::LinkStatistics;
+use super::{MacAddress, check_name};
+use crate::error::invalid;
 use crate::netns::NetNs;
+
+/// `struct ifinfomsg`, which the attributes follow.
+const FIXED_BYTES: usize = 16;
+
+/// A request whose end is acknowledged.
+const GET: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
 
 const UP_WITH_CARRIER: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
 
 /// Properties of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Description {
     /// Its index. A device that is recreated under the same name has another one.
     pub index: u32,
@@ -28,6 +37,11 @@ pub struct Description {
     /// The index of the other end of a pair, or of its lower device, if that is in the same
     /// namespace.
     pub other_end: Option<u32>,
+    /// Maximum length of a GSO packet that the stack builds for it.
+    pub(crate) longest_object_bytes: Option<u32>,
+    /// The id of an attached XDP program.
+    pub(crate) xdp_program: Option<u32>,
+    statistics: Option<LinkStatistics>,
 }
 
 impl Description {
@@ -35,6 +49,41 @@ impl Description {
     pub fn is_ethernet(&self) -> bool {
         self.kind == libc::ARPHRD_ETHER
     }
+
+    fn parse(payload: &[u8]) -> Option<Self> {
+        let mut is_elsewhere = false;
+        let mut found = Self {
+            index: u32_at(payload, 4)?,
+            kind: u16_at(payload, 2)?,
+            is_up: u32_at(payload, 8)? & UP_WITH_CARRIER == UP_WITH_CARRIER,
+            ..Self::default()
+        };
+        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
+            match kind {
+                libc::IFLA_MTU => found.mtu_bytes = u32_at(value, 0)?,
+                libc::IFLA_ADDRESS => found.mac = value.try_into().ok().map(MacAddress),
+                // The number of users of this mode.
+                libc::IFLA_PROMISCUITY => found.is_promiscuous = u32_at(value, 0)? > 0,
+                libc::IFLA_MASTER => found.master = u32_at(value, 0),
+                libc::IFLA_LINK => found.other_end = u32_at(value, 0),
+                libc::IFLA_LINK_NETNSID => is_elsewhere = true,
+                libc::IFLA_GSO_MAX_SIZE => found.longest_object_bytes = u32_at(value, 0),
+                libc::IFLA_XDP => found.xdp_program = xdp_program_id(value),
+                libc::IFLA_STATS64 => found.statistics = LinkStatistics::parse(value),
+                _ => {}
+            }
+        }
+        let is_other = |other: &u32| !is_elsewhere && *other != found.index;
+        found.other_end = found.other_end.filter(is_other);
+        Some(found)
+    }
+}
+
+fn xdp_program_id(value: &[u8]) -> Option<u32> {
+    /// `IFLA_XDP_PROG_ID`; not in libc.
+    const PROGRAM_ID: u16 = 4;
+    let (_, id) = attributes(value).find(|&(kind, _)| kind == PROGRAM_ID)?;
+    u32_at(id, 0)
 }
 
 /// Reads the properties of a device from the kernel.
@@ -42,15 +91,56 @@ impl Description {
 /// # Errors
 /// `NotFound` (or `ENODEV`) if there is no such device; `InvalidInput` for an invalid name.
 pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
-    let link = read_link(ns, device)?;
-    Ok(Description {
-        index: link.index,
-        mtu_bytes: link.mtu_bytes,
-        kind: link.kind,
-        mac: link.mac,
-        is_up: link.flags & UP_WITH_CARRIER == UP_WITH_CARRIER,
-        is_promiscuous: link.promiscuity > 0,
-        master: link.master,
-        other_end: link.other_end.filter(|&other| other != link.index),
+    let mut found = None;
+    read_link_message(ns, device, |payload| found = Description::parse(payload))?;
+    found.ok_or_else(|| no_response(device))
+}
+
+/// Reads the counters of a device over netlink, because `/sys` can show another namespace.
+///
+/// # Errors
+/// `NotFound` if there is no such device; `InvalidData` if the response has no counters.
+pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
+    let found = describe(ns, device)?.statistics;
+    found.ok_or_else(|| no_response(device))
+}
+
+/// Requests the attributes of a link, and passes the response to `take`.
+pub(super) fn read_link_message(
+    ns: &NetNs,
+    device: &str,
+    take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    check_name(device)?;
+    request_link(ns, device, link(libc::RTM_GETLINK, GET, device), take)
+}
+
+/// As [`read_link_message`], of the device with this index.
+pub(super) fn read_link_message_at(
+    ns: &NetNs,
+    index: u32,
+    take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let device = format!("device {index}");
+    let request = link_at(libc::RTM_GETLINK, GET, index);
+    request_link(ns, &device, request, take)
+}
+
+fn request_link(
+    ns: &NetNs,
+    device: &str,
+    request: Message,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    ns.request("RTM_GETLINK", device, request, |kind, payload| {
+        if kind == libc::RTM_NEWLINK {
+            take(payload);
+        }
     })
+}
+
+fn no_response(device: &str) -> io::Error {
+    invalid(format!(
+        "RTM_GETLINK {device}: the kernel's response is incomplete"
+    ))
 }

@@ -28,19 +28,18 @@ pub use change::{
     set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
-pub use describe::{Description, describe};
+pub use describe::{Description, describe, statistics};
 pub use macvlan::add_macvlan;
 pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};
-pub use statistics::{LinkStatistics, statistics};
+pub use statistics::LinkStatistics;
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 
 pub(crate) use offload::{control_socket, socket_queues};
 pub(crate) use route_socket::RouteSocket;
-pub(crate) use statistics::read_link;
 
 /// Maximum length of a device's name, without the terminating zero (`IFNAMSIZ` - 1).
 const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;

@@ -30,9 +30,9 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
+use super::describe::{read_link_message, read_link_message_at};
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use super::statistics::{read_link_message, read_link_message_at};
 use crate::error::failed;
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
@@ -93,28 +93,28 @@ impl LinkMonitor {
 
     /// Returns the state at the last poll.
     pub fn state(&self) -> LinkState {
-        self.tracker.state()
+        self.tracker.state
     }
 
     /// Returns the index of the device; 0 if it is absent.
     pub fn index(&self) -> u32 {
-        self.tracker.index()
+        self.tracker.index
     }
 
     /// Returns how often another device replaced a removed one. A device that left the namespace
     /// and returned is another one, even with the same index.
     pub fn replacements(&self) -> u64 {
-        self.tracker.replacements()
+        self.tracker.replacements
     }
 
     /// Returns `true` if the removed device was moved to another network namespace.
     pub fn is_moved(&self) -> bool {
-        self.tracker.is_moved()
+        self.tracker.is_moved
     }
 
     /// Prevents that the device with this index replaces a removed one; 0 for none.
     pub fn exclude(&mut self, index: u32) {
-        self.tracker.exclude(index);
+        self.tracker.excluded = index;
     }
 
     /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
@@ -139,13 +139,13 @@ impl LinkMonitor {
             Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
         }
         self.read_notifications()?;
-        let waits = self.tracker.state() != LinkState::Running;
+        let waits = self.tracker.state != LinkState::Running;
         if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
             self.query_if_present()?;
             self.read_notifications()?;
         }
-        if self.device.as_bytes() != self.tracker.name() {
-            self.device = String::from_utf8_lossy(self.tracker.name()).into_owned();
+        if self.device.as_bytes() != &self.tracker.name[..] {
+            self.device = String::from_utf8_lossy(&self.tracker.name[..]).into_owned();
         }
         Ok(self.tracker.take())
     }
@@ -154,7 +154,7 @@ impl LinkMonitor {
     /// milliseconds before the kernel finds it by that name, and stays up.
     fn read_flags(&self) -> io::Result<Option<u16>> {
         let fd = self.fd.as_fd();
-        let index = self.tracker.index();
+        let index = self.tracker.index;
         if index == 0 {
             return sys::link::flags(fd, &self.device).map(Some);
         }
@@ -194,7 +194,7 @@ impl LinkMonitor {
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
         let tracker = &mut self.tracker;
-        let index = tracker.index();
+        let index = tracker.index;
         let apply = |payload: &[u8]| {
             if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
                 tracker.apply(notification);

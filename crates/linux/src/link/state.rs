@@ -73,13 +73,13 @@ impl<'a> Notification<'a> {
 /// removed, the next device with its last name replaces it.
 #[derive(Debug)]
 pub(super) struct LinkTracker {
-    name: Vec<u8>,
-    index: u32,
+    pub(super) name: Vec<u8>,
+    pub(super) index: u32,
     /// The index of a device that must not replace it.
-    excluded: u32,
-    replacements: u64,
-    is_moved: bool,
-    state: LinkState,
+    pub(super) excluded: u32,
+    pub(super) replacements: u64,
+    pub(super) is_moved: bool,
+    pub(super) state: LinkState,
     was_down: bool,
 }
 
@@ -95,15 +95,6 @@ impl LinkTracker {
             state: LinkState::Removed,
             was_down: false,
         }
-    }
-
-    pub(super) fn state(&self) -> LinkState {
-        self.state
-    }
-
-    /// Returns the index of the device; 0 if it is absent.
-    pub(super) fn index(&self) -> u32 {
-        self.index
     }
 
     /// Applies a notification. Notifications arrive in order, and only they set the state to
@@ -137,23 +128,6 @@ impl LinkTracker {
         self.was_down = true;
         self.state = LinkState::Removed;
         self.index = 0;
-    }
-
-    /// Returns the current or last name.
-    pub(super) fn name(&self) -> &[u8] {
-        &self.name
-    }
-
-    pub(super) fn exclude(&mut self, index: u32) {
-        self.excluded = index;
-    }
-
-    pub(super) fn replacements(&self) -> u64 {
-        self.replacements
-    }
-
-    pub(super) fn is_moved(&self) -> bool {
-        self.is_moved
     }
 
     /// Applies flags read between notifications; `None` if the device is absent. They can show

@@ -289,9 +289,9 @@ fn recreated_device_has_another_index() {
     });
     let look = tracker.take();
     assert_eq!((look.state, look.was_down), (LinkState::Running, true));
-    assert_eq!((tracker.index(), tracker.replacements()), (9, 2));
+    assert_eq!((tracker.index, tracker.replacements), (9, 2));
     tracker.apply(notification(0));
-    assert_eq!(tracker.state(), LinkState::Running, "of another device");
+    assert_eq!(tracker.state, LinkState::Running, "of another device");
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn renamed_device_is_followed_by_index() {
     };
     tracker.apply(renamed(false));
     assert!(!tracker.take().was_down);
-    assert_eq!(tracker.name(), b"wan0");
+    assert_eq!(tracker.name, b"wan0");
     let other = |index, name| Notification {
         index,
         name: Some(name),
@@ -314,18 +314,15 @@ fn renamed_device_is_followed_by_index() {
     };
     // Another device has the former name.
     tracker.apply(other(9, DEVICE.as_bytes()));
-    assert_eq!(
-        (tracker.index(), tracker.state()),
-        (INDEX, LinkState::Running)
-    );
+    assert_eq!((tracker.index, tracker.state), (INDEX, LinkState::Running));
     tracker.apply(renamed(true));
-    tracker.exclude(9);
+    tracker.excluded = 9;
     for (index, name) in [(8, DEVICE.as_bytes()), (9, b"wan0")] {
         tracker.apply(other(index, name));
-        assert_eq!(tracker.state(), LinkState::Removed, "{index}");
+        assert_eq!(tracker.state, LinkState::Removed, "{index}");
     }
     tracker.apply(other(10, b"wan0"));
-    assert_eq!((tracker.index(), tracker.state()), (10, LinkState::Down));
+    assert_eq!((tracker.index, tracker.state), (10, LinkState::Down));
 }
 
 #[test]
@@ -337,9 +334,9 @@ fn same_index_after_removal_is_a_replacement() {
         is_moved: true,
         ..notification(0)
     });
-    assert!(tracker.is_moved());
+    assert!(tracker.is_moved);
     tracker.apply(notification(UP));
-    assert_eq!((tracker.index(), tracker.replacements()), (INDEX, 2));
+    assert_eq!((tracker.index, tracker.replacements), (INDEX, 2));
 }
 
 #[test]
@@ -363,7 +360,7 @@ fn flags_alone_find_no_link_running() {
     tracker.apply(notification(UP));
     tracker.flags(Some(0));
     tracker.flags(Some(UP as u16));
-    assert_eq!(tracker.state(), LinkState::Down);
+    assert_eq!(tracker.state, LinkState::Down);
     tracker.apply(notification(UP));
-    assert_eq!(tracker.state(), LinkState::Running);
+    assert_eq!(tracker.state, LinkState::Running);
 }

@@ -50,8 +50,8 @@ pub struct Queue {
 pub struct ByteLimits {
     /// The limit in bytes.
     pub limit: Option<u64>,
-    /// Queued and not yet reported complete, in bytes; 2^31 or more if the driver completed more than
-    /// it queued ([`excess_bytes`]).
+    /// Queued and not yet reported complete, in bytes; 2^31 or more if the driver completed more
+    /// than it queued ([`excess_bytes`]).
     pub in_flight: Option<u64>,
     /// Minimum limit, in bytes.
     pub limit_min: Option<u64>,

@@ -28,7 +28,7 @@ pub struct Offload {
 pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
     let fd = link::control_socket(ns)?;
-    let link = link::read_link(ns, device)?;
+    let link = link::describe(ns, device)?;
     let tso = ethtool::query::<1>(fd.as_fd(), device, Query::Tso);
     let ring = ethtool::query::<8>(fd.as_fd(), device, Query::Ring);
     Ok(Offload {

@@ -88,8 +88,8 @@ pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
 const JUMBO_OPTION: [u8; 3] = [0, 0xc2, 4];
 const JUMBO_BYTES: usize = 8;
 
-/// Removes the jumbo payload option in front of the TCP header of a GSO packet, which must not be in
-/// its segments. Returns the headers and the bytes to skip at the start of `frame`.
+/// Removes the jumbo payload option in front of the TCP header of a GSO packet, which must not be
+/// in its segments. Returns the headers and the bytes to skip at the start of `frame`.
 pub fn remove_jumbo_option(header: VirtioNetHeader, frame: &mut [u8]) -> (VirtioNetHeader, usize) {
     let unchanged = (header, 0);
     let Some((ETHERTYPE_IPV6, network_at)) = network(frame) else {

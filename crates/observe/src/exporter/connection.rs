@@ -1,6 +1,6 @@
 //! One client, which can be slow, silent or hostile.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,9 @@ use super::request::{MAX_REQUEST_BYTES, Request, parse};
 /// A client without a complete response by then is disconnected.
 pub const MAX_TIME: Duration = Duration::from_secs(10);
 
+const ROOT: &[u8] = b"<!doctype html><title>taut exporter</title>\
+                      <a href=\"/metrics\">metrics</a>\n";
+
 /// A client, from its first byte to the last of its response.
 #[derive(Debug)]
 pub struct Connection {
@@ -20,12 +23,8 @@ pub struct Connection {
     response: Option<Response>,
 }
 
-#[derive(Debug)]
-struct Response {
-    head: Vec<u8>,
-    body: Arc<[u8]>,
-    written: usize,
-}
+/// What is left to write of a head and a body.
+type Response = Chain<Cursor<Vec<u8>>, Cursor<Arc<[u8]>>>;
 
 /// Whether a connection stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,22 +76,15 @@ impl Connection {
                 Request::Partial => None,
                 Request::Metrics { head_only } => {
                     let kind = "text/plain; version=0.0.4; charset=utf-8";
-                    Some(Response::new("200 OK", kind, page(), head_only))
+                    Some(response("200 OK", kind, page(), head_only))
                 }
                 Request::Root { head_only } => {
-                    let text = "<!doctype html><title>taut exporter</title>\
-                                <a href=\"/metrics\">metrics</a>\n";
-                    let body = Arc::from(text.as_bytes());
-                    Some(Response::new(
-                        "200 OK",
-                        "text/html; charset=utf-8",
-                        body,
-                        head_only,
-                    ))
+                    let kind = "text/html; charset=utf-8";
+                    Some(response("200 OK", kind, Arc::from(ROOT), head_only))
                 }
                 Request::Rejected(status) => {
                     let body = Arc::from(format!("{status}\n").as_bytes());
-                    Some(Response::new(status, "text/plain", body, false))
+                    Some(response(status, "text/plain", body, false))
                 }
             };
         }
@@ -105,14 +97,7 @@ impl Connection {
             return Ok(State::Open);
         };
         loop {
-            let rest = match response
-                .head
-                .get(response.written..)
-                .filter(|it| !it.is_empty())
-            {
-                Some(head) => head,
-                None => &response.body[response.written - response.head.len()..],
-            };
+            let rest = response.fill_buf()?;
             if rest.is_empty() {
                 // Unread bytes of the client would make the kernel reset the connection and discard
                 // the response.
@@ -122,7 +107,7 @@ impl Connection {
                 return Ok(State::Done);
             }
             match self.stream.write(rest) {
-                Ok(bytes) => response.written += bytes,
+                Ok(bytes) => response.consume(bytes),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -130,17 +115,12 @@ impl Connection {
     }
 }
 
-impl Response {
-    fn new(status: &str, kind: &str, body: Arc<[u8]>, head_only: bool) -> Self {
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n",
-            body.len()
-        );
-        Self {
-            head: head.into_bytes(),
-            body: if head_only { Arc::from([]) } else { body },
-            written: 0,
-        }
-    }
+fn response(status: &str, kind: &str, body: Arc<[u8]>, head_only: bool) -> Response {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    let body = if head_only { Arc::from([]) } else { body };
+    Cursor::new(head.into_bytes()).chain(Cursor::new(body))
 }

@@ -72,10 +72,8 @@ impl Server {
         }
         let ready: Vec<Token> = self.events.iter().map(|event| event.token()).collect();
         for token in &ready {
-            if let Some(Some(client)) = self.clients.get_mut(token.0)
-                && client.advance(&mut page) == State::Done
-            {
-                self.clients[token.0] = None;
+            if let Some(client) = self.clients.get_mut(token.0) {
+                client.take_if(|it| it.advance(&mut page) == State::Done);
             }
         }
         self.close_expired();
@@ -88,12 +86,7 @@ impl Server {
     fn close_expired(&mut self) {
         let now = Instant::now();
         for client in &mut self.clients {
-            if client
-                .as_ref()
-                .is_some_and(|it| now.duration_since(it.since) > MAX_TIME)
-            {
-                *client = None;
-            }
+            client.take_if(|it| now.duration_since(it.since) > MAX_TIME);
         }
     }
 

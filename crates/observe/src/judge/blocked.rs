@@ -44,7 +44,7 @@ pub fn completions_lost(it: &Evidence) -> Option<Finding> {
 
 /// Returns what the queue sent during the observation, if only this queue can have sent it.
 fn sent(it: &Evidence, queue: &QueueEvidence) -> Option<String> {
-    let is_only = it.device.limited_queues == 1;
+    let is_only = it.device.row.limited_queues == 1;
     let is_own = queue.qdisc.as_ref().is_some_and(|it| !it.is_root());
     let bytes = queue.new_sent_bytes.filter(|_| is_only || is_own);
     let packets = it.device.new_sent_packets.filter(|_| is_only);

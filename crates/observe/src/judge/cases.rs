@@ -5,25 +5,29 @@ use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, NoLimitReason, Offload, Q
 use super::evidence::{DeviceEvidence, Evidence, QueueEvidence};
 use super::finding::Verdict::{self, Bad, NotJudged, Ok, Warn};
 use super::trend::Trend;
+use crate::gather::DeviceRow;
 use crate::row::QueueRow;
 
 /// A queue of 1 Gbit/s under load without a problem: limit 40,000 bytes, which stops it at times.
 pub fn healthy() -> Evidence {
     Evidence {
         device: DeviceEvidence {
-            name: "eth0".to_owned(),
-            driver: Some("e1000e".to_owned()),
-            mtu_bytes: Some(1500),
+            row: DeviceRow {
+                name: "eth0".to_owned(),
+                driver: Some("e1000e".to_owned()),
+                mtu_bytes: Some(1500),
+                tx_packets: Some(9_000),
+                sum_limits_bytes: 40_000,
+                limited_queues: 1,
+                ..DeviceRow::default()
+            },
             watched_ns: 2_000_000_000,
-            sent_packets: Some(9_000),
             new_sent_packets: Some(1_000),
             offload: Some(Offload {
                 segmentation: Some(true),
                 longest_object_bytes: Some(30_000),
                 tx_ring_slots: Some(256),
             }),
-            sum_limits_bytes: 40_000,
-            limited_queues: 1,
             ..DeviceEvidence::default()
         },
         queue: Some(QueueEvidence {
@@ -91,12 +95,12 @@ fn silent(it: &mut Evidence, sent: u64, recently: u64) {
     row(it).limits.in_flight = Some(0);
     queue(it).trend = Trend::of(&[Sample::default(); 100]);
     let device = &mut it.device;
-    device.no_limit_reason = Some(if sent > 0 {
+    device.row.no_limit_reason = Some(if sent > 0 {
         NoLimitReason::NeverReports
     } else {
         NoLimitReason::Idle
     });
-    (device.sent_packets, device.new_sent_packets) = (Some(sent), Some(recently));
+    (device.row.tx_packets, device.new_sent_packets) = (Some(sent), Some(recently));
 }
 
 /// Changes to a queue that keeps its bytes in flight for the whole observation.
@@ -120,7 +124,7 @@ fn stuck_from(it: &mut Evidence, begin: u64) {
 
 /// Changes to a device without a byte limit.
 fn without(it: &mut Evidence, why: NoLimitReason) {
-    (it.queue, it.device.no_limit_reason) = (None, Some(why));
+    (it.queue, it.device.row.no_limit_reason) = (None, Some(why));
 }
 
 /// A series of limits, always with bytes in flight.
@@ -147,6 +151,7 @@ pub const CASES: &[Case] = &[
         "unreadable",
         |it| {
             it.device
+                .row
                 .problems
                 .push("cannot read limit: denied".to_owned())
         },
@@ -205,7 +210,7 @@ pub const CASES: &[Case] = &[
         "never-reports",
         |it| {
             silent(it, 9_000, 1_000);
-            it.device.is_virtual = true;
+            it.device.row.is_virtual = true;
         },
         NotJudged,
     ),
@@ -380,24 +385,24 @@ pub const CASES: &[Case] = &[
         "single-fifo",
         |it| {
             queue(it).qdisc = Some(qdisc("pfifo", 0));
-            it.device.is_virtual = true;
+            it.device.row.is_virtual = true;
         },
         NotJudged,
     ),
     (
         "many-queues",
-        |it| (it.device.limited_queues, it.device.sum_limits_bytes) = (8, 320_000),
+        |it| (it.device.row.limited_queues, it.device.row.sum_limits_bytes) = (8, 320_000),
         Ok,
     ),
     (
         "many-queues",
-        |it| (it.device.limited_queues, it.device.sum_limits_bytes) = (64, 2_560_000),
+        |it| (it.device.row.limited_queues, it.device.row.sum_limits_bytes) = (64, 2_560_000),
         Warn,
     ),
     (
         "many-queues",
         |it| {
-            it.device.limited_queues = 8;
+            it.device.row.limited_queues = 8;
             row(it).rate_bits_per_s = None;
         },
         NotJudged,

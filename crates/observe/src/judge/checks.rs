@@ -56,7 +56,7 @@ fn under_load(it: &Evidence, check: impl FnOnce(&QueueEvidence) -> Judged) -> Ju
 }
 
 pub fn no_limit(it: &Evidence) -> Judged {
-    match &it.device.no_limit_reason {
+    match &it.device.row.no_limit_reason {
         Some(why @ NoLimitReason::Hardware) => warn(why.text()),
         Some(why) if why.is_structural() => not_judged(why.text()),
         _ => None,
@@ -69,7 +69,7 @@ pub fn unreadable(it: &Evidence) -> Judged {
     if queue.is_some_and(|queue| queue != device.first_queue) {
         return None;
     }
-    match &device.problems[..] {
+    match &device.row.problems[..] {
         [] if queue.is_none() => None,
         [] => ok("every file could be read".to_owned()),
         problems => warn(problems.join("; ")),
@@ -85,7 +85,7 @@ pub fn never_reports(it: &Evidence) -> Judged {
     if row.limits.limit != Some(0) || trend.limit_max > 0 {
         return ok(format!("the limit is {}", bytes(row, trend.limit_last)));
     }
-    if device.is_virtual {
+    if device.row.is_virtual {
         return not_judged("limit 0 on a virtual device: it has no ring to report from");
     }
     if row.limits.limit_max == Some(0) {
@@ -94,7 +94,7 @@ pub fn never_reports(it: &Evidence) -> Judged {
     let meanwhile = device.new_sent_packets.unwrap_or(0);
     if trend.in_flight_max > 0 || trend.excess > 0 {
         let seen = "the driver counts bytes in flight, and the limit stayed 0";
-        return match meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
+        return match meanwhile >= NEVER_PACKETS && device.row.limited_queues == 1 {
             true => bad(format!(
                 "{seen} while {} packets were sent",
                 number(meanwhile)
@@ -102,15 +102,15 @@ pub fn never_reports(it: &Evidence) -> Judged {
             false => not_judged(seen),
         };
     }
-    let driver = device.driver.as_deref().unwrap_or("the driver");
+    let driver = device.row.driver.as_deref().unwrap_or("the driver");
     // With several queues the packets may have been sent by another one.
-    if meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
+    if meanwhile >= NEVER_PACKETS && device.row.limited_queues == 1 {
         let packets = number(meanwhile);
         bad(format!(
             "{driver} sent {packets} packets, and limit and in flight stayed 0"
         ))
-    } else if device.no_limit_reason == Some(NoLimitReason::NeverReports) {
-        let packets = number(device.sent_packets.unwrap_or(0));
+    } else if device.row.no_limit_reason == Some(NoLimitReason::NeverReports) {
+        let packets = number(device.row.tx_packets.unwrap_or(0));
         let finding = format!(
             "limit 0 on every queue, and {packets} packets were sent by {driver} since the \
              device was created"
@@ -284,7 +284,7 @@ pub fn stopped_below_limit(it: &Evidence) -> Judged {
 fn discipline(it: &Evidence, check: impl FnOnce(&str) -> Judged) -> Judged {
     match &it.queue.as_ref()?.qdisc {
         None => not_judged("the discipline is unknown here"),
-        Some(_) if it.device.is_virtual => not_judged("a virtual device: no ring below it"),
+        Some(_) if it.device.row.is_virtual => not_judged("a virtual device: no ring below it"),
         Some(qdisc) => check(&qdisc.kind),
     }
 }
@@ -306,16 +306,16 @@ pub fn single_fifo(it: &Evidence) -> Judged {
 pub fn many_queues(it: &Evidence) -> Judged {
     let (device, row) = (&it.device, &it.queue.as_ref()?.row);
     // Reported once, at the first queue of a device.
-    if device.limited_queues < 2 || row.queue != device.first_queue {
+    if device.row.limited_queues < 2 || row.queue != device.first_queue {
         return None;
     }
-    let Some(ns) = row.link_time_ns(Some(device.sum_limits_bytes)) else {
+    let Some(ns) = row.link_time_ns(Some(device.row.sum_limits_bytes)) else {
         return not_judged("the speed of the link is unknown: set it with --rate");
     };
     let seen = format!(
         "{} queues, limits of {} together",
-        device.limited_queues,
-        bytes(row, device.sum_limits_bytes)
+        device.row.limited_queues,
+        bytes(row, device.row.sum_limits_bytes)
     );
     match ns > SUM_NS {
         true => warn(seen),

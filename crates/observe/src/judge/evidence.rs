@@ -29,36 +29,20 @@ pub struct Evidence {
 /// Observations of a device.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceEvidence {
-    /// Its name.
-    pub name: String,
-    /// Its driver.
-    pub driver: Option<String>,
-    /// It has no hardware.
-    pub is_virtual: bool,
-    /// Why none of its limits works, if none does.
-    pub no_limit_reason: Option<NoLimitReason>,
-    /// Largest packet without the Ethernet header.
-    pub mtu_bytes: Option<u64>,
+    /// The device before the observation, without its queues; why no limit works is known after it.
+    pub row: DeviceRow,
     /// Length of the observation.
     pub watched_ns: u64,
-    /// Packets sent since the device was created.
-    pub sent_packets: Option<u64>,
     /// Packets sent during the observation.
     pub new_sent_packets: Option<u64>,
     /// What the driver segments; `None` if that is not known here.
     pub offload: Option<Offload>,
-    /// Sum of the limits of all its queues.
-    pub sum_limits_bytes: u64,
-    /// Number of its queues with a limit.
-    pub limited_queues: usize,
     /// The first observed queue.
     pub first_queue: u32,
     /// Every observed queue was blocked without a change.
     pub all_stuck: bool,
     /// The first observed queue was not.
     pub first_queue_moves: bool,
-    /// Files that could not be read.
-    pub problems: Vec<String>,
 }
 
 /// Observations of a queue.
@@ -86,30 +70,9 @@ impl Evidence {
 }
 
 impl DeviceEvidence {
-    fn new(before: &DeviceRow, after: Option<&DeviceRow>, offload: Option<Offload>) -> Self {
-        Self {
-            name: before.name.clone(),
-            driver: before.driver.clone(),
-            is_virtual: before.is_virtual,
-            no_limit_reason: after.unwrap_or(before).no_limit_reason.clone(),
-            mtu_bytes: before.mtu_bytes,
-            watched_ns: 0,
-            sent_packets: before.tx_packets,
-            new_sent_packets: after
-                .and_then(|after| after.tx_packets?.checked_sub(before.tx_packets?)),
-            offload,
-            sum_limits_bytes: before.sum_limits_bytes,
-            limited_queues: before.limited_queues,
-            first_queue: before.rows.first().map_or(0, |row| row.queue),
-            all_stuck: false,
-            first_queue_moves: false,
-            problems: before.problems.clone(),
-        }
-    }
-
     /// Returns the largest plain packet with its Ethernet header.
     pub fn packet_bytes(&self) -> u64 {
-        self.mtu_bytes.unwrap_or(1500).saturating_add(14)
+        self.row.mtu_bytes.unwrap_or(1500).saturating_add(14)
     }
 }
 
@@ -185,25 +148,32 @@ pub fn collect(
 ) -> Vec<Evidence> {
     let later = disciplines(&before, namespace);
     let mut all = Vec::new();
-    for before in before.devices {
-        let after = after.devices.iter().find(|it| it.name == before.name);
-        let offload = namespace.and_then(|it| offload(it, &before.name).ok());
+    for mut row in before.devices {
+        let after = after.devices.iter().find(|it| it.name == row.name);
+        if let Some(after) = after {
+            row.no_limit_reason.clone_from(&after.no_limit_reason);
+        }
+        let rows = std::mem::take(&mut row.rows);
         let mut device = DeviceEvidence {
             watched_ns: length.length_ns,
-            ..DeviceEvidence::new(&before, after, offload)
+            new_sent_packets: after.and_then(|it| it.tx_packets?.checked_sub(row.tx_packets?)),
+            offload: namespace.and_then(|it| offload(it, &row.name).ok()),
+            first_queue: rows.first().map_or(0, |row| row.queue),
+            row,
+            ..DeviceEvidence::default()
         };
-        let reason = device.no_limit_reason.as_ref();
-        if before.rows.is_empty() || reason.is_some_and(NoLimitReason::is_structural) {
+        let reason = device.row.no_limit_reason.as_ref();
+        if rows.is_empty() || reason.is_some_and(NoLimitReason::is_structural) {
             let queue = None;
             all.push(Evidence { device, queue });
             continue;
         }
-        let disciplines = [earlier, &later].map(|all| all.get(&before.name).map(Vec::as_slice));
+        let disciplines = [earlier, &later].map(|all| all.get(&device.row.name).map(Vec::as_slice));
         let queue = |row: QueueRow| {
             let samples = samples.take(&row);
             QueueEvidence::new(row, after, &samples, disciplines)
         };
-        let queues: Vec<QueueEvidence> = before.rows.into_iter().map(queue).collect();
+        let queues: Vec<QueueEvidence> = rows.into_iter().map(queue).collect();
         let is_stuck = |it: &QueueEvidence| it.is_stuck(length.length_ns);
         device.all_stuck = queues.iter().all(is_stuck);
         device.first_queue_moves = queues.first().is_some_and(|it| !is_stuck(it));

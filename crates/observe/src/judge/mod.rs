@@ -71,7 +71,7 @@ pub fn examine(
 pub fn judge(evidence: &Evidence) -> Vec<Judgement> {
     let judgement = |rule: &'static Rule| {
         Some(Judgement {
-            device: evidence.device.name.clone(),
+            device: evidence.device.row.name.clone(),
             queue: evidence.queue_number(),
             rule,
             finding: (rule.judge)(evidence)?,

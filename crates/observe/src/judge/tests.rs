@@ -94,10 +94,10 @@ mod any_values {
             let sample = |(limit, in_flight)| Sample { limit, in_flight };
             queue(&mut it).trend = Trend::of(&samples.into_iter().map(sample).collect::<Vec<_>>());
             let device = &mut it.device;
-            device.is_virtual = is_virtual;
-            device.limited_queues = 2;
-            device.sum_limits_bytes = values[0].unwrap_or(0);
-            (device.mtu_bytes, device.sent_packets) = (values[1], values[2]);
+            device.row.is_virtual = is_virtual;
+            device.row.limited_queues = 2;
+            device.row.sum_limits_bytes = values[0].unwrap_or(0);
+            (device.row.mtu_bytes, device.row.tx_packets) = (values[1], values[2]);
             device.new_sent_packets = values[3];
             queue(&mut it).new_stalls = values[4];
             queue(&mut it).new_timeouts = values[5];

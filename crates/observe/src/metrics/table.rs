@@ -33,8 +33,8 @@ pub const METRICS: &[Metric] = &[
         kind: Gauge,
         column: Some("in flight"),
         prometheus: "taut_queue_inflight_bytes",
-        help: "Bytes submitted to the device and not reported complete; negative if more was completed \
-               than submitted.",
+        help: "Bytes submitted to the device and not reported complete; negative if more was \
+               completed than submitted.",
         source: "byte_queue_limits/inflight",
         get: Get::Row(|row| row.limits.in_flight),
     },

@@ -67,17 +67,8 @@ impl DirectionBoard {
     }
 }
 
-/// Receives events of the interfaces.
-pub trait Listener {
-    fn event(&self, interface: &str, event: Event<'_>);
-}
-
-/// Ignores all events.
-pub struct Quiet;
-
-impl Listener for Quiet {
-    fn event(&self, _interface: &str, _event: Event<'_>) {}
-}
+/// Receives events of the interfaces, by name.
+pub type Listener<'a> = &'a dyn Fn(&str, Event<'_>);
 
 /// The parts of a direction between two interfaces.
 pub struct Bridged<I>(PhantomData<I>);
@@ -135,7 +126,7 @@ impl<I: Interface> Bridge<I> {
         let exits = [Link::open(ns, names[1])?, Link::open(ns, names[0])?];
         let claim = |link: &Link| match path.is_forced {
             true => Ok(None),
-            false => DeviceClaim::new(ns, link.name(), link.index()).map(Some),
+            false => DeviceClaim::new(ns, link.monitor.device(), link.monitor.index()).map(Some),
         };
         let claims = [claim(&exits[0])?, claim(&exits[1])?];
         let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
@@ -172,7 +163,7 @@ impl<I: Interface> Bridge<I> {
     pub fn run(
         &mut self,
         board: &Board,
-        listener: &dyn Listener,
+        listener: Listener<'_>,
         is_over: impl Fn() -> bool,
     ) -> io::Result<()> {
         raise_priority();
@@ -195,7 +186,7 @@ impl<I: Interface> Bridge<I> {
 
 struct Forwarder<'a, F> {
     board: &'a Board,
-    listener: &'a dyn Listener,
+    listener: Listener<'a>,
     is_over: F,
     next_publish_ns: u64,
 }
@@ -219,6 +210,6 @@ impl<I: Interface, F: Fn() -> bool> Operator<Bridged<I>> for Forwarder<'_, F> {
     }
 
     fn event(&mut self, interface: &str, event: Event<'_>) {
-        self.listener.event(interface, event);
+        (self.listener)(interface, event);
     }
 }

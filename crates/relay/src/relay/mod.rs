@@ -3,14 +3,14 @@
 mod outage;
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
+use taut_linux::link::LinkState;
 use taut_linux::poll::Ready;
 use taut_linux::sched::monotonic_ns;
 
 use crate::direction::Direction;
 use crate::exit::Exit;
-use crate::link::State;
 use crate::operator::{Event, Operator, Policy};
 use crate::parts::Parts;
 use crate::run::{Next, Work, run};
@@ -69,7 +69,7 @@ struct Relay<'a, K: Parts, O> {
 impl<K: Parts, O: Operator<K>> Work for Relay<'_, K, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
         fds.extend(self.directions.iter().filter_map(Direction::fd));
-        fds.extend(self.exits.iter().map(|exit| exit.link.fd()));
+        fds.extend(self.exits.iter().map(|exit| exit.link.monitor.as_fd()));
     }
 
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
@@ -149,7 +149,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
             packets += direction.account().pending_packets();
         }
-        let device = self.exits[0].link.name();
+        let device = self.exits[0].link.monitor.device();
         self.operator.event(device, Event::Stopping { packets });
     }
 
@@ -164,9 +164,9 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 direction.source().is_over() && direction.account().pending_packets() == 0;
             // The link might never come up, and the end does not wait for it.
             let is_in_vain = match exit.link.state() {
-                State::Up => false,
-                State::Down => stopped_ns.is_some(),
-                State::Removed => stopped_ns.is_some() && self.policy.patience_ns.is_none(),
+                LinkState::Running => false,
+                LinkState::Down => stopped_ns.is_some(),
+                LinkState::Removed => stopped_ns.is_some() && self.policy.patience_ns.is_none(),
             };
             is_empty || is_in_vain || is_drained
         })

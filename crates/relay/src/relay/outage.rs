@@ -4,10 +4,11 @@ use std::io;
 
 use taut_dql::Stall;
 use taut_linux::interrupt;
+use taut_linux::link::LinkState;
 
 use super::Relay;
 use crate::direction::Direction;
-use crate::link::{Change, State, is_missing};
+use crate::link::{Change, is_missing};
 use crate::operator::{Event, Operator};
 use crate::parts::{Parts, Renewal};
 use crate::source::Source;
@@ -21,7 +22,8 @@ const MAX_STALLS: u32 = 2;
 
 impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
-        self.operator.event(self.exits[at].link.name(), event);
+        self.operator
+            .event(self.exits[at].link.monitor.device(), event);
     }
 
     /// Handles a failed call. Packets in the ring are not lost: the call is retried.
@@ -71,7 +73,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let is_over =
             direction.source().is_over() && (was_last || exit.stalls_in_a_row >= MAX_STALLS);
         if self.policy.patience_ns.is_some() && (is_over || interrupt::noted().is_some()) {
-            let (name, age_ms) = (exit.link.name(), age_ns / 1_000_000);
+            let (name, age_ms) = (exit.link.monitor.device(), age_ns / 1_000_000);
             let text = format!("{name}: stalled, no completion for {age_ms} ms");
             return Err(io::Error::other(text));
         }
@@ -84,8 +86,8 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         for at in 0..self.exits.len() {
             if let [one, other] = &mut *self.exits {
                 // No interface is bridged with itself, whatever its name is now.
-                one.link.exclude(other.link.index());
-                other.link.exclude(one.link.index());
+                one.link.monitor.exclude(other.link.monitor.index());
+                other.link.monitor.exclude(one.link.monitor.index());
             }
             match self.exits[at].link.poll() {
                 Ok(changes) => {
@@ -118,7 +120,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             Change::Returned => return exit.request_reopen(Renewal::AnotherDevice, self.now_ns),
             Change::Down => Event::Down,
             Change::Renamed(former_name) => {
-                let name = exit.link.name().to_owned();
+                let name = exit.link.monitor.device().to_owned();
                 with_ends(self.directions, at, |to, from| {
                     to.renamed(&name, from.map(Direction::source_mut));
                 });
@@ -129,7 +131,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
                 self.directions[at].release_device();
-                let is_moved = self.exits[at].link.is_moved();
+                let is_moved = self.exits[at].link.monitor.is_moved();
                 Event::Removed { is_moved }
             }
             Change::Mtu(_) if !self.policy.follows_mtu => return,
@@ -152,10 +154,10 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let (exit, patience_ns) = (&self.exits[at], self.policy.patience_ns);
         let removed_ns = exit.removed_since_ns.map(|since_ns| self.now_ns - since_ns);
         let is_over = interrupt::noted().is_some() || removed_ns >= patience_ns;
-        if exit.link.state() != State::Removed || patience_ns.is_none() || !is_over {
+        if exit.link.state() != LinkState::Removed || patience_ns.is_none() || !is_over {
             return Ok(());
         }
-        let name = exit.link.name();
+        let name = exit.link.monitor.device();
         let text = format!("{name}: device removed");
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }

@@ -22,11 +22,11 @@ pub struct Group<'a> {
 pub fn groups<'a>(judgements: &'a [Judgement], evidence: &'a [Evidence]) -> Vec<Group<'a>> {
     let mut rest = judgements;
     let mut all: Vec<Group> = Vec::new();
-    for device in evidence.chunk_by(|a, b| a.device.name == b.device.name) {
+    for device in evidence.chunk_by(|a, b| a.device.row.name == b.device.row.name) {
         let mut groups: Vec<Group> = Vec::new();
         for member in device {
             let number = rest.iter().take_while(|it| {
-                (it.device.as_str(), it.queue) == (&member.device.name, member.queue_number())
+                (it.device.as_str(), it.queue) == (&member.device.row.name, member.queue_number())
             });
             let (about, after) = rest.split_at(number.count());
             rest = after;
@@ -85,10 +85,11 @@ impl<'a> Group<'a> {
         let queues = || self.members.iter().filter_map(|it| it.queue.as_ref());
         let numbers: Vec<u32> = queues().map(|it| it.row.queue).collect();
         if numbers.is_empty() {
-            return device.name.clone();
+            return device.row.name.clone();
         }
         let plural = if numbers.len() == 1 { "" } else { "s" };
         let driver = device
+            .row
             .driver
             .as_ref()
             .map_or(String::new(), |it| format!(" ({it})"));
@@ -106,7 +107,7 @@ impl<'a> Group<'a> {
         };
         let name = format!(
             "{} queue{plural} {}{driver}",
-            device.name,
+            device.row.name,
             QueueSet::ranges(&numbers)
         );
         if queues().all(|it| it.trend.samples == 0) {
@@ -134,8 +135,8 @@ fn signed(value: u64) -> i64 {
 mod tests {
     use proptest::prelude::*;
     use taut_linux::observe::Sample;
-    use taut_observe::QueueRow;
     use taut_observe::judge::{DeviceEvidence, QueueEvidence, judge};
+    use taut_observe::{DeviceRow, QueueRow};
 
     use super::*;
 
@@ -147,7 +148,10 @@ mod tests {
         (row.limits.limit, row.limits.in_flight) = (Some(limit), Some(in_flight));
         Evidence {
             device: DeviceEvidence {
-                name: format!("eth{device}"),
+                row: DeviceRow {
+                    name: format!("eth{device}"),
+                    ..DeviceRow::default()
+                },
                 watched_ns: 1_000_000_000,
                 ..DeviceEvidence::default()
             },
@@ -162,7 +166,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_queue_is_in_one_group(
-            values in prop::collection::vec((0u64..3, prop::sample::select(vec![0, 1, 1 << 31])), 0..40),
+            values in prop::collection::vec(
+                (0u64..3, prop::sample::select(vec![0, 1, 1 << 31])), 0..40,
+            ),
         ) {
             let row = |(at, &(limit, in_flight)): (usize, &(u64, u64))| {
                 evidence(at / 10, at as u32, limit, in_flight)

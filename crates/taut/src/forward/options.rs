@@ -22,8 +22,8 @@ Driver
 af_packet: packet sockets. The host's network stack receives the forwarded frames too. Frames pass \
 the queueing discipline of the device.
 af_xdp: an XDP program on each interface redirects the received frames, so the host's network \
- stack receives none. Frames bypass the queueing discipline of the device. Each interface must have \
- one receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable \
+ stack receives none. Frames bypass the queueing discipline of the device. Each interface must \
+ have one receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable \
  txvlan there; otherwise their tags are lost. Partial checksums from a sender on the same machine \
  are recognised by their value, also inside GRE, VXLAN, GENEVE, GTP-U and IP in UDP. Inside other \
  tunnels they stay partial: turn transmit checksum offload off at their sender.";

@@ -3,14 +3,14 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link::{self, ClaimedDevice};
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::bridge::{Board, Bridge, Listener, PathSettings, check};
+use taut_relay::bridge::{Board, Bridge, PathSettings, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
@@ -176,37 +176,23 @@ fn run_with_view<I: Interface>(
             view::show(&board, [a, b], &events);
         })?
     };
-    let listener = BridgeEvents {
-        events: send,
-        max_frame_bytes: I::MAX_FRAME_BYTES,
-        offloads,
+    let listener = |interface: &str, event: Event<'_>| {
+        if let Some(text) = message(interface, &event, I::MAX_FRAME_BYTES) {
+            // Fails if the view has ended: the event is then discarded.
+            let _ = send.send(text);
+        }
+        if matches!(event, Event::Returned) {
+            offloads.again(interface);
+        }
     };
     let ran = bridge.run(&board, &listener, is_over);
-    drop(listener);
+    drop(send);
     // A stalled terminal blocks the view: do not wait for it longer than this.
     let deadline_ns = sched::monotonic_ns() + 200_000_000;
     while !shown.is_finished() && sched::monotonic_ns() < deadline_ns {
         thread::sleep(std::time::Duration::from_millis(1));
     }
     Ok(ran?)
-}
-
-struct BridgeEvents<'a> {
-    events: Sender<String>,
-    max_frame_bytes: u32,
-    offloads: &'a OffloadHelper,
-}
-
-impl Listener for BridgeEvents<'_> {
-    fn event(&self, interface: &str, event: Event<'_>) {
-        if let Some(text) = message(interface, &event, self.max_frame_bytes) {
-            // Fails if the view has ended: the event is then discarded.
-            let _ = self.events.send(text);
-        }
-        if matches!(event, Event::Returned) {
-            self.offloads.again(interface);
-        }
-    }
 }
 
 /// Returns the plan of a run, for `--dry-run`.

@@ -1,4 +1,5 @@
-//! `taut forward` while interfaces are renamed, replaced or get another MTU, and a second forwarder.
+//! `taut forward` while interfaces are renamed, replaced or get another MTU, and a second
+//! forwarder.
 
 use taut_linux::link::{self, OffloadControl};
 use taut_linux::{NetNs, VirtioNetHeader};

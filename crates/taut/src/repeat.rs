@@ -1,0 +1,43 @@
+//! Output that is printed once or repeatedly.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use taut_report::stdout;
+
+/// The output of one reading.
+pub enum Shown {
+    Json(Value),
+    Text(String),
+}
+
+/// Prints what `read` returns: once without a `pause`, otherwise until that fails.
+pub fn print(
+    pause: Option<Duration>,
+    mut read: impl FnMut() -> Result<Shown, ExitCode>,
+) -> ExitCode {
+    let mut first = true;
+    loop {
+        let text = match (read(), pause) {
+            (Err(code), _) => return code,
+            (Ok(Shown::Json(document)), None) => format!("{document:#}\n"),
+            (Ok(Shown::Json(document)), Some(_)) => format!("{document}\n"),
+            (Ok(Shown::Text(text)), None) => text,
+            // Overwrites the previous text and clears the rest of the screen.
+            (Ok(Shown::Text(text)), _) if io::stdout().is_terminal() => {
+                format!("\x1b[H\x1b[J{text}")
+            }
+            (Ok(Shown::Text(text)), _) if first => text,
+            (Ok(Shown::Text(text)), _) => format!("\n{text}"),
+        };
+        first = false;
+        let written = stdout::write(&text);
+        let Some(pause) = pause.filter(|_| written.is_ok()) else {
+            return stdout::answer(written, ExitCode::SUCCESS);
+        };
+        sleep(pause);
+    }
+}
