@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::tsq::{RATE_TIME_NS, Settings as SmallQueueSettings, Sizing};
 use taut_path::units;
 
@@ -68,18 +67,5 @@ impl FromStr for Budget {
         bytes
             .map(Self::Bytes)
             .ok_or_else(|| format!("{text} is too large for a budget; at most 4294967294 bytes"))
-    }
-}
-
-impl Serialize for Budget {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Budget {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
     }
 }

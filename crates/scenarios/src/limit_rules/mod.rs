@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::pattern::families::Times;
 use crate::pattern::read::{PatternFile, read};
 use crate::prelude::*;
+use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
 
 pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
@@ -38,6 +39,7 @@ settings! {
         /// Completion trace files.
         files: Vec<PathBuf>,
         /// Rules by name; `fixed` is the smallest sufficient fixed limit.
+        #[serde(with = "as_texts")]
         rules: Vec<RuleName> => validation::each_once(1..=100, "rule"),
         /// Seeds, counted from that of the run. Files have none.
         seeds: u32 => validation::within(1..=MAX_SEEDS),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
 
 use super::workload::Workload;
@@ -77,18 +76,5 @@ impl FromStr for RuleName {
         rule.map_err(|error: ParseRuleError| {
             format!("{error}; or fixed, the smallest sufficient limit, or dql every 1ms")
         })
-    }
-}
-
-impl Serialize for RuleName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RuleName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
     }
 }

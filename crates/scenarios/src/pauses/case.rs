@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::paused::PausedName;
 use super::settings::PausesSettings;
 use crate::prelude::*;
 use taut_path::limit::Unit;
@@ -69,7 +68,7 @@ impl PausesSettings {
 
     fn single_pauses(&self) -> Vec<Pause> {
         let mut pauses = Vec::new();
-        for &PausedName(paused) in &self.paused {
+        for &paused in &self.paused {
             pauses.extend(self.pauses.iter().map(|length| Pause {
                 paused,
                 length_ns: length.0,
@@ -129,7 +128,7 @@ impl PausesSettings {
         let ring = ring_units(report.unit, case.ring, self.size) as f64;
         json!({
             "rule": case.rule.to_string(),
-            "paused": PausedName(pause.paused).to_string(),
+            "paused": pause.paused,
             "ring": case.ring,
             "rate_mbit": case.rate.0 as f64 / 1e6,
             "pause_ms": pause.length_ns as f64 / 1e6,

@@ -1,7 +1,6 @@
 //! Effect of a thread's pause on a limit: rings, link rates and lengths of the pause.
 
 mod case;
-mod paused;
 mod settings;
 mod summary;
 
@@ -10,7 +9,6 @@ use serde_json::Value;
 use crate::prelude::*;
 
 pub use case::{PausesCase, PausesOutcome};
-pub use paused::PausedName;
 pub use settings::PausesSettings;
 pub use taut_sim::single_queue_bench::Rule;
 

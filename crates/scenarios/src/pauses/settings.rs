@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::paused::PausedName;
 use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
+use taut_sim::pause_bench::Paused;
 use taut_sim::single_queue_bench::Rule;
 
 /// Maximum values of one setting: a longer table is unreadable.
@@ -30,8 +30,7 @@ settings! {
         /// Lengths of the one pause of a case.
         pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
         /// The pausing thread: `sender`, or `thread`, which sends and completes.
-        #[serde(with = "as_texts")]
-        paused: Vec<PausedName> => validation::each_once(1..=2, "thread"),
+        paused: Vec<Paused> => validation::each_once(1..=2, "thread"),
         /// Lengths of periodic pauses.
         periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),
         /// Their periods, from start to start.

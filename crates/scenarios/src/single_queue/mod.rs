@@ -15,6 +15,7 @@ use taut_sim::single_queue_bench::{Rule, observe};
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
 use crate::schema::Schema;
+use crate::serde_text::as_texts;
 use crate::validation::Validation;
 use traffic::{MAX_VALUES, Traffic};
 
@@ -23,6 +24,7 @@ settings! {
         /// Content of the rows.
         show: Show => validation::any,
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
+        #[serde(with = "as_texts")]
         rules: Vec<RuleName> where validation::each(1..=20, shown_rule(*show)),
         /// Link rates, each for an equal part of the run.
         rates: Vec<Rate> => validation::each(1..=MAX_VALUES, validation::rate),

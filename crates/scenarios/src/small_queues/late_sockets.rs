@@ -87,7 +87,7 @@ impl SmallQueuesSettings {
             "period_us": case.period_ns as f64 / 1e3,
             "needed_bytes": case.needed_bytes,
             "buffer_bytes": case.buffer_bytes,
-            "budget": case.budget,
+            "budget": case.budget.to_string(),
             "throughput_bits_per_s": throughput * 8.0,
             "link_share": throughput / max_bytes_per_s(case.rate),
             "closed_form_share": closed_form.min(1.0),

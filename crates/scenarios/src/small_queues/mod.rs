@@ -9,6 +9,7 @@ use taut_path::AnyLimit;
 use crate::budget::Budget;
 
 use crate::prelude::*;
+use crate::serde_text::as_texts;
 use late_sockets::LateSockets;
 use one_stream::{OneStream, StreamReport};
 
@@ -17,6 +18,7 @@ settings! {
         /// Link rates of the stream; rows with and without TSO for each.
         rates: Vec<Rate> => validation::each(1..=10, validation::rate),
         /// Budgets below its socket: `none`, `rate` or a size; a row for each.
+        #[serde(with = "as_texts")]
         budgets: Vec<Budget> => validation::each(1..=20, validation::any),
         /// Descriptors of its ring.
         ring: u32 => validation::card_ring,
@@ -33,6 +35,7 @@ settings! {
         /// Link rates of the search for the knee.
         knee_rates: Vec<Rate> => validation::each(0..=10, validation::rate),
         /// Budgets of the search for the knee.
+        #[serde(with = "as_texts")]
         knee_budgets: Vec<Budget> => validation::each(0..=40, validation::any),
         /// Descriptors of the ring in that search.
         knee_ring: u32 => validation::card_ring,
@@ -169,7 +172,7 @@ fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> V
         "rate_bits_per_s": run.rate.0,
         "coalesce_us": us(run.coalesce.0),
         "tso": run.tso,
-        "budget": run.budget,
+        "budget": run.budget.to_string(),
         "limit": run.limit.to_string(),
         "orphans": run.orphans,
         "throughput_bits_per_s": seen.throughput_bits_per_s,

@@ -43,10 +43,8 @@ settings! {
         /// Units of a packet where a limit counts bytes.
         size: Size => validation::within(Size(1)..=Size(65_536)),
         /// Speeds of the consumer.
-        #[serde(with = "as_texts")]
         consumers: Vec<Consumer> => validation::each(1..=MAX_VALUES, validation::any),
         /// Cores of the consumer.
-        #[serde(with = "as_texts")]
         cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
         /// When the queue is notified of completions.
         #[serde(with = "as_texts")]

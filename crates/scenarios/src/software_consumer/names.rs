@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use taut_dql::{Config, MAX_LIMIT};
 use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit, Utilisation};
 
 /// Speed of the consumer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Consumer {
     /// About a hundred microseconds per packet.
     Slow,
@@ -18,22 +20,7 @@ pub enum Consumer {
 
 impl fmt::Display for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Slow => "slow",
-            Self::Fast => "fast",
-        })
-    }
-}
-
-impl FromStr for Consumer {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "slow" => Ok(Self::Slow),
-            "fast" => Ok(Self::Fast),
-            _ => Err("expected a consumer: slow or fast"),
-        }
+        self.serialize(f)
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) fn row(
     let smallest = &outcome.smallest;
     let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
-        "consumer": case.consumer.to_string(),
-        "core": case.core.to_string(),
+        "consumer": case.consumer,
+        "core": case.core,
         "limit": limit.to_string(),
         "notify": case.notify.to_string(),
         "pps": seen.packets_per_s.round(),

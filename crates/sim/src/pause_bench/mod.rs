@@ -7,17 +7,27 @@
 mod ring;
 mod run;
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use taut_path::limit::Unit;
 
 pub use run::observe;
 
 /// The thread that pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Paused {
     /// The sender alone: completions continue, and nothing new is sent.
     Sender,
     /// The one thread that sends and completes.
     Thread,
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// When a thread pauses.

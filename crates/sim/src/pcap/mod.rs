@@ -113,15 +113,14 @@ impl<'w> Capture<'w> {
     /// Appends a frame of the current row.
     pub fn frame(&mut self, frame: &WireFrame) {
         let row = self.rows.saturating_sub(1);
-        let mut room = [0; headers::MAX_BYTES];
-        let (headers, whole_bytes) = headers::write(frame, row, &mut room);
+        let (headers, whole_bytes) = headers::headers(frame, row);
         let packet = Block::new(PACKET)
             .with(&row.to_le_bytes())
             .with(&((frame.sent_ns >> 32) as u32).to_le_bytes())
             .with(&(frame.sent_ns as u32).to_le_bytes())
             .with(&(headers.len() as u32).to_le_bytes())
             .with(&whole_bytes.to_le_bytes())
-            .with(headers)
+            .with(&headers)
             .padded();
         self.write(&packet.finish());
     }

@@ -1,8 +1,6 @@
 //! Processing of acknowledgements and timers in the sender: RTT samples, growth, loss recovery (RFC
 //! 6675), timeouts (RFC 6298, 5) and marks (RFC 3168).
 
-use super::cold_state::ColdState;
-use super::congestion::{CongestionControl, Window};
 use super::scoreboard::DUP_THRESH;
 use super::segment::{Ack, SackBlocks};
 use super::sender::{Phase, TcpSender};
@@ -44,7 +42,7 @@ impl TcpSender {
                 self.restart_rto(now_ns);
             }
         }
-        let phase_before = self.phase;
+        let phase_before = self.recovery.phase;
         if self.has_gaps() || !sack.is_empty() {
             self.on_ack_with_gaps(cumulative, sack, acked, now_ns);
         }
@@ -58,21 +56,19 @@ impl TcpSender {
         }
     }
 
-    /// Returns `true` until the data sent before the reaction to a mark is acknowledged. The
-    /// settings are read last, because they are in another cache line.
+    /// Returns `true` until the data sent before the reaction to a mark is acknowledged.
     #[inline]
     fn collapses(&self) -> bool {
-        let cold = self.cold.as_ref();
-        cold.is_some_and(|cold| cold.ecn_reductions > 0 && self.una <= cold.recovery_end)
-            && self.phase == Phase::Open
+        self.stats.ecn_reductions > 0
+            && self.una <= self.recovery.end
+            && self.recovery.phase == Phase::Open
             && self.config.mark_collapses
     }
 
     #[cold]
     fn collapse(&mut self) {
         let max_bytes = self.in_flight_bytes() + self.mss_bytes();
-        let cwnd_bytes = self.window.cwnd_bytes();
-        self.window.set_cwnd(cwnd_bytes.min(max_bytes));
+        self.window.cwnd_bytes = self.window.cwnd_bytes.min(max_bytes);
     }
 
     /// Processes a timer at `now_ns`. Then call [`next_segment`](Self::next_segment) until it
@@ -85,9 +81,8 @@ impl TcpSender {
 
     /// Returns `true` during a recovery or while out-of-order data is known.
     #[inline]
-    fn has_gaps(&self) -> bool {
-        let cold = self.cold.as_ref();
-        cold.is_some_and(|cold| self.phase != Phase::Open || !cold.scoreboard.is_empty())
+    pub(super) fn has_gaps(&self) -> bool {
+        self.recovery.phase != Phase::Open || !self.recovery.scoreboard.is_empty()
     }
 
     /// Processes `acked` newly acknowledged bytes from `before` on, in the previous `phase`.
@@ -105,25 +100,20 @@ impl TcpSender {
             // lost, and counts for one segment.
             Phase::AfterTimeout => acked.min(self.mss_bytes()),
         };
-        if self.phase == Phase::FastRecovery {
+        if self.recovery.phase == Phase::FastRecovery {
             return;
         }
         let mss = self.mss_bytes();
         let max_segments = self.config.growth_segments;
         if self.window.in_slow_start() {
             let max_bytes = u64::from(max_segments.unwrap_or(2)) * mss;
-            return self.window.grow_in_slow_start(counted, max_bytes);
+            // With two segments (RFC 3465), the window doubles in a round trip although only every
+            // second segment is acknowledged.
+            return self.window.grow(counted.min(max_bytes));
         }
         let counted = max_segments.map_or(counted, |max| counted.min(u64::from(max) * mss));
         let srtt_ns = self.round_trip.smoothed_ns();
-        self.move_window(|cold, window| cold.rule.on_ack(window, counted, srtt_ns, now_ns));
-    }
-
-    /// Applies the congestion control to the window.
-    fn move_window(&mut self, moves: impl FnOnce(&mut ColdState, &mut Window)) {
-        let (mut short, mss) = (self.window, self.mss_bytes());
-        short.moved(mss, |window| moves(self.cold(), window));
-        self.window = short;
+        self.rule.on_ack(&mut self.window, counted, srtt_ns, now_ns);
     }
 
     /// Processes an acknowledgement during or after a loss.
@@ -134,75 +124,72 @@ impl TcpSender {
         for (start, end) in sack.above(cumulative) {
             let (start, end) = (start.max(una), end.min(nxt));
             if start < end {
-                newly_sacked += self.cold().scoreboard.sack(start, end);
+                newly_sacked += self.recovery.scoreboard.sack(start, end);
                 self.round_trip.on_arrived(start, end, &self.config, now_ns);
             }
         }
-        let is_open = self.phase == Phase::Open;
-        let cold = self.cold();
-        cold.scoreboard.advance(una);
+        let is_open = self.recovery.phase == Phase::Open;
+        let recovery = &mut self.recovery;
+        recovery.scoreboard.advance(una);
         if acked > 0 {
-            cold.dup_acks = 0;
-            if !is_open && una >= cold.recovery_end {
-                cold.resend_first = false;
-                self.phase = Phase::Open;
+            recovery.dup_acks = 0;
+            if !is_open && una >= recovery.end {
+                recovery.resend_first = false;
+                self.recovery.phase = Phase::Open;
             }
         } else if newly_sacked > 0 {
             // RFC 6675, 2: a duplicate acknowledgement contains new SACK information.
-            cold.dup_acks = cold.dup_acks.saturating_add(1);
+            recovery.dup_acks = recovery.dup_acks.saturating_add(1);
         }
-        if self.phase == Phase::Open && self.is_lost() {
+        if self.recovery.phase == Phase::Open && self.is_lost() {
             self.enter_recovery();
         }
     }
 
     /// Returns `true` if the first unacknowledged segment counts as lost.
     fn is_lost(&self) -> bool {
-        let cold = self.cold.as_ref();
-        cold.is_some_and(|cold| {
-            !cold.scoreboard.is_empty()
-                && (cold.dup_acks >= DUP_THRESH || self.loss_edge(cold).offset > self.una)
-        })
+        !self.recovery.scoreboard.is_empty()
+            && (self.recovery.dup_acks >= DUP_THRESH || self.loss_edge().offset > self.una)
     }
 
     /// Enters the loss recovery: RFC 6675, 5, (4).
     fn enter_recovery(&mut self) {
         let (una, nxt) = (self.una, self.nxt);
-        self.phase = Phase::FastRecovery;
-        let cold = self.cold();
+        self.recovery.phase = Phase::FastRecovery;
+        let recovery = &mut self.recovery;
         // Data that the last recovery sent again beyond its end is not sent a third time; its loss
         // is left to the timer.
-        cold.resend_first = cold.scoreboard.next_gap().0 <= una;
-        cold.rescue = true;
-        cold.recoveries += 1;
-        if una >= cold.recovery_end {
+        recovery.resend_first = recovery.scoreboard.next_gap().0 <= una;
+        recovery.rescue = true;
+        self.stats.recoveries += 1;
+        if una >= recovery.end {
             self.reduce(self.flight_bytes(una));
         } else {
             // A mark has already reduced the window for this data (RFC 3168, 6.1.2).
-            cold.recovery_end = nxt;
+            recovery.end = nxt;
         }
     }
 
     /// Reduces the window, once for all data sent so far.
     fn reduce(&mut self, flight_bytes: u64) {
-        self.move_window(|cold, window| cold.rule.on_congestion(window, flight_bytes));
-        self.cold().recovery_end = self.nxt;
-        self.cwr_pending = self.config.ecn;
+        self.rule.on_congestion(&mut self.window, flight_bytes);
+        self.recovery.end = self.nxt;
+        self.recovery.cwr_pending = self.config.ecn;
     }
 
     /// Returns "FlightSize" before an acknowledgement that moved `una` from `from`. Excludes data
     /// sent beyond the window by limited transmit (RFC 5681, 3.2, 2.) and data that a timeout has
     /// declared lost.
     fn flight_bytes(&self, from: u64) -> u64 {
-        (self.nxt - from).min(self.window.cwnd_bytes())
+        (self.nxt - from).min(self.window.cwnd_bytes)
     }
 
     /// Reacts to a mark at most once per window, and not after a loss (RFC 3168, 6.1.2).
     #[cold]
     fn on_mark_echoed(&mut self, before: u64) {
-        if self.phase == Phase::Open && self.una > self.cold().recovery_end {
+        if self.recovery.phase == Phase::Open && self.una > self.recovery.end {
             self.reduce(self.flight_bytes(before));
-            self.cold().ecn_reductions += 1;
+            self.stats.ecn_reductions += 1;
         }
     }
 
@@ -216,21 +203,21 @@ impl TcpSender {
             return;
         }
         // The threshold is kept when the same segment times out again.
-        if self.cold().timed_out_una != una + 1 {
+        if self.recovery.timed_out_una != una + 1 {
             let flight_bytes = self.flight_bytes(una);
-            self.move_window(|cold, window| cold.rule.on_timeout(window, flight_bytes));
-            self.cold().timed_out_una = una + 1;
+            self.rule.on_timeout(&mut self.window, flight_bytes);
+            self.recovery.timed_out_una = una + 1;
         }
-        self.window.set_cwnd(self.mss_bytes());
-        self.phase = Phase::AfterTimeout;
-        self.cwr_pending = self.config.ecn;
-        let cold = self.cold();
-        cold.recovery_end = nxt;
-        cold.scoreboard.forget_resent(una);
-        cold.resend_first = true;
-        cold.rescue = false;
-        cold.dup_acks = 0;
-        cold.timeouts += 1;
+        self.window.cwnd_bytes = self.mss_bytes();
+        self.recovery.phase = Phase::AfterTimeout;
+        self.recovery.cwr_pending = self.config.ecn;
+        let recovery = &mut self.recovery;
+        recovery.end = nxt;
+        recovery.scoreboard.forget_resent(una);
+        recovery.resend_first = true;
+        recovery.rescue = false;
+        recovery.dup_acks = 0;
+        self.stats.timeouts += 1;
         self.round_trip.forget_timed();
         self.round_trip.back_off(&self.config);
         self.restart_rto(now_ns);
@@ -240,26 +227,26 @@ impl TcpSender {
     /// be lost, and once the end of the sent data.
     pub(super) fn next_in_recovery(&mut self, pipe: u64) -> Option<(u64, u64)> {
         let mss = self.mss_bytes();
-        let room = self.window.cwnd_bytes().saturating_sub(pipe) >= mss;
-        let cold = self.cold.as_ref()?;
-        if !room && !cold.resend_first {
+        let room = self.window.cwnd_bytes.saturating_sub(pipe) >= mss;
+        let resend_first = self.recovery.resend_first;
+        if !room && !resend_first {
             self.full_to = self.nxt;
             return None;
         }
-        let (gap, gap_end) = cold.scoreboard.next_gap();
+        let (gap, gap_end) = self.recovery.scoreboard.next_gap();
         // Only data sent before a timeout can be lost with nothing above it.
         let end = gap_end
-            .unwrap_or(cold.recovery_end)
+            .unwrap_or(self.recovery.end)
             .min(gap.saturating_add(mss))
             .min(self.nxt);
-        if (gap < self.loss_edge(cold).offset || cold.resend_first) && gap < end {
+        if (gap < self.loss_edge().offset || resend_first) && gap < end {
             return Some((gap, end - gap));
         }
-        let highest = cold.scoreboard.highest();
+        let highest = self.recovery.scoreboard.highest();
         if let Some(new) = self.new_data(pipe) {
             return Some(new);
         }
-        if self.phase == Phase::FastRecovery {
+        if self.recovery.phase == Phase::FastRecovery {
             if Some(gap) < highest && gap < end {
                 return Some((gap, end - gap));
             }
@@ -270,22 +257,21 @@ impl TcpSender {
 
     /// Returns the last segment sent and not known to have arrived. Keeps "HighRxt".
     fn rescue(&self) -> Option<(u64, u64)> {
-        let cold = self.cold.as_ref()?;
-        let highest = cold.scoreboard.highest();
+        let highest = self.recovery.scoreboard.highest();
         let from = highest.unwrap_or(self.una).max(self.una);
         let bytes = (self.nxt - from).min(self.mss_bytes());
-        (cold.rescue && bytes > 0).then_some((self.nxt - bytes, bytes))
+        (self.recovery.rescue && bytes > 0).then_some((self.nxt - bytes, bytes))
     }
 
     /// Records that the segment from [`next_in_recovery`](Self::next_in_recovery) was sent.
     pub(super) fn on_resent(&mut self, start: u64, end: u64) {
-        let is_fast = self.phase == Phase::FastRecovery;
-        let cold = self.cold();
-        cold.resend_first = false;
-        if is_fast && Some(start) >= cold.scoreboard.highest() {
-            cold.rescue = false;
+        let is_fast = self.recovery.phase == Phase::FastRecovery;
+        let recovery = &mut self.recovery;
+        recovery.resend_first = false;
+        if is_fast && Some(start) >= recovery.scoreboard.highest() {
+            recovery.rescue = false;
         } else {
-            cold.scoreboard.on_resent(start, end);
+            recovery.scoreboard.on_resent(start, end);
         }
     }
 }

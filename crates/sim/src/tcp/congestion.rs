@@ -1,5 +1,7 @@
 //! The congestion window, and the interface of congestion control algorithms.
 
+use std::fmt::Debug;
+
 use super::config::TcpConfig;
 
 /// RFC 7323, 2.3: no window is larger than 1 GiB. Products of two windows stay inside a `u64`.
@@ -9,84 +11,29 @@ const MAX_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub cwnd_bytes: u64,
+    /// RFC 5681, 3.1: starts arbitrarily high, so that the network determines the end of slow
+    /// start.
     pub ssthresh_bytes: u64,
     pub mss_bytes: u64,
 }
 
-/// The window in the compact form that a sender stores.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ShortWindow {
-    cwnd_bytes: u32,
-    /// RFC 5681, 3.1: starts at `HIGH`, so that the network determines the end of slow start.
-    ssthresh_bytes: u32,
-}
-
-/// Arbitrarily high (RFC 5681, 3.1).
-const HIGH: u32 = u32::MAX;
-
-impl ShortWindow {
+impl Window {
     pub fn new(config: &TcpConfig) -> Self {
-        let initial = u64::from(config.initial_window_segments) * u64::from(config.mss_bytes);
+        let mss_bytes = u64::from(config.mss_bytes);
+        let initial_bytes = u64::from(config.initial_window_segments) * mss_bytes;
         Self {
-            cwnd_bytes: initial.min(MAX_BYTES) as u32,
-            ssthresh_bytes: HIGH,
-        }
-    }
-
-    #[inline]
-    pub fn cwnd_bytes(self) -> u64 {
-        self.cwnd_bytes.into()
-    }
-
-    pub fn set_cwnd(&mut self, bytes: u64) {
-        self.cwnd_bytes = bytes.min(MAX_BYTES) as u32;
-    }
-
-    /// Returns the threshold, in bytes; `u64::MAX` before the first reduction.
-    pub fn ssthresh_bytes(self) -> u64 {
-        match self.ssthresh_bytes {
-            HIGH => u64::MAX,
-            bytes => bytes.into(),
-        }
-    }
-
-    #[inline]
-    pub fn in_slow_start(self) -> bool {
-        self.cwnd_bytes < self.ssthresh_bytes
-    }
-
-    /// Grows the window in slow start. With `max_bytes` of two segments (RFC 3465), the window
-    /// doubles in a round trip although only every second segment is acknowledged. One
-    /// acknowledgement never releases more than two segments beyond those it covers.
-    #[inline]
-    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, max_bytes: u64) {
-        let grown = self.cwnd_bytes() + acked_bytes.min(max_bytes);
-        self.set_cwnd(grown);
-    }
-
-    /// Applies `moves` to the unpacked window.
-    pub fn moved<T>(&mut self, mss_bytes: u64, moves: impl FnOnce(&mut Window) -> T) -> T {
-        let mut window = self.long(mss_bytes);
-        let result = moves(&mut window);
-        self.set_cwnd(window.cwnd_bytes);
-        self.ssthresh_bytes = u32::try_from(window.ssthresh_bytes).unwrap_or(HIGH);
-        result
-    }
-
-    pub fn long(self, mss_bytes: u64) -> Window {
-        Window {
-            cwnd_bytes: self.cwnd_bytes(),
-            ssthresh_bytes: self.ssthresh_bytes(),
+            cwnd_bytes: initial_bytes.min(MAX_BYTES),
+            ssthresh_bytes: u64::MAX,
             mss_bytes,
         }
     }
-}
 
-impl Window {
+    #[inline]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd_bytes < self.ssthresh_bytes
     }
 
+    #[inline]
     pub fn grow(&mut self, bytes: u64) {
         self.cwnd_bytes = self.cwnd_bytes.saturating_add(bytes).min(MAX_BYTES);
     }
@@ -98,8 +45,9 @@ impl Window {
     }
 }
 
-/// A congestion control algorithm; slow start is common to all.
-pub(super) trait CongestionControl {
+/// A congestion control algorithm; slow start is common to all. To add one: a file, a variant of
+/// `Congestion` and a line in `sender.rs`.
+pub(super) trait CongestionControl: Debug + Send {
     /// Called after slow start when `acked_bytes` (at least 1) are newly acknowledged and the
     /// window was full.
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64);

@@ -26,7 +26,6 @@
 //! - The receiver delays acknowledgements always, also at the start of a connection.
 
 mod acknowledge;
-mod cold_state;
 mod config;
 mod congestion;
 mod cubic;
@@ -36,7 +35,6 @@ mod reassembly;
 mod receiver;
 mod reno;
 mod round_trip;
-mod rule;
 mod scoreboard;
 #[cfg(test)]
 mod scoreboard_tests;

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::cold_state::ColdState;
-use super::config::{GsoSize, TcpConfig};
-use super::congestion::{CongestionControl, ShortWindow};
+use super::config::{Congestion, GsoSize, TcpConfig};
+use super::congestion::{CongestionControl, Window};
+use super::cubic::Cubic;
 use super::pace;
+use super::reno::Reno;
 use super::round_trip::RoundTrip;
-use super::scoreboard::LossEdge;
+use super::scoreboard::{LossEdge, Scoreboard};
 use super::segment::Segment;
 use crate::NEVER_NS;
 
@@ -27,10 +28,10 @@ pub struct TcpStats {
     pub ecn_reductions: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is known to be lost.
+    #[default]
     Open,
     /// RFC 6675, until everything sent before the loss was found is acknowledged.
     FastRecovery,
@@ -38,10 +39,8 @@ pub(super) enum Phase {
     AfterTimeout,
 }
 
-/// The sending half of one end of a connection. It takes two cache lines; rarely used state is in
-/// `cold`.
+/// The sending half of one end of a connection.
 #[derive(Debug)]
-#[repr(C, align(64))]
 pub struct TcpSender {
     /// The stream: acknowledged before `una`, sent before `nxt`, written before `written`.
     pub(super) una: u64,
@@ -52,18 +51,34 @@ pub struct TcpSender {
     /// The window was full for acknowledgements of data before this offset.
     pub(super) full_to: u64,
     pub(super) rto_at_ns: u64,
-    pub(super) window: ShortWindow,
-    /// Modulo 2^32.
-    packets_sent: u32,
-    pub(super) phase: Phase,
-    pub(super) cwr_pending: bool,
+    pub(super) window: Window,
     pub(super) round_trip: RoundTrip,
     last_sent_ns: u64,
     pub(super) config: Arc<TcpConfig>,
-    pub(super) cold: Option<Box<ColdState>>,
+    pub(super) rule: Box<dyn CongestionControl>,
+    pub(super) recovery: Recovery,
+    /// Maximum payload of a GSO packet, in bytes, regardless of the configuration.
+    max_packet_bytes: u64,
+    pub(super) stats: TcpStats,
 }
 
-const _: () = assert!(size_of::<TcpSender>() == 128);
+/// State of the loss recovery.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    pub phase: Phase,
+    /// The next new segment carries CWR (RFC 3168).
+    pub cwr_pending: bool,
+    pub scoreboard: Scoreboard,
+    /// End of the recovery. A mark is processed only above it (once per window).
+    pub end: u64,
+    /// Offset of the last timeout, plus one.
+    pub timed_out_una: u64,
+    pub dup_acks: u32,
+    /// The first retransmission of a recovery does not wait for room (RFC 6675, 5, 4.3).
+    pub resend_first: bool,
+    /// The rescue retransmission of this recovery (RFC 6675, NextSeg 4) is still available.
+    pub rescue: bool,
+}
 
 impl TcpSender {
     /// Creates an established connection on which nothing has been sent.
@@ -80,27 +95,23 @@ impl TcpSender {
             window_end: u64::from(config.receive_buffer_bytes),
             full_to: 0,
             rto_at_ns: NEVER_NS,
-            window: ShortWindow::new(&config),
-            packets_sent: 0,
-            phase: Phase::Open,
-            cwr_pending: false,
+            window: Window::new(&config),
             round_trip: RoundTrip::new(&config),
             last_sent_ns: 0,
-            cold: None,
+            rule: match config.congestion {
+                Congestion::Cubic => Box::new(Cubic::default()),
+                Congestion::Reno => Box::new(Reno::default()),
+            },
+            recovery: Recovery::default(),
+            max_packet_bytes: u64::MAX,
+            stats: TcpStats::default(),
             config,
         }
     }
 
-    #[cold]
-    pub(super) fn cold(&mut self) -> &mut ColdState {
-        let config = &self.config;
-        self.cold
-            .get_or_insert_with(|| Box::new(ColdState::new(config)))
-    }
-
     #[inline]
     pub(super) fn mss_bytes(&self) -> u64 {
-        self.config.mss_bytes.into()
+        self.window.mss_bytes
     }
 
     /// Appends `bytes` of the application to the stream.
@@ -124,30 +135,25 @@ impl TcpSender {
 
     /// Limits GSO packets to `bytes` of payload from now on, but to at least a segment.
     pub fn limit_gso_packets(&mut self, bytes: u64) {
-        self.cold().max_packet_bytes = bytes;
+        self.max_packet_bytes = bytes;
     }
 
     /// Returns offset and length of the segment to send now.
     #[inline(always)]
     fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
-        // Usually there is nothing to send: checked first, without access to other cache lines.
-        if self.cold.is_none() && self.nxt == self.written {
+        let is_open = self.recovery.phase == Phase::Open;
+        // Usually there is nothing to send: checked first.
+        if is_open && self.nxt == self.written {
             return None;
         }
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }
-        if self.cold.is_none() {
-            return self.new_data(self.nxt - self.una);
-        }
-        self.choose_with_rest()
-    }
-
-    fn choose_with_rest(&mut self) -> Option<(u64, u64)> {
         let pipe = self.in_flight_bytes();
-        match self.phase {
-            Phase::Open => self.new_data(pipe),
-            Phase::FastRecovery | Phase::AfterTimeout => self.next_in_recovery(pipe),
+        if is_open {
+            self.new_data(pipe)
+        } else {
+            self.next_in_recovery(pipe)
         }
     }
 
@@ -167,7 +173,7 @@ impl TcpSender {
             return None;
         }
         let mss = self.mss_bytes();
-        let room_in_cwnd = self.window.cwnd_bytes().saturating_sub(pipe);
+        let room_in_cwnd = self.window.cwnd_bytes.saturating_sub(pipe);
         let room_at_peer = self.window_end.saturating_sub(self.nxt);
         let room = room_in_cwnd.min(room_at_peer);
         let full = self.full_packet_bytes();
@@ -199,17 +205,15 @@ impl TcpSender {
         if self.config.gso_size == GsoSize::Off {
             return mss;
         }
-        let cold = self.cold.as_ref();
-        let max_bytes = cold.map_or(u64::MAX, |cold| cold.max_packet_bytes);
         let srtt_ns = self.round_trip.smoothed_ns();
-        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, max_bytes)
+        pace::packet_bytes(&self.config, &self.window, srtt_ns, self.max_packet_bytes)
     }
 
     /// Returns the part of a GSO packet that fits in `room`; 0 if that is too small.
     fn cut(&self, room: u64, requested: u64, full: u64) -> u64 {
         let mss = self.mss_bytes();
         let offered = self.window_end - self.una;
-        let window_bytes = self.window.cwnd_bytes().min(offered);
+        let window_bytes = self.window.cwnd_bytes.min(offered);
         let smallest = pace::min_bytes(full, window_bytes, mss).min(requested);
         let bytes = room / mss * mss;
         if bytes < smallest { 0 } else { bytes }
@@ -223,7 +227,7 @@ impl TcpSender {
             && silence_ns > self.round_trip.timeout_ns()
         {
             let initial = u64::from(self.config.initial_window_segments) * self.mss_bytes();
-            self.window.set_cwnd(self.window.cwnd_bytes().min(initial));
+            self.window.cwnd_bytes = self.window.cwnd_bytes.min(initial);
         }
         self.on_unused(now_ns);
     }
@@ -231,9 +235,7 @@ impl TcpSender {
     /// Notifies the congestion control that something other than the window was the limit.
     #[inline]
     pub(super) fn on_unused(&mut self, now_ns: u64) {
-        if let Some(cold) = &mut self.cold {
-            cold.rule.on_unused(now_ns);
-        }
+        self.rule.on_unused(now_ns);
     }
 
     #[inline(always)]
@@ -243,15 +245,12 @@ impl TcpSender {
         if retransmission {
             self.round_trip.on_retransmission(start, end);
             self.on_resent(start, end);
-            self.cold().retransmissions += 1;
+            self.stats.retransmissions += 1;
         } else {
             self.round_trip.on_new_segment(end, now_ns);
             self.nxt = end;
         }
-        self.packets_sent = self.packets_sent.wrapping_add(1);
-        if self.packets_sent == 0 {
-            self.cold().packet_wraps += 1;
-        }
+        self.stats.packets_sent += 1;
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
             self.restart_rto(now_ns);
@@ -263,7 +262,7 @@ impl TcpSender {
             retransmission,
             ecn_capable: self.config.ecn && !retransmission,
             // RFC 3168, 6.1.2: on the first new data after the reduction.
-            cwr: !retransmission && std::mem::take(&mut self.cwr_pending),
+            cwr: !retransmission && std::mem::take(&mut self.recovery.cwr_pending),
         }
     }
 
@@ -279,21 +278,18 @@ impl TcpSender {
     /// Returns the bytes sent and neither acknowledged nor believed to be lost: the "pipe" of RFC
     /// 6675, which is compared with the window.
     pub fn in_flight_bytes(&self) -> u64 {
-        match &self.cold {
-            Some(cold) if self.phase != Phase::Open || !cold.scoreboard.is_empty() => {
-                let edge = self.loss_edge(cold);
-                cold.scoreboard.pipe_bytes(self.una, self.nxt, edge)
-            }
-            _ => self.nxt - self.una,
+        if !self.has_gaps() {
+            return self.nxt - self.una;
         }
+        let scoreboard = &self.recovery.scoreboard;
+        scoreboard.pipe_bytes(self.una, self.nxt, self.loss_edge())
     }
 
-    pub(super) fn loss_edge(&self, cold: &ColdState) -> LossEdge {
-        match self.phase {
-            Phase::Open | Phase::FastRecovery => {
-                cold.scoreboard.loss_edge(self.una, self.mss_bytes())
-            }
-            Phase::AfterTimeout => cold.scoreboard.edge_at(cold.recovery_end),
+    pub(super) fn loss_edge(&self) -> LossEdge {
+        let scoreboard = &self.recovery.scoreboard;
+        match self.recovery.phase {
+            Phase::Open | Phase::FastRecovery => scoreboard.loss_edge(self.una, self.mss_bytes()),
+            Phase::AfterTimeout => scoreboard.edge_at(self.recovery.end),
         }
     }
 
@@ -309,12 +305,12 @@ impl TcpSender {
 
     /// Returns the congestion window, in bytes.
     pub fn cwnd_bytes(&self) -> u64 {
-        self.window.cwnd_bytes()
+        self.window.cwnd_bytes
     }
 
     /// Returns the slow-start threshold, in bytes; `u64::MAX` before the first reduction.
     pub fn ssthresh_bytes(&self) -> u64 {
-        self.window.ssthresh_bytes()
+        self.window.ssthresh_bytes
     }
 
     /// Returns the smoothed round trip, in ns; `None` before the first sample.
@@ -330,30 +326,16 @@ impl TcpSender {
     /// Returns the pacing rate in bytes per second, from which small queues derive their budget;
     /// `None` before the first RTT sample.
     pub fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
-        let window = self.window.long(self.mss_bytes());
-        Some(pace::bytes_in(&window, self.srtt_ns()?, 1_000_000_000))
+        Some(pace::bytes_in(&self.window, self.srtt_ns()?, 1_000_000_000))
     }
 
     /// Returns `true` during a loss recovery.
     pub fn in_recovery(&self) -> bool {
-        self.phase != Phase::Open
+        self.recovery.phase != Phase::Open
     }
 
     /// Returns the event counters.
     pub fn stats(&self) -> TcpStats {
-        let packets_sent = u64::from(self.packets_sent);
-        let Some(cold) = &self.cold else {
-            return TcpStats {
-                packets_sent,
-                ..TcpStats::default()
-            };
-        };
-        TcpStats {
-            packets_sent: u64::from(cold.packet_wraps) << 32 | packets_sent,
-            retransmissions: cold.retransmissions,
-            recoveries: cold.recoveries,
-            timeouts: cold.timeouts,
-            ecn_reductions: cold.ecn_reductions,
-        }
+        self.stats
     }
 }

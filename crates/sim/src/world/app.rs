@@ -69,10 +69,8 @@ enum State {
     Ready,
 }
 
-/// A running application. It takes one cache line: the fields of a writer and those of a client or
-/// server share memory.
+/// A running application.
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct Desk {
     state: State,
     app: App,

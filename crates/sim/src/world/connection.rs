@@ -39,9 +39,7 @@ pub struct EndpointReport {
     pub unacked_bytes: u64,
 }
 
-/// One end of a connection. It takes four cache lines: with many connections, this determines the
-/// speed of the simulation.
-#[repr(C, align(64))]
+/// One end of a connection.
 pub(super) struct Endpoint {
     sender: TcpSender,
     receiver: TcpReceiver,
@@ -55,8 +53,6 @@ pub(super) struct Endpoint {
     ack_held: bool,
     desk: Desk,
 }
-
-const _: () = assert!(size_of::<Endpoint>() == 256);
 
 impl Endpoint {
     pub fn new(config: &ConnectionConfig, tcp: &Arc<TcpConfig>, app: App) -> Self {

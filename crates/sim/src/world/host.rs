@@ -6,8 +6,8 @@ use std::task::Waker;
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc, Queue};
 
-use super::WorldConfig;
 use super::app::App;
+use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
 use super::event::HostEvent;
 use super::event_queue::{EventQueue, Turn};

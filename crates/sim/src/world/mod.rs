@@ -7,6 +7,7 @@
 //! therefore run alternately, each for that time.
 
 mod app;
+mod config;
 mod connection;
 mod event;
 mod event_queue;
@@ -29,13 +30,14 @@ use taut_measure::meter::histogram_ns;
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
 use taut_path::tsq;
-use taut_path::{AnyLimit, LateSegmentation, Probe, Qdisc};
+use taut_path::{AnyLimit, Probe, Qdisc};
 
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, NicConfig, WireCounters};
+use crate::nic::{EmulatedNic, WireCounters};
 use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
+pub use config::WorldConfig;
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
@@ -43,22 +45,6 @@ use run_window::AfterWindow;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use wire_frames::WireFrame;
-
-/// Settings of the hosts and the link, the same on both sides. Hosts take no time.
-#[derive(Debug, Clone, Copy)]
-pub struct WorldConfig {
-    /// Link rate, ring, interrupts.
-    pub nic: NicConfig,
-    /// Free slots at which a queue that stopped at a full ring restarts; the NIC's own value if
-    /// `None`.
-    pub restart_slots: Option<u32>,
-    /// Propagation delay of the link in one direction, in ns.
-    pub delay_ns: u64,
-    /// Transactions that end before this time are not recorded, in ns.
-    pub record_from_ns: u64,
-    /// Late segmentation of GSO packets.
-    pub late_segmentation: LateSegmentation,
-}
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
