@@ -88,7 +88,7 @@ fn document(waiting: &WaitingBytes) -> Value {
             "where": it.name,
             "bytes": it.bytes,
             "packets": it.packets,
-            "duration_ns": it.bytes.and_then(|bytes| waiting.duration_ns(bytes)),
+            "time_ns": it.bytes.and_then(|bytes| waiting.time_ns(bytes)),
             "overtaken_by": it.overtaken_by.name(),
             "in_memory": it.in_memory,
             "within_the_one_before": it.within,
@@ -128,7 +128,7 @@ fn text(waiting: &WaitingBytes, width: Option<usize>) -> String {
         let (bytes, time) = match stage.bytes {
             None => ("unknown".to_owned(), String::new()),
             Some(bytes) => {
-                let time = waiting.duration_ns(bytes).map_or(String::new(), short_time);
+                let time = waiting.time_ns(bytes).map_or(String::new(), short_time);
                 (readable(&json!(bytes)), time)
             }
         };
