@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures TCP streams and ping with flent through a bridge, and writes docs/flent.md.
+"""Measures TCP streams and ping with flent through a bridge or tunnel, and writes docs/flent.md.
 
 Two hosts in network namespaces, and a bridge between them: the kernel's, or `taut forward`. Each
-direction of the bridge has the same TBF with a FIFO of 100 ms. scripts/flent.sh installs flent,
-builds the command and starts this file.
+direction of the bridge has the same TBF with a FIFO of 100 ms. A tunnel is examples/tunnel over the
+kernel's bridge, with the TBF on the hosts. scripts/flent.sh installs flent, builds the programs and
+starts this file.
 
 usage: scripts/flent.sh [--short | --write] [--length SECONDS] [--out DIR]
   --short  one row of 10 s: ping and 8 uploads through `taut forward`
@@ -29,15 +30,21 @@ SCRIPTS = pathlib.Path(__file__).resolve().parent
 ROOT = SCRIPTS.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 TAUT = TARGET / "release" / "taut"
+TUNNEL = TARGET / "tunnel" / "release" / "tunnel"
 NEAR, FAR = "10.79.0.1", "10.79.0.2"
+INNER_NEAR, INNER_FAR = "10.78.0.1", "10.78.0.2"
 # Download and upload rates in Mbit/s.
 RATES = [(20, 5), (100, 20), (1000, 1000)]
 LOADS = {"upload": (8, 0), "download": (0, 8), "both": (8, 8)}
+# The limits of bridges, and the modes of tunnels.
 BRIDGES = {"kernel": None, "dql": "dql", "taut": "taut"}
+TUNNELS = {"tunnel": "plain", "tunnel-taut": "taut"}
 NAMES = {
     "kernel": "kernel's bridge",
     "dql": "`taut forward`, dql",
     "taut": "`taut forward`, taut",
+    "tunnel": "tunnel",
+    "tunnel-taut": "tunnel with `taut-tun`",
 }
 FIFO_MS = 100
 
@@ -82,11 +89,11 @@ class Path:
     def inside(self, host, *command):
         return ["ip", "netns", "exec", self.names[host], *map(str, command)]
 
-    def shape(self, port, mbit):
+    def shape(self, host, device, mbit):
         # A bucket of 1 ms of the link, and at least three full frames.
         burst = max(mbit * 125, 4_600)
         rate = ["rate", f"{mbit}mbit", "burst", str(burst), "latency", f"{FIFO_MS}ms"]
-        tc = self.inside("mid", "tc", "qdisc", "replace", "dev", port, "root", "tbf", *rate)
+        tc = self.inside(host, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *rate)
         subprocess.run(tc, check=True)
 
 
@@ -124,27 +131,46 @@ def bridge(path, limit, log):
         sys.exit(f"flent.py: taut forward ended with {forward.returncode}: {log}")
 
 
-def wait_until_reachable(path):
+@contextlib.contextmanager
+def tunnel(path, mode, log):
+    """Both ends of a tunnel over the kernel's bridge."""
+    ends = [(INNER_NEAR, f"{NEAR}:5000", f"{FAR}:5000"), (INNER_FAR, f"{FAR}:5000", f"{NEAR}:5000")]
+    with bridge(path, None, None), open(log, "w") as out:
+        wait_until_reachable(path, FAR)
+        processes = [
+            subprocess.Popen(path.inside(host, TUNNEL, mode, *end), stdout=out, stderr=out)
+            for host, end in zip(("near", "far"), ends)
+        ]
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+
+
+def wait_until_reachable(path, far):
     for _ in range(50):
-        ping = path.inside("near", "ping", "-c", "1", "-W", "1", FAR)
+        ping = path.inside("near", "ping", "-c", "1", "-W", "1", far)
         if subprocess.run(ping, stdout=subprocess.DEVNULL, check=False).returncode == 0:
             return
         time.sleep(0.1)
-    sys.exit(f"flent.py: {FAR} cannot be reached through the bridge")
+    sys.exit(f"flent.py: {far} cannot be reached")
 
 
-def run_flent(path, load, title, length, out):
-    """The file of flent's results in `out`."""
+def run_flent(path, addresses, load, title, length, out):
+    """The file of flent's results in `out`; `addresses` are those of the near and the far host."""
+    near, far = addresses
     up, down = LOADS[load]
-    environment = dict(os.environ, FLENT_NEAR=NEAR, FLENT_FAR=path.names["far"])
+    environment = dict(os.environ, FLENT_NEAR=near, FLENT_FAR=path.names["far"])
     environment["FLENT_IPERF"] = shutil.which("iperf")
     environment["PATH"] = f"{SCRIPTS / 'flent'}:{os.environ['PATH']}"
     # flent takes the folder and the name of its results from the path of the test.
     shutil.copy(SCRIPTS / "flent" / "streams.conf", out)
     before = set(out.glob("*.flent.gz"))
-    command = path.inside("near", "flent", out / "streams", "-H", FAR)
+    command = path.inside("near", "flent", out / "streams", "-H", far)
     command += ["-l", str(length), "-s", "0.2", "-t", title]
-    for key, value in (("upload_streams", up), ("download_streams", down), ("near", NEAR)):
+    for key, value in (("upload_streams", up), ("download_streams", down), ("near", near)):
         command += ["--test-parameter", f"{key}={value}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     found = list(set(out.glob("*.flent.gz")) - before)
@@ -184,17 +210,21 @@ def measure(rates, load, name, length, out):
     down, up = rates
     title = f"{down}/{up} Mbit/s, {load}: {NAMES[name].replace('`', '')}"
     with Path() as path:
-        path.shape("b", up)
-        path.shape("a", down)
+        is_tunnel = name in TUNNELS
+        path.shape(*(("near", "eth") if is_tunnel else ("mid", "b")), up)
+        path.shape(*(("far", "eth") if is_tunnel else ("mid", "a")), down)
+        log = out / f"{down}-{up}-{load}-{name}.log"
+        link = tunnel(path, TUNNELS[name], log) if is_tunnel else bridge(path, BRIDGES[name], log)
+        addresses = (INNER_NEAR, INNER_FAR) if is_tunnel else (NEAR, FAR)
         server = ["iperf", "-s"]
         servers = [
             subprocess.Popen(path.inside(host, *server), stdout=subprocess.DEVNULL)
             for host in ("near", "far")
         ]
         try:
-            with bridge(path, BRIDGES[name], out / f"{down}-{up}-{load}-{name}.log"):
-                wait_until_reachable(path)
-                file = run_flent(path, load, title, length, out)
+            with link:
+                wait_until_reachable(path, addresses[1])
+                file = run_flent(path, addresses, load, title, length, out)
         finally:
             for process in servers:
                 process.kill()
@@ -210,7 +240,7 @@ def text(row):
         if f"{way}_mbit" in row
     )
     ping = f"ping p50 {row['p50_ms']:.1f} p99 {row['p99_ms']:.1f} ms"
-    return f"{row['down']}/{row['up']} {row['load']:<8} {row['bridge']:<6} {ping}, {goodput}"
+    return f"{row['down']}/{row['up']} {row['load']:<8} {row['bridge']:<11} {ping}, {goodput}"
 
 
 def table(rows):
@@ -240,9 +270,9 @@ def plot(rows, rates, load, plot_name, file):
 
 def write(rows, length, load_average):
     plot(rows, (20, 5), "upload", "ping_cdf", ROOT / "docs" / "flent.svg")
-    first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(BRIDGES)]}
+    first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(NAMES)]}
     values = {
-        **{f"{name.upper()}_MS": first[name] for name in BRIDGES},
+        **{f"{name.upper()}_MS": first[name] for name in NAMES},
         "TABLE": table(rows),
         "LENGTH": str(length),
         "FIFO": str(FIFO_MS),
@@ -279,7 +309,7 @@ def main():
     rows = []
     for rates in RATES:
         for load in LOADS:
-            for name in BRIDGES:
+            for name in NAMES:
                 rows.append(measure(rates, load, name, options.length, out))
                 print(text(rows[-1]), flush=True)
     (out / "rows.json").write_text(json.dumps(rows, indent=1) + "\n")

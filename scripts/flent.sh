@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures TCP streams and ping with flent through the kernel's bridge and through taut forward, in
-# network namespaces of its own. Installs flent and matplotlib into target/tools/flent if flent is
+# Measures TCP streams and ping with flent through the kernel's bridge, taut forward and a tunnel,
+# in network namespaces of its own. Installs flent and matplotlib into target/tools/flent if flent is
 # not in PATH. Needs root, iperf (2), fping and tc; arguments as for flent.py.
 # usage: scripts/flent.sh [--short | --write] [--length SECONDS] [--out DIR]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
@@ -21,4 +21,6 @@ if ! command -v flent >/dev/null; then
     }
 fi
 cargo build --quiet --release --locked -p taut
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/tunnel cargo build --quiet --release --locked \
+    --manifest-path examples/tunnel/Cargo.toml
 exec scripts/flent.py "$@"
