@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures TCP streams and ping with flent through the kernel's bridge, taut forward and a tunnel,
-# in network namespaces of its own. Installs flent and matplotlib into target/tools/flent if flent is
-# not in PATH. Needs root, iperf (2), fping and tc; arguments as for flent.py.
+# in network namespaces of its own. Installs flent and matplotlib into target/tools/flent if flent
+# is not in PATH. Needs root, iperf (2), fping and tc; arguments as for flent.py.
 # usage: scripts/flent.sh [--short | --write] [--length SECONDS] [--out DIR]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -euo pipefail
