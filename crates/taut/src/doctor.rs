@@ -63,22 +63,18 @@ Examples:
   taut doctor --explain no-limit";
 
 /// `taut doctor`.
-pub fn doctor(options: &Doctor) -> ExitCode {
+pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     if options.rules {
-        return stdout::print(&output::list());
+        return Ok(stdout::print(&output::list()));
     }
     if let Some(name) = &options.explain {
-        return explain(name);
+        return Ok(explain(name));
     }
-    let (host, namespace) = match options.selection.place.open() {
-        Ok(opened) => opened,
-        Err(code) => return code,
-    };
+    let (host, namespace) = options.selection.place.open()?;
     let selection = options.selection.selection();
-    match examine(&host, namespace.as_ref(), &selection, options.time.0) {
-        Ok(evidence) => show(options, &evidence),
-        Err(error) => exit::fail(exit::FAILED, error),
-    }
+    let evidence = examine(&host, namespace.as_ref(), &selection, options.time.0);
+    let evidence = evidence.map_err(|error| exit::fail(exit::FAILED, error))?;
+    Ok(show(options, &evidence))
 }
 
 fn explain(name: &str) -> ExitCode {
