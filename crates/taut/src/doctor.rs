@@ -72,9 +72,10 @@ pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     }
     let (host, namespace) = options.selection.place.open()?;
     let selection = options.selection.selection();
-    let evidence = examine(&host, namespace.as_ref(), &selection, options.time.0);
-    let evidence = evidence.map_err(|error| exit::fail(exit::FAILED, error))?;
-    Ok(show(options, &evidence))
+    match examine(&host, namespace.as_ref(), &selection, options.time.0) {
+        Ok(evidence) => show(options, &evidence),
+        Err(error) => Err(exit::fail(exit::FAILED, error)),
+    }
 }
 
 fn explain(name: &str) -> ExitCode {
@@ -85,7 +86,7 @@ fn explain(name: &str) -> ExitCode {
     exit::fail(exit::USAGE, missing::no_such("rule", name, names))
 }
 
-fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
+fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
     let judgements: Vec<Judgement> = evidence.iter().flat_map(judge).collect();
     let text = match options.json {
         true => output::json(&judgements, evidence),
@@ -100,5 +101,5 @@ fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
         true => ExitCode::from(exit::DOES_NOT_HOLD),
         false => ExitCode::SUCCESS,
     };
-    stdout::answer(stdout::write(&text), code)
+    Ok(stdout::answer(stdout::write(&text), code))
 }

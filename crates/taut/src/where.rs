@@ -62,11 +62,13 @@ Examples:
 
 /// `taut where`.
 pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
-    let (host, namespace) = options.place.open()?;
-    if namespace.is_none() && options.place.sysfs.is_none() {
-        let message = "where needs netlink, which is not available here";
-        return Err(exit::fail(exit::CANNOT_RUN_HERE, message));
-    }
+    let (host, namespace) = match options.place.open()? {
+        opened if opened.1.is_some() || options.place.sysfs.is_some() => opened,
+        _ => {
+            let message = "where needs netlink, which is not available here";
+            return Err(exit::fail(exit::CANNOT_RUN_HERE, message));
+        }
+    };
     let (target, time_ns) = (&options.target, options.time.0);
     repeat::print(options.watch.then_some(Duration::ZERO), || {
         let waiting = locate(target, &host.sysfs, namespace.as_ref(), time_ns);

@@ -72,16 +72,22 @@ pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
         }
         _ => {}
     }
-    show(
-        taut_scenarios::sweep::prepare(file, options.seed).map_err(usage)?,
-        output,
-        |document| text(document, stdout::columns()),
-        |document| {
-            let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
-            let about = entry.map_or("", |entry| entry.about);
-            over_time_page(document, about, Some(document.seed))
-        },
-    )
+    match taut_scenarios::sweep::prepare(file, options.seed) {
+        Ok(run) => show(
+            run,
+            output,
+            |document| text(document, stdout::columns()),
+            |document| {
+                let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
+                over_time_page(
+                    document,
+                    entry.map_or("", |entry| entry.about),
+                    Some(document.seed),
+                )
+            },
+        ),
+        Err(error) => Err(usage(error)),
+    }
 }
 
 /// Returns the page of a simulated run, with its series as charts.
