@@ -63,21 +63,18 @@ Examples:
   taut doctor --explain no-limit";
 
 /// `taut doctor`.
-pub fn doctor(options: &Doctor) -> ExitCode {
+pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     if options.rules {
-        return stdout::print(&output::list());
+        return Ok(stdout::print(&output::list()));
     }
     if let Some(name) = &options.explain {
-        return explain(name);
+        return Ok(explain(name));
     }
-    let (host, namespace) = match options.selection.place.open() {
-        Ok(opened) => opened,
-        Err(code) => return code,
-    };
+    let (host, namespace) = options.selection.place.open()?;
     let selection = options.selection.selection();
     match examine(&host, namespace.as_ref(), &selection, options.duration.0) {
         Ok(evidence) => show(options, &evidence),
-        Err(error) => exit::fail(exit::FAILED, error),
+        Err(error) => Err(exit::fail(exit::FAILED, error)),
     }
 }
 
@@ -89,7 +86,7 @@ fn explain(name: &str) -> ExitCode {
     exit::fail(exit::USAGE, missing::no_such("rule", name, names))
 }
 
-fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
+fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
     let judgements: Vec<Judgement> = evidence.iter().flat_map(judge).collect();
     let text = match options.json {
         true => output::json(&judgements, evidence),
@@ -104,5 +101,5 @@ fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
         true => ExitCode::from(exit::DOES_NOT_HOLD),
         false => ExitCode::SUCCESS,
     };
-    stdout::answer(stdout::write(&text), code)
+    Ok(stdout::answer(stdout::write(&text), code))
 }

@@ -63,19 +63,12 @@ const RESCAN_NS: u64 = 5_000_000_000;
 /// Maximum number of queues that are sampled: more than any machine has.
 const MAX_QUEUES: usize = 4096;
 
-/// `taut exporter`.
-pub fn exporter(options: &Exporter) -> ExitCode {
-    match run(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(code) => code,
-    }
-}
-
 fn failed(error: impl std::fmt::Display) -> ExitCode {
     exit::fail(exit::FAILED, error)
 }
 
-fn run(options: &Exporter) -> Result<(), ExitCode> {
+/// `taut exporter`.
+pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
     let (host, _) = options.selection.place.open()?;
     let selection = options.selection.selection();
     let inventory = gather(&host, &selection, Missing::Error).map_err(failed)?;
@@ -98,17 +91,16 @@ fn run(options: &Exporter) -> Result<(), ExitCode> {
         let server = Server::bind(address);
         let server =
             server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
-        serve(server, &mut pages, &rate).map_err(failed)
+        serve(server, &mut pages, &rate).map_err(failed)?;
     } else if let Some(path) = &options.textfile {
         let period = Duration::from_nanos(options.interval.0);
         say!("taut: {} every {period:?}, {rate}", path.display());
         let written = write_until_interrupt(path, period, &mut pages);
         // Outdated metrics are worse than none.
         let _ = std::fs::remove_file(path);
-        written
-    } else {
-        Ok(())
+        written?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn serve(mut server: Server, pages: &mut Pages<'_>, rate: &str) -> io::Result<()> {

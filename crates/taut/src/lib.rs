@@ -52,41 +52,43 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
                 .unwrap_or_else(|| show(&error));
         }
     };
-    match cli.command {
+    let done = match cli.command {
         None => first_look(),
         #[cfg(feature = "sim")]
         Some(cli::Command::Sim(options)) => sim::sim(&options),
         #[cfg(feature = "lab")]
-        Some(cli::Command::Lab { scenario }) => scenario.run(),
+        Some(cli::Command::Lab { scenario }) => Ok(scenario.run()),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
-        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::command()),
+        Some(cli::Command::Manual(options)) => Ok(manual::manual(&options, cli::command())),
         Some(cli::Command::Record(options)) => record::record(&options),
         #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
-        Some(cli::Command::Forward(options)) => forward::forward(&options),
+        Some(cli::Command::Forward(options)) => Ok(forward::forward(&options)),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
-            forward::keep_offloads(&devices, tags)
+            Ok(forward::keep_offloads(&devices, tags))
         }
         Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => show::show(&options),
-    }
+    };
+    // Both are exit codes; an error was reported where it occurred.
+    done.unwrap_or_else(|code| code)
 }
 
 /// `taut` alone: simulates the published experiment.
 #[cfg(feature = "sim")]
-fn first_look() -> ExitCode {
+fn first_look() -> Result<ExitCode, ExitCode> {
     sim::first_look()
 }
 
 /// `taut` alone: prints the help, because this build has no simulator.
 #[cfg(not(feature = "sim"))]
-fn first_look() -> ExitCode {
+fn first_look() -> Result<ExitCode, ExitCode> {
     let printed = cli::command().print_help();
-    stdout::answer(printed, ExitCode::SUCCESS)
+    Ok(stdout::answer(printed, ExitCode::SUCCESS))
 }
 
 /// Prints the page of `taut help TOPIC`, if `args` are that.

@@ -59,13 +59,7 @@ Examples:
   taut record eth0 -o eth0.trace --duration 60s --hz 100 --queues 0";
 
 /// `taut record`.
-pub fn record(options: &Record) -> ExitCode {
-    match run(options) {
-        Ok(code) | Err(code) => code,
-    }
-}
-
-fn run(options: &Record) -> Result<ExitCode, ExitCode> {
+pub fn record(options: &Record) -> Result<ExitCode, ExitCode> {
     let failed = |error: String| exit::fail(exit::FAILED, error);
     let (host, _) = options.place.open()?;
     let selection = Selection::device(&options.device, options.queues.clone());

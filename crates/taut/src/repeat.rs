@@ -18,25 +18,22 @@ pub enum Shown {
 pub fn print(
     pause: Option<Duration>,
     mut read: impl FnMut() -> Result<Shown, ExitCode>,
-) -> ExitCode {
+) -> Result<ExitCode, ExitCode> {
     let mut first = true;
     loop {
-        let text = match (read(), pause) {
-            (Err(code), _) => return code,
-            (Ok(Shown::Json(document)), None) => format!("{document:#}\n"),
-            (Ok(Shown::Json(document)), Some(_)) => format!("{document}\n"),
-            (Ok(Shown::Text(text)), None) => text,
+        let text = match (read()?, pause) {
+            (Shown::Json(document), None) => format!("{document:#}\n"),
+            (Shown::Json(document), Some(_)) => format!("{document}\n"),
+            (Shown::Text(text), None) => text,
             // Overwrites the previous text and clears the rest of the screen.
-            (Ok(Shown::Text(text)), _) if io::stdout().is_terminal() => {
-                format!("\x1b[H\x1b[J{text}")
-            }
-            (Ok(Shown::Text(text)), _) if first => text,
-            (Ok(Shown::Text(text)), _) => format!("\n{text}"),
+            (Shown::Text(text), _) if io::stdout().is_terminal() => format!("\x1b[H\x1b[J{text}"),
+            (Shown::Text(text), _) if first => text,
+            (Shown::Text(text), _) => format!("\n{text}"),
         };
         first = false;
         let written = stdout::write(&text);
         let Some(pause) = pause.filter(|_| written.is_ok()) else {
-            return stdout::answer(written, ExitCode::SUCCESS);
+            return Ok(stdout::answer(written, ExitCode::SUCCESS));
         };
         sleep(pause);
     }

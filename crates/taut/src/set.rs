@@ -56,13 +56,7 @@ Examples:
   taut set eth0 --queues 0-3 limit_max 40k hold_time 500ms";
 
 /// `taut set`.
-pub fn set(options: &Set) -> ExitCode {
-    match run(options) {
-        Ok(code) | Err(code) => code,
-    }
-}
-
-fn run(options: &Set) -> Result<ExitCode, ExitCode> {
+pub fn set(options: &Set) -> Result<ExitCode, ExitCode> {
     let settings = set::parse(&options.settings).map_err(rejected)?;
     let (host, _) = options.place.open()?;
     let selection = Selection::device(&options.device, options.queues.clone());

@@ -53,14 +53,11 @@ Examples:
   taut show --watch 1s --json";
 
 /// `taut show`.
-pub fn show(options: &Show) -> ExitCode {
+pub fn show(options: &Show) -> Result<ExitCode, ExitCode> {
     if options.metrics {
-        return stdout::print(&metrics::markdown());
+        return Ok(stdout::print(&metrics::markdown()));
     }
-    let host = match options.selection.place.open() {
-        Ok((host, _)) => host,
-        Err(code) => return code,
-    };
+    let (host, _) = options.selection.place.open()?;
     let selection = options.selection.selection();
     let pause = options.watch.map(|Time(ns)| Duration::from_nanos(ns));
     repeat::print(pause, || {

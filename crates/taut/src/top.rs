@@ -77,28 +77,20 @@ const DETAIL: LiveSettings<History> = LiveSettings {
 };
 
 /// `taut top`.
-pub fn top(options: &Top) -> ExitCode {
+pub fn top(options: &Top) -> Result<ExitCode, ExitCode> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let message = "top needs a terminal; taut show -w 1s writes to anything";
-        return exit::fail(exit::USAGE, message);
+        return Err(exit::fail(exit::USAGE, message));
     }
-    let host = match options.selection.place.open() {
-        Ok((host, _)) => host,
-        Err(code) => return code,
-    };
+    let (host, _) = options.selection.place.open()?;
     let selection = options.selection.selection();
-    let inventory = match gather(&host, &selection, Missing::Error) {
-        Ok(inventory) => inventory,
-        Err(error) => return exit::fail(exit::FAILED, error),
-    };
+    let inventory = gather(&host, &selection, Missing::Error);
+    let inventory = inventory.map_err(|error| exit::fail(exit::FAILED, error))?;
     let ended = interrupt::note()
         .and_then(|()| Samplers::start(host, selection, &inventory))
         .and_then(|samplers| on_terminal(|terminal| run(options, samplers, terminal)));
-    match ended {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(interrupt)) => ExitCode::from(interrupt.exit_code()),
-        Err(error) => exit::fail(exit::FAILED, error),
-    }
+    let interrupt = ended.map_err(|error| exit::fail(exit::FAILED, error))?;
+    Ok(interrupt.map_or(ExitCode::SUCCESS, |it| it.exit_code().into()))
 }
 
 /// The sampler of all queues, and that of the queue in detail.

@@ -61,14 +61,13 @@ Examples:
   taut where :443 --duration 2s --json";
 
 /// `taut where`.
-pub fn where_(options: &Where) -> ExitCode {
-    let (host, namespace) = match options.place.open() {
-        Ok(opened) if opened.1.is_some() || options.place.sysfs.is_some() => opened,
-        Ok(_) => {
+pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
+    let (host, namespace) = match options.place.open()? {
+        opened if opened.1.is_some() || options.place.sysfs.is_some() => opened,
+        _ => {
             let message = "where needs netlink, which is not available here";
-            return exit::fail(exit::CANNOT_RUN_HERE, message);
+            return Err(exit::fail(exit::CANNOT_RUN_HERE, message));
         }
-        Err(code) => return code,
     };
     let (target, duration_ns) = (&options.target, options.duration.0);
     repeat::print(options.watch.then_some(Duration::ZERO), || {

@@ -18,21 +18,12 @@ use taut_report::text::text;
 use taut_report::{exit, stdout};
 
 /// `taut replay`.
-pub fn run(options: &Replay) -> ExitCode {
-    let run = match read(options) {
-        Ok(run) => Arc::new(run),
-        Err(code) => return code,
-    };
+pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
+    let run = Arc::new(read(options)?);
     let report = options.report.as_deref();
-    let checked = emit::check("report", report);
-    let spared = emit::check_spared(report.into_iter(), &[&options.file]);
-    if let Err(code) = checked.and(spared) {
-        return code;
-    }
-    let interrupt = match sim::cases::run_cases(vec![run.clone()], all_cores(), |_| {}) {
-        Ok(interrupt) => interrupt,
-        Err(failed) => return failed,
-    };
+    emit::check("report", report)?;
+    emit::check_spared(report.into_iter(), &[&options.file])?;
+    let interrupt = sim::cases::run_cases(vec![run.clone()], all_cores(), |_| {})?;
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let shown = emit::emit(
@@ -42,10 +33,10 @@ pub fn run(options: &Replay) -> ExitCode {
         || text(&document, stdout::columns()),
         || over_time_page(&document, "the traffic of a trace under other limits", None),
     );
-    match interrupt {
+    Ok(match interrupt {
         Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
         None => shown,
-    }
+    })
 }
 
 /// Reads the selected queues of the trace.
@@ -53,10 +44,9 @@ fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
     let file = File::open(&options.file)
         .map_err(|error| exit::fail(exit::FAILED, missing::unreadable(&options.file, &error)))?;
     replay::Replay::new(BufReader::new(file), options.settings()).map_err(|error| {
-        let code = if error.is_io() {
-            exit::FAILED
-        } else {
-            exit::USAGE
+        let code = match error.is_io() {
+            true => exit::FAILED,
+            false => exit::USAGE,
         };
         exit::fail(code, format_args!("{}: {error}", options.file.display()))
     })

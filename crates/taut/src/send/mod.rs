@@ -32,11 +32,7 @@ const SPARE_FRAMES: u32 = 1_024;
 const LINK_POLL_NS: u64 = 50_000_000;
 
 /// `taut send`.
-pub fn send(options: &Send) -> ExitCode {
-    try_send(options).unwrap_or_else(|code| code)
-}
-
-fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
+pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
     let ns = match &options.netns {
         Some(name) => netns(name)?,
         None => NetNs::current().map_err(|error| failed(&error))?,

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::progress::ProgressLine;
 use super::watch;
 use taut_linux::interrupt::Interrupt;
-use taut_report::{exit, say};
+use taut_report::exit;
 
 /// Runs `run` and writes the requested output: the document, a page, traces. `text` returns the
 /// document's table, `page` its page.
@@ -20,24 +20,18 @@ pub fn show(
     output: &Output,
     text: impl FnOnce(&Document) -> String,
     page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
-) -> ExitCode {
-    if let Err(failed) = output.check(&*run) {
-        return failed;
-    }
-    let interrupt = match run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
-        Ok(interrupt) => interrupt,
-        Err(failed) => return failed,
-    };
+) -> Result<ExitCode, ExitCode> {
+    output.check(&*run)?;
+    let interrupt = run_cases(vec![run.clone()], output.many.jobs(), |_| {})?;
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let (shown, run) = ((&document, interrupt), &*run);
-    output.emit(shown, run, || text(&document), || page(&document))
+    Ok(output.emit(shown, run, || text(&document), || page(&document)))
 }
 
 /// Reports wrong usage.
-pub fn usage(error: &impl Display) -> ExitCode {
-    say!("taut: {error}");
-    ExitCode::from(exit::USAGE)
+pub fn usage(error: impl Display) -> ExitCode {
+    exit::fail(exit::USAGE, error)
 }
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line. Returns the interrupt that
@@ -60,6 +54,5 @@ pub fn run_cases(
         Ok(Ok(Err(error))) => (error.to_string(), exit::USAGE),
         Err(error) => (error.to_string(), exit::FAILED),
     };
-    say!("taut: {message}");
-    Err(ExitCode::from(code))
+    Err(exit::fail(code, message))
 }

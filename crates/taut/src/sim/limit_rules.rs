@@ -90,30 +90,28 @@ impl LimitRulesOptions {
 }
 
 /// `taut sim limit-rules`.
-pub fn run(options: &LimitRulesOptions) -> ExitCode {
+pub fn run(options: &LimitRulesOptions) -> Result<ExitCode, ExitCode> {
     let Common { seed, output } = &options.common;
-    let settings = options.settings();
-    match settings.and_then(|settings| settings.validate().map(|()| settings)) {
-        Ok(settings) => run_settings(settings, seed.unwrap_or(DEFAULT_SEED), output),
-        Err(message) => usage(&message),
-    }
+    let settings = options.settings().map_err(usage)?;
+    settings.validate().map_err(usage)?;
+    run_settings(settings, seed.unwrap_or(DEFAULT_SEED), output)
 }
 
 /// Runs validated settings.
-pub fn run_settings(settings: LimitRulesSettings, seed: u64, output: &Output) -> ExitCode {
-    if let Err(failed) = output.spares(&settings.files) {
-        return failed;
-    }
+pub fn run_settings(
+    settings: LimitRulesSettings,
+    seed: u64,
+    output: &Output,
+) -> Result<ExitCode, ExitCode> {
+    output.spares(&settings.files)?;
     if output.many.is_wanted() {
         return sweep::run(&file(&settings), seed, output);
     }
-    let subjects = match settings.subjects(|warning| say!("taut: {warning}")) {
-        Ok(subjects) => subjects,
-        Err(error) if error.is_io() => {
-            return exit::fail(exit::FAILED, error);
-        }
-        Err(error) => return usage(&error),
-    };
+    let subjects = settings.subjects(|warning| say!("taut: {warning}"));
+    let subjects = subjects.map_err(|error| match error.is_io() {
+        true => exit::fail(exit::FAILED, error),
+        false => usage(error),
+    })?;
     let cases = settings.cases_of(subjects, seed);
     let run = Arc::new(Run::of(settings, seed, cases));
     let compared = || run.settings().compared(&run.ran());

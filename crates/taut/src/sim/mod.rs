@@ -26,7 +26,7 @@ use taut_report::layout::fold;
 use taut_report::{say, stdout};
 
 /// `taut sim`.
-pub fn sim(sim: &Sim) -> ExitCode {
+pub fn sim(sim: &Sim) -> Result<ExitCode, ExitCode> {
     // Interrupts count from here, while cases are built. `run_cases` reports a failure of the call.
     let _ = interrupt::note();
     match &sim.scenario {
@@ -36,7 +36,7 @@ pub fn sim(sim: &Sim) -> ExitCode {
         Some(Scenario::File(path, common)) => scenario::run_file(path, common),
         Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
         // Without a scenario and without `--list`, clap prints the usage.
-        None => list(),
+        None => Ok(list()),
     }
 }
 
@@ -50,7 +50,7 @@ pub fn unknown_scenario(name: &str) -> Option<String> {
 }
 
 /// `taut` alone: simulates the published experiment, in a second.
-pub fn first_look() -> ExitCode {
+pub fn first_look() -> Result<ExitCode, ExitCode> {
     let done = rr_under_load::published();
     say!(
         "\nThis was simulated. To run it live, with real TCP, as root:\n  taut lab rr-under-load\n\

@@ -15,8 +15,8 @@ use super::many::Many;
 use super::progress::ProgressLine;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
+use taut_report::exit;
 use taut_report::output_file::{PcapFile, TraceFile};
-use taut_report::{exit, say};
 
 /// Options of the output besides the table.
 #[derive(Debug, Clone, Default, Args)]
@@ -114,16 +114,14 @@ impl Output {
         let files: Vec<&Path> = self.files().collect();
         if let Some(twice) = (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
             let file = files[twice].display();
-            say!("taut: {file} would be written twice; name a file of its own for each");
-            return Err(ExitCode::from(exit::USAGE));
+            let message =
+                format_args!("{file} would be written twice; name a file of its own for each");
+            return Err(exit::fail(exit::USAGE, message));
         }
         emit::check("report", self.report.as_deref())?;
         self.trace.check()?;
         emit::check("capture", self.pcap.path.as_deref())?;
-        let usage = |error| {
-            say!("taut: {error}");
-            ExitCode::from(exit::USAGE)
-        };
+        let usage = |error| exit::fail(exit::USAGE, error);
         if self.trace.path.is_some() {
             tracing::check(run, Tap::Queue, &self.trace_row).map_err(usage)?;
         }

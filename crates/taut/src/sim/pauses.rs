@@ -22,7 +22,7 @@ pub struct PausesOptions {
 }
 
 /// `taut sim pauses`.
-pub fn run(options: &PausesOptions) -> ExitCode {
+pub fn run(options: &PausesOptions) -> Result<ExitCode, ExitCode> {
     let mut settings = PausesSettings::defaults();
     if !options.rule.is_empty() {
         settings.rules.clone_from(&options.rule);

@@ -27,25 +27,22 @@ pub struct RrUnderLoadOptions {
 }
 
 /// `taut` alone: runs the published experiment.
-pub fn published() -> ExitCode {
+pub fn published() -> Result<ExitCode, ExitCode> {
     run_settings(Settings::defaults(), DEFAULT_SEED, &Output::default())
 }
 
 /// `taut sim rr-under-load`.
-pub fn run(options: &RrUnderLoadOptions) -> ExitCode {
+pub fn run(options: &RrUnderLoadOptions) -> Result<ExitCode, ExitCode> {
     let RrUnderLoadOptions { experiment, output } = options;
     run_settings(experiment.settings(), experiment.seed, output)
 }
 
 /// Runs settings.
-pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> ExitCode {
+pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
     if output.many.is_wanted() {
         return sweep::run(&file(&settings), seed, output);
     }
-    let run = match Run::new(settings, seed) {
-        Ok(run) => Arc::new(run),
-        Err(error) => return usage(&error),
-    };
+    let run = Arc::new(Run::new(settings, seed).map_err(usage)?);
     show(
         run.clone(),
         output,

@@ -23,25 +23,21 @@ use taut_report::{exit, stdout};
 const MAX_BYTES: u64 = 1 << 20;
 
 /// `taut sim NAME`.
-pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
+pub fn run_named(entry: &Entry, options: &Common) -> Result<ExitCode, ExitCode> {
     run(entry.file, options)
 }
 
 /// `taut sim run FILE`.
-pub fn run_file(path: &Path, options: &Common) -> ExitCode {
-    match read(path) {
-        Ok(text) => match options.output.spares(&[path]) {
-            Ok(()) => run(&text, options),
-            Err(failed) => failed,
-        },
-        Err(error) => {
-            let code = match error.kind() {
-                std::io::ErrorKind::InvalidData => exit::USAGE,
-                _ => exit::FAILED,
-            };
-            exit::fail(code, missing::unreadable(path, &error))
-        }
-    }
+pub fn run_file(path: &Path, options: &Common) -> Result<ExitCode, ExitCode> {
+    let text = read(path).map_err(|error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::InvalidData => exit::USAGE,
+            _ => exit::FAILED,
+        };
+        exit::fail(code, missing::unreadable(path, &error))
+    })?;
+    options.output.spares(&[path])?;
+    run(&text, options)
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
@@ -56,7 +52,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 /// Runs the scenario of a file.
-pub(super) fn run(file: &str, options: &Common) -> ExitCode {
+pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
     let output = &options.output;
     let seed = options.seed.unwrap_or(DEFAULT_SEED);
     if output.many.is_wanted() {
@@ -90,7 +86,7 @@ pub(super) fn run(file: &str, options: &Common) -> ExitCode {
                 )
             },
         ),
-        Err(error) => usage(&error),
+        Err(error) => Err(usage(error)),
     }
 }
 

@@ -18,23 +18,19 @@ use taut_report::text::text;
 use taut_report::{exit, say, stdout};
 
 /// Runs `file` with every combination of `many`, and prints the rows of all.
-pub fn run(file: &str, seed: u64, output: &Output) -> ExitCode {
+pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
     let many = &output.many;
     if seed != DEFAULT_SEED && many.sweep.iter().any(|it| it.key == "seed") {
         let message =
             format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
-        return exit::fail(exit::USAGE, message);
+        return Err(exit::fail(exit::USAGE, message));
     }
-    match run_all(file, seed, many) {
-        Ok((document, interrupt)) => {
-            let table = || text(&document, stdout::columns());
-            let shown = emit::print(&document, output.form(), table);
-            interrupt.map_or(shown, |interrupt| {
-                emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
-            })
-        }
-        Err(code) => code,
-    }
+    let (document, interrupt) = run_all(file, seed, many)?;
+    let table = || text(&document, stdout::columns());
+    let shown = emit::print(&document, output.form(), table);
+    Ok(interrupt.map_or(shown, |interrupt| {
+        emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
+    }))
 }
 
 type Finished = (Document, Option<Interrupt>);
