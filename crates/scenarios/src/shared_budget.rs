@@ -1,14 +1,12 @@
 //! Several queues on one link, each with a limit that it learned alone, and a budget over all of
 //! them.
 
-mod smallest;
-
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
-use smallest::SmallestBudget;
+use taut_sim::bisection::smallest_above;
 use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudget, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::single_queue_bench::SingleQueueConfig;
@@ -48,6 +46,15 @@ settings! {
         /// Interval between completion batches of the dynamic budget.
         interval: Time where validation::up_to(*together),
     }
+}
+
+/// Minimum utilisation of the link for a sufficient budget.
+const ENOUGH: f64 = 0.999;
+
+/// The smallest sufficient fixed budget, and its mean bytes in flight.
+pub struct SmallestBudget {
+    bytes: Option<u32>,
+    mean_bytes: f64,
 }
 
 /// A case of the scenario.
@@ -107,14 +114,24 @@ impl SharedBudgetSettings {
         seen.byte_ns as f64 / self.together.0 as f64
     }
 
-    /// Searches in steps of a quarter of a packet.
+    /// Searches in steps of a quarter of a packet; a larger budget never has a lower utilisation.
     fn smallest_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
         // If any budget is sufficient, the sum of all queues' own requirements is.
         let max_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
-        SmallestBudget::find(step_bytes, max_bytes as u32, |bytes| {
-            let seen = observe(device, fixed(bytes))?;
-            Ok((self.utilisation(&seen), self.mean_bytes(&seen)))
+        let max = max_bytes as u32 / step_bytes + 1;
+        let mut mean_bytes = 0.0;
+        let steps = smallest_above(0, max + 1, 1, |steps| {
+            let seen = observe(device, fixed(steps * step_bytes))?;
+            let is_enough = self.utilisation(&seen) >= ENOUGH;
+            if is_enough {
+                mean_bytes = self.mean_bytes(&seen);
+            }
+            Ok::<_, ScenarioError>(is_enough)
+        })?;
+        Ok(SmallestBudget {
+            bytes: (steps <= max).then_some(steps * step_bytes),
+            mean_bytes,
         })
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::settings::PausesSettings;
 use crate::prelude::*;
-use taut_path::limit::Unit;
+use taut_path::limit::{Limit, Unit};
 use taut_sim::pause_bench::{Pause, PauseBenchConfig, PauseReport, Paused, observe};
 use taut_sim::single_queue_bench::Rule;
 
@@ -125,7 +125,7 @@ impl PausesSettings {
         };
         // A ring that is too small for its link stops the queue without pauses too.
         let added = report.ring_stops as i64 - whole.ring_stops as i64;
-        let ring = ring_units(report.unit, case.ring, self.size) as f64;
+        let ring = ring_units(case.rule.limit.unit(), case.ring, self.size) as f64;
         json!({
             "rule": case.rule.to_string(),
             "paused": pause.paused,

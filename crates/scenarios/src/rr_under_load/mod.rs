@@ -11,7 +11,6 @@ use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::world::CLIENT;
 
 use crate::prelude::*;
-use taut_report::number::one_decimal;
 
 pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};
@@ -22,31 +21,7 @@ pub use settings::Settings;
 impl Settings {
     /// Returns the rows of the finished cases, in the format of the lab.
     pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
-        let row = |&(case, outcome): &(&Case, &Outcome)| self.row(case, outcome);
-        ran.iter().map(row).collect()
-    }
-
-    fn row(&self, case: &Case, outcome: &Outcome) -> Row {
-        let latency_ns = &outcome.latency_ns;
-        Row {
-            limit: case.limit.clone(),
-            bql: case.bql(),
-            tso: case.tso,
-            late_segmentation: case.late_segmentation,
-            inflight_bytes: outcome.in_flight_bytes,
-            backlog_packets: outcome.backlog_packets,
-            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
-            rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
-            rr_latency_us: Latency::of(latency_ns),
-            goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
-            cpu_percent: None,
-            drops: outcome.drops,
-            marks: outcome.marks,
-            retransmits: outcome.retransmits,
-            stalls: None,
-            timer_lateness_us: None,
-            curve: outcome.curve.clone(),
-        }
+        ran.iter().map(|(_, outcome)| outcome.row.clone()).collect()
     }
 }
 

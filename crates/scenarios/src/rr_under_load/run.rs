@@ -1,12 +1,14 @@
 //! Runs one case.
 
 use hdrhistogram::Histogram;
-use taut_measure::meter::{Curve, Meter, Quantiles, Since};
+use taut_measure::meter::{Meter, Since};
 use taut_path::{Probe, qdisc};
+use taut_report::number::{one_decimal, per_second};
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, SERVER, World, WorldConfig};
 
 use super::case::Case;
+use super::row::{Latency, Row};
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
@@ -17,24 +19,10 @@ use crate::two_hosts::{
 /// Results of one case.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Bytes in the bulk senders' ring, over time.
-    pub in_flight_bytes: Quantiles,
-    /// Packets queued in the bulk senders' discipline, over time.
-    pub backlog_packets: Quantiles,
-    /// Median of the limit over time, in the limit's units.
-    pub limit_p50: u64,
-    /// Both over time, from the start.
-    pub curve: Curve,
+    /// Its row.
+    pub row: Row,
     /// Latencies of the transactions, in ns.
     pub latency_ns: Histogram<u64>,
-    /// Payload bytes that arrived for the bulk streams, including those out of order.
-    pub delivered_bytes: u64,
-    /// Packets that the disciplines dropped in both directions, over the whole run.
-    pub drops: u64,
-    /// Packets that the disciplines marked in both directions, over the whole run.
-    pub marks: u64,
-    /// Packets that the senders sent again in both directions, over the whole run.
-    pub retransmits: u64,
 }
 
 impl Settings {
@@ -50,17 +38,28 @@ impl Settings {
         world.run_until(self.end_ns())?;
         let done = Done::of(&world, self.streams + 1);
         let meter = world.probe(CLIENT);
-        Ok(Outcome {
-            in_flight_bytes: meter.in_flight_bytes(),
+        let latency_ns = world.latency_ns().clone();
+        let delivered_bits = (done.arrived_bytes - before) * 8;
+        let row = Row {
+            limit: case.limit.clone(),
+            bql: case.bql(),
+            tso: case.tso,
+            late_segmentation: case.late_segmentation,
+            inflight_bytes: meter.in_flight_bytes(),
             backlog_packets: meter.backlog_packets(),
-            limit_p50: meter.limit_p50(),
-            curve: meter.curve(),
-            latency_ns: world.latency_ns().clone(),
-            delivered_bytes: done.arrived_bytes - before,
+            limit_bytes_p50: case.limits_bytes().then_some(meter.limit_p50()),
+            rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
+            rr_latency_us: Latency::of(&latency_ns),
+            goodput_bps: per_second(delivered_bits, self.duration.0) as u64,
+            cpu_percent: None,
             drops: done.drops,
             marks: done.marks,
             retransmits: done.retransmits,
-        })
+            stalls: None,
+            timer_lateness_us: None,
+            curve: meter.curve(),
+        };
+        Ok(Outcome { row, latency_ns })
     }
 
     pub(super) fn world<P: Probe>(

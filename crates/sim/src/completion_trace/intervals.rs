@@ -1,5 +1,8 @@
 //! The interrupts of a trace.
 
+use std::iter::Copied;
+use std::slice::Iter;
+
 /// One interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
@@ -34,7 +37,7 @@ impl Intervals {
     }
 
     /// Iterates over the interrupts.
-    pub fn iter(&self) -> impl Iterator<Item = Interval> + '_ {
+    pub fn iter(&self) -> Copied<Iter<'_, Interval>> {
         self.list.iter().copied()
     }
 }

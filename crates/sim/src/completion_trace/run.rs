@@ -4,11 +4,11 @@
 use taut_path::Completed;
 use taut_path::limit::Limit;
 
+use super::CompletionTrace;
 use super::detail::Detail;
 use super::random::SplitMix;
 use super::report::{Samples, TraceReport};
 use super::script::{Script, TraceQueue, queue};
-use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, NicConfig};
@@ -16,11 +16,11 @@ use crate::queue::QueueFault;
 use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::histogram_ns;
 
-struct TraceRun<'p, L, I> {
+struct TraceRun<'p, L> {
     pattern: &'p CompletionTrace,
     queues: Vec<TraceQueue<L>>,
     sample_period_ns: u64,
-    scripts: Vec<Script<I>>,
+    scripts: Vec<Script<'p>>,
     bursts_ns: Vec<u64>,
     samples: Samples,
     sample_ns: u64,
@@ -44,13 +44,11 @@ pub fn observe<L: Limit + Clone>(
     Ok(run.seen(bed))
 }
 
-type Prepared<'p, L, I> = (Testbed<WireStats>, TraceRun<'p, L, I>);
-
 fn prepared<L: Limit + Clone>(
     pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
-) -> Result<Prepared<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
+) -> Result<(Testbed<WireStats>, TraceRun<'_, L>), TestbedError> {
     let in_bits = |(at_ns, bytes_per_s): (u64, u64)| (at_ns, bytes_per_s.saturating_mul(8));
     let (_, rate_bits_per_s) = in_bits(pattern.first_rate()?);
     let later = pattern.rates.iter().skip(1).copied().map(in_bits);
@@ -59,7 +57,7 @@ fn prepared<L: Limit + Clone>(
     let wire_stats = WireStats::new(detail.time_series);
     let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), wire_stats, false)?;
     let queues = pattern.queues.iter();
-    let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it.iter())).collect();
+    let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
     let queues = rings.into_iter().zip(&scripts);
     let queues = queues
         .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
@@ -85,7 +83,7 @@ fn prepared<L: Limit + Clone>(
     Ok((Testbed::new(nic, setup), run))
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
+impl<L: Limit> TraceRun<'_, L> {
     fn run_to_end(
         &mut self,
         bed: &mut Testbed<WireStats>,
@@ -204,7 +202,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
     }
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
+impl<L: Limit> Experiment for TraceRun<'_, L> {
     type Queue = TraceQueue<L>;
     type Watch = WireStats;
 
@@ -282,7 +280,7 @@ mod tests {
     use taut_path::{Frame, Packet, TxRing};
 
     use super::*;
-    use crate::completion_trace::Intervals;
+    use crate::completion_trace::{Interval, Intervals};
     use crate::queue::Fault;
 
     #[test]

@@ -1,6 +1,8 @@
 //! The sender and the interrupts of one queue of a trace.
 
+use std::iter::Copied;
 use std::mem::replace;
+use std::slice::Iter;
 use std::task::Waker;
 
 use taut_path::limit::Limit;
@@ -9,7 +11,7 @@ use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::detail::Detail;
 use super::source::{TraceSource, Waiting};
-use super::{CompletionTrace, Interval};
+use super::{CompletionTrace, Interval, Intervals};
 use crate::NEVER_NS;
 use crate::nic::RingOf;
 use crate::queue::queue_config;
@@ -65,9 +67,9 @@ pub(super) fn queue<L: Limit>(
 }
 
 /// The sender of one queue, and the interrupts of its device.
-pub(super) struct Script<I> {
+pub(super) struct Script<'p> {
     pub(super) waiting: Waiting,
-    intervals: I,
+    intervals: Copied<Iter<'p, Interval>>,
     pub(super) interrupt_ns: u64,
     /// Return delay of the sender after the next interrupt, and after the last one.
     next_delay_ns: u64,
@@ -77,8 +79,8 @@ pub(super) struct Script<I> {
     pub(super) urgent: Urgent,
 }
 
-impl<I: Iterator<Item = Interval>> Script<I> {
-    pub(super) fn new(pattern: &CompletionTrace, intervals: I) -> Self {
+impl<'p> Script<'p> {
+    pub(super) fn new(pattern: &CompletionTrace, intervals: &'p Intervals) -> Self {
         // A sender with a backlog sends at once.
         let (waiting, back_ns) = if pattern.bursts.is_empty() {
             (Waiting::always(), 0)
@@ -87,7 +89,7 @@ impl<I: Iterator<Item = Interval>> Script<I> {
         };
         let mut script = Self {
             waiting,
-            intervals,
+            intervals: intervals.iter(),
             interrupt_ns: NEVER_NS,
             next_delay_ns: 0,
             delay_ns: 0,

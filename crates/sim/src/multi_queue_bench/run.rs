@@ -10,7 +10,7 @@ use std::task::Waker;
 use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{self, Admission, CompleteError, Completer, Sender};
+use taut_path::queue::{CompleteError, Completer, Sender};
 use taut_path::{AnyLimit, Completed, Queue};
 
 use super::watch::{MultiQueueWatch, QueueProbe};
@@ -34,46 +34,17 @@ pub fn observe(
     shared: SharedBudget,
 ) -> Result<MultiQueueReport, TestbedError> {
     config.check()?;
-    match shared {
-        SharedBudget::None => {
-            let (bed, device) = MultiQueueBench::new(config, without_budget)?;
-            device.run(bed)
-        }
-        SharedBudget::Rule { limit, interval_ns } => {
-            let (bed, device) = MultiQueueBench::new(config, under(limit, interval_ns))?;
-            device.run(bed)
-        }
-    }
-}
-
-/// The halves of the queues, and their budget.
-type Budgeted<A> = (
-    Option<Budget>,
-    Vec<queue::Halves<RingOf, RingOf, Dynamic, Fifo, QueueProbe, A>>,
-);
-
-fn without_budget(queues: Budgeted<()>) -> Result<Budgeted<()>, TestbedError> {
-    Ok(queues)
-}
-
-/// Attaches queues to a budget.
-fn under(
-    limit: AnyLimit,
-    interval_ns: u64,
-) -> impl FnOnce(Budgeted<()>) -> Result<Budgeted<Member>, TestbedError> {
-    move |(_, queues)| {
-        let (budget, queues) = budget::attach(limit, interval_ns, queues, 0)?;
-        Ok((Some(budget), queues))
-    }
+    let (bed, device) = MultiQueueBench::new(config, shared)?;
+    device.run(bed)
 }
 
 /// The two halves of a queue that is attached to a budget.
-struct BothHalves<A> {
-    sender: Sender<RingOf, Fifo, QueueProbe, A>,
-    completer: Completer<RingOf, Dynamic, QueueProbe, A>,
+struct BothHalves {
+    sender: Sender<RingOf, Fifo, QueueProbe, Member>,
+    completer: Completer<RingOf, Dynamic, QueueProbe, Member>,
 }
 
-impl<A: Admission> TestQueue for BothHalves<A> {
+impl TestQueue for BothHalves {
     fn complete(
         &mut self,
         now_ns: u64,
@@ -87,23 +58,24 @@ impl<A: Admission> TestQueue for BothHalves<A> {
     }
 }
 
-struct MultiQueueBench<'a, A> {
+struct MultiQueueBench<'a> {
     config: &'a MultiQueueConfig,
-    queues: Vec<BothHalves<A>>,
+    queues: Vec<BothHalves>,
     /// The saturating senders.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
     watch: Rc<RefCell<MultiQueueWatch>>,
+    /// Absent if its limit has no effect.
     budget: Option<Budget>,
     frames: u32,
 }
 
 type MultiQueueTestbed = Testbed<()>;
 
-impl<'a, A: Admission> MultiQueueBench<'a, A> {
+impl<'a> MultiQueueBench<'a> {
     fn new(
         config: &'a MultiQueueConfig,
-        budgeted: impl FnOnce(Budgeted<()>) -> Result<Budgeted<A>, TestbedError>,
+        shared: SharedBudget,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
@@ -118,7 +90,13 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
                 .map_err(TestbedError::Queue)
         };
         let queues = notes.iter().zip(rings).map(queue);
-        let (budget, halves) = budgeted((None, queues.collect::<Result<_, _>>()?))?;
+        let queues = queues.collect::<Result<_, _>>()?;
+        let has_budget = shared != SharedBudget::None;
+        let (limit, interval_ns) = match shared {
+            SharedBudget::None => (AnyLimit::off(), 0),
+            SharedBudget::Rule { limit, interval_ns } => (limit, interval_ns),
+        };
+        let (budget, halves) = budget::attach(limit, interval_ns, queues, 0)?;
         let halves = halves.into_iter();
         let halves = halves.map(|(sender, completer, _)| BothHalves { sender, completer });
         let device = Self {
@@ -127,7 +105,7 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
             senders: 0..0,
             notes,
             watch,
-            budget,
+            budget: has_budget.then_some(budget),
             frames: 0,
         };
         Ok((Testbed::new(nic, Setup::default()), device))
@@ -235,11 +213,11 @@ impl<'a, A: Admission> MultiQueueBench<'a, A> {
     }
 }
 
-impl<A: Admission> Experiment for MultiQueueBench<'_, A> {
-    type Queue = BothHalves<A>;
+impl Experiment for MultiQueueBench<'_> {
+    type Queue = BothHalves;
     type Watch = ();
 
-    fn queues(&mut self) -> &mut [BothHalves<A>] {
+    fn queues(&mut self) -> &mut [BothHalves] {
         &mut self.queues
     }
 
@@ -308,7 +286,8 @@ mod tests {
             pause_ns: 1_000_000,
             ..config()
         };
-        let (bed, device) = MultiQueueBench::new(&config, without_budget).expect("valid settings");
+        let (bed, device) =
+            MultiQueueBench::new(&config, SharedBudget::None).expect("valid settings");
         let nic = bed.nic.clone();
         device.run(bed).expect("no fault");
         let sent = |ring| nic.borrow().counters(ring).packets;
@@ -330,17 +309,14 @@ mod tests {
 
     #[test]
     fn unknown_completion_ends_the_run_with_a_fault() {
-        fails_with_a_report(without_budget);
-        fails_with_a_report(under(AnyLimit::dql(), 0));
+        fails_with_a_report(SharedBudget::None);
+        fails_with_a_report(dql());
     }
 
-    fn fails_with_a_report<A: Admission>(
-        budgeted: impl FnOnce(Budgeted<()>) -> Result<Budgeted<A>, TestbedError>,
-    ) {
+    fn fails_with_a_report(shared: SharedBudget) {
         let config = config();
-        let (bed, device) = MultiQueueBench::new(&config, without_budget).expect("valid settings");
-        assert!(device.run(bed).is_ok());
-        let (bed, mut device) = MultiQueueBench::new(&config, budgeted).expect("valid settings");
+        assert!(observe(&config, SharedBudget::None).is_ok());
+        let (bed, mut device) = MultiQueueBench::new(&config, shared).expect("valid settings");
         let ring = device.queues[1].sender.ring_mut();
         ring.submit(object(7, 1_000), 0).expect("there is room");
         let Ok(()) = ring.kick(0);

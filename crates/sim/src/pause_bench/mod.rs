@@ -10,7 +10,6 @@ mod run;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use taut_path::limit::Unit;
 
 pub use run::observe;
 
@@ -67,10 +66,8 @@ pub struct PauseBenchConfig {
 }
 
 /// The limit before and after a pause. Amounts are in the unit of the limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PauseReport {
-    /// Unit of the limit.
-    pub unit: Unit,
     /// The limit at the start of the first pause.
     pub limit_before: u32,
     /// The limit at each of the sample times that the run reached.

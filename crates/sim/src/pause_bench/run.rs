@@ -2,7 +2,6 @@
 
 use std::task::Waker;
 
-use taut_path::limit::Limit;
 use taut_path::{AnyLimit, Queue, QueueConfig};
 
 use super::ring::PauseRing;
@@ -99,16 +98,7 @@ impl<'c> PauseRun<'c> {
             send_ns: 0,
             seen_ns: 0,
             in_flight_ns: 0,
-            report: PauseReport {
-                unit: rule.limit.unit(),
-                limit_before: 0,
-                limits: Vec::new(),
-                limit_peak: 0,
-                in_flight_mean: 0.0,
-                in_flight_peak: 0,
-                ring_stops: 0,
-                utilisation: 0.0,
-            },
+            report: PauseReport::default(),
         })
     }
 
@@ -244,8 +234,6 @@ impl<'c> PauseRun<'c> {
 
 #[cfg(test)]
 mod tests {
-    use taut_path::limit::Unit;
-
     use super::super::Pause;
     use super::*;
 
@@ -310,6 +298,5 @@ mod tests {
         let report = observe(&config(None), &Rule::off()).expect("valid");
         assert!(report.ring_stops > 100, "{report:?}");
         assert_eq!(report.in_flight_peak, 64 * 1_514);
-        assert_eq!(report.unit, Unit::Bytes);
     }
 }

@@ -19,7 +19,6 @@ pub(super) struct Feed {
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
     pub(super) rng: Rng,
-    object_bytes: Vec<u32>,
     next_object: usize,
 }
 
@@ -36,15 +35,14 @@ impl Feed {
             wakeups: 0,
             // A different random sequence than that of the NIC.
             rng: Rng::new(!config.nic.seed),
-            object_bytes: config.object_bytes.clone(),
             next_object: 0,
         }
     }
 
     /// Returns the size of the next object, in bytes.
-    pub(super) fn next_bytes(&mut self) -> u32 {
-        let bytes = self.object_bytes[self.next_object];
-        self.next_object = (self.next_object + 1) % self.object_bytes.len();
+    pub(super) fn next_bytes(&mut self, object_bytes: &[u32]) -> u32 {
+        let bytes = object_bytes[self.next_object];
+        self.next_object = (self.next_object + 1) % object_bytes.len();
         bytes
     }
 

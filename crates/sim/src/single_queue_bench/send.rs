@@ -6,7 +6,6 @@ use super::run::{BenchTestbed, QUEUE, SingleQueueBench};
 use super::{TrafficSource, WhenFull, object};
 use crate::NEVER_NS;
 use crate::queue::QueueFault;
-use crate::source::BlockedAction;
 
 impl<T: Probe> SingleQueueBench<'_, T> {
     /// Sends the ready packets, and starts to prepare further ones.
@@ -43,7 +42,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
 
     fn next_packet(&mut self) -> Packet {
         self.frames = self.frames.wrapping_add(1);
-        object(self.frames, self.feed.next_bytes())
+        object(self.frames, self.feed.next_bytes(&self.config.object_bytes))
     }
 
     /// Starts to prepare the next packet if one is requested, the discipline has room, and the core
@@ -123,18 +122,24 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     fn on_rejected(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
-        match when_full.on_blocked(now_ns) {
-            BlockedAction::SleepUntil(at_ns) => {
+        self.feed.next_ns = match when_full {
+            WhenFull::Sleep { sleep_ns, tick_ns } => {
                 self.feed.failed_sends += 1;
                 self.feed.wakeups += 1;
-                self.feed.next_ns = at_ns;
+                let at_ns = now_ns.saturating_add(sleep_ns.max(1));
+                match tick_ns {
+                    0 => at_ns,
+                    // Strictly later, because the sleep can begin anywhere in a tick.
+                    tick_ns => (at_ns / tick_ns).saturating_add(1).saturating_mul(tick_ns),
+                }
             }
-            BlockedAction::Spin(cost_ns) => {
+            WhenFull::Spin(retry_ns) => {
                 self.feed.failed_sends += 1;
-                self.feed.next_ns = bed.core.work(now_ns, cost_ns);
+                bed.core.work(now_ns, retry_ns.max(1))
             }
-            BlockedAction::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
-            BlockedAction::Wait => self.feed.next_ns = now_ns.saturating_add(1),
-        }
+            // A sender that requests a wake-up has no failed send.
+            WhenFull::Wait if self.queue.must_wait() => NEVER_NS,
+            WhenFull::Wait => now_ns.saturating_add(1),
+        };
     }
 }

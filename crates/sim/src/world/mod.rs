@@ -128,14 +128,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// # Errors
     /// If a queue becomes faulty; the world then makes no further progress.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), TestbedError> {
-        self.run_windows(until_ns, |_, _, _, _, _| {})
+        self.run_windows(until_ns, &mut |_, _, _, _, _| {})
     }
 
     #[inline(always)]
     fn run_windows(
         &mut self,
         until_ns: u64,
-        mut after: impl AfterWindow<P, L, Q>,
+        after: AfterWindow<P, L, Q>,
     ) -> Result<(), TestbedError> {
         self.check()?;
         // Events at `until_ns` are processed, too.

@@ -18,15 +18,8 @@ enum EventSource {
 
 /// Called after a host ran alone. Arguments: start of the window, the host, its index, the wire
 /// with its frames, and the number of frames before.
-pub(super) trait AfterWindow<P, L, Q: Qdisc>:
-    FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize)
-{
-}
-
-impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize)>
-    AfterWindow<P, L, Q> for F
-{
-}
+pub(super) type AfterWindow<'a, P, L, Q> =
+    &'a mut dyn FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize);
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Returns the earliest time of the next event, in ns.

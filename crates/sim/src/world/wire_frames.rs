@@ -1,7 +1,5 @@
 //! Observation of the frames on the wires of a world.
 
-use std::collections::VecDeque;
-
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
@@ -41,7 +39,7 @@ pub struct WireFrame {
 /// Merges the frames of both directions into one order.
 #[derive(Default)]
 struct Order {
-    frames: [VecDeque<WireFrame>; 2],
+    frames: Vec<WireFrame>,
     /// End of the sent data of each connection, by host.
     ends: [Vec<u64>; 2],
 }
@@ -58,26 +56,15 @@ impl Order {
             frame.start = *end;
         }
         *end = (*end).max(frame.start + u64::from(frame.payload_bytes));
-        self.frames[frame.from].push_back(frame);
+        self.frames.push(frame);
     }
 
     /// Passes on the frames that left before `until_ns`, in order of time; of simultaneous frames
     /// the client's first.
     fn give(&mut self, until_ns: u64, seen: &mut dyn FnMut(&WireFrame)) {
-        loop {
-            let sent_ns = |from: usize| self.frames[from].front().map(|frame| frame.sent_ns);
-            let from = match (sent_ns(0), sent_ns(1)) {
-                (None, None) => return,
-                (Some(_), None) => 0,
-                (None, Some(_)) => 1,
-                (Some(client_ns), Some(server_ns)) => usize::from(server_ns < client_ns),
-            };
-            match self.frames[from].pop_front() {
-                Some(frame) if frame.sent_ns < until_ns => seen(&frame),
-                Some(frame) => return self.frames[from].push_front(frame),
-                None => return,
-            }
-        }
+        self.frames.sort_by_key(|frame| (frame.sent_ns, frame.from));
+        let due = self.frames.partition_point(|it| it.sent_ns < until_ns);
+        self.frames.drain(..due).for_each(|frame| seen(&frame));
     }
 }
 
@@ -93,7 +80,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         seen: &mut dyn FnMut(&WireFrame),
     ) -> Result<(), TestbedError> {
         let mut order = Order::default();
-        let ran = self.run_windows(until_ns, |begin_ns, host, from, to, before| {
+        let ran = self.run_windows(until_ns, &mut |begin_ns, host, from, to, before| {
             // All further frames leave later.
             order.give(begin_ns, seen);
             let new = (before..).map_while(|index| to.get(index));

@@ -9,6 +9,7 @@ use taut_report::limit_color::limit_color;
 
 use super::super::case::Case;
 use super::super::run::Outcome;
+use crate::on_off::on_off;
 
 /// Remark above the charts.
 pub const REMARK: &str = "With and without a limit on the same scale: a limit \
@@ -30,7 +31,7 @@ impl<'a> Drawn<'a> {
     pub fn of(case: &Case, outcome: &'a Outcome) -> Self {
         Self {
             case: case.clone(),
-            curve: &outcome.curve,
+            curve: &outcome.row.curve,
             latency_ns: &outcome.latency_ns,
         }
     }
@@ -70,10 +71,6 @@ pub fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
         }
     }
     charts
-}
-
-fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
 }
 
 fn over_time(title: String, rows: &[&Drawn], all: &[Drawn], length_ns: u64) -> Option<Chart> {
