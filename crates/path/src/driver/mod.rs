@@ -64,6 +64,13 @@ pub trait TxRing {
     /// Returns a packet that this device can never send. The queue drops it
     /// ([`DeviceRefused`](crate::DropReason::DeviceRefused)). A packet that it cannot send at the
     /// moment is stored and sent at a later [`kick`](Self::kick).
+    ///
+    /// # Panics
+    /// It must not panic. If it does and the panic is caught, the packet must not be in the ring.
+    /// The queue releases its units and counts it as
+    /// [`DeviceRefused`](crate::DropReason::DeviceRefused), but no sink receives it. A panic with a
+    /// [chunk](crate::Chunk) also loses the remainder of its GSO packet, and its units stay in
+    /// flight until a [`reset`](crate::Queue::reset).
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet>;
 
     /// Rings the doorbell for all packets submitted so far.

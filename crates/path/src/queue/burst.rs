@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::context::Context;
-use super::counters::{add, subtract};
+use super::counters::{add, count_drop, subtract};
 use super::outlet::Outlet;
 use super::shared::Shared;
 use super::sink::{dropped, marked};
@@ -30,7 +30,7 @@ pub(super) struct Sending<'a, 'b, M: Sharing, A, R, S: ?Sized, P> {
     pub ring: &'a mut R,
     pub at: &'a mut Context<'b, S, P>,
     pub outlet: &'a mut Outlet<A>,
-    /// Packets of a full burst, not counting those that the device rejected.
+    /// Packets of a full burst.
     pub burst_packets: u32,
     pub left_packets: u32,
     pub end: BurstEnd,
@@ -56,12 +56,45 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
 
     /// Undoes the accounting of a packet that the device rejected.
     #[cold]
-    fn reject(&mut self, packet: Packet, units: u32) {
-        self.outlet.uncount(self.shared, units, packet.wire_bytes());
-        self.burst_packets -= 1;
-        subtract(&self.shared.sender.sent_bytes, packet.wire_bytes().into());
+    fn reject(&mut self, packet: Packet) {
+        uncount(self.shared, self.outlet, packet.wire_bytes());
         self.dropped(packet, DropReason::DeviceRefused);
     }
+}
+
+/// A call of `submit`, dropped only if that panics. It has no copy of the packet's length, which
+/// would take a register in each call.
+struct Submission<'a, M: Sharing, A: Admission> {
+    shared: &'a Shared<M>,
+    outlet: &'a Outlet<A>,
+    /// The length for a shared gate, else 0.
+    shared_bytes: u32,
+}
+
+impl<M: Sharing, A: Admission> Drop for Submission<'_, M, A> {
+    // Inlined, so that the fields stay in registers.
+    #[inline(always)]
+    fn drop(&mut self) {
+        lost(self.shared, self.outlet, self.shared_bytes);
+    }
+}
+
+/// Counts the packet queued last as dropped: the driver lost it in a panic. For a limit in packets
+/// without a shared gate, its length is unknown and stays in the sent bytes.
+#[cold]
+#[inline(never)]
+fn lost<M: Sharing, A: Admission>(shared: &Shared<M>, outlet: &Outlet<A>, shared_bytes: u32) {
+    let units = shared.ledger.last_object();
+    let bytes = shared_bytes.max(outlet.unit.bytes_of(units));
+    outlet.uncount(shared, units, bytes);
+    subtract(&shared.sender.sent_bytes, bytes.into());
+    count_drop(&shared.sender, DropReason::DeviceRefused);
+}
+
+/// Undoes the accounting of a packet of `bytes`.
+fn uncount<M: Sharing, A: Admission>(shared: &Shared<M>, outlet: &Outlet<A>, bytes: u32) {
+    outlet.uncount(shared, outlet.unit.of(bytes), bytes);
+    subtract(&shared.sender.sent_bytes, bytes.into());
 }
 
 impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
@@ -89,10 +122,18 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
         packet.mark = self.outlet.ages.mark;
         add(&self.shared.sender.sent_bytes, bytes.into());
         self.at.probe.event(now_ns, Event::Sent(&packet));
-        // Count before the sink runs: a sink that panics must not leave the packet counted as sent.
-        self.left_packets -= 1;
-        if let Err(packet) = self.ring.submit(packet, now_ns) {
-            self.reject(packet, units);
+        let submission = Submission {
+            shared: self.shared,
+            outlet: self.outlet,
+            shared_bytes: if A::SHARED { bytes } else { 0 },
+        };
+        let submitted = self.ring.submit(packet, now_ns);
+        core::mem::forget(submission);
+        // Counted now, so that neither a driver nor a sink that panics leaves a packet counted as
+        // sent that is not in the ring.
+        match submitted {
+            Ok(()) => self.left_packets -= 1,
+            Err(packet) => self.reject(packet),
         }
         self.continues()
     }
@@ -115,7 +156,7 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 }
 
-/// Also runs if a sink panics in the middle of a burst, so that no sent packet is uncounted.
+/// Also runs if a sink or a driver panics in the middle of a burst, so that no sent packet is uncounted.
 impl<M: Sharing, A, R, S: ?Sized, P> Drop for Sending<'_, '_, M, A, R, S, P> {
     #[inline]
     fn drop(&mut self) {

@@ -129,6 +129,11 @@ impl UnitMask {
         bytes & self.kept_bits | self.set_bits
     }
 
+    /// Returns the bytes of a packet of `units`; 0 if the units are packets.
+    pub(super) const fn bytes_of(self, units: u32) -> u32 {
+        units & self.kept_bits
+    }
+
     /// Returns the units of `packets` with `bytes` in total.
     pub(super) const fn of_many(self, packets: u32, bytes: u32) -> u32 {
         if self.set_bits == 0 { bytes } else { packets }

@@ -1,5 +1,7 @@
 //! GSO packets in chunks: the order of chunks, other packets between them, decisions and counters.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::AnyLimit;
 use taut_path::qdisc::{Backlog, Fifo, RequeueSupport};
@@ -463,4 +465,30 @@ fn rejected_remainder_ends_its_frame_once() {
         queue.backlog().packets,
     );
     assert_eq!(ended, (1, 0));
+}
+
+/// The remainder of its packet is lost, and the next ones pass as before.
+#[test]
+fn reset_recovers_from_a_panic_with_a_chunk() {
+    for chunk in 0..3 {
+        let limit = "4p".parse().expect("a limit");
+        let mut queue = queue("pfifo", limit, LateSegmentation::EachSegment);
+        let mut books = Books::default();
+        for frame in 0..3 {
+            queue.enqueue(long(frame, 3), 0, &mut books);
+        }
+        queue.device_mut().panics_after = Some(chunk);
+        let run = catch_unwind(AssertUnwindSafe(|| queue.run(0, &mut books)));
+        assert!(run.is_err());
+        queue.reset(1);
+        for now_ns in 2..10 {
+            let _ = queue.run(now_ns, &mut books);
+            queue.device_mut().finish(usize::MAX);
+            let completed = queue.complete(now_ns, &mut books);
+            completed.expect("the device is reaped");
+        }
+        assert_eq!(books.freed.iter().filter(|&&frame| frame > 0).count(), 2);
+        assert_eq!((queue.in_flight(), queue.backlog().packets), (0, 0));
+        assert_eq!(queue.completer_counters().completed_packets, 6);
+    }
 }

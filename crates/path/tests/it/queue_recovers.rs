@@ -10,7 +10,7 @@ use std::thread;
 use crate::support::names::{learning, limits_and};
 use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, Wakes, packet};
 use taut_path::driver::InRing;
-use taut_path::limit::{CompletedCounts, Dynamic, Fixed};
+use taut_path::limit::{CompletedCounts, Dynamic, Fixed, Limit, Unit};
 use taut_path::qdisc::{Backlog, Qdisc};
 use taut_path::queue::{CompleteError, Completer, Monitor, Repair, RepairError, Sender};
 use taut_path::{
@@ -342,6 +342,39 @@ fn panicking_sink_leaves_the_ledger_right() {
     assert_eq!(sink.books.freed, (0..30).collect::<Vec<_>>());
     assert_eq!(bench.queue.in_flight(), 0, "the third counts too");
     assert_eq!(bench.queue.completer_counters().completed_packets, 30);
+}
+
+/// The driver loses the third packet: it never completes.
+#[test]
+fn panicking_submit_leaves_the_ledger_right() {
+    for limit in ["2p", "4000", "dql", "taut"] {
+        let limit = limit.parse::<AnyLimit>().expect("a limit");
+        let mut bench = Bench::new(limit, 64);
+        let (mut panics, mut now_ns) = (0, 0);
+        let in_bytes = bench.queue.limit().unit() == Unit::Bytes;
+        let units = if in_bytes { 1_514 } else { 1 };
+        for _ in 0..20 {
+            bench.enqueue(8, 1_514);
+            bench.queue.device_mut().panics_after = Some(2);
+            while bench.queue.backlog().packets > 0 || bench.in_ring() > 0 {
+                now_ns += 1_000;
+                let (queue, books) = (&mut bench.queue, &mut bench.books);
+                let run = catch_unwind(AssertUnwindSafe(|| queue.run(now_ns, books)));
+                panics += u64::from(run.is_err());
+                bench.queue.device_mut().finish(usize::MAX);
+                let completed = bench.queue.complete(now_ns, &mut bench.books);
+                completed.expect("the device is reaped");
+                let in_ring = bench.in_ring() as u32 * units;
+                assert_eq!(bench.queue.in_flight(), in_ring, "lost units are released");
+            }
+        }
+        assert_eq!((panics, bench.books.freed.len()), (20, 20 * 7));
+        let counters = bench.queue.sender_counters();
+        assert_eq!(counters.sent_packets, 20 * 7);
+        assert_eq!(counters.drops.of(DropReason::DeviceRefused), 20);
+        let lost_bytes = if in_bytes { 0 } else { 20 * 1_514 };
+        assert_eq!(counters.sent_bytes, 20 * 7 * 1_514 + lost_bytes);
+    }
 }
 
 /// A discipline without ready packets.

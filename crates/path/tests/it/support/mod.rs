@@ -62,6 +62,8 @@ pub struct FakeRing {
     pub says_more: bool,
     /// Longer packets are rejected.
     pub longest_bytes: u32,
+    /// `submit` panics after this many packets, once.
+    pub panics_after: Option<u32>,
     /// The device completes packets before `kick` returns.
     pub instant: bool,
     /// Maximum number of slots in use so far.
@@ -82,6 +84,7 @@ impl FakeRing {
             failing_reap: false,
             says_more: false,
             longest_bytes: u32::MAX,
+            panics_after: None,
             instant: false,
             most_used: 0,
         }
@@ -128,6 +131,10 @@ impl TxRing for FakeRing {
         );
         if packet.wire_bytes() > self.longest_bytes {
             return Err(packet);
+        }
+        if let Some(after) = self.panics_after {
+            self.panics_after = after.checked_sub(1);
+            assert_ne!(after, 0, "the driver panics");
         }
         self.submitted.push_back(packet);
         self.most_used = self.most_used.max(self.slots - self.free());
