@@ -69,7 +69,7 @@ pub use builder::Builder;
 pub use limited::Limited;
 pub use stats::Stats;
 pub use taut_path::AnyLimit;
-pub use taut_udp::Source;
+pub use taut_udp::{CompletionQuality, Source};
 pub use utilised::Utilised;
 
 /// The examples of the README are run with the tests.
