@@ -44,6 +44,7 @@
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
 //! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::room`. The
 //!   waiting task reads completions.
+//! - **A QUIC stack** (feature `tokio`): `quic` has the part that all adapters share.
 //! - **Another runtime**: [`poll_room`](LimitedUdp::poll_room) with a waker, and `complete` as in a
 //!   poll loop.
 //!
@@ -107,6 +108,8 @@ mod events;
 mod permit;
 mod pool;
 mod quality;
+#[cfg(feature = "tokio")]
+pub mod quic;
 #[cfg(feature = "tokio")]
 mod reader;
 mod sent;
