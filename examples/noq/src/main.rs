@@ -130,6 +130,7 @@ async fn measure(options: &Options) -> anyhow::Result<serde_json::Value> {
         "goodput_bps": (bytes as f64 * 8.0 / seconds.as_secs_f64()) as u64,
         "cpu_ns_per_byte": cpu_ns as f64 / bytes.max(1) as f64,
         "datagrams": datagrams,
+        "all_datagrams": after.udp_tx.datagrams,
         "lost_datagrams": after.lost_packets - sent.lost_packets,
         "limit_bytes": stats.map(|it| it.socket.limit),
         "completion_quality": stats.map(|it| format!("{:?}", it.socket.completion_quality)),
