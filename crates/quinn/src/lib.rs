@@ -28,7 +28,7 @@
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
 //! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
-//! transmit timestamps. [`Builder::source`] selects another. The quality of completions on this
+//! transmit timestamps. [`Builder::source`](taut_udp::quic::Builder::source) selects another. The quality of completions on this
 //! path is in [`Stats::socket`]. Over loopback, where all datagrams complete immediately, no limit
 //! applies.
 //!
@@ -56,20 +56,14 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
-mod builder;
 mod limited;
-mod poller;
-mod settings;
-mod shared_socket;
 mod socket;
-mod stats;
 mod utilised;
 
-pub use builder::Builder;
-pub use limited::Limited;
-pub use stats::Stats;
+pub use limited::{Builder, Limited};
 pub use taut_path::AnyLimit;
-pub use taut_udp::Source;
+pub use taut_udp::quic::Stats;
+pub use taut_udp::{CompletionQuality, Source};
 pub use utilised::Utilised;
 
 /// The examples of the README are run with the tests.

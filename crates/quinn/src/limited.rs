@@ -4,14 +4,16 @@ use std::future::Future;
 use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
+use taut_udp::quic::{Sockets, Stats};
 
-use crate::settings::Settings;
 use crate::socket::Socket;
-use crate::stats::Stats;
+
+/// Builder of a [`Limited`]; created by [`Limited::builder`].
+pub type Builder<R> = taut_udp::quic::Builder<R, Limited<R>>;
 
 /// A runtime for quinn whose sockets are limited. Clones refer to the same runtime: keep one for
 /// its [`stats`](Self::stats).
@@ -19,67 +21,62 @@ use crate::stats::Stats;
 /// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
 #[derive(Debug)]
 pub struct Limited<R> {
-    shared: Arc<SharedRuntime<R>>,
-}
-
-#[derive(Debug)]
-struct SharedRuntime<R> {
-    runtime: R,
-    settings: Settings,
-    /// The most recent socket.
-    socket: Mutex<Weak<Socket>>,
+    runtime: Arc<R>,
+    sockets: Sockets,
 }
 
 impl<R> Limited<R> {
-    pub(crate) fn with_settings(runtime: R, settings: Settings) -> Self {
-        Self {
-            shared: Arc::new(SharedRuntime {
-                runtime,
-                settings,
-                socket: Mutex::new(Weak::new()),
-            }),
-        }
+    /// Creates a runtime with the default settings.
+    pub fn new(runtime: R) -> Self {
+        Self::builder(runtime).build()
+    }
+
+    /// Returns a builder, for other settings.
+    pub fn builder(runtime: R) -> Builder<R> {
+        Builder::new(runtime)
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
     /// rebind. `None` before an endpoint was created, and after it was dropped.
     pub fn stats(&self) -> Option<Stats> {
-        let last = self.shared.socket.lock();
-        let socket = last.unwrap_or_else(PoisonError::into_inner).upgrade()?;
-        Some(socket.stats())
+        self.sockets.stats()
+    }
+}
+
+impl<R> From<(R, Sockets)> for Limited<R> {
+    fn from((runtime, sockets): (R, Sockets)) -> Self {
+        let runtime = Arc::new(runtime);
+        Self { runtime, sockets }
     }
 }
 
 impl<R> Clone for Limited<R> {
     fn clone(&self) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-        }
+        let (runtime, sockets) = (Arc::clone(&self.runtime), self.sockets.clone());
+        Self { runtime, sockets }
     }
 }
 
 impl<R: Runtime> Runtime for Limited<R> {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        self.shared.runtime.new_timer(at)
+        self.runtime.new_timer(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.shared.runtime.spawn(future);
+        self.runtime.spawn(future);
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
         // quinn's own socket receives, and sets the options that it needs.
-        let inner = self.shared.runtime.wrap_udp_socket(socket.try_clone()?)?;
-        let socket = Arc::new(Socket::new(inner, socket, &self.shared.settings)?);
-        let last = self.shared.socket.lock();
-        *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&socket);
-        self.shared
-            .runtime
-            .spawn(Box::pin(socket.process_notifications()));
-        Ok(socket)
+        let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
+        let sender = self
+            .sockets
+            .limit(socket, receiver.max_transmit_segments())?;
+        self.runtime.spawn(Box::pin(sender.process_notifications()));
+        Ok(Arc::new(Socket { receiver, sender }))
     }
 
     fn now(&self) -> Instant {
-        self.shared.runtime.now()
+        self.runtime.now()
     }
 }

@@ -46,6 +46,7 @@
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
 //! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`. A
 //!   spawned task reads completions.
+//! - **A QUIC stack** (feature `tokio`): `quic` has the part that all adapters share.
 //! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete` as
 //!   in a poll loop.
 //!
@@ -113,6 +114,8 @@ mod events;
 mod permit;
 mod pool;
 mod quality;
+#[cfg(feature = "tokio")]
+pub mod quic;
 #[cfg(feature = "tokio")]
 mod reader;
 mod sent;

@@ -165,6 +165,25 @@ fn no_limit_over_loopback_with_ipv6() {
     });
 }
 
+/// As in the README: the first 0.1 s of load are not enough.
+#[test]
+fn load_over_loopback_determines_the_quality() {
+    runtime().block_on(async {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("socket"));
+        let limited = Limited::new(TokioRuntime);
+        let transport = TransportConfig::default();
+        let pair = pair(near, far, Arc::new(limited.clone()), transport);
+        let connection = in_time(pair.connect()).await;
+        let quality = || limited.stats().expect("made").socket.completion_quality;
+        let known = async {
+            while quality() == CompletionQuality::Unknown {
+                assert_eq!(upload(&connection, BYTES).await, BYTES as u64);
+            }
+        };
+        in_time(known).await;
+    });
+}
+
 /// Returns the packets lost by an outage of 0.3 s, and the window before it.
 async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     let link = Link::shaped(20_000_000);

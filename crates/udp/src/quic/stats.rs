@@ -1,6 +1,6 @@
 //! Statistics of a limited endpoint.
 
-use taut_udp::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// Statistics of a limited socket of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,21 +1,24 @@
 //! Settings of a limited endpoint.
 
+use std::marker::PhantomData;
+
 use taut_path::AnyLimit;
-use taut_udp::Source;
 
-use crate::limited::Limited;
-use crate::settings::Settings;
+use crate::account::Source;
+use crate::quic::sockets::{Settings, Sockets};
 
-/// Builder of a [`Limited`]; created by [`Limited::builder`].
+/// Builder of a limited runtime `L` over a runtime `R` of a QUIC stack.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before `build`"]
-pub struct Builder<R> {
+pub struct Builder<R, L> {
     runtime: R,
     settings: Settings,
+    limited: PhantomData<fn() -> L>,
 }
 
-impl<R> Builder<R> {
-    fn new(runtime: R) -> Self {
+impl<R, L: From<(R, Sockets)>> Builder<R, L> {
+    /// Returns the default settings for `runtime`.
+    pub fn new(runtime: R) -> Self {
         Self {
             runtime,
             settings: Settings {
@@ -24,6 +27,7 @@ impl<R> Builder<R> {
                 cap_ns: 250_000,
                 send_ns: 250_000,
             },
+            limited: PhantomData,
         }
     }
 
@@ -53,7 +57,7 @@ impl<R> Builder<R> {
 
     /// Sets the maximum of one send: the amount that the path moves at the measured rate in this
     /// time, but at least one datagram. An urgent packet waits for two whole sends beyond the
-    /// limit: the last one, and the one that quinn has assembled. Default 0.25 ms: half of it
+    /// limit: the last one, and the one that the stack has assembled. Default 0.25 ms: half of it
     /// doubles the work per byte at 500 Mbit/s.
     pub fn send_ns(mut self, send_ns: u64) -> Self {
         self.settings.send_ns = send_ns;
@@ -61,19 +65,7 @@ impl<R> Builder<R> {
     }
 
     /// Builds the runtime for an endpoint.
-    pub fn build(self) -> Limited<R> {
-        Limited::with_settings(self.runtime, self.settings)
-    }
-}
-
-impl<R> Limited<R> {
-    /// Creates a runtime with the default settings.
-    pub fn new(runtime: R) -> Self {
-        Self::builder(runtime).build()
-    }
-
-    /// Returns a builder, for other settings.
-    pub fn builder(runtime: R) -> Builder<R> {
-        Builder::new(runtime)
+    pub fn build(self) -> L {
+        L::from((self.runtime, Sockets::new(self.settings)))
     }
 }

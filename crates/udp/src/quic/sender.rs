@@ -1,0 +1,83 @@
+//! Waiting for room, in FIFO order.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, ready};
+
+use taut_dql::tasks::Ticket;
+
+use crate::datagram::Datagram;
+use crate::quic::shared::SharedSocket;
+
+/// A connection's place in the wait queue. It never uses tokio's write readiness: completions raise
+/// `EPOLLERR`, which tokio reports as a closed write side and never clears.
+pub struct Sender {
+    shared: Arc<SharedSocket>,
+    place: Option<Ticket>,
+}
+
+impl Sender {
+    pub(super) fn new(shared: Arc<SharedSocket>) -> Self {
+        Self {
+            shared,
+            place: None,
+        }
+    }
+
+    /// Waits for room. Nothing is reserved.
+    ///
+    /// # Errors
+    /// The error of the socket, if it cannot be read.
+    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let waited = self.place.is_some();
+        let room = self.shared.limited().poll_room(&mut self.place, context);
+        if room.is_pending() && !waited {
+            self.shared.waits.fetch_add(1, Relaxed);
+        }
+        room
+    }
+
+    /// Waits for room, and sends `datagram`. If the context cannot wake a task, it sends without
+    /// room: so do stateless replies, which the stack would not retry.
+    ///
+    /// # Errors
+    /// The error of the socket, if it cannot be read.
+    pub fn poll_send(
+        &mut self,
+        datagram: Datagram<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        // A waker without data refers to no task.
+        if context.waker().data().is_null() {
+            return Poll::Ready(self.shared.send(datagram));
+        }
+        loop {
+            ready!(self.poll_room(context))?;
+            match self.shared.send(datagram) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+
+    /// Returns the maximum number of datagrams of one send now.
+    pub fn send_datagrams(&self) -> usize {
+        self.shared.send_datagrams()
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.place.take() {
+            self.shared.limited().cancel_wait(ticket);
+        }
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}

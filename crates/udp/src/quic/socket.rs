@@ -1,0 +1,77 @@
+//! The sending half of an endpoint's socket.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use crate::datagram::Datagram;
+use crate::quic::sender::Sender;
+use crate::quic::shared::SharedSocket;
+
+/// The sending half of an endpoint's socket, from [`Sockets::limit`](crate::quic::Sockets::limit).
+/// Closed when it is dropped; the port is free when the completion task has ended, too.
+#[derive(Debug)]
+pub struct Socket {
+    shared: Arc<SharedSocket>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.shared.is_closed.store(true, Relaxed);
+        self.shared.wake.notify_one();
+    }
+}
+
+impl Socket {
+    pub(super) fn new(shared: Arc<SharedSocket>) -> Self {
+        Self { shared }
+    }
+
+    /// Processes notifications until the socket is dropped. The adapter must spawn this future.
+    pub fn process_notifications(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            while !shared.is_closed.load(Relaxed) {
+                shared.completion_runs.fetch_add(1, Relaxed);
+                let mut notifications = pin!(shared.socket.news());
+                let mut wake = pin!(shared.wake.notified());
+                let done = poll_fn(|context| match wake.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(Ok(())),
+                    Poll::Pending => notifications.as_mut().poll(context),
+                });
+                if done.await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Returns a sender with a place of its own in the wait queue.
+    pub fn sender(&self) -> Sender {
+        Sender::new(Arc::clone(&self.shared))
+    }
+
+    /// Sends `datagram`, for which there was room when the connection polled. It is sent even
+    /// without room here: a stateless reply does not poll, and the stack would not retry it.
+    /// A send that the kernel rejects is counted, and is not an error.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the kernel accepts no more; the error of the socket, if it cannot be read.
+    pub fn send(&self, datagram: Datagram<'_>) -> io::Result<()> {
+        self.shared.send(datagram)
+    }
+
+    /// Returns the maximum number of datagrams of one send now.
+    pub fn send_datagrams(&self) -> usize {
+        self.shared.send_datagrams()
+    }
+
+    /// Returns `true` if the error of a receiving call belongs to an earlier sent datagram. It is
+    /// then counted, and must not end receiving.
+    pub fn is_send_error(&self, error: &io::Error) -> bool {
+        self.shared.limited().is_send_error(error)
+    }
+}

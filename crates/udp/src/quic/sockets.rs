@@ -1,0 +1,87 @@
+//! The sockets of an endpoint.
+
+use std::io;
+use std::net::UdpSocket;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use taut_path::AnyLimit;
+
+use crate::account::Source;
+use crate::async_udp::AsyncUdp;
+use crate::quic::shared::SharedSocket;
+use crate::quic::socket::Socket;
+use crate::quic::stats::Stats;
+use crate::socket::LimitedUdp;
+
+/// The settings of each limited socket.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) limit: AnyLimit,
+    /// `None`: the first source that reports completions.
+    pub(super) source: Option<Source>,
+    pub(super) cap_ns: u64,
+    pub(super) send_ns: u64,
+}
+
+/// Limits the sockets of an endpoint. An endpoint that is rebound has a new socket, with a limit of
+/// its own. Clones refer to the same endpoint.
+#[derive(Debug, Clone)]
+pub struct Sockets {
+    shared: Arc<SharedSockets>,
+}
+
+#[derive(Debug)]
+struct SharedSockets {
+    settings: Settings,
+    last: Mutex<Weak<SharedSocket>>,
+}
+
+impl Sockets {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            shared: Arc::new(SharedSockets {
+                settings,
+                last: Mutex::new(Weak::new()),
+            }),
+        }
+    }
+
+    /// Limits `socket`. The stack has set the options that it needs, and receives through a clone.
+    /// `max_datagrams` is the maximum of one send (GSO).
+    ///
+    /// # Errors
+    /// Those of [`AsyncUdp::build`].
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio with I/O.
+    pub fn limit(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
+        let settings = &self.shared.settings;
+        let builder = LimitedUdp::builder(socket)
+            .limit(settings.limit.clone())
+            .cap_ns(settings.cap_ns)
+            // An error there would end a connection. The caller bounds the number of connections of
+            // an endpoint.
+            .waiters(usize::MAX);
+        let builder = match settings.source {
+            Some(only) => builder.source(only),
+            None => builder
+                .source(Source::ZeroCopy)
+                .fallback_source(Source::Polled)
+                .fallback_source(Source::Timestamps),
+        };
+        let socket = AsyncUdp::build(builder)?;
+        let shared = Arc::new(SharedSocket::new(socket, settings.send_ns, max_datagrams));
+        let last = self.shared.last.lock();
+        *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
+        Ok(Socket::new(shared))
+    }
+
+    /// Returns the statistics of the most recent socket, which is the one in use, also after a
+    /// rebind. `None` before a socket was limited, and after it was dropped.
+    pub fn stats(&self) -> Option<Stats> {
+        let last = self.shared.last.lock();
+        let socket = last.unwrap_or_else(PoisonError::into_inner).upgrade()?;
+        (!socket.is_closed.load(Relaxed)).then(|| socket.stats())
+    }
+}

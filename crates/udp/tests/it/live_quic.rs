@@ -1,0 +1,110 @@
+//! The sockets of a QUIC endpoint, without a stack.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use taut_path::AnyLimit;
+use taut_udp::Datagram;
+use taut_udp::quic::{Builder, Sockets, Stats};
+use tokio::time;
+
+use crate::common::{Link, PATIENCE, allowed, runtime};
+
+const PAYLOAD: [u8; 1200] = [0; 1200];
+
+/// A limited runtime of a stack without a runtime.
+struct Limited(Sockets);
+
+impl From<((), Sockets)> for Limited {
+    fn from(((), sockets): ((), Sockets)) -> Self {
+        Self(sockets)
+    }
+}
+
+impl Limited {
+    fn of_packets(packets: u32) -> Self {
+        Builder::new(()).limit(AnyLimit::packets(packets)).build()
+    }
+
+    fn stats(&self) -> Stats {
+        self.0.stats().expect("a socket")
+    }
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn send_without_a_task_needs_no_room() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(2_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let limited = Limited::of_packets(3);
+        let socket = limited
+            .0
+            .limit(link.connected(address), 1)
+            .expect("limited");
+        let datagram = Datagram::new(&PAYLOAD).to(address);
+        let waker = Waker::from(Arc::<Flag>::default());
+        let mut sender = socket.sender();
+        let mut sends = 0;
+        let mut context = Context::from_waker(&waker);
+        while sender.poll_send(datagram, &mut context).is_ready() {
+            sends += 1;
+            assert!(sends < 1_000, "no limit");
+        }
+        assert_eq!(limited.stats().waits, 1);
+        let before = limited.stats().socket.totals.sent_objects;
+        let mut no_task = Context::from_waker(Waker::noop());
+        let sent = socket.sender().poll_send(datagram, &mut no_task);
+        assert!(matches!(sent, Poll::Ready(Ok(()))), "{sent:?}");
+        assert_eq!(limited.stats().socket.totals.sent_objects, before + 1);
+        assert_eq!(
+            limited.stats().socket.waiting,
+            1,
+            "only the first sender waits"
+        );
+        drop(sender);
+        assert_eq!(limited.stats().socket.waiting, 0);
+    });
+}
+
+#[test]
+fn waiting_sender_sends_after_a_completion() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let limited = Limited::of_packets(3);
+        let socket = limited
+            .0
+            .limit(link.connected(address), 1)
+            .expect("limited");
+        tokio::spawn(socket.process_notifications());
+        let datagram = Datagram::new(&PAYLOAD).to(address);
+        let mut sender = socket.sender();
+        let all = async {
+            for _ in 0..100 {
+                let sent = poll_fn(|context| sender.poll_send(datagram, context));
+                sent.await.expect("sends");
+            }
+        };
+        time::timeout(PATIENCE, all).await.expect("in time");
+        assert!(limited.stats().waits > 0);
+        drop(socket);
+        assert_eq!(limited.0.stats(), None);
+    });
+}

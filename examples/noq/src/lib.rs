@@ -1,0 +1,25 @@
+//! Limits a noq endpoint in bytes, so that noq assembles its packets at the last moment.
+//!
+//! One changed line: the endpoint gets [`Limited`] around its runtime.
+//!
+//! ```no_run
+//! # fn main() -> std::io::Result<()> {
+//! # let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+//! let limited = taut_noq::Limited::new(noq::TokioRuntime);
+//! let runtime = std::sync::Arc::new(limited.clone());
+//! let endpoint = noq::Endpoint::new(noq::EndpointConfig::default(), None, socket, runtime)?;
+//! println!("{:?}", limited.stats());
+//! # Ok(())
+//! # }
+//! ```
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod limited;
+mod socket;
+mod utilised;
+
+pub use limited::{Builder, Limited};
+pub use taut_udp::quic::Stats;
+pub use utilised::Utilised;

@@ -1,0 +1,81 @@
+//! The runtime that creates limited sockets.
+
+use std::future::Future;
+use std::io;
+use std::net::UdpSocket;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use noq::{AsyncTimer, AsyncUdpSocket, Runtime};
+use taut_udp::quic::{Sockets, Stats};
+
+use crate::socket::Socket;
+
+/// Builder of a [`Limited`]; created by [`Limited::builder`].
+pub type Builder<R> = taut_udp::quic::Builder<R, Limited<R>>;
+
+/// A runtime for noq whose sockets are limited. Clones refer to the same runtime: keep one for
+/// its [`stats`](Self::stats).
+///
+/// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](noq::TokioRuntime).
+#[derive(Debug)]
+pub struct Limited<R> {
+    runtime: Arc<R>,
+    sockets: Sockets,
+}
+
+impl<R> Limited<R> {
+    /// Creates a runtime with the default settings.
+    pub fn new(runtime: R) -> Self {
+        Self::builder(runtime).build()
+    }
+
+    /// Returns a builder, for other settings.
+    pub fn builder(runtime: R) -> Builder<R> {
+        Builder::new(runtime)
+    }
+
+    /// Returns the statistics of the most recent socket, which is the one in use, also after a
+    /// rebind. `None` before an endpoint was created, and after it was dropped.
+    pub fn stats(&self) -> Option<Stats> {
+        self.sockets.stats()
+    }
+}
+
+impl<R> From<(R, Sockets)> for Limited<R> {
+    fn from((runtime, sockets): (R, Sockets)) -> Self {
+        let runtime = Arc::new(runtime);
+        Self { runtime, sockets }
+    }
+}
+
+impl<R> Clone for Limited<R> {
+    fn clone(&self) -> Self {
+        let (runtime, sockets) = (Arc::clone(&self.runtime), self.sockets.clone());
+        Self { runtime, sockets }
+    }
+}
+
+impl<R: Runtime> Runtime for Limited<R> {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        self.runtime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.runtime.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
+        // noq's own socket receives, and sets the options that it needs.
+        let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
+        let max_datagrams = receiver.create_sender().max_transmit_segments();
+        let sender = self.sockets.limit(socket, max_datagrams.get())?;
+        self.runtime.spawn(Box::pin(sender.process_notifications()));
+        Ok(Box::new(Socket { receiver, sender }))
+    }
+
+    fn now(&self) -> Instant {
+        self.runtime.now()
+    }
+}
