@@ -8,6 +8,7 @@ mod options;
 mod packet;
 mod plain;
 mod receiver;
+mod recover;
 mod world;
 
 use std::error::Error;

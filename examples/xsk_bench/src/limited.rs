@@ -167,7 +167,7 @@ pub fn rate_row(arrivals: &Arrivals, ns: u64, ahead: Vec<u64>) -> Map<String, Va
     }))
 }
 
-fn row(value: Value) -> Map<String, Value> {
+pub fn row(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(row) => row,
         _ => Map::new(),

@@ -4,7 +4,6 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use taut_linux::frame_ring::RawRings;
 use taut_linux::sched::{self, monotonic_ns};
 
 use crate::limited::{URGENT_INTERVAL_NS, flood_row, rate_row};
