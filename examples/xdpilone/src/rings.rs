@@ -92,7 +92,10 @@ impl Xsk for Rings {
             tx_size: NonZeroU32::new(shape.slots),
             bind_flags: SocketConfig::XDP_BIND_NEED_WAKEUP,
         };
-        let user = memory.umem.rx_tx(&socket, &config).map_err(failed("rings"))?;
+        let user = memory
+            .umem
+            .rx_tx(&socket, &config)
+            .map_err(failed("rings"))?;
         let tx = user.map_tx().map_err(failed("mmap"))?;
         memory.umem.bind(&user).map_err(failed("bind"))?;
         Ok(Self { tx, device, memory })

@@ -11,6 +11,7 @@ use taut_linux::link;
 
 use crate::limited::{percentile, row};
 use crate::options::{Fault, Options};
+use crate::packet::BYTES;
 use crate::plain::Plain;
 use crate::receiver::{Arrivals, Receiver};
 use crate::recover::Recovering;
@@ -35,11 +36,14 @@ const FAULT_TIME: Duration = Duration::from_secs(2);
 /// a limit decreases after a hold time of 1 s without need for it.
 const STOPPED_TIME: Duration = Duration::from_secs(6);
 const COMPARED_FROM: Duration = Duration::from_secs(4);
+/// Packets after the fault.
+const LAST_PACKETS: u64 = 500;
 /// A run that has not ended by then hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A plain loop without a completion for this time hangs.
 const PLAIN_PATIENCE: Duration = Duration::from_secs(4);
-/// Allowed ratio of the limits after and before a stop of the process.
+/// Allowed ratio of the limits after and before a stop of the process. One packet more is allowed,
+/// because a limit of few packets moves in steps of one.
 const MAX_LIMIT_RATIO: f64 = 1.25;
 
 /// Set while completions are not read.
@@ -105,7 +109,13 @@ struct Injector<'a> {
 impl<'a> Injector<'a> {
     fn new(fault: Fault, world: &'a World, options: &Options) -> Self {
         let rate = options.device_rate().unwrap_or(0);
-        Self { fault, world, rate, began: None, has_ended: false }
+        Self {
+            fault,
+            world,
+            rate,
+            began: None,
+            has_ended: false,
+        }
     }
 
     /// Begins or ends the fault, after `ended` packets of the run have ended.
@@ -165,7 +175,10 @@ pub fn plain<X: Xsk>(
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape { slots: SLOTS, frames: 2 * SLOTS };
+    let shape = Shape {
+        slots: SLOTS,
+        frames: 2 * SLOTS,
+    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
     let mut plain = Plain::<Faulty<X>>::open(shape)?;
@@ -181,7 +194,9 @@ pub fn plain<X: Xsk>(
     }
     let arrivals = settled(&receiver);
     let hangs = plain.completed < PACKETS;
-    let lost = plain.completed.saturating_sub(arrivals.numbers.len() as u64);
+    let lost = plain
+        .completed
+        .saturating_sub(arrivals.numbers.len() as u64);
     let row = json!({
         "fault": format!("{fault:?}"), "packets": PACKETS, "sent": plain.completed,
         "arrived": arrivals.numbers.len(), "hangs": hangs,
@@ -196,16 +211,22 @@ pub fn limited<X: Xsk>(
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape { slots: SLOTS, frames: 2 * SLOTS };
+    let shape = Shape {
+        slots: SLOTS,
+        frames: 2 * SLOTS,
+    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
     let mut sender = Recovering::<Faulty<X>>::open(world, shape, &options.limit)?;
     let (start, mut limits) = (Instant::now(), (Vec::new(), Vec::new()));
-    while !(sender.is_done(PACKETS) && injector.has_ended) && start.elapsed() < PATIENCE {
+    let mut goal = u64::MAX;
+    while !sender.is_done(goal) && start.elapsed() < PATIENCE {
         injector.poll(sender.ended())?;
-        // Packets are sent until the fault is over.
-        let until = if injector.has_ended { PACKETS } else { u64::MAX };
-        sender.step(until.min(sender.enqueued() + STEP_PACKETS))?;
+        // Packets are sent until the fault is over, and some more.
+        if injector.has_ended && goal == u64::MAX {
+            goal = PACKETS.max(sender.enqueued() + LAST_PACKETS);
+        }
+        sender.step(goal.min(sender.enqueued() + STEP_PACKETS))?;
         match injector.began {
             None => limits.0.push(sender.limit()),
             Some(began) if began.elapsed() > COMPARED_FROM => {
@@ -215,7 +236,7 @@ pub fn limited<X: Xsk>(
         }
         thread::sleep(Duration::from_micros(200));
     }
-    let is_done = sender.is_done(PACKETS);
+    let is_done = sender.is_done(goal);
     let arrivals = settled(&receiver);
     let mut row = sender.row(&arrivals);
     let mut faults = sender.errors(&arrivals);
@@ -225,16 +246,24 @@ pub fn limited<X: Xsk>(
     if matches!(fault, Fault::Completions | Fault::Held) && !sender.reported_in_time() {
         faults.push("no stall was reported in time".to_owned());
     }
+    if fault != Fault::Completions && arrivals.last < sender.enqueued() - LAST_PACKETS {
+        faults.push("no packet arrived after the fault".to_owned());
+    }
     if fault == Fault::Stopped {
         let [before, after] = [&limits.0, &limits.1].map(|limits| percentile(limits, 50) as f64);
         row.insert("limit_ratio".to_owned(), (after / before).into());
-        if after > before * MAX_LIMIT_RATIO {
-            faults.push(format!("limit {before} before the stop and {after} after it"));
+        if after > before * MAX_LIMIT_RATIO + f64::from(BYTES) {
+            faults.push(format!(
+                "limit {before} before the stop and {after} after it"
+            ));
         }
     }
     row.insert("fault".to_owned(), format!("{fault:?}").into());
     row.insert("errors".to_owned(), faults.clone().into());
-    Ok((row_with(Value::Object(row), faults.is_empty()), faults.is_empty()))
+    Ok((
+        row_with(Value::Object(row), faults.is_empty()),
+        faults.is_empty(),
+    ))
 }
 
 fn row_with(value: Value, is_good: bool) -> Map<String, Value> {

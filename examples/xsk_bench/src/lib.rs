@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
-use taut_linux::frame_ring::RawRings;
 use taut_linux::ensure_privilege;
+use taut_linux::frame_ring::RawRings;
 
 use options::Options;
 use world::World;

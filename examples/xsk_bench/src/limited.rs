@@ -52,11 +52,18 @@ impl<X: Xsk> Limited<X> {
         let ring = FrameRing::new(rings, shape.frames, shape.slots, 14..=BYTES);
         let queue = Queue::builder_for(ring)
             .qdisc("pfifo_fast".parse()?)
-            .config(QueueConfig { stall_threshold_ns, ..QueueConfig::default() })
+            .config(QueueConfig {
+                stall_threshold_ns,
+                ..QueueConfig::default()
+            })
             .limit(limit.parse::<AnyLimit>()?)
             .build(monotonic_ns())?;
         let frames = Frames((0..shape.frames).map(Frame::new).collect());
-        Ok(Self { queue, frames, enqueued: 0 })
+        Ok(Self {
+            queue,
+            frames,
+            enqueued: 0,
+        })
     }
 
     /// Enqueues up to `packets` while fewer than [`BACKLOG_PACKETS`] wait.
@@ -66,7 +73,8 @@ impl<X: Xsk> Limited<X> {
             let Some(frame) = self.frames.0.pop() else {
                 break;
             };
-            self.queue.enqueue(Packet::new(frame, BYTES), now_ns, &mut self.frames);
+            self.queue
+                .enqueue(Packet::new(frame, BYTES), now_ns, &mut self.frames);
             self.enqueued += 1;
         }
     }
@@ -84,7 +92,10 @@ impl<X: Xsk> Limited<X> {
             return false;
         };
         let urgent_ns = if is_urgent { now_ns } else { 0 };
-        let stamp = Stamp { number: self.enqueued, urgent_ns };
+        let stamp = Stamp {
+            number: self.enqueued,
+            urgent_ns,
+        };
         rings.with_bytes(frame.index(), BYTES, |bytes| packet::write(bytes, stamp));
         let mut packet = Packet::new(frame, BYTES);
         packet.priority = if is_urgent { URGENT_PRIORITY } else { 0 };
@@ -145,7 +156,10 @@ fn paced<X: Xsk>(
         thread::sleep(Duration::from_micros(50));
     }
     let mut row = rate_row(&receiver.arrivals(), monotonic_ns() - start_ns, ahead);
-    row.insert("limit_bytes".to_owned(), limited.queue.snapshot().limit.into());
+    row.insert(
+        "limit_bytes".to_owned(),
+        limited.queue.snapshot().limit.into(),
+    );
     Ok(row)
 }
 
@@ -178,5 +192,8 @@ pub fn percentile(values: &Vec<u64>, percent: usize) -> u64 {
     let mut values = values.clone();
     values.sort_unstable();
     let at = values.len() * percent / 100;
-    values.get(at.min(values.len().saturating_sub(1))).copied().unwrap_or(0)
+    values
+        .get(at.min(values.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or(0)
 }

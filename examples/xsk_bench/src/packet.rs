@@ -31,20 +31,31 @@ pub fn template() -> Vec<u8> {
     frame[26..30].copy_from_slice(&[10, 0, 0, 1]);
     frame[30..34].copy_from_slice(&[10, 0, 0, 2]);
     let words = frame[14..34].chunks(2);
-    let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
+    let sum: u32 = words
+        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
+        .sum();
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
     frame[24..26].copy_from_slice(&sum.to_be_bytes());
     frame[34..36].copy_from_slice(&4000_u16.to_be_bytes());
     // The discard port. A UDP checksum of 0 means that there is none.
     frame[36..38].copy_from_slice(&9_u16.to_be_bytes());
     frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
-    write(&mut frame, Stamp { number: u64::MAX, urgent_ns: 0 });
+    write(
+        &mut frame,
+        Stamp {
+            number: u64::MAX,
+            urgent_ns: 0,
+        },
+    );
     frame
 }
 
 /// Writes the stamp into a frame.
 pub fn write(frame: &mut [u8], stamp: Stamp) {
-    for (index, word) in [MAGIC, stamp.number, stamp.urgent_ns].into_iter().enumerate() {
+    for (index, word) in [MAGIC, stamp.number, stamp.urgent_ns]
+        .into_iter()
+        .enumerate()
+    {
         frame[AT + 8 * index..][..8].copy_from_slice(&word.to_be_bytes());
     }
 }
@@ -52,8 +63,12 @@ pub fn write(frame: &mut [u8], stamp: Stamp) {
 /// Reads the stamp of a frame; `None` if it is another frame.
 pub fn read(frame: &[u8]) -> Option<Stamp> {
     let mut words = frame.get(AT..STAMPED)?.chunks(8).map(|word| {
-        word.iter().fold(0, |word: u64, byte| word << 8 | u64::from(*byte))
+        word.iter()
+            .fold(0, |word: u64, byte| word << 8 | u64::from(*byte))
     });
     (words.next()? == MAGIC).then_some(())?;
-    Some(Stamp { number: words.next()?, urgent_ns: words.next()? })
+    Some(Stamp {
+        number: words.next()?,
+        urgent_ns: words.next()?,
+    })
 }

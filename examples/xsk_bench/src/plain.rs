@@ -28,7 +28,12 @@ impl<X: Xsk> Plain<X> {
         for frame in 0..shape.frames {
             rings.with_bytes(frame, BYTES, |bytes| bytes.copy_from_slice(&template));
         }
-        Ok(Self { rings, shape, sent: 0, completed: 0 })
+        Ok(Self {
+            rings,
+            shape,
+            sent: 0,
+            completed: 0,
+        })
     }
 
     /// One iteration, with up to `packets` more.
@@ -58,7 +63,8 @@ impl<X: Xsk> Plain<X> {
             let urgent_ns = if number == self.sent { urgent_ns } else { 0 };
             let frame = (number % u64::from(self.shape.frames)) as u32;
             let stamp = Stamp { number, urgent_ns };
-            self.rings.with_bytes(frame, BYTES, |bytes| packet::write(bytes, stamp));
+            self.rings
+                .with_bytes(frame, BYTES, |bytes| packet::write(bytes, stamp));
         }
         packets
     }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use taut_linux::af_packet::PacketReceiver;
@@ -21,6 +21,8 @@ const CHECK_NS: u64 = 20_000_000;
 pub struct Arrivals {
     pub numbers: HashSet<u64>,
     pub duplicates: u64,
+    /// The highest number.
+    pub last: u64,
     /// Delays of urgent packets, in ns.
     pub urgent_ns: Vec<u64>,
 }
@@ -35,7 +37,10 @@ pub struct Receiver {
 impl Receiver {
     pub fn start(world: &World) -> io::Result<Self> {
         let socket = PacketReceiver::open(&world.far, FAR)?;
-        let (arrivals, stop) = (Arc::<Mutex<Arrivals>>::default(), Arc::<AtomicBool>::default());
+        let (arrivals, stop) = (
+            Arc::<Mutex<Arrivals>>::default(),
+            Arc::<AtomicBool>::default(),
+        );
         let thread = std::thread::spawn({
             let (arrivals, stop) = (arrivals.clone(), stop.clone());
             move || {
@@ -50,12 +55,19 @@ impl Receiver {
                 }
             }
         });
-        Ok(Self { arrivals, stop, thread: Some(thread) })
+        Ok(Self {
+            arrivals,
+            stop,
+            thread: Some(thread),
+        })
     }
 
     /// Returns the packets that have arrived.
     pub fn arrivals(&self) -> Arrivals {
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.arrivals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -65,10 +77,13 @@ fn note(buffer: &[u8], arrivals: &Mutex<Arrivals>) {
         return;
     };
     let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+    arrivals.last = arrivals.last.max(stamp.number);
     if !arrivals.numbers.insert(stamp.number) {
         arrivals.duplicates += 1;
     } else if stamp.urgent_ns > 0 {
-        arrivals.urgent_ns.push(sched::monotonic_ns().saturating_sub(stamp.urgent_ns));
+        arrivals
+            .urgent_ns
+            .push(sched::monotonic_ns().saturating_sub(stamp.urgent_ns));
     }
 }
 

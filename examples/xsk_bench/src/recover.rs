@@ -1,7 +1,7 @@
 //! A sender that recovers from stalls and lost devices, and accounts for each packet.
 
 use serde_json::{Map, Value, json};
-use taut_linux::link::{DeliveryTally, LinkMonitor, LinkState};
+use taut_linux::link::{LinkMonitor, LinkState, LinkStatus};
 use taut_linux::sched::monotonic_ns;
 use taut_path::driver::InRing;
 use taut_path::{Completed, Completions, Stop};
@@ -26,7 +26,9 @@ pub struct Recovering<X: Xsk> {
     limited: Limited<X>,
     shape: Shape,
     monitor: LinkMonitor,
-    tally: DeliveryTally,
+    sent: u64,
+    /// Sent or lost: the link was down, or the packet was in a ring without completions.
+    uncertain: u64,
     /// Packets completed in the current and in the previous [`CARRIER_DELAY_NS`], and its end.
     recent: [u64; 2],
     recent_until_ns: u64,
@@ -47,7 +49,8 @@ impl<X: Xsk> Recovering<X> {
             limited: Limited::open(shape, limit, STALL_THRESHOLD_NS)?,
             shape,
             monitor: LinkMonitor::open(&world.near, NEAR)?,
-            tally: DeliveryTally::default(),
+            sent: 0,
+            uncertain: 0,
             recent: [0; 2],
             recent_until_ns: 0,
             closed: None,
@@ -72,16 +75,17 @@ impl<X: Xsk> Recovering<X> {
             eprintln!("{}: {error}", X::NAME);
             Completed::default()
         });
-        self.tally.stale(u64::from(completed.stale_packets));
+        self.uncertain += u64::from(completed.stale_packets);
         let status = self.monitor.poll()?;
-        self.count(u64::from(completed.counts.packets), status.was_down, now_ns);
+        self.count(u64::from(completed.counts.packets), status, now_ns);
         if completed.counts.packets > 0 {
             self.stalls_in_succession = 0;
         }
         if let Some(stall) = completed.stalled {
             self.stalls += 1;
             self.stalls_in_succession += 1;
-            self.first_stall.get_or_insert((stall.age_ns, now_ns - self.polled_ns));
+            self.first_stall
+                .get_or_insert((stall.age_ns, now_ns - self.polled_ns));
         }
         if completed.stalled.is_some() || status.was_down {
             self.limited.queue.reset(now_ns);
@@ -101,15 +105,23 @@ impl<X: Xsk> Recovering<X> {
     }
 
     /// Counts completed packets as sent when the carrier was not lost soon after.
-    fn count(&mut self, completed: u64, was_down: bool, now_ns: u64) {
-        self.recent[0] += completed;
-        if was_down {
-            self.tally.reaped(self.recent.iter().sum());
-            self.tally.confirm(true);
-            self.recent = [0; 2];
-        } else if now_ns >= self.recent_until_ns {
-            self.tally.reaped(self.recent[1]);
-            self.tally.confirm(false);
+    fn count(&mut self, completed: u64, status: LinkStatus, now_ns: u64) {
+        match status {
+            LinkStatus {
+                was_down: false, ..
+            } => self.recent[0] += completed,
+            // A removed device completes what it purges, and its state is known at once.
+            LinkStatus {
+                state: LinkState::Removed,
+                ..
+            } => self.uncertain += completed,
+            _ => {
+                self.uncertain += completed + self.recent.iter().sum::<u64>();
+                self.recent = [0; 2];
+            }
+        }
+        if now_ns >= self.recent_until_ns {
+            self.sent += self.recent[1];
             self.recent = [0, self.recent[0]];
             self.recent_until_ns = now_ns + CARRIER_DELAY_NS;
         }
@@ -157,7 +169,7 @@ impl<X: Xsk> Recovering<X> {
 
     /// Returns the packets that the device returned.
     pub fn ended(&self) -> u64 {
-        self.tally.completed + self.tally.uncertain + self.recent.iter().sum::<u64>()
+        self.sent + self.uncertain + self.recent.iter().sum::<u64>()
     }
 
     pub fn limit(&self) -> u64 {
@@ -186,30 +198,47 @@ impl<X: Xsk> Recovering<X> {
     /// Returns what is wrong with the account.
     pub fn errors(&self, arrivals: &Arrivals) -> Vec<String> {
         let in_ring = self.in_ring();
-        let (sent, uncertain) = (self.tally.completed, self.tally.uncertain + in_ring);
+        let (sent, uncertain) = (self.sent, self.uncertain + in_ring);
         let arrived = arrivals.numbers.len() as u64;
         let unknown = self.limited.queue.device().unknown_completions();
         let checks = [
-            (sent + uncertain + self.dropped() != self.limited.enqueued, "a packet is missing"),
-            (arrived < sent, "a packet that counts as sent did not arrive"),
-            (arrived > sent + uncertain, "a packet arrived that was not sent"),
+            (
+                sent + uncertain + self.dropped() != self.limited.enqueued,
+                "a packet is missing",
+            ),
+            (
+                arrived < sent,
+                "a packet that counts as sent did not arrive",
+            ),
+            (
+                arrived > sent + uncertain,
+                "a packet arrived that was not sent",
+            ),
             (arrivals.duplicates > 0, "a packet arrived twice"),
             (unknown > 0, "an unknown completion"),
         ];
-        checks.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, text)| text.to_owned()).collect()
+        checks
+            .into_iter()
+            .filter(|(is_wrong, _)| *is_wrong)
+            .map(|(_, text)| text.to_owned())
+            .collect()
     }
 
     fn in_ring(&self) -> u64 {
-        self.limited.queue.device().in_ring().map_or(0, |InRing { packets, .. }| packets.into())
+        self.limited
+            .queue
+            .device()
+            .in_ring()
+            .map_or(0, |InRing { packets, .. }| packets.into())
     }
 
     pub fn row(&self, arrivals: &Arrivals) -> Map<String, Value> {
         let age_ns = self.first_stall.map_or(0, |(age_ns, _)| age_ns);
         row(json!({
             "packets": self.limited.enqueued,
-            "sent": self.tally.completed,
+            "sent": self.sent,
             "dropped": self.dropped(),
-            "uncertain": self.tally.uncertain + self.in_ring(),
+            "uncertain": self.uncertain + self.in_ring(),
             "arrived": arrivals.numbers.len(),
             "stalls": self.stalls,
             "first_stall_ms": age_ns / 1_000_000,

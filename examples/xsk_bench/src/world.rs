@@ -78,7 +78,11 @@ impl World {
 
     /// The kernel detects a carrier some time after a device is up; a bridge drops frames before.
     pub fn wait_for_links(&self) -> io::Result<()> {
-        let ports: &[&str] = if self.rate.is_some() { &[NEAR, "port", "out"] } else { &[NEAR] };
+        let ports: &[&str] = if self.rate.is_some() {
+            &[NEAR, "port", "out"]
+        } else {
+            &[NEAR]
+        };
         let start = Instant::now();
         for device in ports {
             while LinkMonitor::open(&self.near, device)?.state() != LinkState::Running {
@@ -103,7 +107,10 @@ fn turn_filter_off() -> io::Result<()> {
 /// Returns the load average of the last minute.
 pub fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+    text.split(' ')
+        .next()
+        .and_then(|first| first.parse().ok())
+        .unwrap_or(0.0)
 }
 
 /// Opens a socket. The kernel refuses for some milliseconds after another one was closed.
