@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use taut_linux::frame_ring::{Descriptor, FrameRing, RawRings};
+//! use taut_linux::frame_ring::{TxFrame, FrameRing, RawRings};
 //! use taut_path::{AnyLimit, Frame, Packet, Queue, pool::FramePool};
 //!
 //! /// A device that sends a frame when it is polled.
@@ -16,7 +16,7 @@
 //!
 //! impl RawRings for Rings {
 //!     type Error = Infallible;
-//!     fn push(&mut self, frames: &[Descriptor]) -> usize {
+//!     fn push(&mut self, frames: &[TxFrame]) -> usize {
 //!         self.0.extend(frames.iter().map(|it| it.frame));
 //!         frames.len()
 //!     }
@@ -52,7 +52,7 @@ use taut_path::{Completions, Ecn, InRing, Packet, TxRing};
 
 /// A frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Descriptor {
+pub struct TxFrame {
     /// The number of the frame in the memory of the rings.
     pub frame: u32,
     /// The length of the packet at its start, in bytes.
@@ -66,7 +66,7 @@ pub trait RawRings {
 
     /// Writes `frames` into the transmit ring, oldest first, and publishes them. Returns how many
     /// there was room for.
-    fn push(&mut self, frames: &[Descriptor]) -> usize;
+    fn push(&mut self, frames: &[TxFrame]) -> usize;
 
     /// Rings the doorbell, if the device needs it.
     ///
@@ -97,7 +97,7 @@ pub struct FrameRing<R> {
     sender: InFlightSender,
     completer: InFlightCompleter,
     /// Submitted and not yet in the transmit ring: one doorbell publishes them together.
-    staged: Vec<Descriptor>,
+    staged: Vec<TxFrame>,
     /// Packets of closed rings, not yet returned.
     returned: VecDeque<Packet>,
     detector: EarlyCompletionDetector,
@@ -232,7 +232,7 @@ impl<R: RawRings> TxRing for FrameRing<R> {
                 mark_congestion(packet);
             });
         }
-        self.staged.push(Descriptor { frame, bytes });
+        self.staged.push(TxFrame { frame, bytes });
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::num::NonZeroU32;
 
 use memmap2::MmapMut;
-use taut_linux::frame_ring::{Descriptor, RawRings};
+use taut_linux::frame_ring::{RawRings, TxFrame};
 use xdpilone::xdp::XdpDesc;
 use xdpilone::{DeviceQueue, IfInfo, RingTx, Socket, SocketConfig, UmemConfig};
 use xsk_bench::{Shape, Turn, Xsk};
@@ -32,7 +32,7 @@ impl RawRings for Rings {
     /// `wake` of xdpilone returns no error. The stall detector finds a doorbell without effect.
     type Error = Infallible;
 
-    fn push(&mut self, frames: &[Descriptor]) -> usize {
+    fn push(&mut self, frames: &[TxFrame]) -> usize {
         let mut writer = self.tx.transmit(frames.len() as u32);
         let pushed = writer.insert(frames.iter().map(|it| descriptor(it.frame, it.bytes)));
         writer.commit();

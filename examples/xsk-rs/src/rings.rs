@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU32;
 
-use taut_linux::frame_ring::{Descriptor, RawRings};
+use taut_linux::frame_ring::{RawRings, TxFrame};
 use xsk_bench::{Shape, Turn, Xsk};
 use xsk_rs::config::{BindFlags, LibxdpFlags, QueueSize, SocketConfig, UmemConfig};
 
@@ -21,7 +21,7 @@ pub struct Rings {
 impl RawRings for Rings {
     type Error = io::Error;
 
-    fn push(&mut self, frames: &[Descriptor]) -> usize {
+    fn push(&mut self, frames: &[TxFrame]) -> usize {
         self.frames
             .produce(frames.iter().map(|it| (it.frame, it.bytes)))
     }

@@ -6,17 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use taut_linux::frame_ring::{Descriptor, RawRings};
+use taut_linux::frame_ring::{RawRings, TxFrame};
 use taut_linux::link;
 
-use crate::limited::{percentile, row};
 use crate::options::{Fault, Options};
 use crate::packet::BYTES;
 use crate::plain::Plain;
 use crate::receiver::{Arrivals, Receiver};
 use crate::recover::Recovering;
+use crate::report::{percentile, row};
 use crate::world::{FAR, NEAR, World};
-use crate::{Result, Shape, Turn, Xsk};
+use crate::xsk::{Result, Shape, Turn, Xsk};
 
 /// Packets of a run: 2.4 s at the rate of the device.
 const PACKETS: u64 = 4_000;
@@ -24,27 +24,22 @@ const PACKETS: u64 = 4_000;
 const STEP_PACKETS: u64 = 8;
 /// Slots of the ring.
 const SLOTS: u32 = 64;
-/// Age of the oldest packet that counts as a stall, in ns.
-pub const STALL_THRESHOLD_NS: u64 = 500_000_000;
 /// The fault begins when this many packets of a hundred were completed.
 const BEGIN_PERCENT: u64 = 30;
 /// The shaper sends nothing: a frame takes 25 minutes.
 const STOPPED_BITS_PER_S: u64 = 8;
 /// How long the device is stopped, down or absent.
 const FAULT_TIME: Duration = Duration::from_secs(2);
-/// How long packets are sent after the process was stopped, and from when on the limit is compared:
-/// a limit decreases after a hold time of 1 s without need for it.
-const STOPPED_TIME: Duration = Duration::from_secs(6);
-const COMPARED_FROM: Duration = Duration::from_secs(4);
 /// Packets after the fault.
 const LAST_PACKETS: u64 = 500;
 /// A run that has not ended by then hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A plain loop without a completion for this time hangs.
 const PLAIN_PATIENCE: Duration = Duration::from_secs(4);
-/// Allowed ratio of the limits after and before a stop of the process. One packet more is allowed,
-/// because a limit of few packets moves in steps of one.
+/// The limit must return to this ratio of its median before a stop of the process.
 const MAX_LIMIT_RATIO: f64 = 1.25;
+/// Longer than the stop of the process.
+const STOP_TIME: Duration = Duration::from_millis(1_100);
 
 /// Set while completions are not read.
 static UNREAD: AtomicBool = AtomicBool::new(false);
@@ -55,7 +50,7 @@ pub struct Faulty<X>(X);
 impl<X: RawRings> RawRings for Faulty<X> {
     type Error = X::Error;
 
-    fn push(&mut self, frames: &[Descriptor]) -> usize {
+    fn push(&mut self, frames: &[TxFrame]) -> usize {
         self.0.push(frames)
     }
 
@@ -120,16 +115,12 @@ impl<'a> Injector<'a> {
 
     /// Begins or ends the fault, after `ended` packets of the run have ended.
     fn poll(&mut self, ended: u64) -> Result<()> {
-        let fault_time = match self.fault {
-            Fault::Stopped => STOPPED_TIME,
-            _ => FAULT_TIME,
-        };
         match self.began {
             None if ended >= PACKETS * BEGIN_PERCENT / 100 => {
                 self.begin()?;
                 self.began = Some(Instant::now());
             }
-            Some(began) if !self.has_ended && began.elapsed() >= fault_time => {
+            Some(began) if !self.has_ended && began.elapsed() >= FAULT_TIME => {
                 self.has_ended = true;
                 self.end()?;
             }
@@ -205,6 +196,27 @@ pub fn plain<X: Xsk>(
     Ok((row_with(row, !hangs && lost == 0), !hangs && lost == 0))
 }
 
+/// The limit before the process was stopped, and the time until it was back.
+#[derive(Default)]
+struct LimitHistory {
+    before: Vec<u64>,
+    back_after: Option<Duration>,
+}
+
+impl LimitHistory {
+    fn record(&mut self, began: Option<Instant>, limit: u64) {
+        let Some(began) = began else {
+            return self.before.push(limit);
+        };
+        let elapsed = began.elapsed();
+        // A limit of few packets moves in steps of one.
+        let allowed = percentile(&self.before, 50) as f64 * MAX_LIMIT_RATIO + f64::from(BYTES);
+        if self.back_after.is_none() && elapsed >= STOP_TIME && limit as f64 <= allowed {
+            self.back_after = Some(elapsed);
+        }
+    }
+}
+
 /// Runs the queue with a limit, and checks that each packet was sent, dropped, or is uncertain.
 pub fn limited<X: Xsk>(
     fault: Fault,
@@ -218,51 +230,48 @@ pub fn limited<X: Xsk>(
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
     let mut sender = Recovering::<Faulty<X>>::open(world, shape, &options.limit)?;
-    let (start, mut limits) = (Instant::now(), (Vec::new(), Vec::new()));
+    let (start, mut limits) = (Instant::now(), LimitHistory::default());
     let mut goal = u64::MAX;
     while !sender.is_done(goal) && start.elapsed() < PATIENCE {
         injector.poll(sender.ended())?;
+        limits.record(injector.began, sender.limit());
         // Packets are sent until the fault is over, and some more.
-        if injector.has_ended && goal == u64::MAX {
+        let is_over = fault != Fault::Stopped || limits.back_after.is_some();
+        if injector.has_ended && is_over && goal == u64::MAX {
             goal = PACKETS.max(sender.enqueued() + LAST_PACKETS);
         }
         sender.step(goal.min(sender.enqueued() + STEP_PACKETS))?;
-        match injector.began {
-            None => limits.0.push(sender.limit()),
-            Some(began) if began.elapsed() > COMPARED_FROM => {
-                limits.1.push(sender.limit());
-            }
-            Some(_) => {}
-        }
         thread::sleep(Duration::from_micros(200));
     }
     let is_done = sender.is_done(goal);
     let arrivals = settled(&receiver);
     let mut row = sender.row(&arrivals);
-    let mut faults = sender.errors(&arrivals);
-    if !is_done {
-        faults.push("the run did not end".to_owned());
-    }
-    if matches!(fault, Fault::Completions | Fault::Held) && !sender.reported_in_time() {
-        faults.push("no stall was reported in time".to_owned());
-    }
-    if fault != Fault::Completions && arrivals.last < sender.enqueued() - LAST_PACKETS {
-        faults.push("no packet arrived after the fault".to_owned());
-    }
-    if fault == Fault::Stopped {
-        let [before, after] = [&limits.0, &limits.1].map(|limits| percentile(limits, 50) as f64);
-        row.insert("limit_ratio".to_owned(), (after / before).into());
-        if after > before * MAX_LIMIT_RATIO + f64::from(BYTES) {
-            faults.push(format!(
-                "limit {before} before the stop and {after} after it"
-            ));
+    let mut errors = sender.errors(&arrivals);
+    let mut require = |is_met: bool, text: &str| {
+        if !is_met {
+            errors.push(text.to_owned());
         }
+    };
+    require(is_done, "the run did not end");
+    let has_stalls = matches!(fault, Fault::Completions | Fault::Held);
+    require(
+        !has_stalls || sender.reported_in_time(),
+        "no stall was reported in time",
+    );
+    let continues = arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
+    require(
+        fault == Fault::Completions || continues,
+        "no packet arrived after the fault",
+    );
+    if fault == Fault::Stopped {
+        let back_ms = limits.back_after.map(|back| back.as_millis() as u64);
+        row.insert("limit_back_ms".to_owned(), back_ms.into());
     }
     row.insert("fault".to_owned(), format!("{fault:?}").into());
-    row.insert("errors".to_owned(), faults.clone().into());
+    row.insert("errors".to_owned(), errors.clone().into());
     Ok((
-        row_with(Value::Object(row), faults.is_empty()),
-        faults.is_empty(),
+        row_with(Value::Object(row), errors.is_empty()),
+        errors.is_empty(),
     ))
 }
 

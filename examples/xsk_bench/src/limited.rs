@@ -3,19 +3,18 @@
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use taut_linux::frame_ring::{FrameRing, RawRings};
 use taut_linux::sched::{self, monotonic_ns};
 use taut_path::{AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig};
 
 use crate::options::Options;
-use crate::packet::{self, BYTES, Stamp};
-use crate::receiver::{Arrivals, Receiver};
+use crate::packet::{self, BYTES, Stamp, URGENT_INTERVAL_NS};
+use crate::receiver::Receiver;
+use crate::report::{flood_row, rate_row};
 use crate::world::{self, World};
-use crate::{Result, Shape, Xsk};
+use crate::xsk::{Result, Shape, Xsk};
 
-/// Interval of urgent packets, in ns.
-pub const URGENT_INTERVAL_NS: u64 = 20_000_000;
 /// `TC_PRIO_INTERACTIVE`, the first band of `pfifo_fast`.
 const URGENT_PRIORITY: u8 = 6;
 /// Packets that wait above the ring. The urgent one is served first.
@@ -155,45 +154,10 @@ fn paced<X: Xsk>(
         }
         thread::sleep(Duration::from_micros(50));
     }
-    let mut row = rate_row(&receiver.arrivals(), monotonic_ns() - start_ns, ahead);
+    let mut row = rate_row(&receiver.arrivals(), monotonic_ns() - start_ns, &ahead);
     row.insert(
         "limit_bytes".to_owned(),
         limited.queue.snapshot().limit.into(),
     );
     Ok(row)
-}
-
-pub fn flood_row(packets: u64, ns: u64) -> Map<String, Value> {
-    let rate = packets as f64 * 1e9 / ns as f64;
-    row(json!({"packets": packets, "packets_per_second": rate.round()}))
-}
-
-/// `ahead` has the bytes in the ring when an urgent packet was created or inserted.
-pub fn rate_row(arrivals: &Arrivals, ns: u64, ahead: Vec<u64>) -> Map<String, Value> {
-    let bits = arrivals.numbers.len() as f64 * f64::from(BYTES) * 8.0;
-    let delays = arrivals.urgent_ns.iter().map(|ns| ns / 1000).collect();
-    row(json!({
-        "mbit_per_second": (bits * 1e4 / ns as f64).round() / 10.0,
-        "urgent_packets": arrivals.urgent_ns.len(),
-        "urgent_p50_us": percentile(&delays, 50),
-        "urgent_p99_us": percentile(&delays, 99),
-        "ring_bytes_p50": percentile(&ahead, 50),
-    }))
-}
-
-pub fn row(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(row) => row,
-        _ => Map::new(),
-    }
-}
-
-pub fn percentile(values: &Vec<u64>, percent: usize) -> u64 {
-    let mut values = values.clone();
-    values.sort_unstable();
-    let at = values.len() * percent / 100;
-    values
-        .get(at.min(values.len().saturating_sub(1)))
-        .copied()
-        .unwrap_or(0)
 }

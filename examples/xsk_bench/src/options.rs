@@ -4,7 +4,7 @@ use clap::{Parser, ValueEnum};
 use taut_path::AnyLimit;
 use taut_path::units::parse_rate_bits_per_s;
 
-use crate::Shape;
+use crate::xsk::Shape;
 
 /// Rate of the device of a fault, in bits a second.
 const FAULT_RATE: u64 = 20_000_000;

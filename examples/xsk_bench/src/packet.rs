@@ -4,6 +4,8 @@ use taut_linux::link::MacAddress;
 
 /// Length of each frame.
 pub const BYTES: u32 = 1514;
+/// Interval of urgent packets, in ns.
+pub const URGENT_INTERVAL_NS: u64 = 20_000_000;
 /// After the headers of Ethernet, IPv4 and UDP: a magic number, the packet's number, and the time
 /// at which an urgent packet was created, in ns (0 for a bulk packet).
 const AT: usize = 14 + 20 + 8;

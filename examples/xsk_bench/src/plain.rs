@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use taut_linux::sched::{self, monotonic_ns};
 
-use crate::limited::{URGENT_INTERVAL_NS, flood_row, rate_row};
 use crate::options::Options;
-use crate::packet::{self, BYTES, Stamp};
+use crate::packet::{self, BYTES, Stamp, URGENT_INTERVAL_NS};
 use crate::receiver::Receiver;
+use crate::report::{flood_row, rate_row};
 use crate::world::{self, World};
-use crate::{Result, Shape, Turn, Xsk};
+use crate::xsk::{Result, Shape, Turn, Xsk};
 
 /// A socket, and the packets that went in and out.
 pub struct Plain<X> {
@@ -113,5 +113,5 @@ fn paced<X: Xsk>(
         thread::sleep(Duration::from_micros(50));
     }
     let ns = monotonic_ns() - start_ns;
-    Ok(rate_row(&receiver.arrivals(), ns, ahead))
+    Ok(rate_row(&receiver.arrivals(), ns, &ahead))
 }

@@ -6,13 +6,15 @@ use taut_linux::sched::monotonic_ns;
 use taut_path::driver::InRing;
 use taut_path::{Completed, Completions, Stop};
 
-use crate::fault::STALL_THRESHOLD_NS;
-use crate::limited::{Limited, row};
+use crate::limited::Limited;
 use crate::packet::BYTES;
 use crate::receiver::Arrivals;
+use crate::report::row;
 use crate::world::{NEAR, World};
-use crate::{Result, Shape, Xsk};
+use crate::xsk::{Result, Shape, Xsk};
 
+/// Age of the oldest packet that counts as a stall, in ns.
+const STALL_THRESHOLD_NS: u64 = 500_000_000;
 /// Interval between two attempts to open a socket, in ns.
 const RETRY_NS: u64 = 50_000_000;
 

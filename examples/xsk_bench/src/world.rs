@@ -114,7 +114,7 @@ pub fn load() -> f64 {
 }
 
 /// Opens a socket. The kernel refuses for some milliseconds after another one was closed.
-pub fn open<X: crate::Xsk>(shape: crate::Shape) -> Result<X, String> {
+pub fn open<X: crate::xsk::Xsk>(shape: crate::xsk::Shape) -> Result<X, String> {
     let start = Instant::now();
     loop {
         match X::open(NEAR, shape) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use taut_linux::frame_ring::{Descriptor, FrameRing, RawRings};
+use taut_linux::frame_ring::{FrameRing, RawRings, TxFrame};
 use taut_path::driver::CompletionStatus;
 use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, Completions, Ecn, Frame, Packet, Queue, Stop, TxRing};
@@ -14,7 +14,7 @@ const BYTES: u32 = 60;
 /// A device that takes a number of frames at each doorbell, and completes frames on request.
 #[derive(Default)]
 struct Rings {
-    transmit: VecDeque<Descriptor>,
+    transmit: VecDeque<TxFrame>,
     device: VecDeque<u32>,
     completions: VecDeque<u32>,
     taken_per_doorbell: usize,
@@ -42,7 +42,7 @@ impl Rings {
 impl RawRings for Rings {
     type Error = &'static str;
 
-    fn push(&mut self, frames: &[Descriptor]) -> usize {
+    fn push(&mut self, frames: &[TxFrame]) -> usize {
         let count = frames.len().min(SLOTS as usize - self.transmit.len());
         self.transmit.extend(&frames[..count]);
         count
