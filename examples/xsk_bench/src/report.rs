@@ -11,7 +11,8 @@ pub fn flood_row(packets: u64, ns: u64) -> Map<String, Value> {
     row(json!({"packets": packets, "packets_per_second": rate.round()}))
 }
 
-/// Returns the row of a run with a shaper. `ahead` has the bytes in the ring when an urgent packet was created or inserted.
+/// Returns the row of a run with a shaper. `ahead` has the bytes in the ring when an urgent packet
+/// was created or inserted.
 pub fn rate_row(arrivals: &Arrivals, ns: u64, ahead: &[u64]) -> Map<String, Value> {
     let bits = arrivals.numbers.len() as f64 * f64::from(BYTES) * 8.0;
     let delays: Vec<u64> = arrivals.urgent_ns.iter().map(|ns| ns / 1000).collect();
