@@ -8,6 +8,7 @@ pub mod af_packet;
 pub mod af_xdp;
 mod checksum;
 mod error;
+pub mod frame_ring;
 mod frame_source;
 mod frames;
 mod gso_frames;

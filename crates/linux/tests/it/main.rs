@@ -2,6 +2,7 @@
 //! single thread.
 
 mod common;
+mod frame_ring;
 mod live_af_packet;
 mod live_af_packet_full;
 mod live_af_packet_marks;
