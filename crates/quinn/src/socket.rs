@@ -182,7 +182,7 @@ impl AsyncUdpSocket for Socket {
             return most;
         }
         let bytes =
-            u128::from(self.limited().min_rate()) * u128::from(self.send_ns) / 1_000_000_000;
+            u128::from(self.limited().min_units_per_s()) * u128::from(self.send_ns) / 1_000_000_000;
         let datagrams = bytes / u128::from(DATAGRAM_BYTES);
         usize::try_from(datagrams)
             .unwrap_or(most)

@@ -8,8 +8,8 @@ use super::settings::Source;
 use super::tracker::SocketTracker;
 use crate::quality::CompletionQuality;
 
-/// Datagrams that share a timestamp: the amount that the path moves in this time, and at most this
-/// many.
+/// Datagrams that share a timestamp: the amount that the path carries in this time, and at most
+/// this many.
 const GROUP_NS: u64 = 100_000;
 const MAX_GROUP: u32 = 16;
 
@@ -85,7 +85,7 @@ impl SocketTracker {
     }
 
     /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
-    /// moves in 0.1 ms, or on an immediate path, as many as one call sends.
+    /// carries in 0.1 ms, or on an immediate path, as many as one call sends.
     pub fn group(&self, bytes: u32) -> u32 {
         let max_units = match self.quality() {
             CompletionQuality::Immediate => return MAX_GROUP,
