@@ -187,7 +187,7 @@ int main(int count, char **arguments) {
             fprintf(stderr, "%s\n", done.stalled ? "the device stalled" : taut_status_text(status));
             return 1;
         }
-        taut_queue_read(queue, &stats);
+        taut_queue_read_stats(queue, &stats);
         if (done.packets == 0) {
             /* A packet ring does not interrupt: poll again in 250 us. */
             struct timespec pause = {0, 250000};

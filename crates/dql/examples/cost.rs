@@ -1,5 +1,5 @@
-//! A fixed load for counting instructions: one loop per process, with or without the estimator, so
-//! that the difference is the cost of the estimator. `scripts/cost.sh` runs it.
+//! A fixed load for counting instructions: one loop per process, with or without the limit, so
+//! that the difference is the cost of the limit. `scripts/cost.sh` runs it.
 //!
 //! `cost [--empty | --shared] BATCH DEPTH`: 1,048,576 packets in batches of BATCH. The packets of a
 //! batch complete together, DEPTH batches later.

@@ -1,4 +1,4 @@
-/// Joins completions before they reach the estimator: it releases their sum once per period, or
+/// Joins completions before they reach the rule: it releases their sum once per period, or
 /// early if more than the limit is pending, because the device might then run dry.
 ///
 /// Uneven completion batches (poll loops, small last batches) make intervals that cannot be
@@ -6,9 +6,8 @@
 /// frames and budgets are returned immediately.
 ///
 /// The period starts at each release. If it expires with nothing pending, the next completion is
-/// released immediately and starts a new period. So no completion waits longer than one period, the
-/// first one does not wait, and two releases are never closer than a period unless the second is
-/// early.
+/// released immediately and starts a new period. No completion waits longer than one period, and
+/// the first does not wait. Two releases are at least one period apart, unless the second is early.
 #[derive(Clone, Debug)]
 pub struct Coalescer {
     period_ns: u64,
@@ -38,10 +37,10 @@ impl Coalescer {
     }
 
     /// Adds the units of a completion batch. Returns the sum if it is released now. `limit` is the
-    /// current limit of the estimator, in units.
+    /// current limit, in units.
     ///
     /// Nothing is released if nothing is pending. A sum saturates at 2^32 - 1 units, which is more
-    /// than a queue can have in flight, so the estimator rejects it.
+    /// than a queue can have in flight, so `completed` rejects it.
     #[must_use = "these units left the coalescer: complete them, or they stay in flight for ever"]
     pub fn add(&mut self, units: u32, limit: u32, now_ns: u64) -> Option<u32> {
         self.pending = self.pending.saturating_add(units);

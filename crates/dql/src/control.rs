@@ -61,9 +61,9 @@ impl<L: Limit> Control<L> {
         units > 0 || self.more_pending
     }
 
-    /// Counts the units of a batch of `ledger`, moves the limit and publishes the room. `on_batch`
-    /// receives the record; `is_observed` fills also those of its fields that the rule does not
-    /// need, except the rate. Returns the limit of the rule.
+    /// Counts the units of a batch of `ledger`, updates the limit and publishes the room. Passes
+    /// the batch to `on_batch`. If `is_observed` is set, its sender fields are filled even if the
+    /// rule does not need them. Returns the limit of the rule.
     #[inline]
     pub fn completed<M: Sharing>(
         &mut self,

@@ -53,8 +53,8 @@ impl Dql {
     /// size of the object before it is unknown afterwards.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, and the
-    /// second time for one object; [`Error::AlreadyCompleted`] if it was reported completed.
+    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, or if that
+    /// object was already removed; [`Error::AlreadyCompleted`] if it was reported completed.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.ledger.unqueue_last(units)
     }

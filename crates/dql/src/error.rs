@@ -79,7 +79,7 @@ impl fmt::Display for Error {
         match *self {
             Error::ObjectTooLarge { units } => write!(
                 f,
-                "object of {units} units: at most {MAX_OBJECT} are allowed"
+                "the object is {units} units; allowed: at most {MAX_OBJECT}"
             ),
             Error::TooMuchInFlight { units, in_flight } => write!(
                 f,
@@ -109,26 +109,26 @@ impl fmt::Display for Error {
             ),
             Error::RepairTooLarge { in_flight } => write!(
                 f,
-                "repair to {in_flight} units in flight: at most {MAX_IN_FLIGHT} are allowed"
+                "in_flight of the repair is {in_flight} units; allowed: at most {MAX_IN_FLIGHT}"
             ),
             Error::LimitTooLarge { limit } => {
-                write!(f, "limit of {limit} units: at most {MAX_LIMIT} are allowed")
+                write!(
+                    f,
+                    "the limit is {limit} units; allowed: at most {MAX_LIMIT}"
+                )
             }
             Error::MinAboveMax {
                 min_limit,
                 max_limit,
             } => write!(
                 f,
-                "min_limit {min_limit} with max_limit {max_limit}: \
-                 min_limit must not be above max_limit"
+                "limit_min is {min_limit}; allowed: at most limit_max, which is {max_limit}"
             ),
             Error::NotSettable => f.write_str("the limit has no settings"),
             Error::AlreadySplit => {
                 f.write_str("the queue is already split: it has one sender and one completer")
             }
-            Error::DifferentQueues => {
-                f.write_str("the halves belong to different queues: both must share one")
-            }
+            Error::DifferentQueues => f.write_str("the halves belong to different queues"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Byte queue limits for any ring: the smallest limit of the units in flight with which a device
-//! never runs dry, measured from its completions.
+//! Dynamic queue limits (Linux BQL) for any ring: a limit on the units in flight that is just large
+//! enough to keep a device busy. It is computed from the device's completions.
 //!
 //! ```
 //! let mut dql = taut_dql::Dql::new(0);
@@ -27,7 +27,6 @@
 //! ledger.
 //!
 //! # Which method when
-//! | What happened | Call |
 //! | event | call |
 //! |---|---|
 //! | an object is about to be sent | [`queued`](Dql::queued), before the device can see it |

@@ -26,7 +26,7 @@ pub struct CompletionBatch {
     pub units: u32,
     /// Units in flight before the batch.
     pub in_flight: u32,
-    /// Units of the object that was queued last.
+    /// Size of the object queued last, in units.
     pub last_object: u32,
     /// The reap stopped at its budget with completions pending. If the next reap finds nothing, a
     /// batch of 0 units without this flag closes it.
@@ -34,9 +34,9 @@ pub struct CompletionBatch {
     /// The most units that the ring holds, less one object, while the ring stops the sender before
     /// the limit does; `u32::MAX` otherwise. No higher limit has an effect.
     pub ring_units: u32,
-    /// When the sender queued first after the last request for it, in ns; `None` if it has not yet.
-    /// It is requested at the start, after a reset, and when [`Needs::return_time`] is set. For a
-    /// rule without [`Needs::sender`] it is always `None`.
+    /// Time of the first object queued after the last request for this time, in ns; `None` if none
+    /// was queued since. It is requested at the start, after a reset, and when
+    /// [`Needs::return_time`] is set. For a rule without [`Needs::sender`] it is always `None`.
     pub sender_returned_ns: Option<u64>,
     /// Times that something was to be sent and the limit had no room, since the last reset,
     /// wrapping. For a rule without [`Needs::sender`] it is always 0.

@@ -1,4 +1,4 @@
-//! The completing side of an estimator, of either variant: Linux's rule over a ledger.
+//! The completing side of a limit, for one thread or two: Linux's rule over a ledger.
 
 use crate::ledger::Ledger;
 use crate::limit::Limit;

@@ -1,4 +1,4 @@
-/// The state of a queue's estimator at one moment. Amounts and totals are in units; totals count
+/// The state of a limit and its ledger at one moment. Amounts and totals are in units; totals count
 /// from the last reset and wrap at 2^32; times are in nanoseconds of the caller's clock.
 ///
 /// For [`Dql`](crate::Dql) the snapshot is exact. For two threads each field is valid, but the set
@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub prev_num_queued: u32,
     /// `last_object` as read by the last completion.
     pub prev_last_object: u32,
-    /// The size of the object queued last.
+    /// Size of the object queued last, in units.
     pub last_object: u32,
     /// The lower bound of the limit.
     pub min_limit: u32,

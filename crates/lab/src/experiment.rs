@@ -17,7 +17,7 @@ pub trait Experiment {
     /// One row to measure.
     type Case: Display;
     /// The result of one measurement.
-    type Ran;
+    type Measurement;
 
     /// Returns the cases in the order of the rows.
     ///
@@ -46,7 +46,7 @@ pub trait Experiment {
 
     /// Returns `true` if the repetitions of two neighbouring cases alternate, because rows are
     /// compared: then the machine was in about the same state for both.
-    fn alternate(&self, _: &Self::Case, _: &Self::Case) -> bool {
+    fn alternates(&self, _: &Self::Case, _: &Self::Case) -> bool {
         true
     }
 
@@ -58,7 +58,7 @@ pub trait Experiment {
         &mut self,
         case: &Self::Case,
         progress: &mut Progress,
-    ) -> anyhow::Result<Option<Self::Ran>>;
+    ) -> anyhow::Result<Option<Self::Measurement>>;
 
     /// Prints the rows, as a document if `json` is set, and writes the requested files. Returns
     /// the exit code, after a message if that is a failure.
@@ -74,7 +74,7 @@ pub struct Row<C, R> {
 }
 
 /// The rows of an experiment.
-pub type Rows<E> = [Row<<E as Experiment>::Case, <E as Experiment>::Ran>];
+pub type Rows<E> = [Row<<E as Experiment>::Case, <E as Experiment>::Measurement>];
 
 impl<C, R> Row<C, R> {
     /// Returns the median over the repetitions. For an even number it is the lower of the two
@@ -89,7 +89,7 @@ impl<C, R> Row<C, R> {
 
 /// Options of every experiment.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub struct Wanted {
+pub struct OutputOptions {
     /// Print one JSON document instead of the table
     #[arg(short, long)]
     pub json: bool,
@@ -103,14 +103,14 @@ pub struct Wanted {
 ///
 /// It prints the plan of a dry run, checks the privilege, shows the progress, ends at an interrupt,
 /// and prints the finished rows.
-pub fn run<E: Experiment>(experiment: E, wanted: Wanted) -> ExitCode {
-    try_run(experiment, wanted).unwrap_or_else(|code| code)
+pub fn run<E: Experiment>(experiment: E, output: OutputOptions) -> ExitCode {
+    try_run(experiment, output).unwrap_or_else(|code| code)
 }
 
-fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode, ExitCode> {
+fn try_run<E: Experiment>(mut experiment: E, output: OutputOptions) -> Result<ExitCode, ExitCode> {
     let cases = experiment.cases();
     let cases = cases.map_err(|error| exit::fail(exit::USAGE, error))?;
-    if wanted.dry_run {
+    if output.dry_run {
         return Ok(stdout::print(&experiment.plan(&cases)));
     }
     experiment.check()?;
@@ -121,11 +121,11 @@ fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode,
     let rows = measure_all(&mut experiment, cases);
     let mut rows = rows.map_err(|error| failed(&error))?;
     let repetitions = experiment.repetitions() as usize;
-    let whole = rows.iter().all(|row| row.runs.len() == repetitions);
+    let is_complete = rows.iter().all(|row| row.runs.len() == repetitions);
     // An interrupt after the last measurement has no effect.
-    let interrupt = interrupt::noted().filter(|_| !whole);
+    let interrupt = interrupt::noted().filter(|_| !is_complete);
     rows.retain(|row| !row.runs.is_empty());
-    let shown = experiment.show(&rows, wanted.json, interrupt.is_some());
+    let shown = experiment.show(&rows, output.json, interrupt.is_some());
     Ok(match interrupt {
         Some(interrupt) => emit::interrupted(interrupt.exit_code(), rows.len(), shown),
         None => shown,
@@ -136,7 +136,7 @@ fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode,
 fn measure_all<E: Experiment>(
     experiment: &mut E,
     cases: Vec<E::Case>,
-) -> anyhow::Result<Vec<Row<E::Case, E::Ran>>> {
+) -> anyhow::Result<Vec<Row<E::Case, E::Measurement>>> {
     interrupt::note()?;
     let repetitions = experiment.repetitions();
     let mut progress = Progress::new(cases.len() * repetitions as usize);
@@ -146,7 +146,7 @@ fn measure_all<E: Experiment>(
     };
     let mut rows: Vec<_> = cases.into_iter().map(row).collect();
     let mut groups: Vec<usize> = Vec::new();
-    for group in rows.chunk_by(|a, b| experiment.alternate(&a.case, &b.case)) {
+    for group in rows.chunk_by(|a, b| experiment.alternates(&a.case, &b.case)) {
         groups.push(group.len());
     }
     let mut left = &mut rows[..];
@@ -169,7 +169,7 @@ fn measure_all<E: Experiment>(
 }
 
 const REQUIREMENTS: &str = "run as root, or on a kernel that lets users create user namespaces and \
-    open /dev/net/tun; the kernel needs TUN/TAP, veth, and for af_packet the TBF discipline";
+    open /dev/net/tun. The kernel needs TUN/TAP, veth, and for af_packet the TBF discipline";
 
 fn failed(error: &anyhow::Error) -> ExitCode {
     say!("taut: {error:#}");
@@ -180,7 +180,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(exit::FAILED)
 }
 
-/// Returns `true` if the kernel rejects every choice of options.
+/// Returns `true` if the error was caused by a missing privilege or kernel feature.
 fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
     use io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
     let causes = error
@@ -199,7 +199,7 @@ mod tests {
 
     impl Experiment for Constant {
         type Case = u32;
-        type Ran = u32;
+        type Measurement = u32;
 
         fn cases(&self) -> Result<Vec<u32>, String> {
             Ok(vec![10, 20, 31])
@@ -217,7 +217,7 @@ mod tests {
             2
         }
 
-        fn alternate(&self, a: &u32, b: &u32) -> bool {
+        fn alternates(&self, a: &u32, b: &u32) -> bool {
             a % 10 == b % 10
         }
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn median_of_an_even_number_was_measured() {
+    fn median_of_an_even_count_is_a_measured_value() {
         let row = |runs: &[u32]| Row {
             case: 0,
             runs: runs.to_vec(),

@@ -41,7 +41,7 @@ impl Ready {
 pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Ready> {
     if fds.len() > FDS_LIMIT {
         return Err(invalid(format!(
-            "{} descriptors: at most {FDS_LIMIT}",
+            "fds has {} descriptors; allowed: at most {FDS_LIMIT}",
             fds.len()
         )));
     }

@@ -29,7 +29,9 @@ pub fn precise_timers() -> io::Result<()> {
 /// case a program can continue without.
 pub fn realtime_priority(priority: u8) -> io::Result<()> {
     if !(1..=99).contains(&priority) {
-        return Err(invalid(format!("real-time priority {priority}: 1 to 99")));
+        return Err(invalid(format!(
+            "real-time priority is {priority}; allowed: 1 to 99"
+        )));
     }
     sys::sched::set_realtime(priority.into())
         .map_err(|cause| failed("sched_setscheduler", "own thread", cause))

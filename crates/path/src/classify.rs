@@ -34,7 +34,7 @@ const IPV6_EXTENSIONS: [u8; 3] = [0, 43, 60];
 pub struct FrameClass {
     /// Priority 0..=15, from the type of service; 0 (best effort) for other protocols than IP.
     pub priority: u8,
-    /// Hash of addresses, protocol and ports, or the index of IPsec instead of ports. Fragments
+    /// Hash of addresses, protocol and ports, or the SPI of IPsec in place of ports. Fragments
     /// carry no ports, so all fragments between two hosts are one flow. For MPLS without IP, the
     /// hash of its labels. 0 for other protocols.
     pub flow: u32,

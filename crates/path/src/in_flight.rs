@@ -93,15 +93,15 @@ mod models;
 
 /// State shared by both halves.
 struct Store {
-    places: Box<[Place]>,
-    put: SlotTotals,
-    taken: SlotTotals,
+    slots: Box<[Slot]>,
+    put: Totals,
+    taken: Totals,
 }
 
 /// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
 /// it full may empty it. That needs no fence and no locked instruction.
 #[repr(align(32))]
-struct Place {
+struct Slot {
     state: AtomicU32,
     words: [AtomicU32; size_of::<PacketWords>() / size_of::<u32>()],
 }
@@ -109,7 +109,7 @@ struct Place {
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
-impl Place {
+impl Slot {
     fn new() -> Self {
         Self {
             state: Word::new(EMPTY),
@@ -119,8 +119,8 @@ impl Place {
 
     #[inline]
     fn write(&self, words: PacketWords) {
-        for (place, word) in self.words.iter().zip(words) {
-            Word::store(place, word);
+        for (target, word) in self.words.iter().zip(words) {
+            Word::store(target, word);
         }
     }
 
@@ -132,12 +132,12 @@ impl Place {
 
 /// The totals of one half, wrapping. Only that half writes them.
 #[repr(align(128))]
-struct SlotTotals {
+struct Totals {
     packets: AtomicU32,
     bytes: AtomicU32,
 }
 
-impl SlotTotals {
+impl Totals {
     fn new() -> Self {
         Self {
             packets: Word::new(0),
@@ -165,9 +165,9 @@ impl SlotTotals {
 impl Store {
     fn new(keys: u32) -> Self {
         Self {
-            places: (0..keys).map(|_| Place::new()).collect(),
-            put: SlotTotals::new(),
-            taken: SlotTotals::new(),
+            slots: (0..keys).map(|_| Slot::new()).collect(),
+            put: Totals::new(),
+            taken: Totals::new(),
         }
     }
 
@@ -186,7 +186,7 @@ impl Store {
 
     #[inline]
     fn keys(&self) -> u32 {
-        self.places.len() as u32
+        self.slots.len() as u32
     }
 
     #[inline]
@@ -216,19 +216,19 @@ impl InFlightSender {
     /// Returns the packet if `key` is in use, or not below [`keys`](Self::keys).
     #[inline(always)]
     pub fn put(&mut self, key: u32, packet: Packet) -> Result<(), Packet> {
-        let Some(place) = self.store.places.get(key as usize) else {
+        let Some(slot) = self.store.slots.get(key as usize) else {
             return Err(packet);
         };
-        if place.state.load_acquire() != EMPTY {
+        if slot.state.load_acquire() != EMPTY {
             return Err(packet);
         }
         // Counted first, because the other half can take the packet as soon as it is stored.
         self.put.packets = self.put.packets.wrapping_add(1);
         self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
-        place.write(packet.into_words());
+        slot.write(packet.into_words());
         // Release: a completer that finds the slot full sees the whole packet.
-        place.state.store_release(FULL);
+        slot.state.store_release(FULL);
         Ok(())
     }
 
@@ -255,13 +255,13 @@ impl InFlightCompleter {
     /// had it, or the key is out of range. The driver should count this as an error.
     #[inline(always)]
     pub fn take(&mut self, key: u32) -> Option<Packet> {
-        let place = self.store.places.get(key as usize)?;
-        if place.state.load_acquire() != FULL {
+        let slot = self.store.slots.get(key as usize)?;
+        if slot.state.load_acquire() != FULL {
             return None;
         }
-        let packet = Packet::from_words(place.read());
+        let packet = Packet::from_words(slot.read());
         // Release: the sender reuses the slot only after the packet was read.
-        place.state.store_release(EMPTY);
+        slot.state.store_release(EMPTY);
         self.taken = InRing {
             packets: self.taken.packets.wrapping_add(1),
             bytes: self.taken.bytes.wrapping_add(packet.wire_bytes()),

@@ -129,12 +129,17 @@
 //! the device, or dropped with a reason.
 //!
 //! # Other modules
-//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (a driver's storage
-//! between `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose
-//! device a test controls, fault injection and tracing), [`queue::many`] (several sending threads),
-//! [`budget`] (a limit that several queues share), [`tsq`] (small queues for each flow, around a
-//! queue). Use a limit of your own with [`with_limit`](queue::Builder::with_limit); its settings
-//! are [`taut_dql::Config`], so depend on that crate too.
+//! | module | content |
+//! |---|---|
+//! | [`pool`] | frames with their bytes, and their sink |
+//! | [`in_flight`] | a driver's storage between `submit` and `reap` |
+//! | `driver::testing` | with feature `testing`: a mock device, fault injection, tracing |
+//! | [`queue::many`] | several sending threads |
+//! | [`budget`] | a limit that several queues share |
+//! | [`tsq`] | small queues for each flow, around a queue |
+//!
+//! Use a limit of your own with [`with_limit`](queue::Builder::with_limit). Its settings are
+//! [`taut_dql::Config`], so depend on that crate too.
 //!
 //! # Glossary
 //! | term | meaning |
@@ -145,9 +150,10 @@
 //! | sender, completer | the two halves of a queue; each can be on a thread of its own |
 //! | stack stop, driver stop | the limit has no room; the ring has no slots |
 //! | doorbell, kick | the notification of the device that the ring has new packets |
-//! | burst | packets that enter the ring behind one doorbell |
+//! | burst | packets that one doorbell announces |
 //! | completion batch | the completions of one reap or poll |
-//! | age | an eighth of the stall threshold; the *mark* of a packet has its queue, epoch and age |
+//! | generation | a period of an eighth of the stall threshold |
+//! | mark | the queue, epoch and generation of a packet in flight |
 //! | gate | a stop flag that one side closes and the other side opens |
 //! | coalescing interval | minimum interval between two batches that the limit receives |
 //! | starved | the device ran dry while the limit blocked the sender |
@@ -163,8 +169,8 @@
 //!
 //! # Extension points
 //! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (queueing), [`Limit`] (the limit),
-//! [`Probe`] (observers), [`PacketSink`] (the end of packets). Each accepts a value, a reference or
-//! a box.
+//! [`Probe`] (observers), [`PacketSink`] (receives finished packets). Each trait is also
+//! implemented for `&mut T`, and all except `PacketSink` for `Box<T>`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -60,8 +60,8 @@ pub enum Ecn {
     NotCapable,
     /// The packet can be marked instead of dropped.
     Capable,
-    /// Congestion was experienced. The code that writes the bytes into the ring writes the mark,
-    /// see [`mark_congestion`](crate::classify::mark_congestion).
+    /// CE: congestion was experienced. The code that writes the bytes into the ring writes the
+    /// mark, see [`mark_congestion`](crate::classify::mark_congestion).
     Marked,
 }
 
@@ -83,7 +83,7 @@ pub struct Packet {
     pub flow: u32,
     /// How the packet is segmented, if it is longer than one segment.
     pub segmentation: Option<Segmentation>,
-    /// The queue and the age in which it was sent.
+    /// The queue and the generation in which it was sent.
     pub(crate) mark: Mark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,

@@ -11,7 +11,7 @@ use taut_dql::Stall;
 pub enum Event<'a> {
     /// A packet was passed to the discipline.
     Enqueued(&'a Packet),
-    /// The discipline passed a packet to the transmit queue.
+    /// The discipline passed a packet to the sender.
     Dequeued(&'a Packet),
     /// The remainder of the last packet was requeued, after a chunk of it was sent.
     Requeued(&'a Packet),

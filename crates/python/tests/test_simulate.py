@@ -62,7 +62,7 @@ class Simulate(unittest.TestCase):
     def test_errors_state_the_allowed_values(self):
         for arguments, settings, says in [
             (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are: rr-under-load, "),
-            (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are coalesce, '),
+            (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are: coalesce, '),
             (["rate-change"], {"ring": "many"}, 'invalid ring "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
             (["rate-change"], {"ring": -1}, 'invalid ring "-1": invalid value'),
@@ -83,7 +83,7 @@ class Simulate(unittest.TestCase):
         with self.assertRaises(TypeError):
             taut.simulate(1)
         os.fstat(1)
-        with self.assertRaisesRegex(ValueError, "-1 is none of the whole numbers"):
+        with self.assertRaisesRegex(ValueError, "the value is -1; allowed: whole numbers"):
             taut.simulate("rate-change", seed=-1)
 
     def test_progress_is_called_for_each_case(self):

@@ -16,7 +16,7 @@
 //! let limited = taut_quinn::Limited::new(TokioRuntime);
 //! let (config, runtime) = (EndpointConfig::default(), Arc::new(limited.clone()));
 //! let endpoint = Endpoint::new(config, server, socket, runtime)?;
-//! // Later: what it does.
+//! // Later: its state.
 //! println!("{:?}", limited.stats());
 //! # Ok(())
 //! # }
@@ -46,7 +46,7 @@
 //! ```
 //!
 //! # Supported features
-//! ECN, IPv6, source addresses, GSO (a send has at most the amount that the path moves in 0.25 ms,
+//! ECN, IPv6, source addresses, GSO (a send is at most what the path carries in 0.25 ms,
 //! so that an urgent packet does not wait longer), path MTU discovery, several endpoints. Stateless
 //! replies (retry, version negotiation, reset) are sent even without room, because quinn does not
 //! retry them. Connections that wait for room are served in FIFO order.

@@ -25,9 +25,10 @@ pub enum Next {
 }
 
 impl Next {
-    /// Returns the earlier of both.
+    /// Returns the earlier of two steps. `End` is later than any other: the loop ends when both
+    /// have ended.
     #[must_use]
-    pub fn min(self, other: Self) -> Self {
+    pub fn earlier(self, other: Self) -> Self {
         match (self, other) {
             (Self::End, next) | (next, Self::End) => next,
             (Self::Now, _) | (_, Self::Now) => Self::Now,

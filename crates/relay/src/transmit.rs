@@ -11,20 +11,20 @@ use taut_path::limit::Limit;
 use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
 
 use crate::direction::Direction;
-use crate::exit::Exit;
+use crate::egress::Egress;
 use crate::latency::{Latency, SentTimes};
 use crate::link::Link;
-use crate::operator::{Event, Operator, Policy};
 use crate::outcome::{Mark, Measured};
 use crate::parts::{DirectionConfig, Parts, Renewal};
 use crate::relay::serve;
+use crate::run_control::{Event, Policy, RunControl};
 use crate::source::{Content, Feed, FeedSettings, Source};
 
 pub use crate::outcome::{Measurements, Outcome, Rate};
 
 const POLICY: Policy = Policy {
     drops_waiting: false,
-    patience_ns: Some(500_000_000),
+    link_timeout_ns: Some(500_000_000),
     drain_ns: u64::MAX,
     follows_mtu: false,
 };
@@ -111,9 +111,9 @@ pub fn transmit<P: Port, F: Frames>(
     );
     let observed = ((meter, sent), Some(latency));
     let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
-    let (mut directions, mut exits) = ([direction], [Exit::new(link)]);
+    let (mut directions, mut egresses) = ([direction], [Egress::new(link)]);
     let mut sender = Sender { measured, observer };
-    let failed = serve(&mut directions, &mut exits, POLICY, &mut sender).err();
+    let failed = serve(&mut directions, &mut egresses, POLICY, &mut sender).err();
     let [direction] = directions;
     let measurements = measurements(&direction, &sender.measured);
     let (account, port) = (direction.account().clone(), direction.port());
@@ -163,7 +163,7 @@ struct Sender<'a, O> {
     observer: &'a mut O,
 }
 
-impl<P: Port, F: Frames, O: Observer<P, F>> Operator<Sending<P, F>> for Sender<'_, O> {
+impl<P: Port, F: Frames, O: Observer<P, F>> RunControl<Sending<P, F>> for Sender<'_, O> {
     fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Sending<P, F>>]) -> bool {
         let [direction] = directions else {
             return true;

@@ -272,7 +272,7 @@ mod tests {
             "taut sim &#39;a&lt;b&#39;",
             "E1/<wbr>y&lt;</th><td class=\"mark outside\">outside</td>",
             "E1/<wbr>x</th><td class=\"mark within\">within</td>",
-            "1 of 2 figures within a tenth of the published; 1 constant was chosen",
+            "1 of 2 figures differ by at most 10 % from the published ones. 1 constant was fitted",
             "<p class=\"note\">late &amp; &quot;later&quot;</p>",
             "docs/sources.md",
         ] {

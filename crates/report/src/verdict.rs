@@ -9,7 +9,8 @@ use super::number::float;
 pub struct Verdict<'a> {
     /// Constants that were fitted to published results, each once.
     pub constants: Vec<&'a str>,
-    /// Results within a tenth of the published value, or of the nearer end of its range.
+    /// Results that differ by at most a tenth from the published value, or from the nearer end of
+    /// its range.
     pub within: usize,
     /// All other results.
     pub outside: Vec<&'a Figure>,
@@ -37,31 +38,31 @@ impl<'a> Verdict<'a> {
         self.within.saturating_sub(self.constants.len())
     }
 
-    /// Returns the numbers of results within a tenth and of predicted ones. `None` without
-    /// published results.
+    /// Returns the number of results that differ by at most a tenth, and of predicted ones. `None`
+    /// without published results.
     pub fn sentence(&self) -> Option<String> {
         let figures = self.within + self.outside.len();
         if figures == 0 {
             return None;
         }
         let within = format!(
-            "{} of {} within a tenth of the published",
+            "{} of {} differ by at most 10 % from the published ones",
             self.within,
             counted(figures, "figure")
         );
         let constants = self.constants.len();
         if constants == 0 {
-            return Some(format!("{within}; no constant was chosen to meet them"));
+            return Some(format!("{within}. No constant was fitted to them"));
         }
         let was = if constants == 1 { "was" } else { "were" };
         Some(format!(
-            "{within}; {} {was} chosen to meet them ({}), so {} as predicted",
+            "{within}. {} {was} fitted to them ({}), so {} predicted",
             counted(constants, "constant"),
             self.constants.join(", "),
             match self.predicted() {
-                0 => "none counts".to_owned(),
-                1 => "1 counts".to_owned(),
-                more => format!("{more} count"),
+                0 => "none is".to_owned(),
+                1 => "only 1 is".to_owned(),
+                more => format!("only {more} are"),
             },
         ))
     }
@@ -114,8 +115,8 @@ mod tests {
         assert_eq!(verdict.outside, [&figures[3]]);
         assert_eq!(
             verdict.sentence().unwrap(),
-            "3 of 4 figures within a tenth of the published; 2 constants were chosen to meet them \
-             (coalesce, hosts), so 1 counts as predicted"
+            "3 of 4 figures differ by at most 10 % from the published ones. 2 constants were \
+             fitted to them (coalesce, hosts), so only 1 is predicted"
         );
     }
 
@@ -128,7 +129,7 @@ mod tests {
             verdict
                 .sentence()
                 .unwrap()
-                .ends_with("so none counts as predicted")
+                .ends_with("so none is predicted")
         );
     }
 

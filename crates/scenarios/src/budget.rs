@@ -61,11 +61,11 @@ impl FromStr for Budget {
             "rate" => return Ok(Self::Rate),
             _ => {}
         }
-        let bytes =
-            units::parse_size_bytes(text).map_err(|error| format!("{error}; or none, rate"))?;
+        let bytes = units::parse_size_bytes(text)
+            .map_err(|error| format!("{error}; also allowed: none, rate"))?;
         let bytes = u32::try_from(bytes).ok().filter(|&bytes| bytes < u32::MAX);
         bytes
             .map(Self::Bytes)
-            .ok_or_else(|| format!("{text} is too large for a budget; at most 4294967294 bytes"))
+            .ok_or_else(|| format!("a budget of {text}; allowed: at most 4294967294 bytes"))
     }
 }

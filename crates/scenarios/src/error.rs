@@ -17,7 +17,7 @@ pub enum ScenarioError {
     #[error("{}", .0.trim_end())]
     Syntax(String),
     /// There is no scenario of that name.
-    #[error("no scenario {name:?}; there are {}", .known.join(", "))]
+    #[error("no scenario {name:?}; there are: {}", .known.join(", "))]
     UnknownName {
         /// The requested name.
         name: String,

@@ -21,7 +21,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             let keys = defaults.keys().map(String::as_str);
             let keys: Vec<&str> = keys.filter(|key| is_setting(key)).collect();
             let (name, keys) = (entry.name, keys.join(", "));
-            let message = format!("{name} has no setting {key:?}; there are {keys}, and seed");
+            let message = format!("{name} has no setting {key:?}; there are: {keys}, seed");
             return Err(ScenarioError::Setting(message));
         };
         let value = value_like(Some(like), value)

@@ -33,7 +33,7 @@ fn matching_rows<'a>(
         let names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
         return Err(ScenarioError::Setting(match names.join("; ") {
             names if names.is_empty() => "the rows of this scenario cannot be traced".to_owned(),
-            names => format!("no row has {part:?} in its name; there are {names}"),
+            names => format!("no row has {part:?} in its name; there are: {names}"),
         }));
     }
     rows.retain(|row| row.name.contains(part));

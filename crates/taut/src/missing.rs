@@ -10,7 +10,7 @@ use taut_linux::{NetNs, SyscallError};
 pub fn no_such<'a>(kind: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match names.is_empty() {
-        true => format!("no {kind} {name:?}; there is none"),
+        true => format!("no {kind} {name:?}; there are: none"),
         false => format!("no {kind} {name:?}; there are: {}", names.join(", ")),
     }
 }

@@ -27,8 +27,8 @@ use crate::sys;
 
 /// A [`LimitedUdp`] on tokio. Any number of tasks can send through it; they get room in FIFO order.
 ///
-/// A future that was woken and is not polled reserves nothing, such as one that a `select!` keeps:
-/// the next completion wakes the task behind it. The first wait spawns a task that reads
+/// A woken future that is not polled (for example, held by a `select!`) reserves nothing. The next
+/// completion wakes the next task in the queue. The first wait spawns a task that reads
 /// notifications while others wait, until the socket is dropped. Needs a runtime with I/O and time
 /// enabled.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Drop for QueuePlace<'_> {
 }
 
 impl AsyncUdp {
-    /// Puts `socket` under the default limit and makes it non-blocking.
+    /// Wraps `socket` with the default limit and makes it non-blocking.
     ///
     /// # Errors
     /// As for [`build`](Self::build).
@@ -66,7 +66,7 @@ impl AsyncUdp {
         Self::build(LimitedUdp::builder(socket))
     }
 
-    /// Puts `socket` under a limit with the given settings: [`LimitedUdp::builder`].
+    /// Wraps the socket of `builder` (from [`LimitedUdp::builder`]) with its limit.
     ///
     /// # Errors
     /// Those of [`Builder::build`] and of `epoll`.

@@ -140,7 +140,7 @@ impl LimitedUdp {
         self.wait_or(deadline_ns, None)
     }
 
-    /// As [`wait`](Self::wait), or until `wakeup` can be read.
+    /// As [`wait`](Self::wait), but also returns when `wakeup` is readable.
     fn wait_or(
         &self,
         deadline_ns: Option<u64>,

@@ -72,9 +72,9 @@ impl Builder {
         self
     }
 
-    /// Where completions come from. Default: stamps, which cost the least and are exact; zero-copy
-    /// where the queue is beyond this network namespace. Takes the place of all that were said
-    /// before.
+    /// Sets the source of completions and removes all sources set before. Default:
+    /// [`Source::Timestamps`], which costs the least. Use [`Source::ZeroCopy`] if the queue is
+    /// outside this network namespace.
     pub fn source(mut self, source: Source) -> Self {
         self.sources = vec![source];
         self
@@ -90,9 +90,9 @@ impl Builder {
         self
     }
 
-    /// Caps the limit at the units that the path moves in `cap_ns` at its measured rate, but never
-    /// below eight full datagrams. 0: no cap. Default: 5 ms for the default rule, 0 for a rule that
-    /// is set.
+    /// Caps the limit at the units that the path carries in `cap_ns` at its measured rate, but
+    /// never below eight full datagrams. 0: no cap. Default: 5 ms for the default rule, 0 for a
+    /// rule that is set.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.cap_ns = Some(cap_ns);
         self

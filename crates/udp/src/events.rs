@@ -16,9 +16,9 @@ pub enum SocketIssue {
         /// Its bytes on the wire.
         bytes: u32,
     },
-    /// The kernel accepts no more although the limit has room. Either the send buffer is full
-    /// (`EAGAIN`; also reported if it is then doubled and the datagram sent), or, for zero-copy
-    /// sends, the memory for their notifications (`net.core.optmem_max`).
+    /// The kernel accepts no more although the limit has room. The send buffer is full (`EAGAIN`),
+    /// or the memory for zero-copy notifications is (`net.core.optmem_max`). Also reported if the
+    /// socket then doubled its buffer and sent the datagram.
     BufferFull {
         /// Bytes in flight at that time.
         in_flight_bytes: u32,
@@ -42,7 +42,7 @@ pub enum SocketIssue {
     },
     /// The kernel rejected zero-copy: the next source is used from now on, or timestamps.
     ZeroCopyRefused,
-    /// Completions that were lost, and replaced.
+    /// Completions were lost; the objects count as completed.
     CompletionsLost {
         /// The number of objects.
         objects: u32,

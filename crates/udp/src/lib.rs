@@ -1,10 +1,10 @@
-//! A byte limit for a UDP socket: the kernel holds only what keeps the path busy, and the fate of
-//! each datagram is reported.
+//! A byte limit for a UDP socket: the kernel queues only the bytes that keep the path busy, and the
+//! crate reports how each datagram ended.
 //!
 //! A socket blocks only when its send buffer is full. By then the discipline and the card's ring
 //! below it are full as well, and an urgent datagram waits behind all of that. [`LimitedUdp`]
 //! counts the bytes that the kernel has not sent yet, from the completions in the socket's error
-//! queue. It has room only while they are below a limit, which a rule of [`taut_path`] learns.
+//! queue. It has room only while they are below a limit, which a rule of [`taut_path`] computes.
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -18,7 +18,7 @@
 //! socket.connect(peer.local_addr()?)?;
 //! let socket = LimitedUdp::new(socket)?;
 //! loop {
-//!     // What is urgent goes first, and nothing was handed to the kernel too early.
+//!     // Urgent datagrams go first: none waits behind bulk that the kernel already queued.
 //!     let next = match (urgent.last(), bulk.last()) {
 //!         (Some(payload), _) => Datagram::new(payload),
 //!         (None, Some(payload)) => Datagram::new(payload),
@@ -66,29 +66,39 @@
 //! An [`Observer`] receives each [`SocketIssue`], and [`Snapshot::issues`] counts them.
 //! - A discipline or device drops the datagram (`ENOBUFS`): [`Stop::Refused`],
 //!   [`SocketIssue::NoBufferSpace`].
-//! - The send buffer is full before the limit (`EAGAIN`): the buffer is doubled if half of it can
-//!   be our own, up to 16 MB or the maximum of the system; else [`Stop::BufferFull`].
+//! - The send buffer is full before the limit (`EAGAIN`): if its own datagrams can occupy half of
+//!   the buffer, the socket doubles it, up to 16 MB or `net.core.wmem_max`. Otherwise:
+//!   [`Stop::BufferFull`].
 //! - The datagram is too long (`EMSGSIZE`): [`Stop::Refused`], [`SocketIssue::TooLarge`].
 //! - A peer's port is closed, or a route is missing: [`SocketIssue::Unreachable`], with the peer.
 //! - Completions are lost, because a discipline was flushed, the receive buffer was full, or
-//!   another reader took them from the error queue: they are abandoned when the socket is empty or
-//!   later ones left long ago (timestamps: 20 and 50 ms; zero-copy: twice the stall threshold and
-//!   0.5 s). [`SocketIssue::CompletionsLost`], [`DepartureKind::Lost`]. The rule does not learn
-//!   from them.
-//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if it was
-//!   the last. [`SocketIssue::QualityChanged`].
-//! - The path stalls: [`SocketIssue::Stalled`]. One datagram is sent per threshold.
+//!   another reader took them from the error queue: [`SocketIssue::CompletionsLost`] and
+//!   [`DepartureKind::Lost`], after a time that the table below gives. The rule does not use them.
+//! - Most completions are lost: [`SocketIssue::QualityChanged`]. The socket uses the next source
+//!   from then on, [`Source::Polled`] after the last.
+//! - The path stalls: [`SocketIssue::Stalled`]. The socket sends one datagram per threshold.
 //! - Too much is in flight for the kernel's notifications of zero-copy sends
 //!   (`net.core.optmem_max`, for all sends of a socket): [`Stop::BufferFull`],
 //!   [`SocketIssue::BufferFull`].
-//! - The kernel rejects zero-copy, or another holder of the socket turned it off: the next source
-//!   is used from then on, timestamps if it was the last. [`SocketIssue::ZeroCopyRefused`].
+//! - The kernel rejects zero-copy, or another holder of the socket turned it off:
+//!   [`SocketIssue::ZeroCopyRefused`]. The socket uses the next source from then on, timestamps
+//!   after the last.
+//!
+//! A missing completion counts as lost after:
+//!
+//! | source | nothing else is in flight | later ones completed |
+//! |---|---|---|
+//! | timestamps | 20 ms | 50 ms |
+//! | zero-copy | twice the stall threshold | 0.5 s |
 //!
 //! Completions share memory with received datagrams: a socket that receives without being read
-//! loses timestamps. The kernel numbers zero-copy sends from the creation of the socket. If another
-//! user sent zero-copy before, the first datagram is sent alone, and its notification contains the
-//! id. During that time, no other user can send zero-copy through a clone. The other sources have
-//! no such restriction. The level of [`Source::Polled`] is that of all holders together.
+//! loses timestamps.
+//!
+//! The kernel numbers zero-copy sends from the creation of the socket. If another user of the
+//! socket sent with zero-copy before, the next id is unknown. The first datagram is then sent
+//! alone, and its notification gives the id. Until then no clone may send with zero-copy. The other
+//! sources have no such restriction. The level of [`Source::Polled`] is that of all holders
+//! together.
 //!
 //! # Units
 //! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over
@@ -110,6 +120,7 @@ mod builder;
 mod control;
 mod datagram;
 mod error;
+mod error_queue_entry;
 mod events;
 mod permit;
 mod pool;
@@ -119,7 +130,6 @@ pub mod quic;
 #[cfg(feature = "tokio")]
 mod reader;
 mod sent;
-mod signal;
 mod snapshot;
 mod socket;
 mod socket_options;
@@ -130,11 +140,11 @@ mod sys;
 pub use account::{Completed, Departure, DepartureKind, Source, Totals};
 pub use builder::Builder;
 pub use datagram::Datagram;
+pub use error_queue_entry::ErrorQueueEntry;
 pub use events::{IssueCounters, Observer, SocketIssue};
 pub use permit::Permit;
 pub use quality::CompletionQuality;
 pub use sent::{Sent, Stop};
-pub use signal::Signal;
 pub use snapshot::Snapshot;
 pub use socket::LimitedUdp;
 pub use socket_options::send_queue_bytes;

@@ -84,8 +84,9 @@ impl LimitedUdp {
         Ok(reserved?.map(|units| self.permit(units)))
     }
 
-    /// Waits for room and reserves it for `bytes` on the wire. `place` and the task that must call
-    /// [`complete`](Self::complete) are those of [`poll_room`](Self::poll_room).
+    /// Waits for room and reserves it for `bytes` on the wire. `place` works as in
+    /// [`poll_room`](Self::poll_room). As there, another task must call
+    /// [`complete`](Self::complete).
     ///
     /// # Errors
     /// `InvalidInput` as for [`try_reserve`](Self::try_reserve); as for

@@ -1,4 +1,4 @@
-//! Whether completions show what left the device.
+//! The quality of completions: whether they show which datagrams left the device.
 
 /// The quality of a socket's completions.
 ///
@@ -11,8 +11,7 @@ pub enum CompletionQuality {
     /// Too few datagrams were sent yet. The limit applies.
     #[default]
     Unknown,
-    /// A datagram completes when it leaves the device's queueing discipline (and if the device
-    /// pauses that, when its ring has room): transmit timestamps.
+    /// A datagram completes when the discipline passes it to the driver (transmit timestamp).
     Transmitted,
     /// A datagram completes when its memory is released, usually after the device sent it, but that
     /// depends on the driver: zero-copy notifications.
@@ -20,7 +19,7 @@ pub enum CompletionQuality {
     /// As `Transmitted`, but read from the level of `SIOCOUTQ`.
     Polled,
     /// Everything has completed immediately for 0.1 s under load: no queue below holds datagrams
-    /// (loopback, a TAP, a virtual pair without a shaper, a link faster than this sender), or none
+    /// (loopback, a TAP, a veth without a shaper, a link faster than this sender), or none
     /// that this source can see. **The limit is meaningless and is not applied.**
     Immediate,
 }

@@ -50,8 +50,8 @@ pub enum Stop {
     /// The limit has no room: wait before sending more.
     NoRoom,
     /// The kernel accepts no more although the limit has room
-    /// ([`SocketIssue::BufferFull`](crate::SocketIssue::BufferFull)), or the completion of the
-    /// first zero-copy datagram is pending, which contains the kernel's id. Handle it as `NoRoom`.
+    /// ([`SocketIssue::BufferFull`](crate::SocketIssue::BufferFull)), or the first zero-copy
+    /// datagram is in flight, and its notification gives the next id. Handle it as `NoRoom`.
     BufferFull,
     /// The kernel rejected this datagram, with this error number: `ENOBUFS` (dropped below),
     /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of another family). The caller

@@ -14,16 +14,16 @@ pub struct Snapshot {
     pub source: Source,
     /// The limit, in its units: bytes on the wire, or packets.
     pub limit: u32,
-    /// In flight, in the limit's units.
+    /// Amount in flight, in the limit's units.
     pub in_flight: u32,
-    /// In flight, in bytes on the wire.
+    /// Amount in flight, in bytes on the wire.
     pub in_flight_bytes: u32,
-    /// Reserved by permits and not sent yet, in the limit's units.
+    /// Amount reserved by permits and not sent yet, in the limit's units.
     pub reserved: u32,
-    /// Units per second that the path moved while it was busy; 0 if unknown.
-    pub rate: u64,
+    /// Units per second that the path carried while it was busy; 0 if unknown.
+    pub units_per_s: u64,
     /// Tasks that wait for room.
-    pub waiting: usize,
+    pub waiting_tasks: usize,
     /// The socket's send buffer, in bytes of the kernel's memory.
     pub send_buffer_bytes: u32,
     /// Totals of sent and completed objects.

@@ -1,4 +1,4 @@
-//! A UDP socket under a limit.
+//! A UDP socket with a limit.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -58,15 +58,15 @@ impl LimitedUdp {
         monotonic_ns()
     }
 
-    /// Returns the units left below the limit: bytes, or datagrams for a limit in packets. The
-    /// sender can send one more object while the value is at least 0. If the limit does not apply,
-    /// the value is `i64::MAX`.
+    /// Returns the units left below the limit, and counts a block if there are none. Units are
+    /// bytes, or datagrams for a limit in packets. The sender can send one more object while the
+    /// value is at least 0. If the limit does not apply, the value is `i64::MAX`.
     ///
     /// The value is advisory: it reserves nothing, and another sender can take the room before the
     /// caller sends. [`try_reserve`](Self::try_reserve) reserves it.
     ///
     /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
-    /// link starves in that state. So call this only with a datagram ready to send;
+    /// link starves in that state. Call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
@@ -114,15 +114,16 @@ impl LimitedUdp {
         self.lock().tracker.still_blocked();
     }
 
-    /// Returns the units per second that the path moved while it was busy; 0 if unknown.
-    pub fn rate(&self) -> u64 {
-        self.lock().tracker.rate()
+    /// Returns the units per second that the path carried while it was busy; 0 if unknown.
+    pub fn units_per_s(&self) -> u64 {
+        self.lock().tracker.units_per_s()
     }
 
-    /// Returns a lower bound of the path's rate in units per second: the [`rate`](Self::rate), or
-    /// if that is unknown because the path was never busy, the rate moved so far; 0 before that.
-    pub fn min_rate(&self) -> u64 {
-        self.lock().tracker.min_rate()
+    /// Returns a lower bound of the path's rate in units per second: the
+    /// [measured rate](Self::units_per_s), or if the path was never busy, the rate carried so far;
+    /// 0 before that.
+    pub fn min_units_per_s(&self) -> u64 {
+        self.lock().tracker.min_units_per_s()
     }
 
     /// Returns the quality of completions.
@@ -173,7 +174,8 @@ impl LimitedUdp {
     /// # Errors
     /// Returns an error if the maximum number of tasks wait
     /// ([`Builder::waiters`](crate::Builder::waiters), `QuotaExceeded`), or if the task that calls
-    /// `complete` for the others could not read the socket. The caller is not woken then.
+    /// `complete` for the others could not read the socket. The wait then ends: `place` is `None`,
+    /// and no waker is registered.
     pub fn poll_room(
         &self,
         place: &mut Option<Ticket>,
@@ -278,8 +280,8 @@ impl LimitedUdp {
             in_flight: tracker.in_flight(),
             reserved: tracker.reserved(),
             in_flight_bytes: tracker.bytes_in_flight(),
-            rate: tracker.rate(),
-            waiting: state.turns.queue.len(),
+            units_per_s: tracker.units_per_s(),
+            waiting_tasks: state.turns.queue.len(),
             send_buffer_bytes: u32::try_from(buffer).unwrap_or(0),
             totals,
             issues: IssueCounters {

@@ -10,7 +10,7 @@ pub const TAUT_LIMIT_MAX: u32 = 1_879_048_192;
 
 const _: () = assert!(TAUT_LIMIT_MAX == MAX_LIMIT);
 
-/// The settings of an estimator. Start from `taut_config_default`.
+/// The settings of a limit. Start from `taut_config_default`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
@@ -82,7 +82,7 @@ pub extern "C" fn taut_config_default() -> Config {
     taut_dql::Config::default().into()
 }
 
-/// The state of an estimator at one moment, in units; totals wrap at 2^32.
+/// The state of a limit and its ledger at one moment, in units; totals wrap at 2^32.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Snapshot {
@@ -104,9 +104,9 @@ pub struct Snapshot {
     pub prev_over_limit: u32,
     /// `num_queued` at the last completion.
     pub prev_num_queued: u32,
-    /// The object that was queued last, at the last completion.
+    /// Size of the object queued last, in units, at the last completion.
     pub prev_last_object: u32,
-    /// The object that was queued last.
+    /// Size of the object queued last, in units.
     pub last_object: u32,
     /// Minimum limit.
     pub limit_min: u32,

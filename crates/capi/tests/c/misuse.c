@@ -48,7 +48,7 @@ static void rejects(taut_queue *queue, taut_status status) {
     CHECK(taut_queue_get(queue, "limit", &value, NULL, 0) == status);
     CHECK(taut_queue_set_coalesce_ns(queue, 0) == status);
     CHECK(taut_queue_repair(queue, 0, 0, 0, NULL) == status);
-    CHECK(taut_queue_read(queue, &stats) == status);
+    CHECK(taut_queue_read_stats(queue, &stats) == status);
     CHECK(taut_queue_driver_error(queue) == 0);
     CHECK(taut_queue_free(queue, 0) == status);
 }
@@ -180,14 +180,14 @@ static void objects_of_another_kind(void) {
 static void unlimited_is_explicit(void) {
     taut_queue_stats stats;
     taut_queue *queue = make("off");
-    CHECK(taut_queue_read(queue, &stats) == TAUT_STATUS_OK);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
     CHECK(stats.unlimited && !stats.early_completions && stats.limit == TAUT_LIMIT_MAX);
     CHECK(taut_queue_set(queue, "limit", "3000", NULL, 0) == TAUT_STATUS_OK);
-    CHECK(taut_queue_read(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 3000);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 3000);
     CHECK(taut_queue_free(queue, 0) == TAUT_STATUS_OK);
     /* A learnt limit of 0 is a limit: it admits single objects. */
     queue = make("dql");
-    CHECK(taut_queue_read(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 0);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 0);
     CHECK(taut_queue_free(queue, 0) == TAUT_STATUS_OK);
     static uint64_t words[1024];
     taut_limit *limit = (taut_limit *)(void *)(words + ((uintptr_t)words % 16 != 0));

@@ -249,7 +249,7 @@ int main(void) {
         CHECK(taut_queue_complete(queue, now_ns + 90000, &done) == TAUT_STATUS_OK);
         CHECK(!done.stalled);
     }
-    CHECK(taut_queue_read(queue, &stats) == TAUT_STATUS_OK);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
     CHECK(stats.limit >= 7 * 1514 && stats.limit <= 17 * 1514);
     CHECK(stats.sent_packets >= ROUNDS * (PER_ROUND - 1));
     CHECK(stats.limit_stops > 0 && stats.ring_stops == 0);
@@ -282,7 +282,7 @@ int main(void) {
     CHECK(device.called_back == TAUT_STATUS_BUSY);
     device.queue = NULL;
 
-    CHECK(taut_queue_read(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited);
     CHECK(taut_queue_free(queue, now_ns) == TAUT_STATUS_OK);
     CHECK(outcomes[TAUT_OUTCOME_IN_RING] == device.used);
     for (uint32_t at = 0; at < device.used; at++)

@@ -49,9 +49,9 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// Do not read the level between [`queued`](crate::Sender::queued) and the moment when the
     /// device has the object: use one lock around both, or one thread (a [`Dql`](crate::Dql)). An
     /// object that is queued and missing in the level counts as completed. If no send fails, the
-    /// ledger recovers: the next levels include the object, and are rejected until they have come
-    /// down to the ledger. But if the object is removed after it counted as completed, the ledger
-    /// can fall below 0. Every completion then returns [`Error::OverCompletion`] until a
+    /// ledger recovers: later levels exceed it and are rejected until the device has completed that
+    /// object. But if the object is removed after it counted as completed, the ledger can fall
+    /// below 0. Every completion then returns [`Error::OverCompletion`] until a
     /// [`repair`](crate::repair).
     ///
     /// # Errors
@@ -64,8 +64,8 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         Ok(done)
     }
 
-    /// Returns the units left below the limit, with the sender's total read again. The sender can
-    /// lower it at any time. For the side that restarts a stopped sender.
+    /// Returns the units left below the limit. Rereads the sender's total, which can lower the
+    /// result at any time. Use it to decide whether to restart a stopped sender.
     #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {

@@ -62,9 +62,9 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     /// object that is queued and not in the device as completed; see there.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, and the
-    /// second time for one object; [`Error::AlreadyCompleted`] if it was reported completed, as
-    /// seen by this thread.
+    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, or if that
+    /// object was already removed; [`Error::AlreadyCompleted`] if this thread already reads it as
+    /// completed.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.shared.ledger.unqueue_last(units)
     }

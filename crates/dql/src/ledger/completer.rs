@@ -59,7 +59,8 @@ impl<M: Sharing> Ledger<M> {
         queued.wrapping_sub(self.completed_above_base())
     }
 
-    /// When the sender queued first after the last request, in ns; `None` if it has not yet.
+    /// Time of the first object queued after the last request, in ns; `None` if none was queued
+    /// since.
     #[inline]
     pub fn returned_ns(&self) -> Option<u64> {
         let answered = self.sender.answered.load_acquire() == self.completer.requested.load();

@@ -41,7 +41,7 @@ struct SenderLine<M: Sharing> {
     ring_units: M::Word,
     /// The completer's last request that the sender answered.
     answered: M::Word,
-    /// The answer: when the sender queued first after the request, in ns.
+    /// Time of the first object queued after that request, in ns.
     returned_ns: M::Wide,
 }
 

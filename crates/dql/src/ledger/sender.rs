@@ -78,14 +78,14 @@ impl<M: Sharing> Ledger<M> {
     /// it is unknown afterwards.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, and the
-    /// second time for one object; [`Error::AlreadyCompleted`] if less is in flight.
+    /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, or if that
+    /// object was already removed; [`Error::AlreadyCompleted`] if less is in flight.
     pub fn unqueue_last(&self, units: u32) -> Result<(), Error> {
         let (last_object, in_flight) = (self.last_object(), self.in_flight());
         if units != last_object {
             return Err(Error::NotQueuedLast { units, last_object });
         }
-        // First in, first out: while less than all of it is in flight, some of it is completed.
+        // FIFO order: while less than all of it is in flight, some of it is completed.
         if units > in_flight {
             return Err(Error::AlreadyCompleted { units, in_flight });
         }

@@ -4,23 +4,25 @@ use crate::ledger::Ledger;
 use crate::sharing::{Sharing, Wide, Word};
 use crate::stall::DEFAULT_THRESHOLD_NS;
 
-/// Ages that can be in flight at a time.
+/// Generations that can be in flight at a time.
 pub const AGES: u32 = 8;
 
-/// How the two halves agree on ages.
+/// How the two halves agree on generations.
 #[derive(Debug)]
 pub struct AgeLine<M: Sharing> {
-    // Written by the sender: the newest age, and the total queued and the time at which it began.
+    // Written by the sender: the newest generation, and the total queued and the time at which it
+    // began.
     pub(super) number: M::Word,
     pub(super) begins_at: M::Word,
     pub(super) begun_ns: M::Wide,
-    // Written by the completer: the age after which another can begin, and how long ages are.
+    // Written by the completer: the generation after which another can begin, and how long
+    // generations are.
     pub(super) known: M::Word,
     pub(super) length_ns: M::Wide,
 }
 
 impl<M: Sharing> AgeLine<M> {
-    /// The first age, for ages of an eighth of the threshold.
+    /// The first generation, for generations of an eighth of the threshold.
     pub fn new(threshold_ns: u64) -> Self {
         Self {
             number: M::Word::new(0),
@@ -41,17 +43,17 @@ pub(super) fn age_length_ns(threshold_ns: u64) -> u64 {
     (threshold_ns / u64::from(AGES)).max(1)
 }
 
-/// The sender's part: begins ages.
+/// The sender's part: begins generations.
 #[derive(Debug, Default)]
 pub struct AgeClock {
-    /// When the next age begins, in ns.
+    /// When the next generation begins, in ns.
     next_ns: u64,
-    /// Total queued when this age began.
+    /// Total queued when this generation began.
     begun_at: u32,
 }
 
 impl AgeClock {
-    /// Begins an age if it is time. Returns its number.
+    /// Begins a generation if it is time. Returns its number.
     #[inline]
     pub fn run<M: Sharing>(
         &mut self,
@@ -65,7 +67,7 @@ impl AgeClock {
         self.begin(line, ledger.num_queued(), now_ns)
     }
 
-    /// Begins an age if it is time and the completer has room for one. Returns its number.
+    /// Begins a generation if it is time and the completer has room for one. Returns its number.
     #[cold]
     pub fn begin<M: Sharing>(
         &mut self,
@@ -78,7 +80,8 @@ impl AgeClock {
         }
         let number = line.number.load();
         if line.known.load_acquire() != number {
-            // The completer has not followed yet. An age in which nothing was sent begins now.
+            // The completer has not followed yet. A generation in which nothing was sent begins
+            // now.
             if self.begun_at == num_queued {
                 line.begun_ns.store(now_ns);
             }
@@ -88,7 +91,7 @@ impl AgeClock {
         self.begun_at = num_queued;
         line.begins_at.store(num_queued);
         line.begun_ns.store(now_ns);
-        // Release: a completer that sees the age sees where and when it begins.
+        // Release: a completer that sees the generation sees where and when it begins.
         line.number.store_release(number.wrapping_add(1));
         Some(number.wrapping_add(1))
     }

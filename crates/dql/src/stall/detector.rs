@@ -1,4 +1,4 @@
-//! The oldest unit in flight, from the ages of the units that return.
+//! The oldest unit in flight, from the generations of the units that return.
 
 use crate::sharing::{Sharing, Wide, Word};
 use crate::stall::Stall;
@@ -10,7 +10,7 @@ const fn slot(number: u32) -> usize {
     (number % AGES) as usize
 }
 
-/// An age before the newest.
+/// A generation before the newest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Age {
     /// Units in flight.
@@ -18,7 +18,7 @@ struct Age {
     begun_ns: u64,
 }
 
-/// The newest age: where and when it began, and how much of it is complete.
+/// The newest generation: where and when it began, and how much of it is complete.
 #[derive(Clone, Copy, Debug)]
 struct NewestAge {
     number: u32,
@@ -29,7 +29,7 @@ struct NewestAge {
 
 impl NewestAge {
     /// Units in flight of it, if `num_queued` were queued by its end. Below 0 if units of an older
-    /// age returned with its number.
+    /// generation returned with its number.
     fn left(&self, num_queued: u32) -> i32 {
         let queued = num_queued.wrapping_sub(self.begins_at);
         queued.wrapping_sub(self.completed) as i32
@@ -41,7 +41,7 @@ impl NewestAge {
 pub struct StallDetector {
     threshold_ns: u64,
     newest: NewestAge,
-    /// Number of the oldest age with units in flight; that of the newest if there is none.
+    /// Number of the oldest generation with units in flight; that of the newest if there is none.
     oldest: u32,
     older: [Age; SLOTS],
     /// Since when the ring is full with nothing in flight, in ns.
@@ -75,7 +75,7 @@ impl StallDetector {
         }
     }
 
-    /// Number of the newest age that the completer follows.
+    /// Number of the newest generation that the completer follows.
     pub fn newest(&self) -> u32 {
         self.newest.number
     }
@@ -95,10 +95,10 @@ impl StallDetector {
         self.longest_ns
     }
 
-    /// Changes the threshold; 0 turns detection off. The sender follows at its next age.
+    /// Changes the threshold; 0 turns detection off. The sender follows at its next generation.
     pub fn set_threshold_ns<M: Sharing>(&mut self, line: &AgeLine<M>, threshold_ns: u64) {
-        // Until then ages are as long as before, and may overstate by more than an eighth of the
-        // new threshold: they count from their latest possible start.
+        // Until then generations are as long as before, and may overstate by more than an eighth of
+        // the new threshold: they count from their latest possible start.
         let length_ns = line.length_ns.load();
         for age in &mut self.older {
             age.begun_ns = age.begun_ns.saturating_add(length_ns);
@@ -109,14 +109,14 @@ impl StallDetector {
         (self.due_ns, self.stalled_until_ns) = (0, None);
     }
 
-    /// Returns `true` if the sender has begun an age that the completer does not follow yet.
+    /// Returns `true` if the sender has begun a generation that the completer does not follow yet.
     #[inline]
     pub fn is_behind<M: Sharing>(&self, line: &AgeLine<M>) -> bool {
         line.number.load_acquire() != self.newest.number
     }
 
-    /// Continues with the age that the sender began. `units` of the previous one returned in this
-    /// batch so far.
+    /// Continues with the generation that the sender began. `units` of the previous one returned in
+    /// this batch so far.
     #[cold]
     pub fn follow<M: Sharing>(&mut self, line: &AgeLine<M>, units: u32) {
         let begins_at = line.begins_at.load();
@@ -137,7 +137,7 @@ impl StallDetector {
         self.allow(line);
     }
 
-    /// Lets the sender begin another age, if there is a place for it.
+    /// Lets the sender begin another generation, if there is a place for it.
     fn allow<M: Sharing>(&self, line: &AgeLine<M>) {
         if self.newest.number.wrapping_sub(self.oldest) < AGES - 1 {
             line.known.store_release(self.newest.number);
@@ -160,7 +160,7 @@ impl StallDetector {
         self.newest.completed = self.newest.completed.wrapping_add(units);
     }
 
-    /// Counts units that returned first in, first out: those of the oldest age come first.
+    /// Counts units that returned in FIFO order: those of the oldest generation come first.
     pub fn completed_in_order<M: Sharing>(&mut self, line: &AgeLine<M>, units: u32) {
         let of_older = self.take_oldest(units);
         self.completed(units - of_older);
@@ -168,8 +168,8 @@ impl StallDetector {
         self.allow(line);
     }
 
-    /// Moves the start of all ages to `at_ns`, unless they began later: nothing in flight was
-    /// queued before.
+    /// Moves the start of all generations to `at_ns`, unless they began later: nothing in flight
+    /// was queued before.
     pub fn begin_at_least(&mut self, at_ns: u64) {
         for age in &mut self.older {
             age.begun_ns = age.begun_ns.max(at_ns);
@@ -182,8 +182,8 @@ impl StallDetector {
         self.stalled_until_ns.is_some()
     }
 
-    /// Counts units of a batch that are of an older age. An age from before a repair might have the
-    /// number of another one; what that one does not have is of the oldest.
+    /// Counts units of a batch that are of an older generation. A generation from before a repair
+    /// might have the number of another one; what that one does not have is of the oldest.
     pub fn completed_in(&mut self, age: u32, units: u32) {
         let age = &mut self.older[slot(age)];
         let of_age = units.min(age.left);
@@ -194,7 +194,7 @@ impl StallDetector {
         self.newest.completed = self.newest.completed.wrapping_sub(of_oldest);
     }
 
-    /// Completes up to `units` of the oldest ages before the newest. Returns how many.
+    /// Completes up to `units` of the oldest generations before the newest. Returns how many.
     fn take_oldest(&mut self, units: u32) -> u32 {
         let mut left = units;
         while left > 0 {
@@ -225,7 +225,7 @@ impl StallDetector {
     }
 
     /// A repair: `in_flight` units are in flight, whatever was counted. An excess is taken from the
-    /// oldest ages. The ages of units from before the repair are meaningless.
+    /// oldest generations. The generations of units from before the repair are meaningless.
     pub fn repair(&mut self, num_queued: u32, in_flight: u32, now_ns: u64) {
         let older = self.older.iter().map(|age| age.left);
         let counted = older.fold(self.newest.left(num_queued) as u32, u32::wrapping_add);
@@ -264,8 +264,8 @@ impl StallDetector {
         now_ns >= self.due_ns
     }
 
-    /// Checks for a stall, for a completer that follows the newest age. `is_stuck`: the ring is
-    /// full with nothing in flight, so it holds packets from before a reset.
+    /// Checks for a stall, for a completer that follows the newest generation. `is_stuck`: the ring
+    /// is full with nothing in flight, so it holds packets from before a reset.
     #[inline(never)]
     pub fn check<M: Sharing>(
         &mut self,

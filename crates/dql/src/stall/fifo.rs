@@ -11,15 +11,14 @@ use crate::stall::detector::StallDetector;
 /// It compares ages, not the time since the last completion. So it also detects a queue in which
 /// something completes again and again while more is queued than ever completes.
 ///
-/// It has no counters of its own: the completer passes the totals, which wrap, first in, first out.
-/// [`completed`](Self::completed) begins an age every eighth of the threshold, because the sender
-/// has no clock here.
+/// It counts no units: the caller passes its wrapping totals. Units must complete in FIFO order.
+/// [`completed`](Self::completed) begins a generation every eighth of the threshold, because the
+/// sender has no clock here.
 ///
 /// # Precision
 /// - A stall is reported by the first check after the oldest unit is older than the threshold, and
 ///   its age is never understated.
-/// - An age is overstated by at most an eighth of the threshold and one completion interval
-///   together.
+/// - An age is overstated by at most an eighth of the threshold plus one completion interval.
 /// - Units that are queued during a stall count as old as the stall until they complete.
 #[derive(Debug)]
 pub struct FifoStallDetector {
@@ -60,8 +59,9 @@ impl FifoStallDetector {
         self.detector.completed_in_order(&self.line, units);
     }
 
-    /// Returns the stall if the oldest unit in flight is older than the threshold now. The totals
-    /// are current ones; `burst_start_ns` is when a unit was last queued while none was in flight.
+    /// Returns the stall if the oldest unit in flight is older than the threshold now. `num_queued`
+    /// and `num_completed` are the current totals. `burst_start_ns` is when a unit was last queued
+    /// while none was in flight.
     /// A stall counts once, from the check that finds it to the check or completion that finds it
     /// over.
     pub fn check(

@@ -1,10 +1,11 @@
 //! Stall detection: how old the oldest unit in flight is, in any order of completion.
 //!
-//! The sender begins a new *age* every eighth of the threshold. It publishes the total queued by
-//! then and the time, and marks objects with the number of the age. The completer derives from the
-//! totals, and from the marks of the objects that return, how much of each age is in flight. So an
-//! age is never understated, and overstated by at most an eighth of the threshold. One detector
-//! finds a device that stopped and a single object that was lost while others complete around it.
+//! The sender begins a new *generation* every eighth of the threshold. It publishes the total
+//! queued by then and the time, and marks objects with the number of the generation. The completer
+//! derives from the totals, and from the marks of the objects that return, how much of each
+//! generation is in flight. So an age is never understated, and overstated by at most an eighth of
+//! the threshold. One detector finds a device that stopped and a single object that was lost while
+//! others complete around it.
 //!
 //! [`FifoStallDetector`] is both parts for a queue without marks, whose oldest units complete
 //! first.

@@ -1,6 +1,6 @@
 use super::{AtomicU64, Ordering};
 
-/// A `u64` with one writer and any number of readers: a single atomic where the target has one.
+/// A `u64` with one writer and any number of readers, on targets with 64-bit atomics.
 #[derive(Debug)]
 pub struct SingleWriterU64(AtomicU64);
 
@@ -15,15 +15,14 @@ impl SingleWriterU64 {
         SingleWriterU64(AtomicU64::new(value))
     }
 
-    /// Acquire, paired with the Release of `store`: a reader of a value sees everything that its
-    /// writer wrote before it. The variant with two slots needs these orderings, so both give the
-    /// same guarantee.
+    /// Returns the value (Acquire): its reader also sees everything written before it. The variant
+    /// with two slots needs these orderings, so both give the same guarantee.
     #[inline]
     pub fn load(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// For the one writer.
+    /// Stores `value` (Release). Only the writer may call it.
     #[inline]
     pub fn store(&self, value: u64) {
         self.0.store(value, Ordering::Release);

@@ -32,8 +32,8 @@ const WAITERS: usize = 65_536;
 /// object may exceed it.
 ///
 /// Cheap to clone; clones share the limit. It has no runtime, thread or timer. Permits are granted
-/// in the order of the requests. A future that was woken and is not polled reserves nothing, such
-/// as one that a `select!` keeps: the next completion wakes the task behind it.
+/// in the order of the requests. A woken future that is not polled (for example, held by a
+/// `select!`) reserves nothing. The next completion wakes the next task in the queue.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {

@@ -33,7 +33,7 @@ fn chart(rate: Rate, ran: &[&ForwardRun]) -> Option<Chart> {
     let highest = all.iter().map(|it| it.ping_ns.max()).max()?;
     let medians = all.iter().map(|it| {
         let us = it.ping_ns.value_at_quantile(0.5) / 1000;
-        format!("{}: half within {us} us", it.case)
+        format!("{}: median {us} us", it.case)
     });
     Some(Chart {
         title: format!("Ping under load, into {rate}"),

@@ -8,7 +8,7 @@ use taut_path::units::{Rate, Time};
 use taut_report::value::{count_in, within};
 use taut_scenarios::validation::{DURATIONS, RATES, STREAMS};
 
-use crate::experiment::Wanted;
+use crate::experiment::OutputOptions;
 
 /// Options of `taut lab forward`.
 #[derive(Debug, Clone, Args)]
@@ -43,7 +43,7 @@ pub struct Forward {
     pub report: Option<PathBuf>,
 
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub output: OutputOptions,
 }
 
 impl Forward {

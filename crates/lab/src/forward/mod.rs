@@ -22,7 +22,7 @@ use row::ForwardRun;
 
 impl Experiment for Forward {
     type Case = ForwardCase;
-    type Ran = ForwardRun;
+    type Measurement = ForwardRun;
 
     /// The rows are grouped by rate.
     fn cases(&self) -> Result<Vec<ForwardCase>, String> {

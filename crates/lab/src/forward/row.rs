@@ -7,9 +7,9 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::NetNs;
-use taut_relay::bridge::{Board, Bridge, PathSettings};
+use taut_relay::bridge::{Bridge, BridgeStats, PathSettings};
 use taut_relay::interface::PacketInterface;
-use taut_relay::operator::Event;
+use taut_relay::run_control::Event;
 use taut_report::say;
 
 use super::case::{ForwardCase, Forwarder};
@@ -41,15 +41,15 @@ pub fn run(
     let world = ForwardWorld::new(case, experiment.fast_rate.0)
         .context("set up the hosts and the bridge host")?;
     let control = Arc::new(Control::default());
-    let board = Arc::new(Board::default());
-    let bridge = spawn_bridge(&world.between, case, &control, &board)?;
+    let stats = Arc::new(BridgeStats::default());
+    let bridge = spawn_bridge(&world.between, case, &control, &stats)?;
     let plan = Plan {
         streams: experiment.streams,
         beside: Beside::Pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
-    let in_flight = || board[0].in_flight.load(Relaxed);
+    let in_flight = || stats[0].in_flight.load(Relaxed);
     let loaded = plan.run(&world.hosts, &control, progress, || {
         control.in_flight_bytes.set(in_flight());
     });
@@ -78,7 +78,7 @@ fn spawn_bridge(
     between: &NetNs,
     case: &ForwardCase,
     control: &Arc<Control>,
-    board: &Arc<Board>,
+    stats: &Arc<BridgeStats>,
 ) -> anyhow::Result<Option<Forwarding>> {
     let Forwarder::Taut { qdisc, limit } = &case.forwarder else {
         return Ok(None);
@@ -89,10 +89,10 @@ fn spawn_bridge(
         ..PathSettings::default()
     };
     let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
-    let (control, board) = (Arc::clone(control), Arc::clone(board));
+    let (control, stats) = (Arc::clone(control), Arc::clone(stats));
     let forward = move || {
         let _stop = StopOnDrop(&control);
-        bridge.run(&board, &talk, || control.is_stopped())?;
+        bridge.run(&stats, &talk, || control.is_stopped())?;
         Ok(())
     };
     let thread = thread::Builder::new().name("forward".into());

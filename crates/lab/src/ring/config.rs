@@ -11,7 +11,7 @@ use taut_relay::driver::Driver;
 use taut_report::value::{count_in, parse_limit, within};
 use taut_scenarios::validation::{COALESCE_TIMES, DURATIONS, RATES};
 
-use crate::experiment::Wanted;
+use crate::experiment::OutputOptions;
 
 /// Slots of every ring, and the largest depth.
 pub const MAX_SLOTS: u32 = 4_096;
@@ -78,7 +78,7 @@ pub struct RingSweep {
     pub svg: Option<PathBuf>,
 
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub output: OutputOptions,
 }
 
 impl RingSweep {

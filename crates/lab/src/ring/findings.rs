@@ -66,8 +66,8 @@ impl Finding {
         let share = self.throughput_share * 100.0;
         let compared = match (&self.smallest_sufficient_depth, self.inflight_ratio) {
             (Some(depth), Some(ratio)) => format!(
-                "; {ratio:.2} times the bytes in flight of {depth}, the smallest sufficient depth \
-                 (99 %)"
+                "; {ratio:.2} times the bytes in flight of depth {depth}, the smallest one with \
+                 99 % of the best throughput"
             ),
             _ => String::new(),
         };

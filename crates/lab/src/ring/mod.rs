@@ -25,7 +25,7 @@ use rows::RingRow;
 
 impl Experiment for RingSweep {
     type Case = RingCase;
-    type Ran = RingRun;
+    type Measurement = RingRun;
 
     fn cases(&self) -> Result<Vec<RingCase>, String> {
         Ok(case::cases(self))
@@ -72,7 +72,7 @@ impl Experiment for RingSweep {
         self.repeat
     }
 
-    fn alternate(&self, a: &RingCase, b: &RingCase) -> bool {
+    fn alternates(&self, a: &RingCase, b: &RingCase) -> bool {
         (a.driver, &a.link) == (b.driver, &b.link)
     }
 

@@ -8,7 +8,7 @@ use taut_report::output_file::TraceFile;
 use taut_scenarios::rr_under_load::Settings;
 
 use super::driver::DriverKind;
-use crate::experiment::Wanted;
+use crate::experiment::OutputOptions;
 
 /// The options that the simulated experiment does not have.
 #[derive(Debug, Clone, Args)]
@@ -34,7 +34,7 @@ pub struct Options {
     pub trace: TraceFile,
 
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub output: OutputOptions,
 }
 
 /// The settings of the user.

@@ -25,10 +25,9 @@ pub fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
         times.map(|it| it.max).max()?,
     );
     Some(format!(
-        "late: the machine was too busy for these rows: {}. Wake-ups were up to {p99} us late \
-         (p99) and at most {max} us, with completions every {} us. Rings, limits and latencies are \
-         larger than necessary, and the link can have been idle. Repeat the run on an idle \
-         machine.",
+        "late: the machine was busy during {}. Timers fired up to {p99} us late (p99), at most \
+         {max} us; completions are polled every {} us. Results overstate limits and latencies. \
+         Repeat on an idle machine.",
         names.join("; "),
         interval_ns / 1000,
     ))

@@ -48,7 +48,7 @@ impl RrUnderLoad {
 
 impl Experiment for RrUnderLoad {
     type Case = Case;
-    type Ran = RrRun;
+    type Measurement = RrRun;
 
     /// The slots of an AF_PACKET ring hold one frame each, so it has no rows with GSO packets.
     fn cases(&self) -> Result<Vec<Case>, String> {
@@ -58,12 +58,15 @@ impl Experiment for RrUnderLoad {
         let mut cases = settings
             .rows
             .cases(&settings.limits, &settings.late_segmentation);
+        let allowed = if cases.is_empty() {
+            "bql=off"
+        } else {
+            "tso=off"
+        };
         cases.retain(|case| driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
-                "--only {} leaves no row with this limit and driver: off is not a limit, and the \
-                 af_packet driver has no GSO packets; allowed: bql=on with a limit, \
-                 bql=off, tso=off",
+                "--only {} selects no row; allowed with this limit and driver: {allowed}",
                 settings.rows
             ));
         }

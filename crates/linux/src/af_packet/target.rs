@@ -93,7 +93,7 @@ impl RingTarget {
 fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
     if !(1..=SLOTS_LIMIT).contains(&ring_slots) {
         return Err(invalid(format!(
-            "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
+            "ring_slots is {ring_slots}; allowed: 1 to {SLOTS_LIMIT}"
         )));
     }
     let frame_bytes = frame_limit_bytes as usize + vlan::TAG_BYTES as usize;

@@ -98,16 +98,16 @@ impl XdpConfig {
     pub(super) fn validate(&self) -> io::Result<()> {
         if self.slots > SLOTS_LIMIT {
             return Err(invalid(format!(
-                "ring of {} slots: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}",
+                "slots is {}; allowed: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}",
                 self.slots
             )));
         }
         if self.frames == 0 {
-            return Err(invalid("0 frames: at least 1".to_owned()));
+            return Err(invalid("frames is 0; allowed: 1 or more".to_owned()));
         }
         if self.fill_frames >= self.frames.min(SLOTS_LIMIT + 1) {
             return Err(invalid(format!(
-                "{} frames for the FILL ring of {} in all: fewer, and at most {SLOTS_LIMIT}",
+                "fill_frames is {}; allowed: fewer than frames ({}), at most {SLOTS_LIMIT}",
                 self.fill_frames, self.frames
             )));
         }
@@ -149,7 +149,9 @@ mod tests {
             .validate()
             .expect_err("all would be in the FILL ring");
         assert!(
-            error.to_string().contains("64 frames for the FILL ring"),
+            error
+                .to_string()
+                .contains("fill_frames is 64; allowed: fewer"),
             "{error}"
         );
     }

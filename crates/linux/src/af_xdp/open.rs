@@ -64,7 +64,7 @@ impl AfXdp {
         config: &XdpConfig,
     ) -> io::Result<(Vec<Halves>, UmemFrames)> {
         if queues.is_empty() {
-            return Err(invalid("no queue to open: at least 1".to_owned()));
+            return Err(invalid("queues is empty; allowed: 1 or more".to_owned()));
         }
         let first = place(ns, device, config)?;
         let group = Group::default();
@@ -98,7 +98,7 @@ impl AfXdp {
     ) -> io::Result<(AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames)> {
         if config.fill_frames == 0 {
             return Err(invalid(
-                "no frames to receive into: fill_frames must be at least 1".to_owned(),
+                "fill_frames is 0; allowed to receive: 1 or more".to_owned(),
             ));
         }
         let place = place(ns, device, config)?;

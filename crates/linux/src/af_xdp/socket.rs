@@ -229,8 +229,8 @@ impl SocketTarget {
     fn memory(&self) -> String {
         let kilobytes = self.frames.umem().bytes() >> 10;
         format!(
-            "{kilobytes} KB for {} frames; without CAP_IPC_LOCK, `ulimit -l` is the most that may \
-             be locked",
+            "cannot lock {kilobytes} KB for {} frames: raise RLIMIT_MEMLOCK (`ulimit -l`) or grant \
+             CAP_IPC_LOCK",
             self.frames.umem().frames()
         )
     }

@@ -37,11 +37,13 @@ impl UmemFrames {
     /// Allocates frames of 2,048 or 4,096 bytes.
     pub(super) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
         if !(1..=FRAMES_LIMIT).contains(&frames) {
-            return Err(invalid(format!("{frames} frames: 1 to {FRAMES_LIMIT}")));
+            return Err(invalid(format!(
+                "frames is {frames}; allowed: 1 to {FRAMES_LIMIT}"
+            )));
         }
         if ![2048, 4096].contains(&frame_bytes) {
             return Err(invalid(format!(
-                "frames of {frame_bytes} bytes: 2048 or 4096"
+                "frame_bytes is {frame_bytes}; allowed: 2048 or 4096"
             )));
         }
         let umem = Umem::new(frames, frame_bytes)?;

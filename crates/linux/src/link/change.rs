@@ -120,7 +120,9 @@ fn set_attribute(ns: &NetNs, device: &str, kind: u16, value: &[u8]) -> io::Resul
 /// As for [`set_up`]; `InvalidInput` if `prefix_bits` is out of range.
 pub fn add_address(ns: &NetNs, device: &str, address: Ipv4Addr, prefix_bits: u8) -> io::Result<()> {
     if prefix_bits > 32 {
-        return Err(invalid(format!("prefix of {prefix_bits} bits: 0 to 32")));
+        return Err(invalid(format!(
+            "prefix_bits is {prefix_bits}; allowed: 0 to 32"
+        )));
     }
     let index = index(ns, device)?;
     let request = Message::new(

@@ -100,7 +100,8 @@ pub(crate) fn check_name(name: &str) -> io::Result<()> {
         return Ok(());
     }
     Err(invalid(format!(
-        "device name {name:?}: 1 to {NAME_LIMIT_BYTES} printable ASCII characters, none of / : %"
+        "device name is {name:?}; allowed: 1 to {NAME_LIMIT_BYTES} printable ASCII characters \
+         except / : %"
     )))
 }
 

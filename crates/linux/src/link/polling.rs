@@ -22,7 +22,8 @@ pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Res
     ns.run(|| {
         mount_own_sysfs().map_err(naming("mount sysfs", device))?;
         let path = format!("/sys/class/net/{device}/threaded");
-        fs::write(path, if threaded { "1" } else { "0" }).map_err(naming("write threaded", device))
+        fs::write(path, if threaded { "1" } else { "0" })
+            .map_err(naming("write /sys/class/net/DEV/threaded", device))
     })?
 }
 

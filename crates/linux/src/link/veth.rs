@@ -35,7 +35,9 @@ pub fn add_veth_pair_with_queues(
     queues: u32,
 ) -> io::Result<()> {
     if queues == 0 {
-        return Err(invalid("a veth without queues: at least 1".to_owned()));
+        return Err(invalid(
+            "queues of the veth is 0; allowed: 1 or more".to_owned(),
+        ));
     }
     check_name(name)?;
     check_name(peer_name)?;

@@ -56,7 +56,7 @@ fn limited(value: u64) -> io::Result<u64> {
         Ok(_) => Ok(value),
         Err(_) => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("{value}: expected at most {}", u32::MAX),
+            format!("value is {value}; allowed: at most {}", u32::MAX),
         )),
     }
 }

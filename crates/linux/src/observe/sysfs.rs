@@ -73,7 +73,7 @@ impl Sysfs {
         // Skips files such as `bonding_masters`, which are not devices.
         names.retain(|name| path.join(name).is_dir());
         if let (Some(name), true) = (dangling, names.is_empty()) {
-            return Err(leads_nowhere(&path.join(name)));
+            return Err(dangling_link(&path.join(name)));
         }
         names.sort_by_cached_key(|name| natural(name));
         Ok(names)
@@ -121,9 +121,9 @@ fn no_device(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"))
 }
 
-fn leads_nowhere(link: &Path) -> io::Error {
+fn dangling_link(link: &Path) -> io::Error {
     let link = link.display();
-    let text = format!("{link} is a link that leads nowhere; copy with cp -rL");
+    let text = format!("{link} is a dangling symbolic link; copy with cp -rL");
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 

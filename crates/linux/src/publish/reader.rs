@@ -112,7 +112,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
         // A file of another format is left alone.
         Ok(None) => return Ok(()),
         Err(version) => {
-            let text = format!("published by another taut, version {version} of the layout");
+            let text = format!("published by another version of taut (layout {version})");
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
     };

@@ -34,9 +34,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "completions-lost",
         help: "the queue is blocked, and nothing completes",
-        threshold: "in flight is at or above the limit and neither changes, for at least 100 ms \
-                    and 4 times what the link needs; a warning if only the second half of the \
-                    observation is like that",
+        threshold: "in flight is at or above the limit and both are constant, for at least 100 ms \
+                    and 4 times the transmission time of the limit; a warning if only in the \
+                    second half",
         source: "openwrt#16419 (a reset of queue 0 only), openwrt#24122 (lost completions)",
         why: "The kernel starts a blocked queue again when the driver reports a completion. \
               Without one, the queue never sends again.",
@@ -127,8 +127,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "aperiodic-completions",
         help: "the limit oscillates or grows: completions are aperiodic",
-        threshold: "at least 3 increases that end in a decrease of 30 %, or twice as large in the \
-                    last quarter as in the first, while busy",
+        threshold: "while busy: at least 3 decreases of 30 % after an increase, or a limit in the \
+                    last quarter twice that of the first",
         source: "the kernel's rule assumes comparable intervals; `taut sim aperiodic` shows it",
         why: "If a driver reaps at irregular times, intervals are not comparable: the limit rises \
               too high and stays there, or decreases too far.",

@@ -48,7 +48,7 @@ pub fn check(changes: &[Change]) -> Result<(), String> {
         let place = format!("{} queue {}", first.device, first.queue);
         if min > max {
             return Err(format!(
-                "{place}: limit_min {min} would be above limit_max {max}"
+                "{place}: limit_min is {min}; allowed: at most limit_max, which is {max}"
             ));
         }
         let sets_limit = queue
@@ -57,7 +57,7 @@ pub fn check(changes: &[Change]) -> Result<(), String> {
         let limit = value(Tunable::Limit);
         if sets_limit && !(min..=max).contains(&limit) {
             return Err(format!(
-                "{place}: limit {limit} is outside of {min} to {max}"
+                "{place}: limit is {limit}; allowed: {min} to {max}"
             ));
         }
     }

@@ -29,21 +29,20 @@ pub fn advice(stages: &[Stage], device: &str, rate_bits_per_s: u64) -> String {
         Some((stage, bytes)) if lasts(bytes) > u128::from(MIN_DELAY_NS) => {
             match stage.name.starts_with("discipline") {
                 true => format!(
-                    "most of what nothing can overtake is in the {}: a fair one takes it away (tc \
-                     qdisc replace dev {device} root fq_codel; below a shaper: as its child). A \
-                     byte limit does nothing for that",
+                    "most bytes wait in the {}. Replace it by a fair one: tc qdisc replace dev \
+                     {device} root fq_codel (below a shaper: as its child). A byte limit does not \
+                     change this",
                     stage.name
                 ),
                 false => format!(
-                    "most of what nothing can overtake is in the {}: a smaller limit takes it away \
-                     (taut doctor {device} judges it)",
+                    "most bytes wait in the {}. A lower limit reduces them; run taut doctor {device}",
                     stage.name
                 ),
             }
         }
         _ if unknown => format!(
-            "what is in the ring cannot be seen: a shaper a little below the speed of the link \
-             keeps it empty (taut doctor {device} says why there is no limit)"
+            "the contents of the ring are unknown. A shaper slightly below the link rate keeps it \
+             empty. taut doctor {device} explains why there is no limit"
         ),
         _ => "nothing here waits longer than 1 ms where it cannot be overtaken: a byte limit \
               would do nothing for this traffic"

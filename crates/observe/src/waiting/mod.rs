@@ -109,8 +109,8 @@ fn beyond(sockets: &[Socket]) -> Option<String> {
     });
     let (_, now, min) = waits.max()?;
     Some(format!(
-        "queues beyond this host: the round trip of a busy connection is {:.1} ms, {:.1} ms at \
-         best; what is not explained above waits further on",
+        "beyond this host: the round trip of a busy connection is {:.1} ms (minimum {:.1} ms). The \
+         remainder of the delay is in queues of the network",
         now as f64 / 1000.0,
         min as f64 / 1000.0
     ))

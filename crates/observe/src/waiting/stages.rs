@@ -47,7 +47,7 @@ pub fn queues(device: &Device, slots: Option<u32>, unseen: &mut Vec<String>) -> 
     if let Some(why) = why {
         let has_no_ring = why.is_structural() && why != NoLimitReason::Wifi;
         if !has_no_ring {
-            unseen.push(format!("what is in the ring: {}", why.text()));
+            unseen.push(format!("the contents of the ring: {}", why.text()));
         }
         let (bytes, note) = (has_no_ring.then_some(0), format!("{}{ring}", why.text()));
         return vec![Stage::new("device", bytes, OvertakenBy::Nothing, note)];

@@ -22,12 +22,9 @@
 //! [`must_wait`](crate::queue::Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
 //! even if one thread has all halves.
 //!
-//! Completed bytes are room immediately, but the rule receives them once per *interval*, which must
-//! cover an interrupt of every queue. With a shorter interval, a dynamic rule would treat bytes
-//! that one queue completed and did not report yet as still in the device, and the limit would stay
-//! too low.
-//! an interrupt of every queue. Told more often, a dynamic rule would take what finished on one
-//! queue and was not reported yet for a device that is busy, and would stay too low.
+//! Completed bytes become room immediately. The rule receives them once per *interval*, which must
+//! cover an interrupt of every queue. With a shorter interval it counts bytes that are completed
+//! but not yet reported as in the device, and the limit stays too low.
 
 mod device;
 mod member;

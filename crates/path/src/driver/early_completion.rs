@@ -28,7 +28,7 @@ pub enum CompletionStatus {
 }
 
 impl CompletionStatus {
-    /// Returns the name used in tables and JSON: `unknown`, `true`, `false`.
+    /// Returns the name used in tables and JSON: `unknown`, `valid` or `early`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -37,7 +37,8 @@ impl CompletionStatus {
         }
     }
 
-    /// Returns `true` if a limit of the bytes in flight is meaningful, as far as known.
+    /// Returns `true` unless completions are early: then a limit of the bytes in flight has no
+    /// meaning.
     pub const fn limit_applies(self) -> bool {
         !matches!(self, Self::Early)
     }

@@ -97,8 +97,9 @@ pub trait Completions {
     /// Returns the free slots, as seen by this half.
     fn slots_free(&self) -> u32;
 
-    /// Passes up to `budget_packets` completed packets to `freed`, oldest first. Their slots are
-    /// free immediately. Returns `true` if the budget ended the reap with completions pending.
+    /// Passes up to `budget_packets` completed packets to `freed`, in the order in which the device
+    /// completed them. Their slots are free immediately. Returns `true` if the budget ended the
+    /// reap with completions pending.
     ///
     /// Return the same [`Packet`] that was submitted. A recreated one was never sent and is an
     /// unknown completion.

@@ -32,9 +32,9 @@ pub enum LateSegmentation {
     /// GSO packets are sent whole.
     #[default]
     Auto,
-    /// A chunk is at most this fraction of the limit, as its denominator: as `Auto` with another
-    /// denominator, within [`LIMIT_FRACTIONS`].
-    LimitFraction(u32),
+    /// A chunk is at most the limit divided by this number, within [`CHUNKS_PER_LIMIT`]. `Auto`
+    /// divides by 12.
+    ChunksPerLimit(u32),
     /// Each segment is sent on its own.
     EachSegment,
     /// A chunk is what the device sends in this time in ns, at the measured rate, and at least one
@@ -46,12 +46,12 @@ pub enum LateSegmentation {
 pub const CHUNK_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 
 /// The range of chunks per limit. Above it, a chunk would be one segment for any practical limit.
-pub const LIMIT_FRACTIONS: RangeInclusive<u32> = 1..=1_000;
+pub const CHUNKS_PER_LIMIT: RangeInclusive<u32> = 1..=1_000;
 
-/// Chunks per limit with [`LateSegmentation::Auto`]: the smallest denominator tested by
-/// `taut sim split` that keeps 95 % of the gain of [`LateSegmentation::EachSegment`] at every rate;
-/// see docs/split.md.
-const AUTO_FRACTION: u32 = 12;
+/// Chunks per limit with [`LateSegmentation::Auto`]. It is the smallest tested number that keeps
+/// 95 % of the gain of [`LateSegmentation::EachSegment`] at every rate
+/// (`taut sim late-segmentation`, docs/late-segmentation.md).
+const AUTO_CHUNKS_PER_LIMIT: u32 = 12;
 
 /// The text is not a [`LateSegmentation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct ParseLateSegmentationError;
 impl fmt::Display for ParseLateSegmentationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "allowed: auto, off, all, a part of the limit from 1/1 to 1/1000, \
+            "allowed: auto, off, all, 1/1 to 1/1000 of the limit, \
              or a time from 1us to 10s",
         )
     }
@@ -77,8 +77,10 @@ impl FromStr for LateSegmentation {
             "auto" => Ok(Self::Auto),
             "all" => Ok(Self::EachSegment),
             _ => match text.strip_prefix("1/") {
-                Some(share) => match share.parse() {
-                    Ok(share) if LIMIT_FRACTIONS.contains(&share) => Ok(Self::LimitFraction(share)),
+                Some(chunks) => match chunks.parse() {
+                    Ok(chunks) if CHUNKS_PER_LIMIT.contains(&chunks) => {
+                        Ok(Self::ChunksPerLimit(chunks))
+                    }
                     _ => Err(ParseLateSegmentationError),
                 },
                 None => match parse_time_ns(text) {
@@ -95,7 +97,7 @@ impl fmt::Display for LateSegmentation {
         match *self {
             Self::Off => f.write_str("off"),
             Self::Auto => f.write_str("auto"),
-            Self::LimitFraction(share) => write!(f, "1/{share}"),
+            Self::ChunksPerLimit(chunks) => write!(f, "1/{chunks}"),
             Self::EachSegment => f.write_str("all"),
             Self::Time(ns) => write_time(f, ns),
         }
@@ -104,17 +106,17 @@ impl fmt::Display for LateSegmentation {
 
 impl LateSegmentation {
     /// Returns the chunks per limit, if the limit determines the length of a chunk.
-    const fn share(self) -> Option<NonZeroU32> {
+    const fn chunks_per_limit(self) -> Option<NonZeroU32> {
         match self {
-            Self::Auto => NonZeroU32::new(AUTO_FRACTION),
-            Self::LimitFraction(share) => NonZeroU32::new(share),
+            Self::Auto => NonZeroU32::new(AUTO_CHUNKS_PER_LIMIT),
+            Self::ChunksPerLimit(chunks) => NonZeroU32::new(chunks),
             Self::Off | Self::EachSegment | Self::Time(_) => None,
         }
     }
 
     /// Returns `true` if packets are segmented only while there is a limit.
     pub const fn needs_limit(self) -> bool {
-        self.share().is_some()
+        self.chunks_per_limit().is_some()
     }
 
     /// Returns the setting that a driver with this support can implement.
@@ -130,8 +132,8 @@ impl LateSegmentation {
     /// A limit in packets gives no length in bytes.
     pub(crate) const fn at_first(self, unit: Unit) -> (Option<NonZeroU32>, u32) {
         match (self, unit) {
-            (Self::Auto | Self::LimitFraction(_), Unit::Bytes) => (self.share(), 0),
-            (Self::Off | Self::Auto | Self::LimitFraction(_), _) => (None, u32::MAX),
+            (Self::Auto | Self::ChunksPerLimit(_), Unit::Bytes) => (self.chunks_per_limit(), 0),
+            (Self::Off | Self::Auto | Self::ChunksPerLimit(_), _) => (None, u32::MAX),
             (Self::EachSegment | Self::Time(_), _) => (None, 0),
         }
     }

@@ -11,7 +11,7 @@ pub trait LimitVisitor {
     /// The result of a visit.
     type Output;
 
-    /// Receives the limit.
+    /// Visits a limit, with its own type.
     fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output;
 }
 

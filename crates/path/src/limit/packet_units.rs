@@ -8,12 +8,12 @@ use super::{Limit, Unit};
 use taut_dql::forward_limit;
 
 /// A rule that limits the packets in flight: for a device with the same cost per packet, regardless
-/// of its length. A rule has no unit of its own, so only its settings change their unit.
+/// of its length. The settings of the rule are then in packets too.
 #[derive(Debug, Clone)]
 pub struct PacketUnits<L>(L);
 
 impl<L: Limit> PacketUnits<L> {
-    /// Wraps `rule`, which counted bytes.
+    /// Wraps a rule so that it counts packets.
     pub fn new(rule: L) -> Self {
         Self(rule)
     }

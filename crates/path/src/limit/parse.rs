@@ -120,7 +120,7 @@ impl LimitInfo {
     ) -> Result<V::Output, ParseLimitError> {
         let parts = Spec::split(spec);
         if parts.name != self.name {
-            let message = format!("{spec:?} is not {}", self.usage);
+            let message = format!("{spec:?}: allowed is {}", self.usage);
             return Err(ParseLimitError::Registered(message));
         }
         parts.argument.none()?;

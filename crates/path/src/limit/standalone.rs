@@ -57,7 +57,7 @@ impl<L: Limit> StandaloneLimit<L> {
     /// Removes the object queued last, because the send failed and the device never saw it.
     ///
     /// # Errors
-    /// [`Error::NotQueuedLast`] if `units` is not its size, and the second time for one object;
+    /// [`Error::NotQueuedLast`] if `units` is not its size, or if it was already removed;
     /// [`Error::AlreadyCompleted`] if less is in flight.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
         self.ledger.unqueue_last(units)

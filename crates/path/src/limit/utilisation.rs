@@ -9,13 +9,14 @@ use core::str::FromStr;
 pub struct Utilisation(u32);
 
 impl Utilisation {
-    /// 99.9 %: losing a thousandth of the link needs a fraction of the queue that no loss needs.
+    /// The default, 99.9 %: a loss of 0.1 % of the link time needs a far shorter queue than no
+    /// loss.
     pub const DEFAULT: Self = Self(999_000);
 
-    /// The lowest target: below half, hardly any limit is too low.
+    /// The lowest target, 50 %.
     pub const MIN_PPM: u32 = 500_000;
 
-    /// The highest target: without a loss budget, a limit could never decrease.
+    /// The highest target, 99.999 %. With 100 % the limit could never decrease.
     pub const MAX_PPM: u32 = 999_990;
 
     /// Creates a target from millionths; `None` outside of [`MIN_PPM`](Self::MIN_PPM) to

@@ -1,6 +1,6 @@
-//! The mark of a packet in a device: the queue, the epoch and the age in which it was sent.
+//! The mark of a packet in a device: the queue, the epoch and the generation in which it was sent.
 
-/// Bits of the age counter, which gives the time in flight.
+/// Bits of the generation counter, which gives the time in flight.
 const AGE_BITS: u32 = 3;
 /// Bits of the reset counter. After 128 resets, an old packet looks like one of the current epoch.
 const EPOCH_BITS: u32 = 7;
@@ -10,8 +10,8 @@ const QUEUE_SHIFT: u32 = AGE_BITS + EPOCH_BITS;
 const AGE: u16 = (1 << AGE_BITS) - 1;
 const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << AGE_BITS;
 
-/// The queue, the epoch and the age in which a packet was sent. Only the queue can set it, so a
-/// packet that was never in flight cannot complete.
+/// The queue, the epoch and the generation in which a packet was sent. Only the queue can set it,
+/// so a packet that was never in flight cannot complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(u16);
 
@@ -19,7 +19,7 @@ impl Mark {
     /// The packet was never sent.
     pub(crate) const NEVER: Self = Self(0);
 
-    /// Number of distinct ages.
+    /// Number of distinct generations.
     pub(crate) const AGES: u32 = 1 << AGE_BITS;
 
     /// Number of distinct remainders of GSO packets.
@@ -39,12 +39,12 @@ impl Mark {
         Self(self.0 & !EPOCH | (resets as u16) << AGE_BITS & EPOCH)
     }
 
-    /// Returns the mark of the same queue and epoch in another age.
+    /// Returns the mark of the same queue and epoch in another generation.
     pub(crate) const fn in_age(self, age: u32) -> Self {
         Self(self.0 & !AGE | age as u16 & AGE)
     }
 
-    /// Returns the number of the age, below [`AGES`](Self::AGES).
+    /// Returns the number of the generation, below [`AGES`](Self::AGES).
     pub(crate) const fn age(self) -> u32 {
         (self.0 & AGE) as u32
     }

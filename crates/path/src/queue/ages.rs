@@ -1,4 +1,4 @@
-//! Marks of packets with the age in which they are sent; see [`taut_dql::stall`].
+//! Marks of packets with the generation in which they are sent; see [`taut_dql::stall`].
 
 use taut_dql::ledger::Ledger;
 use taut_dql::stall::{AGES, AgeClock};
@@ -9,7 +9,7 @@ use crate::sharing::Sharing;
 
 const _: () = assert!(Mark::AGES == AGES);
 
-/// The sender's part: begins ages.
+/// The sender's part: begins generations.
 #[derive(Debug)]
 pub(super) struct AgeMarker {
     /// The mark of packets that are sent now.
@@ -25,7 +25,7 @@ impl AgeMarker {
         }
     }
 
-    /// Begins an age if it is time.
+    /// Begins a generation if it is time.
     #[inline]
     pub fn run<M: Sharing>(&mut self, line: &AgeLine<M>, ledger: &Ledger<M>, now_ns: u64) {
         if let Some(age) = self.clock.run(line, ledger, now_ns) {

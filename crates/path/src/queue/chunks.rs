@@ -34,7 +34,7 @@ impl ChunkReassembler {
                 LateSegmentation::Time(ns) => Some(ns),
                 LateSegmentation::Off
                 | LateSegmentation::Auto
-                | LateSegmentation::LimitFraction(_)
+                | LateSegmentation::ChunksPerLimit(_)
                 | LateSegmentation::EachSegment => None,
             },
             needs_rate: false,

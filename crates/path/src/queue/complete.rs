@@ -142,7 +142,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.deferred.settle(completed, error)
     }
 
-    /// Ends a packet that is not a whole packet of the newest age.
+    /// Ends a packet that is not a whole packet of the newest generation.
     #[cold]
     #[inline(never)]
     fn end_other<M: Sharing, S: PacketSink + ?Sized>(
@@ -151,7 +151,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         packet: Packet,
         sink: &mut S,
     ) {
-        // The sender might have begun an age during this reap.
+        // The sender might have begun a generation during this reap.
         if self.stalls.is_behind(&shared.ages) {
             self.follow_age(shared);
         }
@@ -175,7 +175,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
     }
 
-    /// Continues with the age that the sender began.
+    /// Continues with the generation that the sender began.
     #[cold]
     pub(super) fn follow_age<M: Sharing>(&mut self, shared: &Shared<M>) {
         let current = self.sorter.current;
@@ -192,8 +192,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         count.counts()
     }
 
-    /// Takes all other packets. Those of older ages count for the limit, too. Returns the number of
-    /// stale packets, and of packets that this queue never sent.
+    /// Takes all other packets. Those of older generations count for the limit, too. Returns the
+    /// number of stale packets, and of packets that this queue never sent.
     #[cold]
     fn take_other<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,

@@ -45,8 +45,8 @@ impl<E: fmt::Display> fmt::Display for CompleteError<E> {
             Self::Driver(error) => error.fmt(f),
             Self::UnknownCompletions { packets } => write!(
                 f,
-                "the driver returned {packets} packets that this queue never sent; it must return \
-                 each submitted packet once, to the queue that sent it"
+                "the driver returned {packets} packets that this queue never submitted; it must \
+                 return each submitted packet once, to the queue that submitted it"
             ),
         }
     }
@@ -127,7 +127,7 @@ pub enum QueueConfigError {
 impl fmt::Display for QueueConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Zero(name) => write!(f, "{name} is 0; it must be at least 1"),
+            Self::Zero(name) => write!(f, "{name} is 0; allowed: 1 or more"),
             Self::OutOfRange {
                 name,
                 value,

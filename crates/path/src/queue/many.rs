@@ -63,21 +63,21 @@ struct ManyShared {
     /// Wakes the owner of the queue, which waits for work.
     work: RoomWaker,
     /// Submitters that might be asleep, the one that has waited longest first.
-    sleepers: ConcurrentQueue<Arc<Sleeper>>,
-    /// Dropped sleepers that still have a place.
+    waiters: ConcurrentQueue<Arc<WaiterState>>,
+    /// Dropped waiters that still have a place.
     dropped: AtomicU32,
     wakeups: AtomicU32,
 }
 
-/// Not in the list of sleepers.
+/// Not in the list of waiters.
 const UNLISTED: u32 = 0;
-/// In the list of sleepers, at most once.
+/// In the list of waiters, at most once.
 const LISTED: u32 = 1;
-/// In the list of sleepers, and its [`Waiter`] was dropped.
+/// In the list of waiters, and its [`Waiter`] was dropped.
 const DROPPED: u32 = 2;
 
 /// A submitter that can sleep.
-struct Sleeper {
+struct WaiterState {
     gate: Gate,
     place: AtomicU32,
     waker: Waker,
@@ -89,7 +89,7 @@ impl ManyShared {
         !self.ring.is_full() || self.ring.is_closed()
     }
 
-    /// After room for `packets` was made: wakes that many sleepers, or all if the ring is empty or
+    /// After room for `packets` was made: wakes that many waiters, or all if the ring is empty or
     /// closed. The others are woken when more packets leave the ring.
     fn wake(&self, freed: usize) {
         fence(Ordering::SeqCst);
@@ -99,31 +99,31 @@ impl ManyShared {
             freed
         };
         while left > 0
-            && let Ok(sleeper) = self.sleepers.pop()
+            && let Ok(waiter) = self.waiters.pop()
         {
-            // A sleeper that finds itself listed has closed its gate before, and the exchange in
+            // A waiter that finds itself listed has closed its gate before, and the exchange in
             // `unlist` makes that visible here.
-            if self.unlist(&sleeper) {
+            if self.unlist(&waiter) {
                 left -= 1;
             }
         }
     }
 
-    /// For the thread that took `sleeper` from the list. Returns `true` if it was woken.
-    fn unlist(&self, sleeper: &Sleeper) -> bool {
-        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == DROPPED {
+    /// For the thread that took `waiter` from the list. Returns `true` if it was woken.
+    fn unlist(&self, waiter: &WaiterState) -> bool {
+        if waiter.place.swap(UNLISTED, Ordering::AcqRel) == DROPPED {
             self.dropped.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
-        let opened = sleeper.gate.open_if(|| true);
+        let opened = waiter.gate.open_if(|| true);
         if opened {
             self.wakeups.fetch_add(1, Ordering::Relaxed);
-            sleeper.waker.wake_by_ref();
+            waiter.waker.wake_by_ref();
         }
         opened
     }
 
-    /// Wakes one sleeper if there is room, because a sleeper that was to be woken for the room
+    /// Wakes one waiter if there is room, because a waiter that was to be woken for the room
     /// might have missed it or not use it.
     fn pass_on(&self) {
         fence(Ordering::SeqCst);
@@ -134,30 +134,30 @@ impl ManyShared {
 
     /// Frees the places of dropped waiters; the others keep their order.
     fn clear_dropped(&self) {
-        for _ in 0..self.sleepers.len() {
-            let Ok(sleeper) = self.sleepers.pop() else {
+        for _ in 0..self.waiters.len() {
+            let Ok(waiter) = self.waiters.pop() else {
                 break;
             };
-            if sleeper.place.load(Ordering::Acquire) == DROPPED {
-                self.unlist(&sleeper);
-            } else if let Err(error) = self.sleepers.push(sleeper) {
+            if waiter.place.load(Ordering::Acquire) == DROPPED {
+                self.unlist(&waiter);
+            } else if let Err(error) = self.waiters.push(waiter) {
                 // Another thread took its place in the meantime, so it needs a new one.
                 self.unlist(&error.into_inner());
             }
         }
-        // The owner did not see the sleepers that were out of their places.
+        // The owner did not see the waiters that were out of their places.
         self.pass_on();
     }
 }
 
 /// Creates a ring for `capacity_packets` packets (at least 1) in front of a queue, for at most
-/// `sleepers` waiters at the same time. `waker` wakes the owner when it waits for work. It can be
-/// the same as the queue's own waker for room.
-pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, Intake) {
+/// `max_waiters` waiters at the same time. `waker` wakes the owner when it waits for work. It can
+/// be the same as the queue's own waker for room.
+pub fn split(capacity_packets: u32, max_waiters: u32, waker: Waker) -> (Submitter, Intake) {
     let shared = Arc::new(ManyShared {
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
-        sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
+        waiters: ConcurrentQueue::bounded(max_waiters.max(1) as usize),
         dropped: AtomicU32::new(0),
         wakeups: AtomicU32::new(0),
     });
@@ -197,14 +197,14 @@ impl Submitter {
 
     /// Creates a place to wait for room, with a waker: one for each thread that can sleep.
     pub fn waiter(&self, waker: Waker) -> Waiter {
-        let sleeper = Arc::new(Sleeper {
+        let state = Arc::new(WaiterState {
             gate: Gate::new(),
             place: AtomicU32::new(UNLISTED),
             waker,
         });
         Waiter {
             shared: self.shared.clone(),
-            sleeper,
+            state,
         }
     }
 
@@ -223,15 +223,15 @@ impl Submitter {
 /// to another waiter.
 pub struct Waiter {
     shared: Arc<ManyShared>,
-    sleeper: Arc<Sleeper>,
+    state: Arc<WaiterState>,
 }
 
 impl Waiter {
     /// For a submitter that found no room: arms its waker, then checks the room again. Returns
     /// `true` if it must sleep; `false` if there is room, the queue is closed, or more waiters
-    /// exist than announced. One spurious wake-up might follow.
+    /// exist than `max_waiters`. One spurious wake-up might follow.
     pub fn must_wait(&mut self) -> bool {
-        self.sleeper.gate.close_unless(|| {
+        self.state.gate.close_unless(|| {
             let listed = self.list();
             // Orders the listing before the recheck of the room, as at any gate.
             fence(Ordering::SeqCst);
@@ -239,9 +239,9 @@ impl Waiter {
         })
     }
 
-    /// Adds the sleeper to the list, with its gate already closed.
+    /// Adds the waiter to the list, with its gate already closed.
     fn list(&self) -> bool {
-        if self.sleeper.place.swap(LISTED, Ordering::AcqRel) == LISTED {
+        if self.state.place.swap(LISTED, Ordering::AcqRel) == LISTED {
             return true;
         }
         let listed = self.push() || {
@@ -252,19 +252,19 @@ impl Waiter {
             }
         };
         if !listed {
-            self.sleeper.place.store(UNLISTED, Ordering::Release);
+            self.state.place.store(UNLISTED, Ordering::Release);
         }
         listed
     }
 
     fn push(&self) -> bool {
-        self.shared.sleepers.push(self.sleeper.clone()).is_ok()
+        self.shared.waiters.push(self.state.clone()).is_ok()
     }
 }
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let place = &self.sleeper.place;
+        let place = &self.state.place;
         let left = place.compare_exchange(LISTED, DROPPED, Ordering::AcqRel, Ordering::Acquire);
         if left.is_ok() {
             self.shared.dropped.fetch_add(1, Ordering::Release);

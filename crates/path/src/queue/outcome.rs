@@ -41,7 +41,7 @@ pub struct Completed {
     pub counts: CompletedCounts,
     /// Packets sent before a reset: returned, but not counted.
     pub stale_packets: u32,
-    /// The queue was stopped and is restarted: run the sender.
+    /// The sender must run: the limit or the ring has room again.
     pub schedule: bool,
     /// The reap stopped at its budget with completions pending: complete again.
     pub more_pending: bool,

@@ -26,7 +26,7 @@ struct Submitted {
 
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     /// Sends as many chunks of the stashed GSO packet as may be sent now, and requeues the
-    /// remainder. Returns `true` if more packets can follow behind the same doorbell.
+    /// remainder. Returns `true` if the same doorbell can announce more packets.
     #[cold]
     #[inline(never)]
     pub(super) fn send_gso<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(

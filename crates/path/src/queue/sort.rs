@@ -1,5 +1,5 @@
-//! Sorts returned packets by the time at which they were sent: in this epoch and age, in an older
-//! age, before a reset (stale), or never by this queue (unknown).
+//! Sorts returned packets by the time at which they were sent: in this epoch and generation, in an
+//! older generation, before a reset (stale), or never by this queue (unknown).
 
 use crate::limit::{CompletedCounts, Unit};
 use crate::packet::{Mark, Packet};
@@ -47,9 +47,9 @@ impl Count {
 /// The period in which a packet was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentIn {
-    /// The epoch and age of the sorter.
+    /// The epoch and generation of the sorter.
     CurrentAge,
-    /// An older age of the epoch.
+    /// An older generation of the epoch.
     OlderAge,
     /// An epoch before the last reset.
     OlderEpoch,
@@ -61,7 +61,7 @@ pub(super) enum SentIn {
 /// loses none of them.
 #[derive(Debug)]
 pub(super) struct Sorter {
-    /// The mark of packets of the newest age.
+    /// The mark of packets of the newest generation.
     pub mark: Mark,
     pub current: Count,
     pub older: Count,
@@ -83,7 +83,7 @@ impl Sorter {
         }
     }
 
-    /// Counts a whole packet of the newest age. Returns `false` for any other packet.
+    /// Counts a whole packet of the newest generation. Returns `false` for any other packet.
     #[inline]
     pub(super) fn count_current(&mut self, packet: &Packet) -> bool {
         let is_current = packet.mark == self.mark && !packet.is_chunk();
@@ -125,7 +125,7 @@ impl Sorter {
         counted + self.stale_packets + self.unknown_packets
     }
 
-    /// Continues with the next age. Returns the packets of the previous one.
+    /// Continues with the next generation. Returns the packets of the previous one.
     pub(super) fn begin_age(&mut self, age: u32) -> Count {
         let current = core::mem::take(&mut self.current);
         self.older = self.older.and(current);
@@ -143,7 +143,7 @@ impl Sorter {
         self.mark = self.mark.in_epoch(reset).in_age(age);
     }
 
-    /// Takes everything except the packets of the newest age.
+    /// Takes everything except the packets of the newest generation.
     #[cold]
     pub(super) fn take_other(&mut self) -> Self {
         let empty = Self {

@@ -50,12 +50,10 @@ impl fmt::Display for BudgetsError {
         match self {
             Self::Flows(flows) => write!(f, "flows is {flows}; allowed: 1 to {MAX_FLOWS}"),
             Self::List { list, lists } => {
-                write!(f, "deferred list {list} does not exist; there are {lists}")
+                write!(f, "deferred list is {list}; allowed: below {lists}")
             }
             Self::Full { flows } => write!(f, "all {flows} budgets are in use"),
-            Self::RateTimeZero => {
-                f.write_str("time_ns of the rate rule is 0; it must be at least 1")
-            }
+            Self::RateTimeZero => f.write_str("time_ns is 0; allowed: 1 or more"),
         }
     }
 }
@@ -109,7 +107,7 @@ impl Budgets {
         Charges::new(self.accounts.clone(), frames)
     }
 
-    /// Changes the global settings; flows that have room with it are listed.
+    /// Changes the global settings; flows that have room with it are put on a deferred list.
     ///
     /// # Errors
     /// If the settings are invalid; nothing changes.
@@ -129,7 +127,8 @@ impl Budgets {
 
     /// For the thread of `list`: calls `send` with the tag of each flow that has room again. A flow
     /// that its owner has locked is left to the owner. Returns the number of flows on the list. If
-    /// `send` panics, its flow is listed again, behind those that were not run yet.
+    /// `send` panics, its flow is put on its deferred list again, behind those that were not run
+    /// yet.
     pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
         let Some(list) = self.common.lists.get(list as usize) else {
             return 0;

@@ -25,11 +25,11 @@ pub struct FlowSnapshot {
     pub packets: u32,
     /// The current limit, in bytes.
     pub limit_bytes: u64,
-    /// It found no room and was not listed yet.
+    /// It found no room and is not on a deferred list yet.
     pub is_throttled: bool,
     /// Times that it was throttled.
     pub throttled: u64,
-    /// Times that it was put on its deferred list.
+    /// Times that it was put on a deferred list.
     pub deferred: u64,
 }
 
@@ -45,9 +45,9 @@ impl Flow {
         Self { account }
     }
 
-    /// Returns `true` if a packet may be sent now. Otherwise the flow is throttled, and is listed
-    /// when there is room. Call it only with something to send. A release on another thread can
-    /// make room at any time.
+    /// Returns `true` if a packet may be sent now. Otherwise the flow is throttled, and is put
+    /// on a deferred list when there is room. Call it only with something to send. A release on
+    /// another thread can make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
         let account = &self.account;
         account.set_request(request.packet_bytes, request.rate_bytes_per_s);

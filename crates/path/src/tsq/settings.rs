@@ -2,11 +2,11 @@
 
 use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// The limit of 2012, in bytes of memory: 56 packets of 1,514 bytes.
+/// The limit of Linux in 2012, in bytes of memory: 56 packets of 1,514 bytes.
 pub const LIMIT_2012_BYTES: u32 = 128 << 10;
 
-/// The bytes that a flow may have below its socket by [`Sizing::Rate`], as a time at its pacing
-/// rate: about two passes of a host's interrupts and schedulers.
+/// The default of [`Sizing::Rate`]: 1 ms of data at the pacing rate, as in Linux
+/// (`sk_pacing_shift`).
 pub const RATE_TIME_NS: u32 = 1_000_000;
 
 /// How the limit of a flow is computed from the settings.
@@ -54,7 +54,7 @@ impl Settings {
 pub struct Totals {
     /// Times that a flow was throttled.
     pub throttled: u64,
-    /// Times that a flow was listed.
+    /// Times that a flow was put on a deferred list.
     pub deferred: u64,
     /// Times that a deferred flow was left to its owner, which had locked it.
     pub deferred_to_owner: u64,

@@ -31,7 +31,7 @@ impl fmt::Display for ParseUnitError {
             What::UnknownUnit => "unknown unit",
             What::NoUnit => "a unit is missing",
             What::TooLarge => "the value is too large",
-            What::TooManyDecimals => "too many decimals, at most 18 are exact,",
+            What::TooManyDecimals => "more than 18 decimals",
             What::NotWhole => "the value is not a whole number of the smallest unit",
         };
         write!(

@@ -332,8 +332,8 @@ fn chunk_length_follows_the_limit() {
     for (limit, split, bytes) in [
         ("2000", LateSegmentation::Auto, 1_054),
         ("60000", LateSegmentation::Auto, 4_054),
-        ("60000", LateSegmentation::LimitFraction(6), 8_554),
-        ("60000", LateSegmentation::LimitFraction(8), 7_054),
+        ("60000", LateSegmentation::ChunksPerLimit(6), 8_554),
+        ("60000", LateSegmentation::ChunksPerLimit(8), 7_054),
         ("200000", LateSegmentation::Auto, 8_554),
     ] {
         let limit = limit.parse().expect("a limit");

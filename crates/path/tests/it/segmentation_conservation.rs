@@ -317,7 +317,7 @@ proptest! {
         split in prop_oneof![
             Just(LateSegmentation::EachSegment),
             Just(LateSegmentation::Auto),
-            (1u32..20).prop_map(LateSegmentation::LimitFraction),
+            (1u32..20).prop_map(LateSegmentation::ChunksPerLimit),
             (1_000u64..5_000_000).prop_map(LateSegmentation::Time),
         ],
     ) {

@@ -375,10 +375,7 @@ fn invalid_arguments_are_rejected() {
     assert_eq!(rejected, Err(BudgetsError::RateTimeZero));
     assert_eq!(budgets.settings(), before);
     let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
-    assert_eq!(
-        error.to_string(),
-        "deferred list 4 does not exist; there are 1"
-    );
+    assert_eq!(error.to_string(), "deferred list is 4; allowed: below 1");
 }
 
 #[test]

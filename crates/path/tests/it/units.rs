@@ -96,7 +96,7 @@ fn syntax_errors_have_a_position() {
         (rate, "0.5", 1, "not a whole number"),
         (rate, "18446744073709551616", 1, "too large"),
         (rate, "20000000tbit", 1, "too large"),
-        (rate, "1.0000000000000000001", 21, "too many decimals"),
+        (rate, "1.0000000000000000001", 21, "more than 18 decimals"),
         (size, "12q", 3, "unknown unit"),
         (time, "10", 3, "a unit is missing"),
         (time, "1.5", 4, "a unit is missing"),

@@ -37,7 +37,7 @@ fn chart(connections: u32, drawn: &[Drawn]) -> Option<Chart> {
     }
     let medians = all.iter().map(|(it, times)| {
         let us = times.value_at_quantile(0.5) / 1000;
-        format!("{}: half within {us} us", it.case)
+        format!("{}: median {us} us", it.case)
     });
     let on = match connections {
         1 => "on the connection of the bulk",

@@ -29,8 +29,8 @@ use row::RunResult;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let wanted = options.wanted;
-    experiment::run(QuicUnderLoad(options), wanted)
+    let output = options.output;
+    experiment::run(QuicUnderLoad(options), output)
 }
 
 /// The experiment.
@@ -38,7 +38,7 @@ struct QuicUnderLoad(Options);
 
 impl Experiment for QuicUnderLoad {
     type Case = Case;
-    type Ran = RunResult;
+    type Measurement = RunResult;
 
     fn cases(&self) -> Result<Vec<Case>, String> {
         let cases = case::cases(&self.0.only);

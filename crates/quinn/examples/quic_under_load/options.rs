@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use taut_lab::experiment::Wanted;
+use taut_lab::experiment::OutputOptions;
 use taut_path::units::{Rate, Time};
 use taut_report::value::within;
 use taut_scenarios::validation::{DURATIONS, RATES};
@@ -65,7 +65,7 @@ pub struct Options {
     pub report: Option<PathBuf>,
 
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub output: OutputOptions,
 }
 
 impl Options {

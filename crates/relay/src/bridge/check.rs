@@ -30,7 +30,7 @@ pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], 
     let found = [describe(a)?, describe(b)?];
     let [at_a, at_b] = found;
     if at_a.index == at_b.index {
-        anyhow::bail!("{a} and {b} are one interface: a bridge needs two");
+        anyhow::bail!("{a} and {b} are the same interface; a bridge needs two");
     }
     if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
         anyhow::bail!(

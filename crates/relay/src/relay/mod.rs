@@ -10,13 +10,13 @@ use taut_linux::poll::Ready;
 use taut_linux::sched::monotonic_ns;
 
 use crate::direction::Direction;
-use crate::exit::Exit;
-use crate::operator::{Event, Operator, Policy};
+use crate::egress::Egress;
 use crate::parts::Parts;
 use crate::run::{Next, Work, run};
+use crate::run_control::{Event, Policy, RunControl};
 use crate::source::Source;
 
-/// Serves `directions`, whose ports are on the devices of `exits`, until the sources are over and
+/// Serves `directions`, whose ports are on the devices of `egresses`, until the sources are over and
 /// all packets have ended, or until it fails. Every packet is then in the
 /// [accounts](Direction::account), even after a failure.
 ///
@@ -27,19 +27,19 @@ use crate::source::Source;
 /// good.
 pub fn serve<K: Parts>(
     directions: &mut [Direction<K>],
-    exits: &mut [Exit],
+    egresses: &mut [Egress],
     policy: Policy,
-    operator: &mut impl Operator<K>,
+    control: &mut impl RunControl<K>,
 ) -> io::Result<()> {
     let now_ns = monotonic_ns();
-    for (direction, exit) in directions.iter_mut().zip(&*exits) {
-        direction.set_open(exit.is_open(), now_ns);
+    for (direction, egress) in directions.iter_mut().zip(&*egresses) {
+        direction.set_open(egress.is_open(), now_ns);
     }
     let mut relay = Relay {
         directions,
-        exits,
+        egresses,
         policy,
-        operator,
+        control,
         now_ns,
         next_poll_ns: now_ns,
         reported: None,
@@ -53,12 +53,12 @@ pub fn serve<K: Parts>(
     served
 }
 
-/// Directions, their destination devices, and their operator.
+/// Directions, their destination devices, and their run control.
 struct Relay<'a, K: Parts, O> {
     directions: &'a mut [Direction<K>],
-    exits: &'a mut [Exit],
+    egresses: &'a mut [Egress],
     policy: Policy,
-    operator: &'a mut O,
+    control: &'a mut O,
     now_ns: u64,
     next_poll_ns: u64,
     /// The last reported failure, so that each is reported once.
@@ -66,16 +66,20 @@ struct Relay<'a, K: Parts, O> {
     stopped_ns: Option<u64>,
 }
 
-impl<K: Parts, O: Operator<K>> Work for Relay<'_, K, O> {
+impl<K: Parts, O: RunControl<K>> Work for Relay<'_, K, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
         fds.extend(self.directions.iter().filter_map(Direction::fd));
-        fds.extend(self.exits.iter().map(|exit| exit.link.monitor.as_fd()));
+        fds.extend(
+            self.egresses
+                .iter()
+                .map(|egress| egress.link.monitor.as_fd()),
+        );
     }
 
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
         self.now_ns = now_ns;
         self.note(ready);
-        if self.operator.is_over(now_ns, self.directions) {
+        if self.control.is_over(now_ns, self.directions) {
             self.stop();
         }
         for at in 0..self.directions.len() {
@@ -100,7 +104,7 @@ impl<K: Parts, O: Operator<K>> Work for Relay<'_, K, O> {
     }
 }
 
-impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
+impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
     /// Records which directions are readable, and whether a link has events.
     fn note(&mut self, ready: Ready) {
         let mut position = 0;
@@ -113,14 +117,14 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 direction.set_readable();
             }
         }
-        if self.exits.iter().any(|_| is_ready()) {
+        if self.egresses.iter().any(|_| is_ready()) {
             self.next_poll_ns = 0;
         }
     }
 
     fn next(&self) -> Next {
         let directions = self.directions.iter().map(Direction::next);
-        let next = directions.fold(Next::At(u64::MAX), Next::min);
+        let next = directions.fold(Next::At(u64::MAX), Next::earlier);
         let is_unconfirmed = |it: &Direction<K>| it.account().is_unconfirmed();
         match next {
             // Serve the other directions first.
@@ -149,8 +153,8 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
             }
             packets += direction.account().pending_packets();
         }
-        let device = self.exits[0].link.monitor.device();
-        self.operator.event(device, Event::Stopping { packets });
+        let device = self.egresses[0].link.monitor.device();
+        self.control.event(device, Event::Stopping { packets });
     }
 
     /// Returns `true` if all accepted packets have ended, or are not waited for.
@@ -158,15 +162,15 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
         let stopped_ns = self.stopped_ns;
         let stopped_for_ns = stopped_ns.map(|stopped_ns| self.now_ns.saturating_sub(stopped_ns));
         let is_drained = stopped_for_ns.is_some_and(|for_ns| for_ns > self.policy.drain_ns);
-        let mut each = self.directions.iter().zip(&*self.exits);
-        each.all(|(direction, exit)| {
+        let mut each = self.directions.iter().zip(&*self.egresses);
+        each.all(|(direction, egress)| {
             let is_empty =
                 direction.source().is_over() && direction.account().pending_packets() == 0;
             // The link might never come up, and the end does not wait for it.
-            let is_in_vain = match exit.link.state() {
+            let is_in_vain = match egress.link.state() {
                 LinkState::Running => false,
                 LinkState::Down => stopped_ns.is_some(),
-                LinkState::Removed => stopped_ns.is_some() && self.policy.patience_ns.is_none(),
+                LinkState::Removed => stopped_ns.is_some() && self.policy.link_timeout_ns.is_none(),
             };
             is_empty || is_in_vain || is_drained
         })
@@ -175,7 +179,7 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     fn reap(&mut self, at: usize) -> io::Result<()> {
         let reaped = self.directions[at].reap(self.now_ns);
         if self.directions[at].is_moving() {
-            self.exits[at].stalls_in_a_row = 0;
+            self.egresses[at].stalls_in_a_row = 0;
         }
         match reaped {
             Ok(None) => Ok(()),

@@ -9,8 +9,8 @@ use taut_linux::link::LinkState;
 use super::Relay;
 use crate::direction::Direction;
 use crate::link::{Change, is_missing};
-use crate::operator::{Event, Operator};
 use crate::parts::{Parts, Renewal};
+use crate::run_control::{Event, RunControl};
 use crate::source::Source;
 
 /// Interval between polls of the links while returned packets are unconfirmed, in ns.
@@ -20,17 +20,17 @@ const REOPEN_NS: u64 = 20_000_000;
 /// Consecutive stalls without a completion after which the remaining packets are abandoned.
 const MAX_STALLS: u32 = 2;
 
-impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
+impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
-        self.operator
-            .event(self.exits[at].link.monitor.device(), event);
+        self.control
+            .event(self.egresses[at].link.monitor.device(), event);
     }
 
     /// Handles a failed call. Packets in the ring are not lost: the call is retried.
     pub(super) fn failed(&mut self, at: usize, error: &io::Error) -> io::Result<()> {
         let stall = self.directions[at].failed(self.now_ns);
         self.poll_links()?;
-        if self.exits[at].is_up() {
+        if self.egresses[at].is_up() {
             self.report(at, error, Event::Failed(error));
         }
         match stall {
@@ -55,25 +55,25 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     /// Handles a stall: the oldest packet in a device is too old.
     pub(super) fn stalled(&mut self, at: usize, stall: Stall) -> io::Result<()> {
         self.poll_links()?;
-        let exit = &mut self.exits[at];
-        if !exit.is_open() {
+        let egress = &mut self.egresses[at];
+        if !egress.is_open() {
             // That is the reason, and it was reported.
             return Ok(());
         }
-        exit.stalls_in_a_row += 1;
-        exit.request_reopen(Renewal::SameDevice, self.now_ns);
+        egress.stalls_in_a_row += 1;
+        egress.request_reopen(Renewal::SameDevice, self.now_ns);
         let age_ns = stall.age_ns;
         let packets = self.directions[at].in_device_packets();
         self.event(at, Event::Stalled { age_ns, packets });
         self.reopen(at)?;
-        let (direction, exit) = (&mut self.directions[at], &self.exits[at]);
-        direction.set_open(exit.is_open(), self.now_ns);
+        let (direction, egress) = (&mut self.directions[at], &self.egresses[at]);
+        direction.set_open(egress.is_open(), self.now_ns);
         // No packet is left that could show that the device sends again.
         let was_last = direction.account().pending_packets() == 0;
         let is_over =
-            direction.source().is_over() && (was_last || exit.stalls_in_a_row >= MAX_STALLS);
-        if self.policy.patience_ns.is_some() && (is_over || interrupt::noted().is_some()) {
-            let (name, age_ms) = (exit.link.monitor.device(), age_ns / 1_000_000);
+            direction.source().is_over() && (was_last || egress.stalls_in_a_row >= MAX_STALLS);
+        if self.policy.link_timeout_ns.is_some() && (is_over || interrupt::noted().is_some()) {
+            let (name, age_ms) = (egress.link.monitor.device(), age_ns / 1_000_000);
             let text = format!("{name}: stalled, no completion for {age_ms} ms");
             return Err(io::Error::other(text));
         }
@@ -83,13 +83,13 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
     /// Polls the links, and confirms completions.
     pub(super) fn poll_links(&mut self) -> io::Result<()> {
         self.next_poll_ns = self.now_ns + LINK_POLL_NS;
-        for at in 0..self.exits.len() {
-            if let [one, other] = &mut *self.exits {
+        for at in 0..self.egresses.len() {
+            if let [one, other] = &mut *self.egresses {
                 // No interface is bridged with itself, whatever its name is now.
                 one.link.monitor.exclude(other.link.monitor.index());
                 other.link.monitor.exclude(one.link.monitor.index());
             }
-            match self.exits[at].link.poll() {
+            match self.egresses[at].link.poll() {
                 Ok(changes) => {
                     self.directions[at].link_polled(changes.was_down, self.now_ns);
                     changes
@@ -100,48 +100,48 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
                 Err(error) => self.report(at, &error, Event::Failed(&error)),
             }
             self.reopen(at)?;
-            let exit = &mut self.exits[at];
-            if exit.is_open() && std::mem::take(&mut exit.is_new) {
+            let egress = &mut self.egresses[at];
+            if egress.is_open() && std::mem::take(&mut egress.is_new) {
                 self.event(at, Event::Up);
             }
-            self.directions[at].set_open(self.exits[at].is_open(), self.now_ns);
+            self.directions[at].set_open(self.egresses[at].is_open(), self.now_ns);
             self.check_patience(at)?;
         }
         Ok(())
     }
 
     fn act(&mut self, at: usize, change: Change) {
-        let exit = &mut self.exits[at];
+        let egress = &mut self.egresses[at];
         let event = match change {
             Change::Up => {
-                (exit.is_new, self.reported) = (true, None);
+                (egress.is_new, self.reported) = (true, None);
                 return;
             }
-            Change::Returned => return exit.request_reopen(Renewal::AnotherDevice, self.now_ns),
+            Change::Returned => return egress.request_reopen(Renewal::AnotherDevice, self.now_ns),
             Change::Down => Event::Down,
             Change::Renamed(former_name) => {
-                let name = exit.link.monitor.device().to_owned();
+                let name = egress.link.monitor.device().to_owned();
                 with_ends(self.directions, at, |to, from| {
                     to.renamed(&name, from.map(Direction::source_mut));
                 });
                 return self.event(at, Event::Renamed(&former_name));
             }
             Change::Removed => {
-                exit.removed_since_ns = Some(self.now_ns);
+                egress.removed_since_ns = Some(self.now_ns);
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
                 self.directions[at].release_device();
-                let is_moved = self.exits[at].link.monitor.is_moved();
+                let is_moved = self.egresses[at].link.monitor.is_moved();
                 Event::Removed { is_moved }
             }
             Change::Mtu(_) if !self.policy.follows_mtu => return,
             Change::Mtu(mtu_bytes) => {
-                exit.request_reopen(Renewal::SameDevice, self.now_ns);
+                egress.request_reopen(Renewal::SameDevice, self.now_ns);
                 Event::Mtu(mtu_bytes)
             }
         };
         if matches!(event, Event::Down | Event::Removed { .. }) {
-            self.exits[at].is_new = false;
+            self.egresses[at].is_new = false;
             if self.policy.drops_waiting {
                 self.directions[at].flush(self.now_ns);
             }
@@ -151,44 +151,47 @@ impl<K: Parts, O: Operator<K>> Relay<'_, K, O> {
 
     /// Fails if a device is removed for too long.
     fn check_patience(&self, at: usize) -> io::Result<()> {
-        let (exit, patience_ns) = (&self.exits[at], self.policy.patience_ns);
-        let removed_ns = exit.removed_since_ns.map(|since_ns| self.now_ns - since_ns);
-        let is_over = interrupt::noted().is_some() || removed_ns >= patience_ns;
-        if exit.link.state() != LinkState::Removed || patience_ns.is_none() || !is_over {
+        let (egress, link_timeout_ns) = (&self.egresses[at], self.policy.link_timeout_ns);
+        let removed_ns = egress
+            .removed_since_ns
+            .map(|since_ns| self.now_ns - since_ns);
+        let is_over = interrupt::noted().is_some() || removed_ns >= link_timeout_ns;
+        if egress.link.state() != LinkState::Removed || link_timeout_ns.is_none() || !is_over {
             return Ok(());
         }
-        let name = exit.link.monitor.device();
+        let name = egress.link.monitor.device();
         let text = format!("{name}: device removed");
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
 
     /// Reopens a ring if that is due and the link is up.
     fn reopen(&mut self, at: usize) -> io::Result<()> {
-        let (exit, now_ns) = (&mut self.exits[at], self.now_ns);
-        let is_due = |&(_, at_ns): &(Renewal, u64)| exit.is_up() && at_ns <= now_ns;
-        let Some((renewal, _)) = exit.reopen.filter(is_due) else {
+        let (egress, now_ns) = (&mut self.egresses[at], self.now_ns);
+        let is_due = |&(_, at_ns): &(Renewal, u64)| egress.is_up() && at_ns <= now_ns;
+        let Some((renewal, _)) = egress.reopen.filter(is_due) else {
             return Ok(());
         };
-        let claimed = exit.renew_claim();
+        let claimed = egress.renew_claim();
         let renewed = claimed.and_then(|()| renew(self.directions, at, renewal, now_ns));
-        let exit = &mut self.exits[at];
+        let egress = &mut self.egresses[at];
         let Err(error) = renewed else {
-            (exit.reopen, exit.failed_since_ns) = (None, None);
+            (egress.reopen, egress.failed_since_ns) = (None, None);
             let source = self.directions[at].source_mut();
-            source.set_mtu(exit.link.mtu_bytes());
+            source.set_mtu(egress.link.mtu_bytes());
             if renewal == Renewal::AnotherDevice {
                 self.event(at, Event::Returned);
             }
             return Ok(());
         };
-        exit.reopen = Some((renewal, now_ns + REOPEN_NS));
-        let failed_ns = now_ns - *exit.failed_since_ns.get_or_insert(now_ns);
+        egress.reopen = Some((renewal, now_ns + REOPEN_NS));
+        let failed_ns = now_ns - *egress.failed_since_ns.get_or_insert(now_ns);
         if self.policy.drops_waiting {
             self.directions[at].flush(now_ns);
         }
         let stall_ns = self.directions[at].stall_ns();
-        let patience_ns = self.policy.patience_ns;
-        if patience_ns.is_some_and(|patience_ns| failed_ns >= patience_ns.max(stall_ns)) {
+        let link_timeout_ns = self.policy.link_timeout_ns;
+        if link_timeout_ns.is_some_and(|link_timeout_ns| failed_ns >= link_timeout_ns.max(stall_ns))
+        {
             let text = format!("cannot reopen the ring: {error}");
             return Err(io::Error::new(error.kind(), text));
         }

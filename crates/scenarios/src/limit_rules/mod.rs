@@ -120,7 +120,7 @@ fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
         };
         let names: Vec<&str> = names().collect();
         Err(format!(
-            "no pattern {name:?}; there are {}",
+            "no pattern {name:?}; there are: {}",
             names.join(", ")
         ))
     }

@@ -74,7 +74,7 @@ impl FromStr for RuleName {
         }
         let rule = text.parse().map(Self::Rule);
         rule.map_err(|error: ParseRuleError| {
-            format!("{error}; or fixed, the smallest sufficient limit, or dql every 1ms")
+            format!("{error}; also allowed: fixed (the smallest sufficient limit), dql every TIME")
         })
     }
 }

@@ -99,7 +99,7 @@ impl FromStr for LimitName {
                 let packets = packets.parse().ok();
                 let packets = packets.filter(|packets| (1..=MAX_PACKETS).contains(packets));
                 let packets =
-                    packets.ok_or("expected a minimum of 1 to 65536 packets: dql:min-8")?;
+                    packets.ok_or("bad minimum; allowed: 1 to 65536 packets, such as dql:min-8")?;
                 (rest, Some(packets))
             }
             None => (text, None),

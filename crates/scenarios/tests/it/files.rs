@@ -76,7 +76,7 @@ fn invalid_value_error_has_key_and_range() {
             "late-segmentation",
             "limits",
             "[]",
-            "rows bql=on leaves no row: the only limit is off; allowed with it: bql=off",
+            "rows bql=on selects no row; allowed with this limit: bql=off",
         ),
         (
             "software-consumer",
@@ -115,7 +115,7 @@ fn invalid_value_error_has_key_and_range() {
     let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
     assert_eq!(
         error.to_string(),
-        format!("no scenario \"left-size\"; there are {}", names.join(", "))
+        format!("no scenario \"left-size\"; there are: {}", names.join(", "))
     );
     assert!(run("", None, 1, &mut |_, _, _| {}).is_err());
 }

@@ -66,7 +66,7 @@ pub struct DescriptorRing {
 
 /// Error of a ring that is smaller than its largest packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("a ring of {slots} descriptors is too small; at least {min_slots}")]
+#[error("the ring has {slots} descriptors; allowed: {min_slots} or more")]
 pub struct RingTooSmall {
     /// The requested slots.
     pub slots: u32,

@@ -159,13 +159,13 @@ While it runs, both interfaces are promiscuous and their receive offloads are of
 segmented and partial checksums completed. The interfaces must not have addresses: frames for this
 host are forwarded too.
 Needs root. After its sockets are open it keeps only CAP_NET_RAW, and with af_xdp CAP_IPC_LOCK if
-the limit of locked memory cannot be raised. A ring that is reopened later has the send buffer that
+RLIMIT_MEMLOCK cannot be raised. A ring that is reopened later has the send buffer that
 net.core.wmem_max allows.
 A renamed interface is followed. For a removed one, a new interface with its last name is used. The
 summary has the names of the command line. With --force, the first forwarder that ends restores the
 receive offloads of shared interfaces.
 If completions are early (a plain veth), the limit is disabled, and the summary states it.
-Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
+Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a packet is unaccounted for,
 77 cannot run here.
 Examples:
   taut forward eth0 eth1

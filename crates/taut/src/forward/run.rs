@@ -10,11 +10,11 @@ use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link::{self, ClaimedDevice};
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::bridge::{Board, Bridge, PathSettings, check};
+use taut_relay::bridge::{Bridge, BridgeStats, PathSettings, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
-use taut_relay::operator::Event;
+use taut_relay::run_control::Event;
 use taut_report::{exit, say, stdout};
 
 use super::options::Forward;
@@ -29,8 +29,8 @@ pub fn forward(options: &Forward) -> ExitCode {
     let names = [options.a.as_str(), options.b.as_str()];
     if options.a == options.b {
         let message = format_args!(
-            "{} twice: a bridge needs two different interfaces",
-            options.a
+            "{} and {} are the same interface; a bridge needs two",
+            options.a, options.b
         );
         return exit::fail(exit::USAGE, message);
     }
@@ -129,7 +129,7 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     let kept = I::kept()?;
     retain_capabilities(&kept)?;
     if kept.contains(&Capability::IpcLock) {
-        say!("taut: the limit of locked memory cannot be raised here; keeping CAP_IPC_LOCK");
+        say!("taut: cannot raise RLIMIT_MEMLOCK; keeping CAP_IPC_LOCK");
     }
     for remark in remarks.into_iter().chain(messages).chain(bridge.remarks()) {
         say!("taut: {remark}");
@@ -153,7 +153,7 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     match summary.unaccounted_packets() {
         0 => Ok(printed),
         packets => {
-            let message = format_args!("{packets} frames are unaccounted for");
+            let message = format_args!("{packets} packets are unaccounted for");
             Ok(exit::fail(exit::DOES_NOT_HOLD, message))
         }
     }
@@ -166,14 +166,14 @@ fn run_with_view<I: Interface>(
     offloads: &OffloadHelper,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
-    let board = Arc::new(Board::default());
+    let stats = Arc::new(BridgeStats::default());
     let (send, events) = channel();
     let shown = {
-        let board = Arc::clone(&board);
+        let stats = Arc::clone(&stats);
         let names = names.map(str::to_owned);
         thread::Builder::new().name("view".into()).spawn(move || {
             let [a, b] = &names;
-            view::show(&board, [a, b], &events);
+            view::show(&stats, [a, b], &events);
         })?
     };
     let listener = |interface: &str, event: Event<'_>| {
@@ -185,7 +185,7 @@ fn run_with_view<I: Interface>(
             offloads.again(interface);
         }
     };
-    let ran = bridge.run(&board, &listener, is_over);
+    let ran = bridge.run(&stats, &listener, is_over);
     drop(send);
     // A stalled terminal blocks the view: do not wait for it longer than this.
     let deadline_ns = sched::monotonic_ns() + 200_000_000;

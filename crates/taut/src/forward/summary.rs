@@ -122,7 +122,7 @@ impl DirectionSummary {
             _ => format!(", dropped: {}", dropped.join(", ")),
         };
         if self.unaccounted_packets > 0 {
-            text += &format!("; {} UNACCOUNTED FOR", self.unaccounted_packets);
+            text += &format!("; {} unaccounted for", self.unaccounted_packets);
         }
         text += &format!("; {} packets/s, {} bit/s", self.pps, self.bps);
         text += &match (self.completions, self.limit_now) {
@@ -160,7 +160,7 @@ impl Summary {
         }
     }
 
-    /// Returns the number of frames that are unaccounted for.
+    /// Returns the number of packets that are unaccounted for.
     pub fn unaccounted_packets(&self) -> u64 {
         let directions = self.directions.iter();
         directions.map(|it| it.unaccounted_packets).sum()

@@ -1,6 +1,6 @@
 //! Messages about the interfaces.
 
-use taut_relay::operator::Event;
+use taut_relay::run_control::Event;
 
 /// An Ethernet header.
 const HEADER_BYTES: u32 = 14;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use taut_relay::bridge::{Board, DirectionBoard};
+use taut_relay::bridge::{BridgeStats, DirectionStats};
 use taut_report::message::ChangingLines;
 use taut_report::say;
 
@@ -19,9 +19,9 @@ struct SentCounts {
     bytes: u64,
 }
 
-/// Shows the board and prints the messages of `events` until the channel is closed. Must run on a
+/// Shows the statistics and prints the messages of `events` until the channel is closed. Must run on a
 /// separate thread: a stalled terminal must not delay frames.
-pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
+pub fn show(stats: &BridgeStats, names: [&str; 2], events: &Receiver<String>) {
     let mut lines = ChangingLines::new();
     let mut before = [SentCounts::default(); 2];
     loop {
@@ -31,7 +31,7 @@ pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
                 say!("taut: {event}");
             }
             Err(RecvTimeoutError::Timeout) if lines.is_live() => {
-                lines.show(&table(board, names, &mut before).join("\n"));
+                lines.show(&table(stats, names, &mut before).join("\n"));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -39,23 +39,23 @@ pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
     }
 }
 
-fn table(board: &Board, [a, b]: [&str; 2], before: &mut [SentCounts; 2]) -> Vec<String> {
+fn table(stats: &BridgeStats, [a, b]: [&str; 2], before: &mut [SentCounts; 2]) -> Vec<String> {
     let width = a.len() + b.len() + 4;
     let mut lines = vec![format!(
         "{:<width$}  {:>7} {:>9} {:>7} {:>8} {:>9} {:>8}",
         "", "limit", "in flight", "backlog", "pps", "Mbit/s", "dropped"
     )];
     let names = [format!("{a} -> {b}"), format!("{b} -> {a}")];
-    for ((name, direction), before) in names.iter().zip(board).zip(before) {
+    for ((name, direction), before) in names.iter().zip(stats).zip(before) {
         lines.push(format!("{name:<width$}  {}", cells(direction, before)));
     }
     lines
 }
 
-fn cells(direction: &DirectionBoard, before: &mut SentCounts) -> String {
+fn cells(direction: &DirectionStats, before: &mut SentCounts) -> String {
     let now = SentCounts {
-        packets: direction.sent_packets.load(Relaxed),
-        bytes: direction.sent_bytes.load(Relaxed),
+        packets: direction.completed_packets.load(Relaxed),
+        bytes: direction.completed_bytes.load(Relaxed),
     };
     // The counts can decrease: uncertain packets are subtracted from sent ones.
     let per_second = |now: u64, before: u64| now.saturating_sub(before) * UPDATES_PER_S;
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn table_has_a_line_for_each_direction() {
-        let board = Board::default();
-        board[0].has_limit.store(1, Relaxed);
-        board[0].limit.store(9_084, Relaxed);
-        board[0].sent_packets.store(4_100, Relaxed);
-        board[0].sent_bytes.store(6_250_000, Relaxed);
+        let stats = BridgeStats::default();
+        stats[0].has_limit.store(1, Relaxed);
+        stats[0].limit.store(9_084, Relaxed);
+        stats[0].completed_packets.store(4_100, Relaxed);
+        stats[0].completed_bytes.store(6_250_000, Relaxed);
         let mut before = Default::default();
-        let lines = table(&board, ["eth0", "eth1"], &mut before);
+        let lines = table(&stats, ["eth0", "eth1"], &mut before);
         assert_eq!(
             lines,
             [
@@ -96,7 +96,7 @@ mod tests {
             ]
         );
         assert!(lines.iter().all(|line| line.len() < 80));
-        let next = table(&board, ["eth0", "eth1"], &mut before);
+        let next = table(&stats, ["eth0", "eth1"], &mut before);
         assert!(next[1].ends_with("0       0.0        0"), "{}", next[1]);
     }
 }

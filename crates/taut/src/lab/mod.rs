@@ -42,10 +42,10 @@ impl LabScenario {
     pub fn run(&self) -> ExitCode {
         match self {
             Self::RrUnderLoad(options) => {
-                experiment::run(options.experiment(), options.options.wanted)
+                experiment::run(options.experiment(), options.options.output)
             }
-            Self::Forward(options) => experiment::run(options.clone(), options.wanted),
-            Self::Ring(options) => experiment::run(options.clone(), options.wanted),
+            Self::Forward(options) => experiment::run(options.clone(), options.output),
+            Self::Ring(options) => experiment::run(options.clone(), options.output),
         }
     }
 }

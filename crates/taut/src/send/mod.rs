@@ -35,16 +35,16 @@ const LINK_POLL_NS: u64 = 50_000_000;
 pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
     let ns = match &options.netns {
         Some(name) => netns(name)?,
-        None => NetNs::current().map_err(|error| failed(&error))?,
+        None => NetNs::current().map_err(|error| fail(&error))?,
     };
     let pacing = options.pacing();
     let pacing = pacing.map_err(|error| exit::fail(exit::USAGE, error))?;
     let source = source(options, &ns, pacing)?;
     if options.dry_run {
         let printed = stdout::print(&plan(options, &source));
-        return Ok(read_to_end(printed, source.broken.as_deref()));
+        return Ok(exit_code_of(printed, source.broken.as_deref()));
     }
-    interrupt::note().map_err(|error| failed(&error))?;
+    interrupt::note().map_err(|error| fail(&error))?;
     let code = match run(options, &ns, source.content, pacing) {
         Ok(Some(outcome)) => show(options, &outcome, source.broken.as_deref()),
         Ok(None) if interrupt::noted().is_some() => ended(ExitCode::SUCCESS),
@@ -53,20 +53,20 @@ pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
             exit::fail(exit::FAILED, message)
         }
         Err(error) => match error.downcast_ref::<io::Error>() {
-            Some(error) => failed(error),
+            Some(error) => fail(error),
             None => exit::fail(exit::FAILED, format_args!("{error:#}")),
         },
     };
     Ok(code)
 }
 
-/// Reports a file that was not read to its end.
-fn read_to_end(code: ExitCode, broken: Option<&str>) -> ExitCode {
+/// Returns `FAILED`, after a message, if the file was not read to its end; else `printed`.
+fn exit_code_of(printed: ExitCode, broken: Option<&str>) -> ExitCode {
     match broken {
-        Some(broken) if code == ExitCode::SUCCESS => {
+        Some(broken) if printed == ExitCode::SUCCESS => {
             exit::fail(exit::FAILED, format_args!("not read to the end: {broken}"))
         }
-        _ => code,
+        _ => printed,
     }
 }
 
@@ -81,7 +81,7 @@ struct Source {
 fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> Result<Source, ExitCode> {
     let device = link::describe(ns, &options.device).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::device(ns, &options.device)),
-        _ => failed(&error),
+        _ => fail(&error),
     })?;
     // Loopback accepts Ethernet frames too.
     if !device.is_ethernet() && options.device != "lo" {
@@ -98,8 +98,10 @@ fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> Result<Source, ExitCode
 }
 
 fn generated(options: &Send, device: &Description) -> Source {
-    let fits = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
-    let size = options.size.map_or(fits, |size| size.0 as u32);
+    let default_frame_bytes = (device.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
+    let size = options
+        .size
+        .map_or(default_frame_bytes, |size| size.0 as u32);
     let from = device.mac.unwrap_or(MacAddress::local(1));
     let generated = Generated::new(size, options.flows, from, options.dst_mac, options.seed);
     Source {
@@ -263,7 +265,7 @@ fn show(options: &Send, outcome: &Outcome, broken: Option<&str>) -> ExitCode {
     let account = &outcome.account;
     if account.unknown_completions() > 0 {
         say!(
-            "taut: the driver completed {} packets that were never submitted",
+            "taut: the driver returned {} packets that this queue never submitted",
             account.unknown_completions()
         );
     }
@@ -271,7 +273,7 @@ fn show(options: &Send, outcome: &Outcome, broken: Option<&str>) -> ExitCode {
     match account.unaccounted_packets() {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
         0 if interrupt::noted().is_some() => ended(printed),
-        0 => match read_to_end(printed, broken) {
+        0 => match exit_code_of(printed, broken) {
             ExitCode::SUCCESS if !is_sent => {
                 exit::fail(exit::FAILED, format_args!("no packet was sent"))
             }
@@ -292,7 +294,8 @@ fn ended(code: ExitCode) -> ExitCode {
     }
 }
 
-fn failed(error: &io::Error) -> ExitCode {
+/// Prints `error`, and returns the exit code.
+fn fail(error: &io::Error) -> ExitCode {
     say!("taut: {}", missing::explained(error));
     if error.kind() == io::ErrorKind::PermissionDenied {
         let message = "sending frames needs CAP_NET_RAW: run as root";

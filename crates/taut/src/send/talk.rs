@@ -7,7 +7,7 @@ use taut_linux::{Frames, Port, interrupt};
 use taut_path::Limit;
 use taut_path::driver::CompletionStatus;
 use taut_relay::Direction;
-use taut_relay::operator::Event;
+use taut_relay::run_control::Event;
 use taut_relay::transmit::{Observer, Sending};
 use taut_report::message::ChangingLines;
 use taut_report::say;

@@ -384,6 +384,6 @@ fn trees_without_devices_are_reported() {
     assert!(stdout(&tree.line("doctor -t 1ms")).starts_with("no device\n\n0 bad"));
     std::os::unix::fs::symlink("../../devices/eth0", tree.device("eth0")).unwrap();
     for verb in ["show", "doctor -t 1ms"] {
-        assert!(failed(&tree.line(verb), 1).contains("leads nowhere; copy with cp -rL"));
+        assert!(failed(&tree.line(verb), 1).contains("dangling symbolic link; copy with cp -rL"));
     }
 }

@@ -84,7 +84,7 @@ fn contradictory_values_are_rejected_before_writing() {
         ("limit_min 9k limit_max 8k", "would be above"),
         (
             "limit 100 limit_max 10k",
-            "eth0 queue 1: limit 100 is outside of 9000 to 10240",
+            "eth0 queue 1: limit is 100; allowed: 9000 to 10240",
         ),
         ("limit_max", "unexpected"),
         ("what 3", "allowed: limit_max"),

@@ -144,7 +144,7 @@ fn impossible_captures_are_rejected() {
     assert!(error.contains("no wire between two hosts"), "{error}");
     let short = "sim rr-under-load --streams 2 --duration 500ms --only bql=on,tso=off";
     let error = failed(&format!("{short} {pcap} --pcap-row nowhere"), 2);
-    assert!(error.contains("there are limit"), "{error}");
+    assert!(error.contains("there are: limit"), "{error}");
     let error = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);
     assert!(error.contains("would be written twice"), "{error}");
     // The rows are printed even without the capture.

@@ -6,25 +6,30 @@ use super::in_flight::{Completion, Object};
 use super::results::{Completed, Departure, DepartureKind};
 use super::settings::Source;
 use super::tracker::SocketTracker;
-use crate::signal::Signal;
+use crate::error_queue_entry::ErrorQueueEntry;
 
 /// Receives each departure.
 type OnDeparture<'a> = &'a mut dyn FnMut(Departure);
 
 impl SocketTracker {
     /// Processes one entry of the error queue. An entry that is not a completion has no effect.
-    pub fn signal(&mut self, signal: &Signal, now_ns: u64, on_departure: OnDeparture<'_>) {
-        match (*signal, self.source()) {
-            (Signal::Left { id, at_real_ns }, Source::Timestamps) => {
+    pub fn error_queue_entry(
+        &mut self,
+        entry: &ErrorQueueEntry,
+        now_ns: u64,
+        on_departure: OnDeparture<'_>,
+    ) {
+        match (*entry, self.source()) {
+            (ErrorQueueEntry::Left { id, at_real_ns }, Source::Timestamps) => {
                 self.left(id, at_real_ns, now_ns, on_departure);
             }
-            (Signal::Entered { id, at_real_ns }, _) => {
+            (ErrorQueueEntry::Entered { id, at_real_ns }, _) => {
                 if let Some(object) = self.objects.get_mut(id) {
                     object.entered_real_ns = at_real_ns;
                 }
             }
             (
-                Signal::Released {
+                ErrorQueueEntry::Released {
                     first,
                     last,
                     copied,

@@ -84,7 +84,7 @@ impl SocketTracker {
     }
 
     /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
-    /// moves in [`Settings::timestamp_interval_ns`](super::Settings), or on an immediate path, as
+    /// carries in [`Settings::timestamp_interval_ns`](super::Settings), or on an immediate path, as
     /// many as one call sends.
     pub fn group(&self, bytes: u32) -> u32 {
         let max_units = match self.quality() {

@@ -8,8 +8,9 @@ use crate::quality::CompletionQuality;
 /// The source of completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Transmit timestamps: exact for each datagram, but only within the socket's own network
-    /// namespace.
+    /// Transmit timestamps: the time at which each datagram leaves the discipline, but only within
+    /// the socket's own network namespace. At high rates up to 16 datagrams share a timestamp,
+    /// unless an observer is set.
     #[default]
     Timestamps,
     /// Zero-copy notifications: the only source that sees a queue beyond a container's own link.
@@ -43,7 +44,7 @@ pub struct Settings {
     pub stall_threshold_ns: u64,
     /// Poll interval of [`Source::Polled`], in ns.
     pub poll_ns: u64,
-    /// The limit is at most the amount that the path moves at the measured rate in this time, in
+    /// The limit is at most the amount that the path carries at the measured rate in this time, in
     /// ns, but at least eight full datagrams; 0: no cap.
     pub cap_ns: u64,
     /// Datagrams of one call share a timestamp if the path moves them in this time, in ns.

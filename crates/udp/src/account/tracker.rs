@@ -119,13 +119,13 @@ impl SocketTracker {
         self.source.source
     }
 
-    /// Returns the units per second that the path moved while it was busy; 0 if unknown.
-    pub fn rate(&self) -> u64 {
+    /// Returns the units per second that the path carried while it was busy; 0 if unknown.
+    pub fn units_per_s(&self) -> u64 {
         self.limiter.rate().map_or(0, RateMeter::units_per_s)
     }
 
-    /// Returns a lower bound of the units per second that the path moves; 0 if unknown.
-    pub fn min_rate(&self) -> u64 {
+    /// Returns a lower bound of the units per second that the path carries; 0 if unknown.
+    pub fn min_units_per_s(&self) -> u64 {
         self.limiter.rate().map_or(0, RateMeter::min_units_per_s)
     }
 

@@ -46,7 +46,7 @@ impl<R, L: From<(R, Sockets)>> Builder<R, L> {
         self
     }
 
-    /// Sets the cap: the limit is at most the amount that the path moves at the measured rate in
+    /// Sets the cap: the limit is at most the amount that the path carries at the measured rate in
     /// this time, but at least eight full datagrams; 0: no cap. Default 0.25 ms, which is one send
     /// more than the current one. At high rates, completions mostly show how late the task is
     /// woken.
@@ -55,7 +55,7 @@ impl<R, L: From<(R, Sockets)>> Builder<R, L> {
         self
     }
 
-    /// Sets the maximum of one send: the amount that the path moves at the measured rate in this
+    /// Sets the maximum of one send: the amount that the path carries at the measured rate in this
     /// time, but at least one datagram. An urgent packet waits for two whole sends beyond the
     /// limit: the last one, and the one that the stack has assembled. Default 0.25 ms: half of it
     /// doubles the work per byte at 500 Mbit/s.

@@ -86,7 +86,7 @@ impl SharedSocket {
             return max;
         }
         let bytes =
-            u128::from(self.limited().min_rate()) * u128::from(self.send_ns) / 1_000_000_000;
+            u128::from(self.limited().min_units_per_s()) * u128::from(self.send_ns) / 1_000_000_000;
         let datagrams = bytes / u128::from(DATAGRAM_BYTES);
         usize::try_from(datagrams)
             .unwrap_or(max)

@@ -9,9 +9,9 @@ use taut_path::Event;
 use super::{HeldError, State};
 use crate::account::{Completed, Departure};
 use crate::error::failed;
+use crate::error_queue_entry::ErrorQueueEntry;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::pool::Pool;
-use crate::signal::Signal;
 use crate::socket_options::restart_stamp_ids;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{self, BATCH};
@@ -100,14 +100,14 @@ impl State {
         let entry = &self.scratch.entries[at];
         let control = &entry.control.0[..entry.control_bytes];
         let name = &entry.name[..entry.name_bytes];
-        let Some(mut signal) = Signal::parse(control, name) else {
+        let Some(mut entry) = ErrorQueueEntry::parse(control, name) else {
             return;
         };
-        if let Signal::Refused {
+        if let ErrorQueueEntry::Refused {
             errno,
             peer,
             mtu_bytes,
-        } = signal
+        } = entry
         {
             let issue = IssueCounters::of_errno(errno, peer, mtu_bytes);
             match self.held {
@@ -116,7 +116,7 @@ impl State {
             }
             return;
         }
-        if let Signal::Released { first, last, .. } = &mut signal {
+        if let ErrorQueueEntry::Released { first, last, .. } = &mut entry {
             let in_flight = self.tracker.in_flight() > 0;
             let newest = self.tracker.newest_id();
             let numbers = &mut self.source.numbers;
@@ -132,7 +132,7 @@ impl State {
             source,
             ..
         } = self;
-        tracker.signal(&signal, now_ns, &mut |departure| {
+        tracker.error_queue_entry(&entry, now_ns, &mut |departure| {
             listeners.departed(&departure);
             if let Some(pool) = &mut source.pool {
                 pool.release(departure.id);

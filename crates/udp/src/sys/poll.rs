@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Waits until `socket` has an entry in its error queue (or can be written, with `or_writable`), or
-/// until `wakeup` can be read, or until `timeout` has passed. Signals end it too.
+/// Waits for one of: an entry in the error queue of `socket`; write readiness, with `or_writable`;
+/// `wakeup`; a signal; `timeout`.
 pub(crate) fn wait_for_errors(
     socket: BorrowedFd<'_>,
     wakeup: Option<BorrowedFd<'_>>,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_udp::account::{Departure, DepartureKind, Settings, SocketTracker};
-use taut_udp::{CompletionQuality, Signal, Source};
+use taut_udp::{CompletionQuality, ErrorQueueEntry, Source};
 
 const MS: u64 = 1_000_000;
 const REAL_NS: u64 = 1_700_000_000_000_000_000;
@@ -67,8 +67,10 @@ impl Played {
         let _ = self.tracker.end_batch(self.now_ns, &mut on_departure);
     }
 
-    fn signal(&mut self, signal: Signal) {
-        self.round(|tracker, now_ns, on_departure| tracker.signal(&signal, now_ns, on_departure));
+    fn signal(&mut self, signal: ErrorQueueEntry) {
+        self.round(|tracker, now_ns, on_departure| {
+            tracker.error_queue_entry(&signal, now_ns, on_departure)
+        });
     }
 
     /// No byte is invented, and none leaks.
@@ -126,12 +128,12 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
     let notifications = |played: &Played, position: u64| {
         let id = played.id(position);
         match source {
-            Source::ZeroCopy => Signal::Released {
+            Source::ZeroCopy => ErrorQueueEntry::Released {
                 first: id,
                 last: id,
                 copied: false,
             },
-            _ => Signal::Left {
+            _ => ErrorQueueEntry::Left {
                 id,
                 at_real_ns: REAL_NS + played.now_ns,
             },
@@ -169,8 +171,8 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
             }
             Step::Nonsense(far) => {
                 let id = played.tracker.next_id().wrapping_add(far % (u32::MAX / 4));
-                played.signal(Signal::Left { id, at_real_ns: 0 });
-                played.signal(Signal::Entered { id, at_real_ns: 0 });
+                played.signal(ErrorQueueEntry::Left { id, at_real_ns: 0 });
+                played.signal(ErrorQueueEntry::Entered { id, at_real_ns: 0 });
             }
             Step::Wait(ms) => {
                 played.now_ns += ms * MS;
@@ -227,7 +229,7 @@ proptest! {
         prop_assert!(played.departed.len() - before <= lost);
         // All remaining ids in one range, which exceeds the assigned ids.
         let (low, high) = (first.wrapping_sub(5), played.tracker.next_id().wrapping_add(5));
-        played.signal(Signal::Released { first: low, last: high, copied: true });
+        played.signal(ErrorQueueEntry::Released { first: low, last: high, copied: true });
         prop_assert_eq!(played.tracker.in_flight(), 0);
         prop_assert_eq!(played.departed.len(), played.sizes.len());
     }
@@ -241,7 +243,7 @@ proptest! {
                 played.send(1000);
             }
             let last = at.wrapping_add(length - 1);
-            played.signal(Signal::Released { first: at, last, copied: false });
+            played.signal(ErrorQueueEntry::Released { first: at, last, copied: false });
             at = last.wrapping_add(1);
             played.check();
             prop_assert_eq!(played.tracker.in_flight(), 0);
@@ -268,8 +270,8 @@ proptest! {
     }
 }
 
-fn stamp(id: u32, after_ns: u64) -> Signal {
-    Signal::Left {
+fn stamp(id: u32, after_ns: u64) -> ErrorQueueEntry {
+    ErrorQueueEntry::Left {
         id,
         at_real_ns: REAL_NS + after_ns,
     }
@@ -282,12 +284,12 @@ fn lost_timestamp_is_replaced_after_later_departures() {
         played.send(1000);
     }
     let mut how = vec![];
-    let mut round = |played: &mut Played, signal: Option<Signal>| {
+    let mut round = |played: &mut Played, signal: Option<ErrorQueueEntry>| {
         let mut on_departure = |departure: Departure| how.push((departure.id, departure.kind));
         if let Some(signal) = signal {
             played
                 .tracker
-                .signal(&signal, played.now_ns, &mut on_departure);
+                .error_queue_entry(&signal, played.now_ns, &mut on_departure);
         }
         let _ = played.tracker.end_batch(played.now_ns, &mut on_departure);
     };
@@ -337,7 +339,7 @@ fn dropped_datagram_might_have_an_id() {
     played.tracker.skip_id();
     let id = played.tracker.queue(500, 1, 0, REAL_NS);
     assert_eq!(id, 1);
-    let all = Signal::Released {
+    let all = ErrorQueueEntry::Released {
         first: u32::MAX,
         last: 1,
         copied: false,
@@ -345,7 +347,7 @@ fn dropped_datagram_might_have_an_id() {
     let mut bytes = vec![];
     played
         .tracker
-        .signal(&all, 0, &mut |departure| bytes.push(departure.bytes));
+        .error_queue_entry(&all, 0, &mut |departure| bytes.push(departure.bytes));
     let _ = played.tracker.end_batch(0, &mut |_| {});
     assert_eq!((bytes, played.tracker.in_flight()), (vec![1000, 500], 0));
 }
@@ -354,7 +356,7 @@ fn dropped_datagram_might_have_an_id() {
 fn sojourn_is_the_stamps_and_not_the_lookers() {
     let mut played = Played::new(Source::Timestamps, 0);
     played.send(1000);
-    let entered = Signal::Entered {
+    let entered = ErrorQueueEntry::Entered {
         id: 0,
         at_real_ns: REAL_NS + MS,
     };
@@ -362,7 +364,9 @@ fn sojourn_is_the_stamps_and_not_the_lookers() {
     played.now_ns = 70 * MS;
     for signal in [entered, stamp(0, 5 * MS)] {
         let on_departure = &mut |departure| seen = Some(departure);
-        played.tracker.signal(&signal, played.now_ns, on_departure);
+        played
+            .tracker
+            .error_queue_entry(&signal, played.now_ns, on_departure);
     }
     let seen = seen.expect("departed");
     assert_eq!((seen.sojourn_ns, seen.qdisc_ns), (5 * MS, Some(4 * MS)));
@@ -437,7 +441,7 @@ fn stall_is_reported_and_admits_one_object() {
     assert!((5..=10).contains(&let_through), "{let_through}");
     assert_eq!(played.tracker.totals().stalls, 1);
     let last = played.tracker.next_id().wrapping_sub(1);
-    played.signal(Signal::Released {
+    played.signal(ErrorQueueEntry::Released {
         first: 0,
         last,
         copied: false,
@@ -499,7 +503,7 @@ fn lost_notification_is_replaced_after_silence_or_overtaking() {
     // A completion proves that the previous one was lost, after a long wait.
     played.send(1000);
     played.send(1000);
-    let released = |id| Signal::Released {
+    let released = |id| ErrorQueueEntry::Released {
         first: id,
         last: id,
         copied: false,
@@ -528,7 +532,7 @@ fn rejected_datagram_with_an_id_is_not_unknown() {
         let next = played.tracker.next_id();
         played.tracker.expect_rejected_id();
         if numbered {
-            let oldest = Signal::Released {
+            let oldest = ErrorQueueEntry::Released {
                 first: u32::MAX,
                 last: next,
                 copied: false,
@@ -571,7 +575,7 @@ fn replaced_notifications_do_not_change_the_rule() {
     }
     assert!(played.tracker.loses_most_completions());
     assert_eq!(played.tracker.limit(), 0, "nothing was learnt");
-    assert_eq!(played.tracker.rate(), 0);
+    assert_eq!(played.tracker.units_per_s(), 0);
     played.check();
     // New completions count as before.
     let id = played.tracker.next_id();

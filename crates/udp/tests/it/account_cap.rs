@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use taut_path::AnyLimit;
 use taut_udp::account::{Settings, SocketTracker};
-use taut_udp::{CompletionQuality, Signal, Source};
+use taut_udp::{CompletionQuality, ErrorQueueEntry, Source};
 
 const MS: u64 = 1_000_000;
 const FULL_BYTES: u32 = 1_514;
@@ -62,12 +62,13 @@ impl Path {
             && done_ns <= self.now_ns
         {
             self.objects.pop_front();
-            let on_departure = Signal::Released {
+            let on_departure = ErrorQueueEntry::Released {
                 first: id,
                 last: id,
                 copied: false,
             };
-            self.tracker.signal(&on_departure, self.now_ns, &mut |_| {});
+            self.tracker
+                .error_queue_entry(&on_departure, self.now_ns, &mut |_| {});
         }
         let _ = self.tracker.end_batch(self.now_ns, &mut |_| {});
     }
@@ -139,12 +140,13 @@ fn changed_source_keeps_totals_and_resets_quality() {
     );
     path.now_ns += 1_000 * MS;
     while let Some((id, _)) = path.objects.pop_front() {
-        let on_departure = Signal::Released {
+        let on_departure = ErrorQueueEntry::Released {
             first: id,
             last: id,
             copied: false,
         };
-        path.tracker.signal(&on_departure, path.now_ns, &mut |_| {});
+        path.tracker
+            .error_queue_entry(&on_departure, path.now_ns, &mut |_| {});
     }
     let _ = path.tracker.end_batch(path.now_ns, &mut |_| {});
     let before = path.tracker.totals();
@@ -157,15 +159,15 @@ fn changed_source_keeps_totals_and_resets_quality() {
         (Source::Polled, CompletionQuality::Unknown, 7)
     );
     assert_eq!(tracker.totals(), before);
-    assert_eq!(tracker.rate(), 0);
+    assert_eq!(tracker.units_per_s(), 0);
     // A stale notification completes nothing.
-    let stale = Signal::Released {
+    let stale = ErrorQueueEntry::Released {
         first: 0,
         last: 9,
         copied: false,
     };
     tracker.queue(1_000, 1, path.now_ns, path.now_ns);
-    tracker.signal(&stale, path.now_ns, &mut |_| {});
+    tracker.error_queue_entry(&stale, path.now_ns, &mut |_| {});
     assert_eq!(tracker.in_flight(), 1_000);
     tracker.level(0, path.now_ns, &mut |_| {});
     let _ = tracker.end_batch(path.now_ns, &mut |_| {});

@@ -107,7 +107,7 @@ fn dropped_permit_wakes_a_blocked_thread() {
                 .expect("sends")
                 .count
         });
-        while socket.snapshot().waiting < 1 {
+        while socket.snapshot().waiting_tasks < 1 {
             thread::yield_now();
         }
         drop(permits);
@@ -249,7 +249,7 @@ fn kept_future_does_not_starve_others() {
                     })
                 })
                 .collect();
-            while socket.limited().snapshot().waiting < 5 {
+            while socket.limited().snapshot().waiting_tasks < 5 {
                 task::yield_now().await;
             }
             drop(held);
@@ -297,7 +297,7 @@ fn dropped_future_loses_nothing() {
             time::timeout(PATIENCE, all).await.expect("it continues");
         }
         let now = socket.limited().snapshot();
-        assert_eq!((now.waiting, now.reserved), (0, 0));
+        assert_eq!((now.waiting_tasks, now.reserved), (0, 0));
         finish(socket.limited());
         let totals = socket.limited().snapshot().totals;
         assert_eq!(totals.sent_bytes, totals.completed_bytes);

@@ -71,12 +71,12 @@ fn send_without_a_task_needs_no_room() {
         assert!(matches!(sent, Poll::Ready(Ok(()))), "{sent:?}");
         assert_eq!(limited.stats().socket.totals.sent_objects, before + 1);
         assert_eq!(
-            limited.stats().socket.waiting,
+            limited.stats().socket.waiting_tasks,
             1,
             "only the first sender waits"
         );
         drop(sender);
-        assert_eq!(limited.stats().socket.waiting, 0);
+        assert_eq!(limited.stats().socket.waiting_tasks, 0);
     });
 }
 

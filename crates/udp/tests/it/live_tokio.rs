@@ -136,7 +136,7 @@ fn dropped_future_leaves_the_wait_queue() {
             let impatient = time::timeout(Duration::from_micros(100), socket.room());
             let _ = impatient.await;
         }
-        assert_eq!(socket.limited().snapshot().waiting, 0);
+        assert_eq!(socket.limited().snapshot().waiting_tasks, 0);
         let room = time::timeout(PATIENCE, socket.room());
         room.await.expect("nobody is in front").expect("room");
     });
@@ -250,7 +250,7 @@ fn dropped_notification_reader_is_replaced() {
                 .collect();
             // On a busy machine, all of them can have room before this thread runs.
             let all_done = || waiters.iter().all(|it| it.is_finished());
-            while socket.limited().snapshot().waiting == 0 && !all_done() {
+            while socket.limited().snapshot().waiting_tasks == 0 && !all_done() {
                 task::yield_now().await;
             }
             // Earlier tasks are cancelled while they wait, the first of them as the reader of

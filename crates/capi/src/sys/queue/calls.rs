@@ -110,9 +110,9 @@ pub unsafe extern "C" fn taut_queue_run(
 }
 
 /// Reaps completions. Call it when the device interrupts or was polled, and at
-/// `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-/// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
-/// reports them and whether to run.
+/// `taut_queue_next_wakeup_ns`. `completed` can be null. It can return packets even if it fails with
+/// `TAUT_STATUS_DRIVER_FAILED` or `TAUT_STATUS_UNKNOWN_COMPLETION`. The next successful call
+/// reports them.
 ///
 /// # Safety
 /// `queue` was created by `taut_queue_new`; `completed` is null or points to one.
@@ -246,8 +246,8 @@ pub unsafe extern "C" fn taut_queue_set_coalesce_ns(
 
 /// Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 /// queue; the limit stays. `excess` is null, or receives the units that the ledger had in
-/// excess. A frame that was considered lost belongs to the queue until `reap` returns it, and does
-/// not count then.
+/// excess. The queue keeps a frame that it wrote off until `reap` returns it. Its completion is not
+/// counted.
 ///
 /// # Safety
 /// `queue` was created by `taut_queue_new`, `excess` is null or points to a number.
@@ -280,7 +280,10 @@ pub unsafe extern "C" fn taut_queue_repair(
 /// # Safety
 /// `queue` was created by `taut_queue_new`, `stats` points to one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_read(queue: *mut Handle, stats: *mut QueueStats) -> Status {
+pub unsafe extern "C" fn taut_queue_read_stats(
+    queue: *mut Handle,
+    stats: *mut QueueStats,
+) -> Status {
     // SAFETY: guaranteed by the caller.
     unsafe { write_result(stats, || enter(queue, |it| read_stats(it))) }
 }

@@ -13,7 +13,7 @@ use crate::sys::status::Status;
 
 /// Returns the bytes that the limit with this name needs; 0 for an unknown name. Names are
 /// "off", "dql", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
-/// learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
+/// and "taut:packets" count packets. Each can have a cap in time ("dql:2ms").
 /// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
 ///
 /// # Safety
@@ -36,7 +36,7 @@ pub extern "C" fn taut_limit_align() -> usize {
 
 /// Creates the limit named `spec` in `memory`, which is then the `taut_limit`. It allocates
 /// nothing. On failure, `error` receives the reason with the allowed names, truncated to
-/// `error_bytes` including the zero; it can be null.
+/// `error_bytes` including the terminating NUL; it can be null.
 ///
 /// # Safety
 /// `memory` points to `bytes` bytes of the caller; `spec` is null or a string; `error` is null or

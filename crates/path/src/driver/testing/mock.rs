@@ -1,5 +1,5 @@
-//! A ring whose device the test controls (feature `testing`, needs `std`): it reads the packets
-//! behind a doorbell, completes them in any order, and injects failures.
+//! A ring whose device the test controls (feature `testing`, needs `std`): it receives the
+//! packets that a doorbell announces, completes them in any order, and injects failures.
 //!
 //! ```
 //! use taut_path::driver::testing::mock;
@@ -110,7 +110,7 @@ struct Ring {
     finished: VecDeque<Packet>,
     /// Completion lost.
     lost: Vec<Packet>,
-    /// Packets behind each successful doorbell.
+    /// Packets announced by each successful doorbell.
     bursts: Vec<u32>,
     completes_immediately: bool,
     early_completions: bool,
@@ -157,7 +157,7 @@ impl MockDevice {
         self.0.ring().in_device.iter().map(SentFrame::of).collect()
     }
 
-    /// Returns the number of packets behind each successful doorbell so far.
+    /// Returns the number of packets announced by each successful doorbell so far.
     pub fn bursts(&self) -> Vec<u32> {
         self.0.ring().bursts.clone()
     }

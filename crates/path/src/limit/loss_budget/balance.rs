@@ -1,8 +1,8 @@
-//! What may be lost, and the limit that follows from it.
+//! The loss budget, and the limit that follows from it.
 
 use taut_dql::MAX_LIMIT;
 
-/// Fraction bits of all amounts here: a byte that moves counts for a thousandth.
+/// Fraction bits of all amounts here: a sent byte counts for a thousandth.
 pub(super) const FRACTION_BITS: u32 = 20;
 
 /// Losses are compensated for this long, in ns of the link's time. Half of it raises f07 by a third
@@ -25,12 +25,12 @@ const FALL_UNPAID_SIXTHS: u64 = 2;
 /// The limit and the bucket of losses that it did not follow.
 #[derive(Debug, Clone)]
 pub(super) struct Balance {
-    /// The loss budget of a unit that moves.
+    /// The loss budget of a sent unit.
     allowance: u64,
     limit: u64,
     /// Losses that the limit did not follow, at most `capacity`.
     bucket: u64,
-    /// The size of the bucket. It grows with what moves, because a new queue has saved nothing.
+    /// The size of the bucket. It grows with the units sent, because a new queue has saved nothing.
     capacity: u64,
     max_capacity: u64,
 }
@@ -86,8 +86,8 @@ impl Balance {
         self.limit = (self.limit + raise).min(max.max(self.limit));
     }
 
-    /// `units` moved. They lower the limit if it stopped the sender meanwhile.
-    pub(super) fn moved(&mut self, units: u64, was_blocked: bool) {
+    /// Records `units` sent. They lower the limit if it stopped the sender in the meantime.
+    pub(super) fn sent(&mut self, units: u64, was_blocked: bool) {
         let sixth = units * self.allowance / 6;
         let share = |sixths: u64| sixth * sixths;
         self.capacity = (self.capacity + share(DRAIN_SIXTHS)).min(self.max_capacity);

@@ -1,9 +1,9 @@
-//! The loss budget: each lost byte raises the limit by a byte, and each byte that moves lowers it.
+//! The loss budget: each lost byte raises the limit by a byte, and each sent byte lowers it.
 //!
 //! A limit that is never too low is a bad limit: one gap of 1 ms among thousands of 100 us makes
 //! each packet wait ten times longer, and saves less than a thousandth of the link's time. With a
 //! target utilisation of 99.9 %, 0.1 % of the bytes may be lost. So each byte that the device lost
-//! by starvation raises the limit by a byte, and each byte that moves lowers it by a share of
+//! by starvation raises the limit by a byte, and each sent byte lowers it by a share of
 //! 0.1 %. In equilibrium the losses are that share.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 //! - The **rate** is a lower bound, measured over whole **cycles**. Where cycles cannot show
 //!   whether the device was idle, a **probe** doubles the limit for a time.
 //! - The **balance** raises the limit for a loss by a quarter at most. The rest goes into a bucket
-//!   that moved bytes drain, and only its overflow raises the limit: one pause does not.
+//!   that sent bytes drain, and only its overflow raises the limit: one pause does not.
 
 mod balance;
 mod cycle;
@@ -127,7 +127,7 @@ impl LossBudget {
         let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
         let latency_ns = latency_ns.min(MAX_LATENCY_NS);
         let useful = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
-        // What moves next lowers the limit, so it may rise an object above the ring.
+        // The next sent bytes lower the limit, so it may rise an object above the ring.
         let ring_units = self.interval.ring_units.saturating_add(object);
         let max_units = ring_units
             .min(self.config.max_limit)
@@ -226,7 +226,7 @@ impl LossBudget {
         self.interval.surplus = if left > 0 { 0 } else { expected };
         let units = core::mem::take(&mut self.interval.units);
         self.cycle.units += units;
-        self.balance.moved(units, self.interval.blocked);
+        self.balance.sent(units, self.interval.blocked);
         (self.interval.start_ns, self.interval.has_returned) = (now_ns, false);
         if left == 0 {
             // No batch can follow before the sender's return, so the cycle has ended. A probe that

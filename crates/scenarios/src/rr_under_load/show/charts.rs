@@ -144,7 +144,7 @@ fn latency(all: &[Drawn]) -> Option<Chart> {
     let highest = drawn.iter().map(|it| it.latency_ns.max()).max()?;
     let medians = drawn.iter().map(|it| {
         let us = it.latency_ns.value_at_quantile(0.5) / 1000;
-        format!("{}: half within {us} us", it.case)
+        format!("{}: median {us} us", it.case)
     });
     Some(Chart {
         title: "Latency of a transaction".to_owned(),

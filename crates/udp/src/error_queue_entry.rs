@@ -12,7 +12,7 @@ const STAMP_ENTERED: u32 = 1;
 
 /// One entry of a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum ErrorQueueEntry {
     /// A datagram left the queueing discipline, and was passed to the device.
     Left {
         /// The id with which it was sent.
@@ -47,7 +47,7 @@ pub enum Signal {
     },
 }
 
-impl Signal {
+impl ErrorQueueEntry {
     /// Parses the control messages of one entry, and its address. `None` if it contains no
     /// supported message.
     pub(crate) fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
@@ -161,18 +161,18 @@ mod tests {
     #[test]
     fn stamps_notifications_and_errors() {
         let at_real_ns = 3_000_000_007;
-        let parse = |bytes: &[u8]| Signal::parse(bytes, &[]);
-        let left = Signal::Left { id: 9, at_real_ns };
+        let parse = |bytes: &[u8]| ErrorQueueEntry::parse(bytes, &[]);
+        let left = ErrorQueueEntry::Left { id: 9, at_real_ns };
         assert_eq!(parse(&entry(4, 0, 42, 0, 9, true)), Some(left));
-        let entered = Signal::Entered { id: 9, at_real_ns };
+        let entered = ErrorQueueEntry::Entered { id: 9, at_real_ns };
         assert_eq!(parse(&entry(4, 0, 42, 1, 9, true)), Some(entered));
-        let released = Signal::Released {
+        let released = ErrorQueueEntry::Released {
             first: u32::MAX,
             last: 2,
             copied: true,
         };
         assert_eq!(parse(&entry(5, 1, 0, u32::MAX, 2, false)), Some(released));
-        let refused = Signal::Refused {
+        let refused = ErrorQueueEntry::Refused {
             errno: libc::EMSGSIZE,
             peer: None,
             mtu_bytes: 1400,
@@ -195,14 +195,14 @@ mod tests {
         #[test]
         fn malformed_entry_is_ignored(bytes in prop::collection::vec(any::<u8>(), 0..200),
                                name in prop::collection::vec(any::<u8>(), 0..30)) {
-            let _ = Signal::parse(&bytes, &name);
+            let _ = ErrorQueueEntry::parse(&bytes, &name);
         }
 
         #[test]
         fn truncated_entry_is_nothing_or_itself(cut in 0_usize..200) {
             let whole = entry(4, 0, 42, 0, 9, true);
-            let got = Signal::parse(&whole[..cut.min(whole.len())], &[]);
-            prop_assert!(got.is_none() || got == Signal::parse(&whole, &[]));
+            let got = ErrorQueueEntry::parse(&whole[..cut.min(whole.len())], &[]);
+            prop_assert!(got.is_none() || got == ErrorQueueEntry::parse(&whole, &[]));
         }
     }
 }

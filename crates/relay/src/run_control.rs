@@ -1,4 +1,4 @@
-//! The operator of a relay: its policy, and its events.
+//! The control of a run: its policy, its end and its events.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub struct Policy {
     pub drops_waiting: bool,
     /// How long a device can be removed, or a ring fail to open, before the run fails, in ns.
     /// `None`: without end; then no stall ends the run either.
-    pub patience_ns: Option<u64>,
+    pub link_timeout_ns: Option<u64>,
     /// How long the end of a run waits for packets in the devices, in ns.
     pub drain_ns: u64,
     /// Reopen a ring when the MTU of its device changes.
@@ -30,7 +30,7 @@ pub enum Event<'a> {
     Removed {
         is_moved: bool,
     },
-    /// It had this name before.
+    /// The device was renamed; this was its name before.
     Renamed(&'a str),
     /// Recreated, or replaced by another of its name; the ring is open.
     Returned,
@@ -50,8 +50,8 @@ pub enum Event<'a> {
     },
 }
 
-/// The operator of a relay.
-pub trait Operator<K: Parts> {
+/// Ends a run, and receives its events.
+pub trait RunControl<K: Parts> {
     /// Called at the beginning of each iteration. Returns `true` to accept no more packets.
     fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool;
 

@@ -9,7 +9,7 @@ use crate::parts::Renewal;
 
 /// The device at the end of a direction.
 #[derive(Debug)]
-pub struct Exit {
+pub struct Egress {
     pub(crate) link: Link,
     /// Keeps other processes from forwarding its frames.
     claim: Option<DeviceClaim>,
@@ -24,7 +24,7 @@ pub struct Exit {
     pub(crate) is_new: bool,
 }
 
-impl Exit {
+impl Egress {
     pub fn new(link: Link) -> Self {
         Self {
             link,
