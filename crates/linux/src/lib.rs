@@ -32,6 +32,7 @@ mod shared_ring;
 mod sys;
 mod tap;
 pub mod tcp;
+mod tun;
 mod vlan;
 mod vnet_header;
 
@@ -46,6 +47,7 @@ pub use privilege::{
     Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
 };
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
+pub use tun::Tun;
 pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
 

@@ -200,7 +200,7 @@ impl AsFd for Tap {
     }
 }
 
-fn open_device() -> io::Result<File> {
+pub(crate) fn open_device() -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)

@@ -15,6 +15,14 @@ pub(crate) fn attach(fd: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) }).map(drop)
 }
 
+/// Returns the flags that the kernel supports (`TUNGETFEATURES`).
+pub(crate) fn features(fd: BorrowedFd<'_>) -> io::Result<libc::c_uint> {
+    let mut flags: libc::c_uint = 0;
+    // SAFETY: TUNGETFEATURES writes one `unsigned int`, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNGETFEATURES as _, &raw mut flags) })?;
+    Ok(flags)
+}
+
 /// Sets the offloads that the reader of the device supports (`TUN_F_*`).
 pub(crate) fn set_offload(fd: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value.

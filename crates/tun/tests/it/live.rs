@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use taut_linux::link;
+use taut_linux::{Tun, link};
 use taut_path::AnyLimit;
 use taut_tun::{Snapshot, StallPlace, Tunnel};
 use tokio::runtime::Builder as Runtime;
 use tokio::time;
 
-use crate::common::{Link, PATIENCE, allowed, packet, until};
+use crate::common::{Link, PATIENCE, allowed, bind, packet, until};
 
 const RATE: u64 = 20_000_000;
 /// The cap of the default limit, 5 ms at this rate, and one packet; or eight packets.
@@ -299,4 +299,52 @@ fn unsent_packets_expire_by_a_timer() {
     assert_eq!(gate.expired_packets, dropped.len() as u64);
     let expiry = gate.last_expiry.expect("named");
     assert_eq!(expiry.place, StallPlace::Program);
+}
+
+#[test]
+fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(RATE);
+    let tun = Tun::open(&link.near, "tun0", 1_400).expect("tun");
+    assert!(!tun.has_backpressure(), "no released kernel offers it");
+    let inner = [10, 1, 0, 1].into();
+    link::add_address(&link.near, "tun0", inner, 24).expect("address");
+    link::set_up(&link.near, "tun0").expect("up");
+    let (receiver, peer) = link.receiver();
+    let tunnel = tunnel();
+    let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
+    let source = bind(&link.near, inner);
+    let (mut packet, mut batch, mut seen) = ([0; 2_000], Vec::new(), 0);
+    for _ in 0..300 {
+        for _ in 0..4 {
+            source.send_to(&[7; 1_200], "10.1.0.2:9").expect("sends");
+        }
+        while let Ok(bytes) = tun.read(&mut packet) {
+            seen += 1;
+            tunnel.push(packet[..bytes].to_vec());
+        }
+        tunnel.try_next(&mut batch, 32);
+        socket
+            .send(batch.drain(..).map(|it| (it, peer)))
+            .expect("sends");
+    }
+    assert_eq!(seen, 1_200);
+    let state = tunnel.snapshot(0);
+    assert!(state.backlog.packets > 200, "{state:?}");
+    assert!(in_flight(&state) <= MAX_BYTES, "{state:?}");
+    let bytes = receiver.recv(&mut packet).expect("receives");
+    assert_eq!((bytes, packet[0] >> 4), (1_228, 4), "an IPv4 packet");
+    // The device is removed: nothing waits for it, and the tunnel continues.
+    link::delete(&link.near, "tun0").expect("deleted");
+    assert!(tun.read(&mut packet).is_err());
+    until("drained", || {
+        tunnel.wait_batch(&mut batch, 32, Duration::from_millis(1));
+        socket
+            .send(batch.drain(..).map(|it| (it, peer)))
+            .expect("sends");
+        tunnel.snapshot(0).backlog.packets == 0
+    });
+    finish(&tunnel);
 }
