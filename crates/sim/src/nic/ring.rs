@@ -80,7 +80,7 @@ impl Ring {
 
     /// Returns the time at which the oldest packet was sent.
     pub(super) fn oldest_sent_ns(&self) -> Option<u64> {
-        let oldest = self.packets.get(0).filter(|_| self.has_sent())?;
+        let oldest = self.packets.front().filter(|_| self.has_sent())?;
         Some(oldest.sent_ns)
     }
 
