@@ -57,7 +57,7 @@ def readme_sentences(cost):
     return [
         f"the whole path takes {path[1]:.0f} instructions for a packet without batches, and "
         f"{path[64]:.0f} in batches of 64.",
-        f"The estimator alone takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}; "
+        f"The limit alone takes {alone[1]['owned']:.0f} and {alone[64]['owned']:.0f}; "
         f"the C implementation takes {alone[1]['reference']:g} and {alone[64]['reference']:g}.",
     ]
 

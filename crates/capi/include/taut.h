@@ -189,7 +189,7 @@ typedef struct taut_queue taut_queue;
 // of the caller, can be moved by copying while no call uses it, and needs no freeing.
 typedef struct taut_limit taut_limit;
 
-// The settings of an estimator. Start from `taut_config_default`.
+// The settings of a limit. Start from `taut_config_default`.
 typedef struct taut_config {
   // The initial limit, in units.
   uint32_t limit;
@@ -209,7 +209,7 @@ typedef struct taut_dql {
   uint64_t opaque[TAUT_DQL_WORDS];
 } taut_dql;
 
-// The state of an estimator at one moment, in units; totals wrap at 2^32.
+// The state of a limit and its ledger at one moment, in units; totals wrap at 2^32.
 typedef struct taut_snapshot {
   // The limit.
   uint32_t limit;
@@ -229,9 +229,9 @@ typedef struct taut_snapshot {
   uint32_t prev_over_limit;
   // `num_queued` at the last completion.
   uint32_t prev_num_queued;
-  // The object that was queued last, at the last completion.
+  // Size of the object queued last, in units, at the last completion.
   uint32_t prev_last_object;
-  // The object that was queued last.
+  // Size of the object queued last, in units.
   uint32_t last_object;
   // Minimum limit.
   uint32_t limit_min;
@@ -298,7 +298,7 @@ typedef struct taut_limit_batch {
   uint32_t units;
   // Units in flight before the batch.
   uint32_t in_flight;
-  // Units of the object that was queued last.
+  // Size of the object queued last, in units.
   uint32_t last_object;
   // Times that the sender was blocked: it had something to send and no room. Wraps.
   uint32_t times_blocked;
@@ -662,7 +662,7 @@ taut_status taut_stall_detector_reset(struct taut_stall_detector *detector);
 
 // Returns the bytes that the limit with this name needs; 0 for an unknown name. Names are
 // "off", "dql", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
-// learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
+// and "taut:packets" count packets. Each can have a cap in time ("dql:2ms").
 // `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread can call it.
 size_t taut_limit_size(const char *spec);
 
@@ -672,7 +672,7 @@ size_t taut_limit_align(void);
 
 // Creates the limit named `spec` in `memory`, which is then the `taut_limit`. It allocates
 // nothing. On failure, `error` receives the reason with the allowed names, truncated to
-// `error_bytes` including the zero; it can be null.
+// `error_bytes` including the terminating NUL; it can be null.
 taut_status taut_limit_init(void *memory,
                             size_t bytes,
                             const char *spec,
@@ -767,9 +767,9 @@ taut_status taut_limit_register(const char *name,
                                 const struct taut_limit_functions *functions,
                                 size_t state_bytes);
 
-// Writes help for every limit to `text`, truncated to `text_bytes` including the zero: one line
-// for each, its name first. Returns the bytes that the whole text needs, including the zero.
-// `text` can be null. Any thread can call it.
+// Writes help for every limit to `text`, truncated to `text_bytes` including the terminating NUL:
+// one line for each, its name first. Returns the bytes that the whole text needs, including the
+// terminating NUL. `text` can be null. Any thread can call it.
 size_t taut_limit_help(char *text,
                        size_t text_bytes);
 
@@ -806,9 +806,9 @@ taut_stopped taut_queue_run(struct taut_queue *queue,
                             uint64_t *again_ns);
 
 // Reaps completions. Call it when the device interrupts or was polled, and at
-// `taut_queue_next_wakeup_ns`. `completed` can be null. After `TAUT_STATUS_DRIVER_FAILED` and
-// `TAUT_STATUS_UNKNOWN_COMPLETION` packets might have been returned even so: call it again, and it
-// reports them and whether to run.
+// `taut_queue_next_wakeup_ns`. `completed` can be null. It can return packets even if it fails
+// with `TAUT_STATUS_DRIVER_FAILED` or `TAUT_STATUS_UNKNOWN_COMPLETION`. The next successful call
+// reports them.
 taut_status taut_queue_complete(struct taut_queue *queue,
                                 uint64_t now_ns,
                                 struct taut_completed *completed);
@@ -844,8 +844,8 @@ taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
 
 // Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 // queue; the limit stays. `excess` is null, or receives the units that the ledger had in
-// excess. A frame that was considered lost belongs to the queue until `reap` returns it, and does
-// not count then.
+// excess. The queue keeps a frame that it wrote off until `reap` returns it. Its completion is not
+// counted.
 taut_status taut_queue_repair(struct taut_queue *queue,
                               uint32_t ring_packets,
                               uint32_t ring_bytes,
@@ -853,8 +853,8 @@ taut_status taut_queue_repair(struct taut_queue *queue,
                               int64_t *excess);
 
 // Reads the state and the counters of the queue.
-taut_status taut_queue_read(struct taut_queue *queue,
-                            struct taut_queue_stats *stats);
+taut_status taut_queue_read_stats(struct taut_queue *queue,
+                                  struct taut_queue_stats *stats);
 
 // Returns the error number of the last failed callback of the driver; 0 without a failure.
 int32_t taut_queue_driver_error(struct taut_queue *queue);

@@ -93,15 +93,15 @@ mod models;
 
 /// State shared by both halves.
 struct Store {
-    slots: Box<[Slot]>,
-    put: Totals,
-    taken: Totals,
+    slots: Box<[PacketSlot]>,
+    put: HalfTotals,
+    taken: HalfTotals,
 }
 
 /// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
 /// it full may empty it. That needs no fence and no locked instruction.
 #[repr(align(32))]
-struct Slot {
+struct PacketSlot {
     state: AtomicU32,
     words: [AtomicU32; size_of::<PacketWords>() / size_of::<u32>()],
 }
@@ -109,7 +109,7 @@ struct Slot {
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
-impl Slot {
+impl PacketSlot {
     fn new() -> Self {
         Self {
             state: Word::new(EMPTY),
@@ -132,12 +132,12 @@ impl Slot {
 
 /// The totals of one half, wrapping. Only that half writes them.
 #[repr(align(128))]
-struct Totals {
+struct HalfTotals {
     packets: AtomicU32,
     bytes: AtomicU32,
 }
 
-impl Totals {
+impl HalfTotals {
     fn new() -> Self {
         Self {
             packets: Word::new(0),
@@ -165,9 +165,9 @@ impl Totals {
 impl Store {
     fn new(keys: u32) -> Self {
         Self {
-            slots: (0..keys).map(|_| Slot::new()).collect(),
-            put: Totals::new(),
-            taken: Totals::new(),
+            slots: (0..keys).map(|_| PacketSlot::new()).collect(),
+            put: HalfTotals::new(),
+            taken: HalfTotals::new(),
         }
     }
 

@@ -188,8 +188,8 @@ mod tests {
         };
         assert_eq!(
             closing(&document, None),
-            "0 of 1 figure differ by at most 10 % from the published ones. 1 constant was fitted to \
-             them (coalesce), so none is predicted (docs/sources.md)\n  \
+            "0 of 1 figure differ by at most 10 % from the published ones. 1 constant was fitted \
+             to them (coalesce), so none is predicted (docs/sources.md)\n  \
              outside: E9/a/tps: 3,554 here, 3,000 to 3,200 published (bytes)\nseed 7, taut 0.1.0\n"
         );
     }

@@ -1,4 +1,4 @@
-//! The estimator with its ledger, for one thread or one lock.
+//! Linux's rule with its ledger, for one thread or one lock.
 
 use super::placed::{Opaque, answer, get, get_mut, put, write_result};
 use super::snapshot::{Config, Snapshot, config_or_default};
@@ -20,7 +20,7 @@ unsafe impl Opaque for Dql {
     const MARK: u64 = u64::from_be_bytes(*b"taut dql");
 }
 
-/// Runs `work` on the estimator; a failure is its status.
+/// Runs `work` on the limit; a failure is its status.
 ///
 /// # Safety
 /// As for every function of this header.

@@ -1,4 +1,4 @@
-//! The estimator for two threads: one queues, the other completes.
+//! Linux's rule for two threads: one queues, the other completes.
 
 use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
 

@@ -183,11 +183,13 @@ static void unlimited_is_explicit(void) {
     CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
     CHECK(stats.unlimited && !stats.early_completions && stats.limit == TAUT_LIMIT_MAX);
     CHECK(taut_queue_set(queue, "limit", "3000", NULL, 0) == TAUT_STATUS_OK);
-    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 3000);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
+    CHECK(!stats.unlimited && stats.limit == 3000);
     CHECK(taut_queue_free(queue, 0) == TAUT_STATUS_OK);
     /* A learnt limit of 0 is a limit: it admits single objects. */
     queue = make("dql");
-    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK && !stats.unlimited && stats.limit == 0);
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
+    CHECK(!stats.unlimited && stats.limit == 0);
     CHECK(taut_queue_free(queue, 0) == TAUT_STATUS_OK);
     static uint64_t words[1024];
     taut_limit *limit = (taut_limit *)(void *)(words + ((uintptr_t)words % 16 != 0));

@@ -35,7 +35,8 @@ pub fn advice(stages: &[Stage], device: &str, rate_bits_per_s: u64) -> String {
                     stage.name
                 ),
                 false => format!(
-                    "most bytes wait in the {}. A lower limit reduces them; run taut doctor {device}",
+                    "most bytes wait in the {}. A lower limit reduces them; run taut doctor \
+                     {device}",
                     stage.name
                 ),
             }

@@ -16,8 +16,8 @@ use crate::run::{Next, Work, run};
 use crate::run_control::{Event, Policy, RunControl};
 use crate::source::Source;
 
-/// Serves `directions`, whose ports are on the devices of `egresses`, until the sources are over and
-/// all packets have ended, or until it fails. Every packet is then in the
+/// Serves `directions`, whose ports are on the devices of `egresses`, until the sources are over
+/// and all packets have ended, or until it fails. Every packet is then in the
 /// [accounts](Direction::account), even after a failure.
 ///
 /// Of two directions, the port of each is on the interface from which the other receives.

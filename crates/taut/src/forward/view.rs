@@ -19,8 +19,8 @@ struct SentCounts {
     bytes: u64,
 }
 
-/// Shows the statistics and prints the messages of `events` until the channel is closed. Must run on a
-/// separate thread: a stalled terminal must not delay frames.
+/// Shows the statistics and prints the messages of `events` until the channel is closed. Must run
+/// on a separate thread: a stalled terminal must not delay frames.
 pub fn show(stats: &BridgeStats, names: [&str; 2], events: &Receiver<String>) {
     let mut lines = ChangingLines::new();
     let mut before = [SentCounts::default(); 2];

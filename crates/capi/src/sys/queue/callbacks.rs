@@ -17,7 +17,7 @@ pub struct LimitBatch {
     pub units: u32,
     /// Units in flight before the batch.
     pub in_flight: u32,
-    /// Units of the object that was queued last.
+    /// Size of the object queued last, in units.
     pub last_object: u32,
     /// Times that the sender was blocked: it had something to send and no room. Wraps.
     pub times_blocked: u32,

@@ -110,8 +110,8 @@ pub unsafe extern "C" fn taut_queue_run(
 }
 
 /// Reaps completions. Call it when the device interrupts or was polled, and at
-/// `taut_queue_next_wakeup_ns`. `completed` can be null. It can return packets even if it fails with
-/// `TAUT_STATUS_DRIVER_FAILED` or `TAUT_STATUS_UNKNOWN_COMPLETION`. The next successful call
+/// `taut_queue_next_wakeup_ns`. `completed` can be null. It can return packets even if it fails
+/// with `TAUT_STATUS_DRIVER_FAILED` or `TAUT_STATUS_UNKNOWN_COMPLETION`. The next successful call
 /// reports them.
 ///
 /// # Safety

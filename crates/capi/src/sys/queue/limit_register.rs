@@ -194,9 +194,9 @@ pub unsafe extern "C" fn taut_limit_register(
     status
 }
 
-/// Writes help for every limit to `text`, truncated to `text_bytes` including the zero: one line
-/// for each, its name first. Returns the bytes that the whole text needs, including the zero.
-/// `text` can be null. Any thread can call it.
+/// Writes help for every limit to `text`, truncated to `text_bytes` including the terminating NUL:
+/// one line for each, its name first. Returns the bytes that the whole text needs, including the
+/// terminating NUL. `text` can be null. Any thread can call it.
 ///
 /// # Safety
 /// `text` is null or points to `text_bytes` bytes of the caller.
