@@ -18,6 +18,8 @@
 
 mod limited;
 mod socket;
+mod utilised;
 
 pub use limited::{Builder, Limited};
 pub use taut_udp::quic::Stats;
+pub use utilised::Utilised;

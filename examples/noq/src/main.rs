@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use hdrhistogram::Histogram;
-use noq::{Connection, Runtime, TokioRuntime};
+use noq::congestion::CubicConfig;
+use noq::{Connection, PathId, Runtime, TokioRuntime, TransportConfig};
 use taut_linux::{privilege, sched};
-use taut_noq::Limited;
+use taut_noq::{Limited, Utilised};
 use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
 use tokio::{task, time};
@@ -76,6 +77,16 @@ impl LimitName {
             Self::Taut => Some(Limited::new(TokioRuntime)),
         }
     }
+
+    /// A window that grows only while it is used belongs to the default of the adapter.
+    fn transport(self) -> TransportConfig {
+        let mut transport = TransportConfig::default();
+        if self == Self::Taut {
+            let cubic = Utilised::new(CubicConfig::default());
+            transport.congestion_controller_factory(Arc::new(cubic));
+        }
+        transport
+    }
 }
 
 #[tokio::main(worker_threads = 2)]
@@ -104,7 +115,8 @@ async fn measure(options: &Options) -> anyhow::Result<serde_json::Value> {
         Some(limited) => Arc::new(limited.clone()),
         None => Arc::new(TokioRuntime),
     };
-    let client = peers::client(&server, world.client_socket()?, runtime)?;
+    let transport = options.limit.transport();
+    let client = peers::client(&server, world.client_socket()?, runtime, transport)?;
     let connecting = client.connect(server.address, "localhost")?;
     let connection = time::timeout(PATIENCE, connecting).await??;
     let mut bulk = connection.open_uni().await?;
@@ -132,6 +144,7 @@ async fn measure(options: &Options) -> anyhow::Result<serde_json::Value> {
         "datagrams": datagrams,
         "all_datagrams": after.udp_tx.datagrams,
         "lost_datagrams": after.lost_packets - sent.lost_packets,
+        "window_bytes": connection.path_stats(PathId::ZERO).map(|it| it.cwnd),
         "limit_bytes": stats.map(|it| it.socket.limit),
         "completion_quality": stats.map(|it| format!("{:?}", it.socket.completion_quality)),
         "load_average": std::fs::read_to_string("/proc/loadavg")?.split(' ').next(),

@@ -80,6 +80,7 @@ pub fn client(
     server: &Server,
     socket: UdpSocket,
     runtime: Arc<dyn Runtime>,
+    mut transport: TransportConfig,
 ) -> anyhow::Result<Endpoint> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(server.certificate.clone())?;
@@ -89,7 +90,6 @@ pub fn client(
         .with_root_certificates(roots)
         .with_no_client_auth();
     let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
-    let mut transport = TransportConfig::default();
     transport.send_window(WINDOW_BYTES.into());
     config.transport_config(Arc::new(transport));
     let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime)?;
