@@ -13,7 +13,7 @@ use taut_udp::quic::{Sockets, Stats};
 use crate::socket::Socket;
 
 /// Builder of a [`Limited`]; created by [`Limited::builder`].
-pub type Builder<R> = taut_udp::quic::Builder<R, Limited<R>>;
+pub type Builder<R> = taut_udp::quic::EndpointBuilder<R, Limited<R>>;
 
 /// A runtime for noq whose sockets are limited. Clones refer to the same runtime: keep one for
 /// its [`stats`](Self::stats).

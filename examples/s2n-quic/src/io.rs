@@ -17,7 +17,7 @@ use crate::rx::Rx;
 use crate::tx::Tx;
 
 /// Builder of an [`Io`].
-pub type Builder = quic::Builder<UdpSocket, Io>;
+pub type Builder = quic::EndpointBuilder<UdpSocket, Io>;
 
 /// An IO provider with a limited socket.
 #[derive(Debug)]

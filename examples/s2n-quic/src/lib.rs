@@ -8,7 +8,7 @@
 //! # }
 //! ```
 //!
-//! The endpoint asks for capacity before it assembles a packet. It neither receives ECN marks nor
+//! The endpoint checks the capacity before it assembles a packet. It neither receives ECN marks nor
 //! uses segmentation in either direction, and sends datagrams of 1,200 bytes.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

@@ -1,27 +1,27 @@
-//! Settings of a limited endpoint.
+//! EndpointSettings of a limited endpoint.
 
 use std::marker::PhantomData;
 
 use taut_path::AnyLimit;
 
 use crate::account::Source;
-use crate::quic::sockets::{Settings, Sockets};
+use crate::quic::sockets::{EndpointSettings, Sockets};
 
-/// Builder of a limited runtime `L` over a runtime `R` of a QUIC stack.
+/// EndpointBuilder of a limited runtime `L` over a runtime `R` of a QUIC stack.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before `build`"]
-pub struct Builder<R, L> {
+pub struct EndpointBuilder<R, L> {
     runtime: R,
-    settings: Settings,
+    settings: EndpointSettings,
     limited: PhantomData<fn() -> L>,
 }
 
-impl<R, L: From<(R, Sockets)>> Builder<R, L> {
+impl<R, L: From<(R, Sockets)>> EndpointBuilder<R, L> {
     /// Returns the default settings for `runtime`.
     pub fn new(runtime: R) -> Self {
         Self {
             runtime,
-            settings: Settings {
+            settings: EndpointSettings {
                 limit: AnyLimit::taut(),
                 source: None,
                 cap_ns: 250_000,

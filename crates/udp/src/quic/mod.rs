@@ -13,7 +13,7 @@ mod socket;
 mod sockets;
 mod stats;
 
-pub use builder::Builder;
+pub use builder::EndpointBuilder;
 pub use sender::Sender;
 pub use socket::Socket;
 pub use sockets::Sockets;

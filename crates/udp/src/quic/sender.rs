@@ -9,17 +9,17 @@ use std::task::{Context, Poll, ready};
 use taut_dql::tasks::Ticket;
 
 use crate::datagram::Datagram;
-use crate::quic::shared::SharedSocket;
+use crate::quic::shared::EndpointSocket;
 
 /// A connection's place in the wait queue. It never uses tokio's write readiness: completions raise
 /// `EPOLLERR`, which tokio reports as a closed write side and never clears.
 pub struct Sender {
-    shared: Arc<SharedSocket>,
+    shared: Arc<EndpointSocket>,
     place: Option<Ticket>,
 }
 
 impl Sender {
-    pub(super) fn new(shared: Arc<SharedSocket>) -> Self {
+    pub(super) fn new(shared: Arc<EndpointSocket>) -> Self {
         Self {
             shared,
             place: None,

@@ -20,7 +20,7 @@ const GSO_ERRORS: [i32; 2] = [libc::EINVAL, libc::EIO];
 /// Everything that outlives the endpoint's socket for a moment: the completion task holds it until
 /// the socket is closed.
 #[derive(Debug)]
-pub(super) struct SharedSocket {
+pub(super) struct EndpointSocket {
     pub(super) socket: AsyncUdp,
     /// Wakes the completion task, which sleeps long while nothing is in flight: a datagram was
     /// sent, or the socket was closed.
@@ -34,7 +34,7 @@ pub(super) struct SharedSocket {
     send_errors: AtomicU64,
 }
 
-impl SharedSocket {
+impl EndpointSocket {
     pub(super) fn new(socket: AsyncUdp, send_ns: u64, max_datagrams: usize) -> Self {
         Self {
             socket,

@@ -9,13 +9,13 @@ use std::task::Poll;
 
 use crate::datagram::Datagram;
 use crate::quic::sender::Sender;
-use crate::quic::shared::SharedSocket;
+use crate::quic::shared::EndpointSocket;
 
 /// The sending half of an endpoint's socket, from [`Sockets::limit`](crate::quic::Sockets::limit).
 /// Closed when it is dropped; the port is free when the completion task has ended, too.
 #[derive(Debug)]
 pub struct Socket {
-    shared: Arc<SharedSocket>,
+    shared: Arc<EndpointSocket>,
 }
 
 impl Drop for Socket {
@@ -26,7 +26,7 @@ impl Drop for Socket {
 }
 
 impl Socket {
-    pub(super) fn new(shared: Arc<SharedSocket>) -> Self {
+    pub(super) fn new(shared: Arc<EndpointSocket>) -> Self {
         Self { shared }
     }
 

@@ -9,14 +9,14 @@ use taut_path::AnyLimit;
 
 use crate::account::Source;
 use crate::async_udp::AsyncUdp;
-use crate::quic::shared::SharedSocket;
+use crate::quic::shared::EndpointSocket;
 use crate::quic::socket::Socket;
 use crate::quic::stats::Stats;
 use crate::socket::LimitedUdp;
 
 /// The settings of each limited socket.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct EndpointSettings {
     pub(super) limit: AnyLimit,
     /// `None`: the first source that reports completions.
     pub(super) source: Option<Source>,
@@ -33,12 +33,12 @@ pub struct Sockets {
 
 #[derive(Debug)]
 struct SharedSockets {
-    settings: Settings,
-    last: Mutex<Weak<SharedSocket>>,
+    settings: EndpointSettings,
+    last: Mutex<Weak<EndpointSocket>>,
 }
 
 impl Sockets {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: EndpointSettings) -> Self {
         Self {
             shared: Arc::new(SharedSockets {
                 settings,
@@ -71,7 +71,7 @@ impl Sockets {
                 .fallback_source(Source::Timestamps),
         };
         let socket = AsyncUdp::build(builder)?;
-        let shared = Arc::new(SharedSocket::new(socket, settings.send_ns, max_datagrams));
+        let shared = Arc::new(EndpointSocket::new(socket, settings.send_ns, max_datagrams));
         let last = self.shared.last.lock();
         *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
         Ok(Socket::new(shared))

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use taut_path::AnyLimit;
 use taut_udp::Datagram;
-use taut_udp::quic::{Builder, Sockets, Stats};
+use taut_udp::quic::{EndpointBuilder, Sockets, Stats};
 use tokio::time;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
@@ -25,7 +25,9 @@ impl From<((), Sockets)> for Limited {
 
 impl Limited {
     fn of_packets(packets: u32) -> Self {
-        Builder::new(()).limit(AnyLimit::packets(packets)).build()
+        EndpointBuilder::new(())
+            .limit(AnyLimit::packets(packets))
+            .build()
     }
 
     fn stats(&self) -> Stats {
