@@ -28,9 +28,9 @@
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
 //! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
-//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects another. The
-//! quality of completions on this path is in [`Stats::socket`]. Over loopback, where all datagrams
-//! complete immediately, no limit applies.
+//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects one.
+//! The quality of completions on this path is in [`Stats::socket`]. Over loopback, where all
+//! datagrams complete immediately, no limit applies.
 //!
 //! # The window
 //! quinn does not count a local limit as limited by the application. Its congestion window would
