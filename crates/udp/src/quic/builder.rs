@@ -1,4 +1,4 @@
-//! Settings of a limited endpoint.
+//! EndpointSettings of a limited endpoint.
 
 use std::marker::PhantomData;
 
