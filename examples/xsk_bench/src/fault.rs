@@ -258,7 +258,8 @@ pub fn limited<X: Xsk>(
         !has_stalls || sender.reported_in_time(),
         "no stall was reported in time",
     );
-    let continues = arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
+    let continues =
+        !sender.has_given_up() && arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
     require(
         fault == Fault::Completions || continues,
         "no packet arrived after the fault",
