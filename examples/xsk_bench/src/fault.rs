@@ -148,7 +148,10 @@ impl<'a> Injector<'a> {
     fn end(&self) -> Result<()> {
         let world = self.world;
         match self.fault {
-            Fault::Held => world.set_rate(self.rate)?,
+            Fault::Held => {
+                world.set_rate(self.rate)?;
+                world.wake_shaper()?;
+            }
             Fault::Removed => {
                 world.add_device()?;
                 world.wait_for_links()?;
