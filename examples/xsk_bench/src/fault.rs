@@ -148,7 +148,10 @@ impl<'a> Injector<'a> {
     fn end(&self) -> Result<()> {
         let world = self.world;
         match self.fault {
-            Fault::Held => world.set_rate(self.rate)?,
+            Fault::Held => {
+                world.set_rate(self.rate)?;
+                world.wake_shaper()?;
+            }
             Fault::Removed => {
                 world.add_device()?;
                 world.wait_for_links()?;
@@ -258,7 +261,8 @@ pub fn limited<X: Xsk>(
         !has_stalls || sender.reported_in_time(),
         "no stall was reported in time",
     );
-    let continues = arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
+    let continues =
+        !sender.has_given_up() && arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
     require(
         fault == Fault::Completions || continues,
         "no packet arrived after the fault",

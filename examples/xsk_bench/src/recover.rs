@@ -38,6 +38,7 @@ pub struct Recovering<X: Xsk> {
     closed: Option<(Vec<u8>, u64)>,
     polled_ns: u64,
     stalls: u64,
+    stalled_ns: u64,
     /// Stalls since the last completion.
     stalls_in_succession: u64,
     /// Of the first stall: its age, and the time since the previous poll, in ns.
@@ -58,6 +59,7 @@ impl<X: Xsk> Recovering<X> {
             closed: None,
             polled_ns: monotonic_ns(),
             stalls: 0,
+            stalled_ns: 0,
             stalls_in_succession: 0,
             first_stall: None,
             reopened: 0,
@@ -83,7 +85,10 @@ impl<X: Xsk> Recovering<X> {
         if completed.counts.packets > 0 {
             self.stalls_in_succession = 0;
         }
-        if let Some(stall) = completed.stalled {
+        // Each batch reports a stall again while it lasts.
+        let is_new = now_ns.saturating_sub(self.stalled_ns) >= STALL_THRESHOLD_NS;
+        if let Some(stall) = completed.stalled.filter(|_| is_new) {
+            self.stalled_ns = now_ns;
             self.stalls += 1;
             self.stalls_in_succession += 1;
             self.first_stall
@@ -129,7 +134,7 @@ impl<X: Xsk> Recovering<X> {
         }
     }
 
-    fn has_given_up(&self) -> bool {
+    pub fn has_given_up(&self) -> bool {
         self.stalls_in_succession >= MAX_STALLS
     }
 

@@ -1,5 +1,6 @@
 //! Namespaces and devices, which end with the process.
 
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -74,6 +75,16 @@ impl World {
             limit_bytes: BACKLOG_BYTES,
         };
         link::set_root_qdisc(&self.near, "out", shaper)
+    }
+
+    /// Sends a packet through the shaper. It sleeps until the time that its old rate gave, and reads
+    /// the new rate when it gets another packet.
+    pub fn wake_shaper(&self) -> io::Result<()> {
+        let peer = Ipv4Addr::new(10, 0, 0, 2);
+        link::add_address(&self.near, "bridge", Ipv4Addr::new(10, 0, 0, 1), 24)?;
+        link::add_neighbour(&self.near, "bridge", peer, MacAddress::local(2))?;
+        let send = || UdpSocket::bind("0.0.0.0:0")?.send_to(b"wake", (peer, 9));
+        self.near.run(send)?.map(|_| ())
     }
 
     /// The kernel detects a carrier some time after a device is up; a bridge drops frames before.
