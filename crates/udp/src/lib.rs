@@ -44,13 +44,13 @@
 //!   [`complete`](LimitedUdp::complete) at `POLLERR` of the
 //!   [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
-//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`. A
-//!   spawned task reads completions.
-//! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete` as
-//!   in a poll loop.
+//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`.
+//!   A spawned task reads completions.
+//! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete`
+//!   as in a poll loop.
 //!
-//! A [`Permit`] reserves room before the caller selects the datagrams. Waiting senders are served in
-//! FIFO order, [urgent](Priority::Urgent) ones first. [`room`](LimitedUdp::room) and
+//! A [`Permit`] reserves room before the caller selects the datagrams. Waiting senders are served
+//! in FIFO order, [urgent](Priority::Urgent) ones first. [`room`](LimitedUdp::room) and
 //! [`poll_room`](LimitedUdp::poll_room) are advisory: they reserve nothing.
 //!
 //! Receiving is not affected: use [`socket`](LimitedUdp::socket), or
