@@ -18,7 +18,8 @@
 //! # Units
 //! Count the unit that determines the device's time. Bytes for a link; packets for a device with a
 //! fixed cost per packet; requests for a disk or a service. One queue counts in one unit, with
-//! objects of at most [`MAX_OBJECT`].
+//! objects of at most [`MAX_OBJECT`]. For tasks that write to a disk or call a service,
+//! `tasks::Limiter` (feature `tasks`) grants permits; it lists which services are suitable.
 //!
 //! # Which variant
 //! [`Dql`] when one thread (or one lock) queues and completes. [`split`] a [`Shared`] when one

@@ -18,7 +18,7 @@ use taut_path::tsq::{
     Budgets, Charges, Flow, LIMIT_2012_BYTES, ReleasingSink, SendRequest, Settings, Sizing,
     memory_bytes,
 };
-use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Queue};
+use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Queue, Stop};
 
 const FLOWS: u32 = 40;
 const PACKET_BYTES: usize = 1_514;
@@ -71,9 +71,12 @@ impl Stack {
         Ok(())
     }
 
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), Box<dyn Error>> {
         let mut sink = ReleasingSink::new(&self.charges, &mut self.delivered);
-        let _ = self.queue.run(self.now_ns, &mut sink);
+        match self.queue.run(self.now_ns, &mut sink) {
+            Stop::Failed(error) => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     fn complete(&mut self) -> Result<(), Box<dyn Error>> {
@@ -112,7 +115,7 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
     for (tag, flow) in (0..).zip(&flows) {
         stack.send(tag, flow)?;
     }
-    stack.run();
+    stack.run()?;
     let (mut max_packets, mut sent) = (0, 0);
     while sent < PACKETS {
         stack.now_ns += PACKET_NS;
@@ -125,7 +128,7 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
             }
         });
         result?;
-        stack.run();
+        stack.run()?;
         max_packets = budgets.packets().max(max_packets);
     }
     let delivered = &stack.delivered.packets;

@@ -30,7 +30,9 @@
 //! use std::collections::VecDeque;
 //! use std::convert::Infallible;
 //! use std::sync::{Arc, Mutex};
-//! use taut_path::{AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, TxRing};
+//! use taut_path::{
+//!     AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, Stop, TxRing,
+//! };
 //!
 //! const SLOTS: usize = 64;
 //!
@@ -94,7 +96,10 @@
 //!     while let Some(frame) = frames.0.pop() {
 //!         tx.enqueue(Packet::new(frame, 1514), now_ns, &mut frames);
 //!     }
-//!     let _ = tx.run(now_ns, &mut frames); // while the limit and the ring have room
+//!     // While the limit and the ring have room.
+//!     if let Stop::Failed(error) = tx.run(now_ns, &mut frames) {
+//!         return Err(error.into()); // or run again later: the packets stay in the ring
+//!     }
 //!     let mut slots = ring.0.lock().unwrap();
 //!     slots.1 = slots.0.len().min(8); // the device sends eight packets per interval
 //!     drop(slots);
@@ -125,7 +130,8 @@
 //!   because the other half was dropped.
 //!
 //! Time is an argument (`now_ns`). Both halves use one clock that never goes back; read it at the
-//! call and not before a sleep. Every packet that enters leaves through a [`PacketSink`]: freed by
+//! call and not before a sleep. A batch with an earlier time counts as one at the latest time
+//! ([`Event::ClockReversed`]). Every packet that enters leaves through a [`PacketSink`]: freed by
 //! the device, or dropped with a reason.
 //!
 //! # Other modules

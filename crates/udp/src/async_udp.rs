@@ -7,6 +7,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -21,7 +22,7 @@ use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
 use crate::reader::{Reader, process, time_left};
-use crate::sent::{Sent, Stop};
+use crate::sent::Sent;
 use crate::socket::LimitedUdp;
 use crate::sys;
 
@@ -181,13 +182,13 @@ impl AsyncUdp {
     }
 
     /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
-    /// datagram that the kernel rejects ([`Stop::Refused`]). If the future is dropped, some
-    /// datagrams are sent and the remaining ones are not. Where that matters, use
+    /// datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). If the future is
+    /// dropped, some datagrams are sent and the remaining ones are not. Where that matters, use
     /// [`reserve`](Self::reserve) and [`Permit::send`].
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve), if nothing was sent. Otherwise it stops with
-    /// [`Stop::NoRoom`].
+    /// [`Stop::NoRoom`](crate::Stop::NoRoom).
     pub async fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         self.send_as(datagrams, Priority::Normal).await
     }
@@ -208,19 +209,9 @@ impl AsyncUdp {
                 let left = &datagrams[done..];
                 self.limited.poll_send(left, priority, place, context)
             };
-            let sent = match (self.turn(poll).await, all) {
-                (Ok(sent), Some(mut all)) => {
-                    all.extend(&sent);
-                    all
-                }
-                (Ok(sent), None) => sent,
-                (Err(_), Some(all)) if all.count > 0 => return Ok(all),
-                (Err(error), _) => return Err(error),
-            };
-            if !matches!(sent.stop, Some(Stop::NoRoom | Stop::BufferFull)) {
-                return Ok(sent);
+            if let ControlFlow::Break(sent) = Sent::extend(&mut all, self.turn(poll).await) {
+                return sent;
             }
-            all = Some(sent);
         }
     }
 

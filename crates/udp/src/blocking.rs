@@ -1,9 +1,10 @@
 //! Calls that wait on a thread.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,15 +14,13 @@ use crate::account::Completed;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
-use crate::sent::{Sent, Stop};
+use crate::sent::Sent;
 use crate::socket::{LimitedUdp, wake_next};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 
 /// Longest wait without another deadline.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-/// Wait of a blocking send while permits reserve room.
-const PERMIT_RETRY_NS: u64 = 1_000_000;
 
 /// Wakes a thread that waits for the error queue: it can be given room by a permit, which the
 /// kernel does not report.
@@ -62,34 +61,33 @@ impl Drop for ThreadPlace<'_> {
 }
 
 impl LimitedUdp {
-    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
-    /// datagram that the kernel rejects ([`Stop::Refused`]). A stalled path does not block it
-    /// indefinitely: one datagram is admitted per stall threshold.
+    /// Sends all of `datagrams`, and waits in FIFO order for room if there is none. Stops early
+    /// only at a datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A stalled
+    /// path does not block it indefinitely: one datagram is admitted per stall threshold.
     ///
     /// # Errors
-    /// As for [`try_send`](Self::try_send), or the error of `ppoll` or `eventfd`, if nothing was
-    /// sent. Otherwise it stops with [`Stop::NoRoom`].
+    /// As for [`reserve`](Self::reserve), if nothing was sent. Otherwise it stops with
+    /// [`Stop::NoRoom`](crate::Stop::NoRoom).
     pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        let mut all = self.try_send(datagrams)?;
-        while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
-            // A dropped permit does not wake this thread.
-            let reserved = self.snapshot().reserved > 0;
-            let retry_ns = reserved.then(|| monotonic_ns() + PERMIT_RETRY_NS);
-            let sent = self.wait(retry_ns);
-            let sent = sent.and_then(|_| self.try_send(&datagrams[all.count..]));
-            match sent {
-                Ok(sent) => all.extend(&sent),
-                Err(_) if all.count > 0 => return Ok(all),
-                Err(error) => return Err(error),
-            }
+        if datagrams.is_empty() {
+            return self.try_send(datagrams);
         }
-        Ok(all)
+        let mut all = None;
+        self.block_on_turn(|udp, place, context| {
+            loop {
+                let left = &datagrams[all.map_or(0, |all: Sent| all.count)..];
+                let sent = ready!(udp.poll_send(left, Priority::Normal, place, context));
+                if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
+                    return Poll::Ready(sent);
+                }
+            }
+        })
     }
 
     /// Waits in FIFO order for room, and reserves it for `bytes` on the wire.
     ///
     /// # Errors
-    /// As for [`poll_reserve`](Self::poll_reserve) and [`wait`](Self::wait).
+    /// As for [`poll_reserve`](Self::poll_reserve), or the error of `ppoll` or `eventfd`.
     pub fn reserve(&self, bytes: u32) -> io::Result<Permit> {
         self.reserve_as(bytes, Priority::Normal)
     }

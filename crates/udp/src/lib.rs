@@ -44,8 +44,8 @@
 //!   [`complete`](LimitedUdp::complete) at `POLLERR` of the
 //!   [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
-//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`. A
-//!   spawned task reads completions.
+//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`.
+//!   A spawned task reads completions.
 //! - **A QUIC stack** (feature `tokio`): `quic` has the part that all adapters share.
 //! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete`
 //!   as in a poll loop.

@@ -1,5 +1,8 @@
 //! The result of a send call.
 
+use std::io;
+use std::ops::ControlFlow;
+
 /// The result of a send call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what was not sent is still the caller's"]
@@ -27,11 +30,30 @@ impl Sent {
         }
     }
 
-    /// Adds the result of a later call with the remaining datagrams.
-    pub(crate) fn extend(&mut self, next: &Self) {
-        self.count += next.count;
-        self.was_idle |= next.was_idle;
-        self.stop = next.stop;
+    /// Adds the result of a call with the remaining datagrams to those of earlier calls. Breaks
+    /// with the result for the caller, unless there was no room for some datagrams.
+    pub(crate) fn extend(
+        earlier: &mut Option<Self>,
+        next: io::Result<Self>,
+    ) -> ControlFlow<io::Result<Self>> {
+        let mut all = match (next, *earlier) {
+            (Ok(next), None) => next,
+            (Ok(next), Some(all)) => Self {
+                count: all.count + next.count,
+                was_idle: all.was_idle | next.was_idle,
+                stop: next.stop,
+                first: all.first,
+            },
+            (Err(_), Some(all)) if all.count > 0 => return ControlFlow::Break(Ok(all)),
+            (Err(error), _) => return ControlFlow::Break(Err(error)),
+        };
+        if !matches!(all.stop, Some(Stop::NoRoom | Stop::BufferFull)) {
+            return ControlFlow::Break(Ok(all));
+        }
+        // An error of the next call ends with this.
+        all.stop = Some(Stop::NoRoom);
+        *earlier = Some(all);
+        ControlFlow::Continue(())
     }
 
     pub(crate) fn stopped(first: u32, count: usize, stop: Stop) -> Self {

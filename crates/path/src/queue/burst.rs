@@ -156,7 +156,8 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 }
 
-/// Also runs if a sink or a driver panics in the middle of a burst, so that no sent packet is uncounted.
+/// Also runs if a sink or a driver panics in the middle of a burst, so that no sent packet is
+/// uncounted.
 impl<M: Sharing, A, R, S: ?Sized, P> Drop for Sending<'_, '_, M, A, R, S, P> {
     #[inline]
     fn drop(&mut self) {

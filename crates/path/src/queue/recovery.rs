@@ -33,6 +33,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         now_ns: u64,
         probe: &mut P,
     ) {
+        self.last_ns = now_ns;
         self.control.reset(&shared.ledger, 0, now_ns);
         self.forget_past();
         let num_queued = shared.ledger.num_queued();
