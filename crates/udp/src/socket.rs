@@ -62,8 +62,8 @@ impl LimitedUdp {
     /// bytes, or datagrams for a limit in packets. The sender can send one more object while the
     /// value is at least 0. If the limit does not apply, the value is `i64::MAX`.
     ///
-    /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
-    /// link starves in that state. Call this only with a datagram ready to send;
+    /// A negative value counts as a block, as [`Stop::NoRoom`](crate::Stop::NoRoom) does, and the
+    /// limit grows if the link starves in that state. Call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
@@ -83,7 +83,8 @@ impl LimitedUdp {
     /// it stopped. Reads notifications of earlier ones as well. Does not wait.
     ///
     /// # Errors
-    /// Returns an error only if the socket cannot be read; the failure of a datagram is a [`Stop`].
+    /// Returns an error only if the socket cannot be read; the failure of a datagram is a
+    /// [`Stop`](crate::Stop).
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         self.send_now(datagrams, Room::Needed)
     }
