@@ -65,8 +65,8 @@ impl LimitedUdp {
     /// The value is advisory: it reserves nothing, and another sender can take the room before the
     /// caller sends. [`try_reserve`](Self::try_reserve) reserves it.
     ///
-    /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
-    /// link starves in that state. Call this only with a datagram ready to send;
+    /// A negative value counts as a block, as [`Stop::NoRoom`](crate::Stop::NoRoom) does, and the
+    /// limit grows if the link starves in that state. Call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
@@ -86,7 +86,8 @@ impl LimitedUdp {
     /// it stopped. Reads notifications of earlier ones as well. Does not wait.
     ///
     /// # Errors
-    /// Returns an error only if the socket cannot be read; the failure of a datagram is a [`Stop`].
+    /// Returns an error only if the socket cannot be read; the failure of a datagram is a
+    /// [`Stop`](crate::Stop).
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         self.send_now(datagrams, Room::Needed)
     }

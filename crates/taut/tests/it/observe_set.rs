@@ -79,9 +79,9 @@ fn contradictory_values_are_rejected_before_writing() {
     for (line, part) in [
         (
             "limit_max 8000",
-            "eth0 queue 1: limit_min 9000 would be above limit_max 8000",
+            "eth0 queue 1: limit_min is 9000; allowed: at most limit_max, which is 8000",
         ),
-        ("limit_min 9k limit_max 8k", "would be above"),
+        ("limit_min 9k limit_max 8k", "allowed: at most limit_max"),
         (
             "limit 100 limit_max 10k",
             "eth0 queue 1: limit is 100; allowed: 9000 to 10240",

@@ -111,7 +111,7 @@ fn upload_waits_in_the_shaper() {
             assert_eq!(part(&document, "device")["bytes"], 0);
             let advice = document["advice"].as_str().unwrap();
             assert!(
-                advice.contains("A byte limit does nothing for that"),
+                advice.contains("A byte limit does not change this"),
                 "{advice}"
             );
             let unacknowledged = part(&document, "sent, not acknowledged")["bytes"].as_u64();

@@ -35,7 +35,7 @@ pub(super) fn make(
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
     if !(1..=MAX_FRAMES).contains(&frames) {
-        return Err(format!("{frames} frames: 1 to {MAX_FRAMES} are allowed"));
+        return Err(format!("frames is {frames}; allowed: 1 to {MAX_FRAMES}"));
     }
     let is_zero =
         ring.is_none_or(|it| it.reserved == 0) && options.is_none_or(|it| it.reserved == 0);
