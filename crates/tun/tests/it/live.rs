@@ -77,7 +77,7 @@ fn threads_keep_the_queue_in_the_tunnel() {
             }
         }
         assert!(
-            tunnel.snapshot(0).backlog.packets > 100,
+            tunnel.snapshot(0).gate.times_blocked > 10,
             "the queue is here"
         );
         while tunnel.wait_batch(&mut batch, 32, Duration::from_secs(1)) {
@@ -332,7 +332,8 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
     }
     assert_eq!(seen, 1_200);
     let state = tunnel.snapshot(0);
-    assert!(state.backlog.packets > 200, "{state:?}");
+    // A late loop might find an empty queue, but it was blocked before.
+    assert!(state.gate.times_blocked > 0, "{state:?}");
     assert!(in_flight(&state) <= MAX_BYTES, "{state:?}");
     let bytes = receiver.recv(&mut packet).expect("receives");
     assert_eq!((bytes, packet[0] >> 4), (1_228, 4), "an IPv4 packet");

@@ -159,3 +159,32 @@ fn invalid_settings_are_rejected_with_their_value() {
     assert!(error(Tunnel::builder().paths(0)).contains("1 to 4096"));
     assert!(error(Tunnel::builder().paths(4_097)).contains("4097"));
 }
+
+#[test]
+fn hundred_tunnels_in_one_process() {
+    let address = (Ipv4Addr::LOCALHOST, 0);
+    let receiver = UdpSocket::bind(address).expect("socket");
+    let to = receiver.local_addr().expect("address");
+    let tunnels = [(); 100].map(|()| {
+        let tunnel = tunnel(Tunnel::builder(), 1_000_000);
+        let socket = UdpSocket::bind(address).expect("socket");
+        let socket = tunnel.blocking_socket(socket).expect("limited");
+        (tunnel, socket)
+    });
+    for (tunnel, socket) in &tunnels {
+        (0..3).for_each(|flow| tunnel.push(packet(flow, 100)));
+        let mut released = Vec::new();
+        tunnel.try_next(&mut released, 10);
+        let report = socket
+            .send(released.iter().map(|packet| (packet, to)))
+            .expect("sends");
+        assert_eq!((report.sent, report.rejected), (3, 0));
+    }
+    for (tunnel, _) in &tunnels {
+        until("all departed", || {
+            tunnel.snapshot(0).gate.departed_datagrams == 3
+        });
+    }
+    // Each drop ends a thread.
+    drop(tunnels);
+}
