@@ -6,8 +6,6 @@ use gotatun::device::{Device, DeviceTransports, Peer};
 use gotatun::packet::Ip;
 use taut_tun::Tunnel;
 
-use crate::transport::Buffer;
-
 /// The peers of a device, each at the index of its path.
 #[derive(Clone, Default)]
 pub struct Peers(Arc<RwLock<Vec<Peer>>>);
@@ -34,7 +32,11 @@ impl Peers {
 
     /// Updates the peers, and the endpoints of their paths. With more peers than paths, all peers
     /// share the first path.
-    pub async fn update<T: DeviceTransports>(&self, device: &Device<T>, tunnel: &Tunnel<Buffer>) {
+    pub async fn update<T: DeviceTransports>(
+        &self,
+        device: &Device<T>,
+        tunnel: &Tunnel<impl AsRef<[u8]> + AsMut<[u8]>>,
+    ) {
         let found = device.peers().await;
         let has_paths = found.len() <= tunnel.paths();
         let mut peers = self.0.write().unwrap_or_else(PoisonError::into_inner);
