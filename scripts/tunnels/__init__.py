@@ -1,0 +1,1 @@
+"""Measures tunnels in network namespaces. Part of scripts/programs.py."""
