@@ -6,6 +6,7 @@ use taut_dql::{Coalescer, Error, Stall};
 use super::admission::Admission;
 use super::ages::StallDetector;
 use super::chunks::ChunkReassembler;
+use super::clock::LatestTime;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
@@ -35,10 +36,8 @@ pub(super) struct CompleteHalf<L, A> {
     /// Collects the chunks of GSO packets, if they are sent in chunks.
     pub chunks: Option<ChunkReassembler>,
     pub admission: A,
-    /// The latest time of a batch, in ns.
-    pub last_ns: u64,
-    /// That time at the last reversal of the clock.
-    reversed_ns: Option<u64>,
+    /// The latest time of a batch.
+    pub latest: LatestTime,
 }
 
 impl<L: Limit> CompleteHalf<L, ()> {
@@ -61,8 +60,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             reap_budget_packets: config.reap_budget_packets,
             chunks: tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
             admission: (),
-            last_ns: now_ns,
-            reversed_ns: None,
+            latest: LatestTime::new(now_ns),
         }
     }
 }
@@ -84,8 +82,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             reap_budget_packets: self.reap_budget_packets,
             chunks: self.chunks,
             admission: map(self.admission),
-            last_ns: self.last_ns,
-            reversed_ns: self.reversed_ns,
+            latest: self.latest,
         }
     }
 
@@ -101,11 +98,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             sink,
             probe,
         } = at;
-        let now_ns = match now_ns < self.last_ns {
-            true => self.reverse_clock(shared, now_ns, probe),
-            false => now_ns,
-        };
-        self.last_ns = now_ns;
+        let now_ns = self.latest.advance(shared, now_ns, probe);
         if M::SHARED {
             // Before the reap, so that returned packets are sorted by the new epoch.
             self.end_reset(shared, now_ns, probe);
@@ -153,23 +146,6 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let error = reaped.err().map(CompleteError::Driver);
         let error = error.or_else(|| CompleteError::of_unknown(unknown_packets));
         self.deferred.settle(completed, error)
-    }
-
-    /// Counts a clock that went back, once until it exceeds the latest time again. Returns the
-    /// latest time.
-    #[cold]
-    fn reverse_clock<M: Sharing, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        now_ns: u64,
-        probe: &mut P,
-    ) -> u64 {
-        if self.reversed_ns.replace(self.last_ns) != Some(self.last_ns) {
-            add(&shared.completer.clock_reversals, 1);
-            let by_ns = self.last_ns - now_ns;
-            probe.event(self.last_ns, Event::ClockReversed(by_ns));
-        }
-        self.last_ns
     }
 
     /// Ends a packet that is not a whole packet of the newest generation.
@@ -416,10 +392,9 @@ fn possible_batch<M: Sharing>(
 
 /// Returns the units that the coalescer releases now.
 fn coalesce(coalescer: &mut Coalescer, units: u32, limit: u32, now_ns: u64) -> u32 {
-    let passed_on = if units > 0 {
-        coalescer.add(units, limit, now_ns)
-    } else {
-        coalescer.poll(now_ns)
+    let passed_on = match units {
+        0 => coalescer.poll(now_ns),
+        _ => coalescer.add(units, limit, now_ns),
     };
     passed_on.unwrap_or_default()
 }

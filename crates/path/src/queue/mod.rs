@@ -10,6 +10,7 @@ mod ages;
 mod builder;
 mod burst;
 mod chunks;
+mod clock;
 mod complete;
 mod complete_settings;
 mod completer;

@@ -600,8 +600,8 @@ fn reversed_wall_clock_is_reported_once() {
         tracker.returned(2, REAL_NS + 1_000);
         for id in ids {
             let at_real_ns = REAL_NS + 5 * MS - back_ns;
-            let left = Signal::Left { id, at_real_ns };
-            tracker.signal(&left, sent_ns + 6 * MS, &mut |departure| {
+            let left = ErrorQueueEntry::Left { id, at_real_ns };
+            tracker.error_queue_entry(&left, sent_ns + 6 * MS, &mut |departure| {
                 sojourns.push(departure.sojourn_ns / MS);
             });
         }
