@@ -49,6 +49,8 @@ pub enum SocketIssue {
     },
     /// The oldest object is older than the threshold. Reported again while that lasts.
     Stalled(Stall),
+    /// A clock went back while datagrams were in flight: once for each batch of them.
+    ClockReversed,
     /// The quality of completions changed.
     QualityChanged(CompletionQuality),
 }
@@ -73,6 +75,8 @@ pub struct IssueCounters {
     pub completions_lost: u64,
     /// [`SocketIssue::Stalled`], each stall once.
     pub stalls: u64,
+    /// [`SocketIssue::ClockReversed`].
+    pub clock_reversals: u64,
 }
 
 impl IssueCounters {
@@ -84,6 +88,7 @@ impl IssueCounters {
             SocketIssue::Unreachable { .. } => &mut self.unreachable,
             SocketIssue::Failed { .. } => &mut self.failed,
             SocketIssue::ZeroCopyRefused => &mut self.zero_copy_refused,
+            SocketIssue::ClockReversed => &mut self.clock_reversals,
             SocketIssue::CompletionsLost { objects } => {
                 self.completions_lost += u64::from(*objects);
                 return;

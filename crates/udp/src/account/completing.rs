@@ -63,15 +63,17 @@ impl SocketTracker {
         now_ns: u64,
         on_departure: OnDeparture<'_>,
     ) {
-        let sojourn_ns = at_real_ns.saturating_sub(object.sent_real_ns);
+        // The wall clock might have been set: no object is older than since it was sent.
+        let longest_ns = now_ns.saturating_sub(object.sent_ns);
+        let sojourn_ns = at_real_ns.checked_sub(object.sent_real_ns);
+        self.batch.clock_reversed |= sojourn_ns.is_none() || now_ns < object.sent_ns;
         let entered = object.entered_real_ns != 0;
         self.count_completed(object);
         on_departure(Departure {
             id,
             bytes: object.bytes,
             datagrams: object.datagrams,
-            // The wall clock might have been set: no object is older than since it was sent.
-            sojourn_ns: sojourn_ns.min(now_ns.saturating_sub(object.sent_ns)),
+            sojourn_ns: sojourn_ns.unwrap_or(longest_ns).min(longest_ns),
             qdisc_ns: entered.then(|| at_real_ns.saturating_sub(object.entered_real_ns)),
             kind: DepartureKind::Timestamp,
         });
@@ -136,6 +138,7 @@ impl SocketTracker {
             DepartureKind::Lost => self.count_lost(object),
             _ => self.count_completed(object),
         }
+        self.batch.clock_reversed |= now_ns < object.sent_ns;
         on_departure(Departure {
             id,
             bytes: object.bytes,
@@ -207,6 +210,7 @@ impl SocketTracker {
             quality_change: batch.quality_changed.then(|| self.quality()),
             stalled: self.check_stall(now_ns),
             starved,
+            clock_reversed: batch.clock_reversed,
         }
     }
 

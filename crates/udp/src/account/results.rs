@@ -52,6 +52,9 @@ pub struct Completed {
     pub stalled: Option<Stall>,
     /// The path was empty while the limit blocked the sender.
     pub starved: bool,
+    /// A clock went back: an object left before it was sent. Its sojourn is the time until the
+    /// completion was read, or 0.
+    pub clock_reversed: bool,
 }
 
 /// A batch that is not ended.
@@ -62,6 +65,7 @@ pub(super) struct OpenBatch {
     pub counts: CompletedCounts,
     pub lost: u32,
     pub quality_changed: bool,
+    pub clock_reversed: bool,
 }
 
 /// Totals of a tracker.

@@ -156,6 +156,9 @@ impl State {
                 objects: completed.lost,
             });
         }
+        if completed.clock_reversed {
+            self.issue(SocketIssue::ClockReversed);
+        }
         if let Some(quality) = completed.quality_change {
             let true_now = self.tracker.limit_applies();
             self.listeners

@@ -584,3 +584,25 @@ fn replaced_notifications_do_not_change_the_rule() {
     assert!(!played.tracker.loses_most_completions());
     assert!(played.tracker.limit() > 0);
 }
+
+/// The wall clock goes back by a second between sending and leaving.
+#[test]
+fn reversed_wall_clock_is_reported_once() {
+    let mut tracker = SocketTracker::new(&Settings::default(), 0);
+    let mut sojourns = Vec::new();
+    for (back_ns, reported) in [(0, false), (1_000 * MS, true), (0, false)] {
+        let sent_ns = 10_000 * MS;
+        let ids = [0; 2].map(|_| tracker.queue(1_000, 1, sent_ns, REAL_NS));
+        tracker.returned(2, REAL_NS + 1_000);
+        for id in ids {
+            let at_real_ns = REAL_NS + 5 * MS - back_ns;
+            let left = Signal::Left { id, at_real_ns };
+            tracker.signal(&left, sent_ns + 6 * MS, &mut |departure| {
+                sojourns.push(departure.sojourn_ns / MS);
+            });
+        }
+        let completed = tracker.end_batch(sent_ns + 6 * MS, &mut |_| {});
+        assert_eq!(completed.clock_reversed, reported);
+    }
+    assert_eq!(sojourns, [5, 5, 6, 6, 5, 5]);
+}
