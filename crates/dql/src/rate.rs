@@ -119,12 +119,8 @@ impl RateMeter {
 
     /// Records a completion batch.
     pub fn record(&mut self, sample: RateSample) {
-        // A clock that went back must not make the next interval longer.
-        let now_ns = self
-            .last
-            .map_or(0, |(last_ns, _)| last_ns)
-            .max(sample.now_ns);
-        let Some((since_ns, was_left)) = self.last.replace((now_ns, sample.left)) else {
+        let now = (sample.now_ns, sample.left);
+        let Some((since_ns, was_left)) = self.last.replace(now) else {
             return;
         };
         let ns = sample.now_ns.saturating_sub(since_ns);

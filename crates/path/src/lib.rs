@@ -130,8 +130,7 @@
 //!   because the other half was dropped.
 //!
 //! Time is an argument (`now_ns`). Both halves use one clock that never goes back; read it at the
-//! call and not before a sleep. A batch with an earlier time counts as one at the latest time
-//! ([`Event::ClockReversed`]). Every packet that enters leaves through a [`PacketSink`]: freed by
+//! call and not before a sleep. Every packet that enters leaves through a [`PacketSink`]: freed by
 //! the device, or dropped with a reason.
 //!
 //! # Other modules

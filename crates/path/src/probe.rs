@@ -38,9 +38,6 @@ pub enum Event<'a> {
     Starved,
     /// The oldest unit in flight is older than the threshold.
     Stalled(Stall),
-    /// The time of a completion batch was this many ns before that of an earlier one, which is used
-    /// instead. One event until the time exceeds that one, or until a reset.
-    ClockReversed(u64),
     /// The driver returned this many packets that this queue never sent.
     UnknownCompletions(u32),
     /// The ledger was wrong and was corrected.

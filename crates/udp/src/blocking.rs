@@ -62,8 +62,8 @@ impl Drop for ThreadPlace<'_> {
 
 impl LimitedUdp {
     /// Sends all of `datagrams`, and waits in FIFO order for room if there is none. Stops early
-    /// only at a datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A stalled
-    /// path does not block it indefinitely: one datagram is admitted per stall threshold.
+    /// only at a datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A
+    /// stalled path does not block it indefinitely: one datagram is admitted per stall threshold.
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve), if nothing was sent. Otherwise it stops with

@@ -6,7 +6,6 @@ use taut_dql::{Coalescer, Error, Stall};
 use super::admission::Admission;
 use super::ages::StallDetector;
 use super::chunks::ChunkReassembler;
-use super::clock::LatestTime;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
@@ -36,8 +35,6 @@ pub(super) struct CompleteHalf<L, A> {
     /// Collects the chunks of GSO packets, if they are sent in chunks.
     pub chunks: Option<ChunkReassembler>,
     pub admission: A,
-    /// The latest time of a batch.
-    pub latest: LatestTime,
 }
 
 impl<L: Limit> CompleteHalf<L, ()> {
@@ -60,7 +57,6 @@ impl<L: Limit> CompleteHalf<L, ()> {
             reap_budget_packets: config.reap_budget_packets,
             chunks: tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
             admission: (),
-            latest: LatestTime::new(now_ns),
         }
     }
 }
@@ -82,7 +78,6 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             reap_budget_packets: self.reap_budget_packets,
             chunks: self.chunks,
             admission: map(self.admission),
-            latest: self.latest,
         }
     }
 
@@ -98,7 +93,6 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             sink,
             probe,
         } = at;
-        let now_ns = self.latest.advance(shared, now_ns, probe);
         if M::SHARED {
             // Before the reap, so that returned packets are sorted by the new epoch.
             self.end_reset(shared, now_ns, probe);

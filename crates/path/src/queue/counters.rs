@@ -149,8 +149,6 @@ counters! {
         stalls: u64,
         /// The longest of them, in ns (`stall_max`).
         longest_stall_ns: u64,
-        /// Times that the caller's clock went back.
-        clock_reversals: u64,
     }
 }
 

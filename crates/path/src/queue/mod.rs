@@ -10,7 +10,6 @@ mod ages;
 mod builder;
 mod burst;
 mod chunks;
-mod clock;
 mod complete;
 mod complete_settings;
 mod completer;

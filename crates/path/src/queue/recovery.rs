@@ -1,7 +1,6 @@
 //! Resets, repairs and the limit switch of the completing half.
 
 use super::admission::Admission;
-use super::clock::LatestTime;
 use super::complete::CompleteHalf;
 use super::counters::add;
 use super::error::RepairError;
@@ -34,7 +33,6 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         now_ns: u64,
         probe: &mut P,
     ) {
-        self.latest = LatestTime::new(now_ns);
         self.control.reset(&shared.ledger, 0, now_ns);
         self.forget_past();
         let num_queued = shared.ledger.num_queued();
