@@ -30,7 +30,7 @@ pub fn document(scenario: &str, output: &Output) -> Value {
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     assert_eq!(
         (&document["version"], &document["scenario"]),
-        (&1.into(), &scenario.into())
+        (&2.into(), &scenario.into())
     );
     document
 }
