@@ -10,7 +10,7 @@
 //! # Parts
 //! - [`Tunnel`]: the queue. [`push`](Tunnel::push) what the TUN delivered, send what
 //!   [`next`](Tunnel::next) returns.
-//! - [`TunSocket`] (feature `tokio`) and [`BlockingTunSocket`]: send datagrams, and report their
+//! - `TunSocket` (feature `tokio`) and [`BlockingTunSocket`]: send datagrams, and report their
 //!   departure. Neither limits: the tunnel does, one step earlier.
 //! - A tunnel has one path, or several with a limit each, for peers behind different links.
 //!
