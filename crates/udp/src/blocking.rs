@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -21,6 +21,8 @@ use crate::sys::clock::monotonic_ns;
 
 /// Longest wait without another deadline.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+/// Wait of a blocking send while permits reserve room.
+const PERMIT_RETRY_NS: u64 = 1_000_000;
 
 /// Wakes a thread that waits for the error queue: it can be given room by a permit, which the
 /// kernel does not report.
@@ -61,27 +63,27 @@ impl Drop for ThreadPlace<'_> {
 }
 
 impl LimitedUdp {
-    /// Sends all of `datagrams`, and waits in FIFO order for room if there is none. Stops early
-    /// only at a datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A
-    /// stalled path does not block it indefinitely: one datagram is admitted per stall threshold.
+    /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
+    /// datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A stalled path
+    /// does not block it indefinitely: one datagram is admitted per stall threshold.
     ///
     /// # Errors
-    /// As for [`reserve`](Self::reserve), if nothing was sent. Otherwise it stops with
-    /// [`Stop::NoRoom`](crate::Stop::NoRoom).
+    /// As for [`try_send`](Self::try_send), or the error of `ppoll`, if nothing was sent. Otherwise
+    /// it stops with [`Stop::NoRoom`](crate::Stop::NoRoom).
     pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        if datagrams.is_empty() {
-            return self.try_send(datagrams);
-        }
         let mut all = None;
-        self.block_on_turn(|udp, place, context| {
-            loop {
-                let left = &datagrams[all.map_or(0, |all: Sent| all.count)..];
-                let sent = ready!(udp.poll_send(left, Priority::Normal, place, context));
-                if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
-                    return Poll::Ready(sent);
-                }
+        let mut waited = Ok(());
+        loop {
+            let left = &datagrams[all.map_or(0, |all: Sent| all.count)..];
+            let sent = waited.and_then(|()| self.try_send(left));
+            if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
+                return sent;
             }
-        })
+            // A dropped permit does not wake this thread.
+            let reserved = self.snapshot().reserved > 0;
+            let retry_ns = reserved.then(|| monotonic_ns() + PERMIT_RETRY_NS);
+            waited = self.wait(retry_ns).map(drop);
+        }
     }
 
     /// Waits in FIFO order for room, and reserves it for `bytes` on the wire.
