@@ -70,7 +70,7 @@ pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Do
         notes: notes(ran),
         parameters,
         rows: ran.iter().map(|ran| row(ran)).collect(),
-        columns: COLUMNS,
+        columns: COLUMNS.to_vec(),
         ..Document::default()
     }
 }

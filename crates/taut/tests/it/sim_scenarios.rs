@@ -25,7 +25,7 @@ fn list_has_every_scenario_once() {
     );
     for entry in registry::ALL {
         assert!(names.contains(&entry.name), "{}", entry.name);
-        assert!(list.contains(entry.about), "{}", entry.name);
+        assert!(list.contains(&*entry.description().about), "{}", entry.name);
         let help = stdout(&format!("sim {} --help", entry.name));
         assert!(help.contains("--report"), "{}", entry.name);
     }
