@@ -144,8 +144,9 @@ impl<R: RawRings> FrameRing<R> {
         let in_flight = self.in_flight();
         let staged = self.staged.len() as u32;
         self.rings.as_mut().map_or(0, |rings| {
-            let outside = staged + rings.untaken() + rings.unread();
-            in_flight.saturating_sub(outside)
+            // In this order: a frame that completes between the reads counts as held.
+            let unread = rings.unread();
+            in_flight.saturating_sub(staged + unread + rings.untaken())
         })
     }
 
@@ -180,7 +181,7 @@ impl<R: RawRings> FrameRing<R> {
             return Ok(0);
         };
         if !self.staged.is_empty() {
-            let pushed = rings.push(&self.staged);
+            let pushed = rings.push(&self.staged).min(self.staged.len());
             self.staged.drain(..pushed);
         }
         let first = rings.untaken();

@@ -14,7 +14,7 @@ use taut_udp::LimitedUdp;
 use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
-/// The kernel reports no event when a full send buffer has room again.
+/// Interval of attempts while the send buffer is full.
 const RETRY: Duration = Duration::from_millis(1);
 /// After an event of the socket, its notifications are there already.
 const PENDING_NS: u64 = 1_000_000;

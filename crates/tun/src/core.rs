@@ -70,16 +70,26 @@ impl Core {
 
     pub(crate) fn remove_driver(&self, number: u32, now_ns: u64) {
         lock(&self.drivers).retain(|(driver, _)| *driver != number);
+        // The planned tick might be that of this driver: the others plan theirs again.
+        self.wake_drivers_by(0);
         let mut gates = self.gates();
         gates.closed(number, now_ns);
         wake_all(gates);
     }
 
-    /// Sets when the shaper of a discipline releases the next packet; 0: none waits for it.
-    pub(crate) fn set_ready(&self, ready_ns: u64) {
+    /// Sets when the shaper of a discipline releases the next packet, if one waits for it. Keeps an
+    /// earlier time of paths that the caller did not visit. The caller holds the gates.
+    pub(crate) fn set_ready(&self, ready_ns: Option<u64>, visits_all: bool) {
         self.is_active.store(true, Ordering::Relaxed);
-        self.ready_ns.store(ready_ns, Ordering::Relaxed);
-        if ready_ns != 0 {
+        let earlier_ns = match self.ready_ns.load(Ordering::Relaxed) {
+            0 => None,
+            _ if visits_all => None,
+            earlier_ns => Some(earlier_ns),
+        };
+        let ready_ns = ready_ns.into_iter().chain(earlier_ns).min();
+        self.ready_ns
+            .store(ready_ns.unwrap_or(0), Ordering::Relaxed);
+        if let Some(ready_ns) = ready_ns {
             self.wake_drivers_by(ready_ns);
         }
     }

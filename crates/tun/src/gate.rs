@@ -176,6 +176,7 @@ impl Gate {
         if self.kernel.stalled {
             self.kernel.probe_at_ns = now_ns + self.kernel.stall_threshold_ns;
         }
+        self.blocked = false;
         self.program_bytes += units;
         self.counters.released_packets += 1;
         self.counters.released_bytes += u64::from(inner_bytes);

@@ -90,8 +90,10 @@ impl Gates {
             units,
             epoch: gate.epoch,
         });
+        // Key 0 is that of datagrams that the program sent past the tunnel.
         let key = self.free.pop().unwrap_or_else(|| {
-            self.in_kernel.push(None);
+            let unused = 1 + usize::from(self.in_kernel.is_empty());
+            self.in_kernel.extend((0..unused).map(|_| None));
             self.in_kernel.len() as u32 - 1
         });
         self.in_kernel[key as usize] = record;

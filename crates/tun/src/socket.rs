@@ -15,7 +15,7 @@ use tokio::time::{self, Instant};
 use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
-/// The kernel reports no event when a full send buffer has room again.
+/// Interval of attempts while the send buffer is full.
 const RETRY: Duration = Duration::from_millis(1);
 /// Interval of attempts after the socket failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

@@ -120,10 +120,12 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         let mut queues = self.queues();
         let mut gates = self.core.gates();
         let (mut ready_ns, mut check_ns) = (None, None);
+        let mut visits_all = true;
         for _ in 0..queues.active.len() {
             let left = max.max(1) - (into.len() - before);
             if left == 0 {
-                break; // The next call continues with the next path.
+                visits_all = false; // The next call continues with the next path.
+                break;
             }
             let Some(path) = queues.active.pop_front() else {
                 break;
@@ -141,12 +143,13 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
             Some(waker) if released == 0 => gates.wait(waker),
             _ => Vec::new(),
         };
-        drop((gates, queues));
-        woken.into_iter().for_each(Waker::wake);
-        self.core.set_ready(ready_ns.unwrap_or(0));
+        // Before the gates are unlocked: a tick in between would plan without these times.
+        self.core.set_ready(ready_ns, visits_all);
         if let Some(check_ns) = check_ns {
             self.core.check_at(check_ns, now_ns);
         }
+        drop((gates, queues));
+        woken.into_iter().for_each(Waker::wake);
         released
     }
 

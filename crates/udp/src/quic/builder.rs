@@ -1,4 +1,4 @@
-//! EndpointSettings of a limited endpoint.
+//! Settings of a limited endpoint.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use taut_path::AnyLimit;
 use crate::account::Source;
 use crate::quic::sockets::{EndpointSettings, Sockets};
 
-/// EndpointBuilder of a limited runtime `L` over a runtime `R` of a QUIC stack.
+/// Builder of a limited runtime `L` over a runtime `R` of a QUIC stack.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before `build`"]
 pub struct EndpointBuilder<R, L> {

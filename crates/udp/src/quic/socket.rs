@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
+use std::time::Duration;
 
 use crate::datagram::Datagram;
 use crate::quic::sender::Sender;
@@ -25,6 +26,9 @@ impl Drop for Socket {
     }
 }
 
+/// Interval of attempts after the socket could not be read.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
 impl Socket {
     pub(super) fn new(shared: Arc<EndpointSocket>) -> Self {
         Self { shared }
@@ -42,8 +46,10 @@ impl Socket {
                     Poll::Ready(()) => Poll::Ready(Ok(())),
                     Poll::Pending => notifications.as_mut().poll(context),
                 });
-                if done.await.is_err() {
-                    return;
+                if let Err(error) = done.await {
+                    let wakeups = shared.limited().lock().fail_next(error);
+                    wakeups.wake();
+                    tokio::time::sleep(AFTER_FAILURE).await;
                 }
             }
         }

@@ -114,7 +114,8 @@ impl State {
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
-        let retry_ns = self.full_until_ns.filter(|_| !self.turns.is_empty());
+        let can_send = |&at_ns: &u64| !self.turns.is_empty() && self.tracker.has_room(at_ns);
+        let retry_ns = self.full_until_ns.filter(can_send);
         let pass_ns = self.pass_at_ns();
         [self.tracker.next_wakeup(), retry_ns, pass_ns]
             .into_iter()

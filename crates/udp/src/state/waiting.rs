@@ -14,7 +14,9 @@ use crate::sys::clock::monotonic_ns;
 impl State {
     /// Passes an error of the reading task to the next waiting task, with or without room.
     pub(crate) fn fail_next(&mut self, error: io::Error) -> Wakeups {
-        self.turns.failure = Some(error);
+        if !self.turns.is_empty() {
+            self.turns.failure = Some(error);
+        }
         self.turns.queue.pass_unpolled();
         Wakeups {
             next: self.turns.queue.wake_next(),
@@ -93,8 +95,10 @@ impl State {
 
     /// Returns when a woken task that is not polled is passed although nothing completes.
     pub(super) fn pass_at_ns(&self) -> Option<u64> {
+        let at_ns = self.turns.woken_ns.saturating_add(RETRY_NS);
         let waits = self.turns.queue.is_next_woken() && self.tracker.in_flight() == 0;
-        waits.then(|| self.turns.woken_ns.saturating_add(RETRY_NS))
+        // Without room then, passing it has no effect, and a time in the past would be polled.
+        (waits && self.has_room(at_ns)).then_some(at_ns)
     }
 
     /// Returns the wakers of the next task, if there is room for it, and of the reading task if
