@@ -78,8 +78,9 @@ impl Qdisc for Fifo {
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.bytes = 0;
+        // Counted before the call, because the sink might panic.
         while let Some(packet) = self.packets.pop() {
+            self.bytes -= u64::from(packet.wire_bytes());
             gone(packet);
         }
     }

@@ -1,5 +1,7 @@
 //! The disciplines and their names.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::support::{Books, packet};
 use proptest::prelude::*;
 use taut_path::qdisc::{
@@ -50,6 +52,33 @@ fn packet_of_a_higher_band_overtakes() {
     discipline.enqueue(with_priority(3, 0), 0, &mut books);
     discipline.enqueue(with_priority(4, 6), 0, &mut books);
     assert_eq!(dequeue_all(&mut discipline), [4, 3, 1, 2]);
+}
+
+#[test]
+fn panicking_sink_of_a_flush_loses_no_count() {
+    for row in DISCIPLINES {
+        let mut discipline = by_name(row.name).expect("a discipline");
+        let mut books = Books::default();
+        for frame in 0..100 {
+            let mut packet = packet(frame, 1_000);
+            packet.flow = frame % 4;
+            discipline.enqueue(packet, 0, &mut books);
+        }
+        let mut gone = 0;
+        let flushed = catch_unwind(AssertUnwindSafe(|| {
+            discipline.drain(&mut |_| {
+                gone += 1;
+                assert!(gone < 40, "the sink panics");
+            });
+        }));
+        assert!(flushed.is_err(), "{}", row.name);
+        let left = Backlog {
+            packets: 60,
+            bytes: 60_000,
+        };
+        assert_eq!(discipline.backlog(), left, "{}", row.name);
+        assert_eq!(dequeue_all(&mut *discipline).len(), 60, "{}", row.name);
+    }
 }
 
 /// Returns the dropped frames of 3 per band, with a limit of 2.

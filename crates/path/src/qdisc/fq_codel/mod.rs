@@ -289,24 +289,24 @@ impl Qdisc for FqCodel {
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        let lists = [
-            core::mem::replace(&mut self.new, FlowList::EMPTY),
-            core::mem::replace(&mut self.old, FlowList::EMPTY),
-        ];
-        for mut list in lists {
+        let held = &mut self.held;
+        for list in [&mut self.new, &mut self.old] {
             while list.first() != NONE {
                 let index = list.first();
                 let flow = &mut self.flows[index as usize];
-                list.pop(flow);
                 flow.note(index, &mut self.longest);
-                flow.listed = false;
-                flow.codel.forget();
-                while let Some(packet) = self.store.pop(&mut flow.packets, |_| ()) {
+                // Counted before the call, and still listed, because the sink might panic.
+                while let Some(packet) = self
+                    .store
+                    .pop(&mut flow.packets, |packet| held.remove(packet))
+                {
                     gone(packet);
                 }
+                list.pop(flow);
+                flow.listed = false;
+                flow.codel.forget();
             }
         }
-        self.held = Held::default();
     }
 
     fn accepts(&self, packet: &Packet) -> bool {
