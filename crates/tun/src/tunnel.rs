@@ -88,7 +88,8 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
 
     /// Sets the endpoint of a path. Datagrams to it belong to this path, and those to unknown
     /// addresses to the first. When a peer moves, the bytes in the kernel for its previous endpoint
-    /// are abandoned, because they can wait for another link.
+    /// are abandoned, because they can wait for another link. Each path needs an endpoint of its
+    /// own: a path without one, or with that of another path, releases only what expires.
     ///
     /// # Panics
     /// If the path does not exist.

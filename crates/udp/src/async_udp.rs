@@ -61,6 +61,9 @@ impl Drop for QueuePlace<'_> {
 impl AsyncUdp {
     /// Wraps `socket` with the default limit and makes it non-blocking.
     ///
+    /// The first wait spawns the task that reads completions, on its runtime. After that runtime
+    /// ended, or while nobody drives it, waits on other runtimes do not end: use one runtime.
+    ///
     /// # Errors
     /// As for [`build`](Self::build).
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
