@@ -128,7 +128,7 @@ impl PausesSettings {
         let ring = ring_units(case.rule.limit.unit(), case.ring, self.size) as f64;
         json!({
             "rule": case.rule.to_string(),
-            "paused": pause.paused,
+            "paused": pause.paused.to_string(),
             "ring": case.ring,
             "rate_mbit": case.rate.0 as f64 / 1e6,
             "pause_ms": pause.length_ns as f64 / 1e6,

@@ -30,6 +30,7 @@ settings! {
         /// Lengths of the one pause of a case.
         pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
         /// The pausing thread: `sender`, or `thread`, which sends and completes.
+        #[serde(with = "as_texts")]
         paused: Vec<Paused> => validation::each_once(1..=2, "thread"),
         /// Lengths of periodic pauses.
         periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),

@@ -45,6 +45,7 @@ settings! {
         /// Speeds of the consumer.
         consumers: Vec<Consumer> => validation::each(1..=MAX_VALUES, validation::any),
         /// Cores of the consumer.
+        #[serde(with = "as_texts")]
         cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
         /// When the queue is notified of completions.
         #[serde(with = "as_texts")]

@@ -25,7 +25,7 @@ pub(super) fn row(
     let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
         "consumer": case.consumer,
-        "core": case.core,
+        "core": case.core.to_string(),
         "limit": limit.to_string(),
         "notify": case.notify.to_string(),
         "pps": seen.packets_per_s.round(),

@@ -15,15 +15,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 use taut_dql::MAX_OBJECT;
 use taut_path::units::{Time, parse_time_ns};
 
 use crate::error::{TestbedError, demand};
 
 /// The core of the consumer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumerCore {
     /// The sender's core. One of the two runs at a time, until it has no work left.
     Shared,
@@ -55,7 +53,22 @@ impl Notify {
 
 impl fmt::Display for ConsumerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
+        f.write_str(match self {
+            Self::Shared => "shared",
+            Self::Separate => "separate",
+        })
+    }
+}
+
+impl FromStr for ConsumerCore {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "shared" => Ok(Self::Shared),
+            "separate" => Ok(Self::Separate),
+            _ => Err("expected shared or separate"),
+        }
     }
 }
 

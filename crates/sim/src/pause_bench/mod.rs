@@ -8,14 +8,12 @@ mod ring;
 mod run;
 
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 pub use run::observe;
 
 /// The thread that pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paused {
     /// The sender alone: completions continue, and nothing new is sent.
     Sender,
@@ -25,7 +23,22 @@ pub enum Paused {
 
 impl fmt::Display for Paused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
+        f.write_str(match self {
+            Self::Sender => "sender",
+            Self::Thread => "thread",
+        })
+    }
+}
+
+impl FromStr for Paused {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "sender" => Ok(Self::Sender),
+            "thread" => Ok(Self::Thread),
+            _ => Err("expected sender or thread"),
+        }
     }
 }
 
