@@ -132,7 +132,10 @@ mod tests {
             no_such("device", "eth9", ["eth0", "lo"]),
             "no device \"eth9\"; there are: eth0, lo"
         );
-        assert_eq!(no_such("device", "x", []), "no device \"x\"; there is none");
+        assert_eq!(
+            no_such("device", "x", []),
+            "no device \"x\"; there are: none"
+        );
     }
 
     #[test]
