@@ -511,7 +511,7 @@ fn unbridgeable_interfaces_are_named() {
     let bench = Bench::new();
     link::add_veth_pair(&bench.between, "c0", &bench.between, "c1").expect("pair");
     for (line, code, what) in [
-        ("a0 a0", 2, "a0 twice"),
+        ("a0 a0", 2, "a0 and a0 are the same interface"),
         ("a0", 2, "<B>"),
         ("a0 none", 1, "no device \"none\"; there are: a0, "),
         ("lo b0", 1, "lo carries no Ethernet frames"),
