@@ -72,13 +72,13 @@ mod tests {
         for (stages, text) in [
             (
                 vec![fifo.clone(), ring(Some(100_000))],
-                "A byte limit does nothing for that",
+                "A byte limit does not change this",
             ),
             (
                 vec![fair.clone(), ring(Some(100_000))],
-                "a smaller limit takes it away",
+                "A lower limit reduces them",
             ),
-            (vec![fair.clone(), ring(None)], "cannot be seen"),
+            (vec![fair.clone(), ring(None)], "are unknown"),
             (
                 vec![fair.clone(), ring(Some(3_000))],
                 "would do nothing for this traffic",

@@ -86,7 +86,7 @@ fn missing_device_error_lists_devices() {
         failed(&tree.line("show eth0 -q 0-9"), 1),
         "taut: eth0 has no transmit queue 9; it has 0 to 1\n"
     );
-    assert!(failed(&tree.line("show ../eth0"), 1).contains("device name \"../eth0\""));
+    assert!(failed(&tree.line("show ../eth0"), 1).contains("device name is \"../eth0\""));
     assert!(failed(&tree.line("show -q 3-1"), 2).contains("allowed: queues such as"));
     assert!(failed(&tree.line("show --rate 0"), 2).contains("1kbit to 1000gbit"));
     assert!(failed(&tree.line("show -w 0ms"), 2).contains("allowed: 1ms"));
