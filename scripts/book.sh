@@ -20,7 +20,7 @@ sed -E 's,\]\(([^.][^)]*\.md)\),](book/\1),; s,\]\(\.\./,](,' "$stage/src/book/S
     >"$stage/src/SUMMARY.md"
 rm "$stage/src/book/SUMMARY.md"
 # Other pages become chapters at the end, so that no link to them is dead.
-(cd "$stage/src" && find docs crates -name '*.md' -not -path '*/tests/*' | sort) |
+(cd "$stage/src" && find docs crates examples -name '*.md' -not -path '*/tests/*' | sort) |
     while read -r page; do
     grep -qF "]($page)" "$stage/src/SUMMARY.md" && continue
     title=$(sed -n 's/^# //p' "$stage/src/$page" | head -n 1)
