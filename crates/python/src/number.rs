@@ -17,7 +17,10 @@ fn whole(from: &Bound<'_, PyAny>, max: u64) -> PyResult<u64> {
     {
         return Ok(number);
     }
-    let message = format!("the value is {}; allowed: whole numbers 0 to {max}", from.repr()?);
+    let message = format!(
+        "the value is {}; allowed: whole numbers 0 to {max}",
+        from.repr()?
+    );
     // An integer out of range is a ValueError, any other type a TypeError.
     if from.hasattr("__index__")? {
         Err(PyValueError::new_err(message))
