@@ -1,6 +1,7 @@
 //! The document.
 
 use serde::Serialize;
+use taut_report::document::DOCUMENT_VERSION;
 
 use super::config::RingSweep;
 use super::findings::{Finding, findings};
@@ -29,7 +30,7 @@ impl RingDocument {
 
     pub fn new(options: &RingSweep, rows: Vec<RingRow>, interrupted: bool) -> Self {
         Self {
-            version: 1,
+            version: DOCUMENT_VERSION,
             scenario: "ring",
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: options.seed,
