@@ -53,7 +53,7 @@ const FOR_ROOM_OR_WORK: Waits = Waits {
 
 /// Broken on purpose: no recheck.
 const WITHOUT_RECHECK: Waits = Waits {
-    submitter: |waiter| waiter.sleeper.gate.close_unless(|| !waiter.list()),
+    submitter: |waiter| waiter.state.gate.close_unless(|| !waiter.list()),
     owner: |intake| intake.shared.work.must_wait(|| false),
 };
 
@@ -172,7 +172,7 @@ fn submitters_without_recheck_lose_a_wakeup() {
 }
 
 #[test]
-fn sleeper_is_woken_while_places_are_freed() {
+fn waiter_is_woken_while_places_are_freed() {
     third_waiter_frees_a_dropped_place();
 }
 
