@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, Connection, Endpoint, EndpointConfig, Runtime, ServerConfig};
 use noq::{TokioRuntime, TransportConfig};
+use quic_bench::REQUEST_BYTES;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Large enough that no receiver limits the sender.
 const WINDOW_BYTES: u32 = 64 << 20;
 /// Window of one stream, so that the bulk stream leaves room for the requests.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
-pub const REQUEST_BYTES: usize = 100;
 
 /// A server that answers requests, and counts the bytes of bulk data.
 pub struct Server {
