@@ -72,6 +72,7 @@ impl SocketTracker {
         let longest_ns = now_ns.saturating_sub(object.sent_ns);
         let sojourn_ns = at_real_ns.checked_sub(object.sent_real_ns);
         self.batch.clock_reversed |= sojourn_ns.is_none() || now_ns < object.sent_ns;
+        let sojourn_ns = sojourn_ns.unwrap_or(longest_ns).min(longest_ns);
         let entered = object.entered_real_ns != 0;
         self.count_completed(object);
         on_departure(Departure {
@@ -79,8 +80,12 @@ impl SocketTracker {
             bytes: object.bytes,
             datagrams: object.datagrams,
             tag: object.tag,
-            sojourn_ns: sojourn_ns.unwrap_or(longest_ns).min(longest_ns),
-            qdisc_ns: entered.then(|| at_real_ns.saturating_sub(object.entered_real_ns)),
+            sojourn_ns,
+            // It can have left after `now_ns`, and the discipline is a part of the way.
+            qdisc_ns: entered.then(|| {
+                let inside_ns = at_real_ns.saturating_sub(object.entered_real_ns);
+                inside_ns.min(sojourn_ns)
+            }),
             kind: DepartureKind::Timestamp,
         });
     }

@@ -610,3 +610,27 @@ fn reversed_wall_clock_is_reported_once() {
     }
     assert_eq!(sojourns, [5, 5, 6, 6, 5, 5]);
 }
+
+/// The datagram leaves between the reading of the clock and that of the error queue.
+#[test]
+fn wait_in_the_discipline_is_within_the_sojourn() {
+    let mut tracker = SocketTracker::new(&Settings::default(), 0);
+    let id = tracker.queue(1_000, 1, 10_000 * MS, REAL_NS);
+    tracker.returned(1, REAL_NS + 1_000);
+    let mut waits = Vec::new();
+    for entry in [
+        ErrorQueueEntry::Entered {
+            id,
+            at_real_ns: REAL_NS,
+        },
+        ErrorQueueEntry::Left {
+            id,
+            at_real_ns: REAL_NS + 7 * MS,
+        },
+    ] {
+        tracker.error_queue_entry(&entry, 10_006 * MS, &mut |departure| {
+            waits.push((departure.sojourn_ns / MS, departure.qdisc_ns));
+        });
+    }
+    assert_eq!(waits, [(6, Some(6 * MS))]);
+}
