@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use taut_udp::LimitedUdp;
 
+use crate::core::Nudge;
 use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
@@ -29,7 +30,7 @@ pub struct BlockingTunSocket(Arc<ThreadSocket>);
 struct ThreadSocket {
     parts: Arc<ThreadParts>,
     thread: Option<thread::JoinHandle<()>>,
-    nudge: Arc<dyn Fn() + Send + Sync>,
+    nudge: Nudge,
 }
 
 struct ThreadParts {
@@ -59,7 +60,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         let udp = builder.build()?;
         let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let written = Arc::clone(&event);
-        let nudge: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
+        let nudge: Nudge = Arc::new(move || {
             // Cannot fail: the counter does not overflow, because the driver reads it.
             let _ = rustix::io::write(&*written, &1_u64.to_ne_bytes());
         });

@@ -1,6 +1,6 @@
 //! The state that a tunnel shares with its sockets, and how each wakes the other.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -23,9 +23,6 @@ pub(crate) struct Core {
     on_tick: Mutex<Option<OnTick>>,
     /// The time at which a driver will check the gates.
     planned_ns: AtomicU64,
-    /// The time at which the shaper of a discipline releases the next packet; 0: none waits.
-    ready_ns: AtomicU64,
-    is_active: AtomicBool,
 }
 
 /// Locks, even after a panic: each change of the state is complete before other code runs.
@@ -47,8 +44,6 @@ impl Core {
             drivers: Mutex::default(),
             on_tick: Mutex::default(),
             planned_ns: AtomicU64::new(0),
-            ready_ns: AtomicU64::new(0),
-            is_active: AtomicBool::new(false),
         }
     }
 
@@ -78,18 +73,12 @@ impl Core {
     }
 
     /// Sets when the shaper of a discipline releases the next packet, if one waits for it. Keeps an
-    /// earlier time of paths that the caller did not visit. The caller holds the gates.
-    pub(crate) fn set_ready(&self, ready_ns: Option<u64>, visits_all: bool) {
-        self.is_active.store(true, Ordering::Relaxed);
-        let earlier_ns = match self.ready_ns.load(Ordering::Relaxed) {
-            0 => None,
-            _ if visits_all => None,
-            earlier_ns => Some(earlier_ns),
-        };
-        let ready_ns = ready_ns.into_iter().chain(earlier_ns).min();
-        self.ready_ns
-            .store(ready_ns.unwrap_or(0), Ordering::Relaxed);
-        if let Some(ready_ns) = ready_ns {
+    /// earlier time of paths that the caller did not visit.
+    pub(crate) fn set_ready(&self, gates: &mut Gates, ready_ns: Option<u64>, visits_all: bool) {
+        gates.is_active = true;
+        let earlier_ns = gates.ready_ns.filter(|_| !visits_all);
+        gates.ready_ns = ready_ns.into_iter().chain(earlier_ns).min();
+        if let Some(ready_ns) = gates.ready_ns {
             self.wake_drivers_by(ready_ns);
         }
     }
@@ -111,11 +100,10 @@ impl Core {
     pub(crate) fn tick(&self, now_ns: u64) -> u64 {
         let mut gates = self.gates();
         let mut has_room = gates.check(now_ns);
-        let ready_ns = self.ready_ns.load(Ordering::Relaxed);
-        has_room |= (1..=now_ns).contains(&ready_ns);
-        let is_active = self.is_active.swap(false, Ordering::Relaxed);
+        has_room |= gates.ready_ns.is_some_and(|ready_ns| ready_ns <= now_ns);
+        let is_active = std::mem::take(&mut gates.is_active);
         let longest_ns = now_ns + if is_active { ACTIVE_NS } else { IDLE_NS };
-        let shaper_ns = (ready_ns > now_ns).then_some(ready_ns);
+        let shaper_ns = gates.ready_ns.filter(|&ready_ns| ready_ns > now_ns);
         let next = gates.next_wakeup().into_iter().chain(shaper_ns).min();
         let planned_ns = next.unwrap_or(longest_ns).clamp(now_ns, longest_ns);
         self.planned_ns.store(planned_ns, Ordering::Release);

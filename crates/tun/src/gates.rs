@@ -35,6 +35,10 @@ pub(crate) struct Gates {
     free: Vec<u32>,
     path_of: HashMap<(IpAddr, u16), usize>,
     pub(crate) waiting: Vec<Waker>,
+    /// The time at which the shaper of a discipline releases the next packet, if one waits.
+    pub(crate) ready_ns: Option<u64>,
+    /// Packets were requested since the last tick.
+    pub(crate) is_active: bool,
 }
 
 impl Gates {
@@ -141,13 +145,12 @@ impl Gates {
 
     /// Abandons the datagrams of a socket that was closed.
     pub(crate) fn closed(&mut self, socket: u32, now_ns: u64) {
-        let lost: Vec<Departed> = (0..)
-            .zip(&self.in_kernel)
-            .filter(|(_, record)| record.is_some_and(|it| it.socket == socket))
-            .map(|(key, _)| Departed { key, lost: true })
-            .collect();
-        for departed in &lost {
-            if let Some(record) = self.take(departed.key) {
+        let of_socket = |record: &Option<InKernel>| record.is_some_and(|it| it.socket == socket);
+        for key in 0..self.in_kernel.len() {
+            if !of_socket(&self.in_kernel[key]) {
+                continue;
+            }
+            if let Some(record) = self.take(key as u32) {
                 self.paths[record.path].departed(record.units, record.epoch, true, now_ns);
             }
         }

@@ -145,7 +145,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
             _ => Vec::new(),
         };
         // Before the gates are unlocked: a tick in between would plan without these times.
-        self.core.set_ready(ready_ns, visits_all);
+        self.core.set_ready(&mut gates, ready_ns, visits_all);
         if let Some(check_ns) = check_ns {
             self.core.check_at(check_ns, now_ns);
         }
