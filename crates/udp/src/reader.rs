@@ -80,10 +80,7 @@ async fn run(limited: &Weak<SharedSocket>, errors: &AsyncFd<OwnedFd>) -> bool {
     };
     let done = ready.ok().transpose().and_then(|it| process(&limited, it));
     if let Err(error) = done {
-        let mut state = limited.lock();
-        let wakeups = state.fail_next(error);
-        drop(state);
-        wakeups.wake();
+        limited.fail_next(error);
     }
     true
 }

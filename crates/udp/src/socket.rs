@@ -219,6 +219,13 @@ impl LimitedUdp {
         done
     }
 
+    /// Passes an error of the reading task to the next waiting task.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn fail_next(&self, error: io::Error) {
+        let wakeups = self.lock().fail_next(error);
+        wakeups.wake();
+    }
+
     /// Cancels a wait.
     pub fn cancel_wait(&self, place: Ticket) {
         let mut state = self.lock();

@@ -47,8 +47,7 @@ impl Socket {
                     Poll::Pending => notifications.as_mut().poll(context),
                 });
                 if let Err(error) = done.await {
-                    let wakeups = shared.limited().lock().fail_next(error);
-                    wakeups.wake();
+                    shared.limited().fail_next(error);
                     tokio::time::sleep(AFTER_FAILURE).await;
                 }
             }
