@@ -62,7 +62,7 @@ impl AsyncUdp {
     /// Wraps `socket` with the default limit and makes it non-blocking.
     ///
     /// The first wait spawns the task that reads completions, on its runtime. After that runtime
-    /// ended, or while nobody drives it, waits on other runtimes do not end: use one runtime.
+    /// ended, or while no thread drives it, waits on other runtimes do not end: use one runtime.
     ///
     /// # Errors
     /// As for [`build`](Self::build).

@@ -99,7 +99,7 @@ pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
 /// Reads the counters of a device over netlink, because `/sys` can show another namespace.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `InvalidData` if the response has no counters.
+/// `NotFound` if the device does not exist; `InvalidData` if the response has no counters.
 pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
     let found = describe(ns, device)?.statistics;
     found.ok_or_else(|| no_response(device))
