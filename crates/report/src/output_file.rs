@@ -1,4 +1,4 @@
-//! Options of files that grow with a run: a trace, a capture.
+//! Options of files that a run writes: a report, a trace, a capture.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,6 +10,27 @@ use taut_path::units::{ParseUnitError, Size};
 
 use crate::emit::{self, write_failed};
 use crate::{file, say};
+
+/// Option of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct ReportFile {
+    /// Write a report to FILE too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
+    #[arg(id = "report", long = "report", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+}
+
+impl ReportFile {
+    /// Checks before the run that the file can be written.
+    ///
+    /// # Errors
+    /// The exit code, after a message, if it cannot.
+    pub fn check(&self) -> Result<(), ExitCode> {
+        emit::check("report", self.path.as_deref())
+    }
+}
 
 /// Options of a trace file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

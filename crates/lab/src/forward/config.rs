@@ -1,10 +1,9 @@
 //! The options of the experiment.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
+use taut_report::output_file::ReportFile;
 use taut_report::value::{count_in, within};
 use taut_scenarios::validation::{DURATIONS, RATES, STREAMS};
 
@@ -35,12 +34,8 @@ pub struct Forward {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
-    /// Write a report to FILE too: one HTML page that works offline
-    ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportFile,
 
     #[command(flatten)]
     pub output: OutputOptions,

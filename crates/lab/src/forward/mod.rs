@@ -44,7 +44,7 @@ impl Experiment for Forward {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        emit::check("report", self.report.as_deref())
+        self.report.check()
     }
 
     fn measure(
@@ -70,7 +70,7 @@ impl Experiment for Forward {
         emit::emit(
             &document,
             Form::json_or_table(json),
-            self.report.as_deref(),
+            self.report.path.as_deref(),
             table,
             page,
         )

@@ -1,10 +1,8 @@
 //! The settings of a live run.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use taut_path::AnyLimit;
-use taut_report::output_file::TraceFile;
+use taut_report::output_file::{ReportFile, TraceFile};
 use taut_scenarios::rr_under_load::Settings;
 
 use super::driver::DriverKind;
@@ -23,12 +21,8 @@ pub struct Options {
     #[arg(long)]
     pub no_real_time: bool,
 
-    /// Write a report to FILE too: one HTML page that works offline
-    ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportFile,
 
     #[command(flatten)]
     pub trace: TraceFile,

@@ -95,7 +95,7 @@ impl Experiment for RrUnderLoad {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        emit::check("report", self.config.options.report.as_deref())?;
+        self.config.options.report.check()?;
         self.config.options.trace.check()
     }
 
@@ -111,7 +111,7 @@ impl Experiment for RrUnderLoad {
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let ran: Vec<&RrRun> = rows.iter().flat_map(|row| &row.runs).collect();
         let rows: Vec<simulated::Row> = ran.iter().map(|ran| ran.row.clone()).collect();
-        let report = self.config.options.report.as_deref();
+        let report = self.config.options.report.path.as_deref();
         let document = results::document(&self.config, &rows, interrupted);
         let is_published = self.config.is_published();
         let table = || table::text(&document, &rows, is_published, stdout::columns());

@@ -20,8 +20,8 @@ use taut_report::{exit, stdout};
 /// `taut replay`.
 pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
     let run = Arc::new(read(options)?);
-    let report = options.report.as_deref();
-    emit::check("report", report)?;
+    options.report.check()?;
+    let report = options.report.path.as_deref();
     emit::check_spared(report.into_iter(), &[&options.file])?;
     let interrupt = sim::cases::run_cases(vec![run.clone()], all_cores(), |_| {})?;
     let mut document = run.document();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use taut_path::units::Rate;
+use taut_report::output_file::ReportFile;
 use taut_scenarios::replay::ReplaySettings;
 use taut_sim::single_queue_bench::Rule;
 
@@ -50,12 +51,8 @@ pub struct Replay {
     #[arg(short, long)]
     pub json: bool,
 
-    /// Write a report to FILE too: one HTML page that works offline
-    ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportFile,
 }
 
 impl Replay {

@@ -1,7 +1,7 @@
 //! Output of a simulation besides its table.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -16,7 +16,7 @@ use super::progress::ProgressLine;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
 use taut_report::exit;
-use taut_report::output_file::{PcapFile, TraceFile};
+use taut_report::output_file::{PcapFile, ReportFile, TraceFile};
 
 /// Options of the output besides the table.
 #[derive(Debug, Clone, Default, Args)]
@@ -33,12 +33,8 @@ pub struct Output {
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub json_lines: bool,
 
-    /// Write a report to FILE too: one HTML page that works offline
-    ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportFile,
 
     #[command(flatten)]
     pub many: Many,
@@ -105,7 +101,7 @@ impl Output {
 
     /// Returns the files that are written at the end of the run.
     fn files(&self) -> impl Iterator<Item = &Path> {
-        let files = [&self.report, &self.trace.path, &self.pcap.path];
+        let files = [&self.report.path, &self.trace.path, &self.pcap.path];
         files.into_iter().filter_map(|file| file.as_deref())
     }
 
@@ -118,7 +114,7 @@ impl Output {
                 format_args!("{file} would be written twice; name a file of its own for each");
             return Err(exit::fail(exit::USAGE, message));
         }
-        emit::check("report", self.report.as_deref())?;
+        self.report.check()?;
         self.trace.check()?;
         emit::check("capture", self.pcap.path.as_deref())?;
         let usage = |error| exit::fail(exit::USAGE, error);
@@ -150,7 +146,13 @@ impl Output {
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
-        let shown = emit::emit(document, self.form(), self.report.as_deref(), text, page);
+        let shown = emit::emit(
+            document,
+            self.form(),
+            self.report.path.as_deref(),
+            text,
+            page,
+        );
         match interrupt {
             Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {
