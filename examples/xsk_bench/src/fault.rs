@@ -24,8 +24,9 @@ const PACKETS: u64 = 4_000;
 const STEP_PACKETS: u64 = 8;
 /// Slots of the ring.
 const SLOTS: u32 = 64;
-/// The fault begins when this many packets of a hundred were completed.
-const BEGIN_PERCENT: u64 = 30;
+/// The fault begins after 2.2 s, when this many packets of a hundred were completed: the limit of a
+/// younger queue still grows by leaps.
+const BEGIN_PERCENT: u64 = 90;
 /// The shaper sends nothing: a frame takes 25 minutes.
 const STOPPED_BITS_PER_S: u64 = 8;
 /// How long the device is stopped, down or absent.
@@ -34,6 +35,8 @@ const FAULT_TIME: Duration = Duration::from_secs(2);
 const LAST_PACKETS: u64 = 500;
 /// A run that has not ended by then hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A limit that has not returned by then does not.
+const LIMIT_PATIENCE: Duration = Duration::from_secs(30);
 /// A plain loop without a completion for this time hangs.
 const PLAIN_PATIENCE: Duration = Duration::from_secs(4);
 /// The limit must return to this ratio of its median before a stop of the process.
@@ -239,7 +242,8 @@ pub fn limited<X: Xsk>(
         injector.poll(sender.ended())?;
         limits.record(injector.began, sender.limit());
         // Packets are sent until the fault is over, and some more.
-        let is_over = fault != Fault::Stopped || limits.back_after.is_some();
+        let is_back = fault != Fault::Stopped || limits.back_after.is_some();
+        let is_over = is_back || start.elapsed() > LIMIT_PATIENCE;
         if injector.has_ended && is_over && goal == u64::MAX {
             goal = PACKETS.max(sender.enqueued() + LAST_PACKETS);
         }
@@ -268,6 +272,10 @@ pub fn limited<X: Xsk>(
         "no packet arrived after the fault",
     );
     if fault == Fault::Stopped {
+        require(
+            limits.back_after.is_some(),
+            "the limit did not return to its ratio",
+        );
         let back_ms = limits.back_after.map(|back| back.as_millis() as u64);
         row.insert("limit_back_ms".to_owned(), back_ms.into());
     }
