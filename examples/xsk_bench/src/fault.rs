@@ -261,30 +261,26 @@ pub fn limited<X: Xsk>(
     };
     require(is_done, "the run did not end");
     let has_stalls = matches!(fault, Fault::Completions | Fault::Held);
-    require(
-        !has_stalls || sender.reported_in_time(),
-        "no stall was reported in time",
-    );
+    let in_time = !has_stalls || sender.reported_in_time();
+    require(in_time, "no stall was reported in time");
     let continues =
         !sender.has_given_up() && arrivals.last >= sender.enqueued().saturating_sub(LAST_PACKETS);
     require(
         fault == Fault::Completions || continues,
         "no packet arrived after the fault",
     );
+    require(
+        fault != Fault::Stopped || limits.back_after.is_some(),
+        "the limit did not return to its ratio",
+    );
     if fault == Fault::Stopped {
-        require(
-            limits.back_after.is_some(),
-            "the limit did not return to its ratio",
-        );
         let back_ms = limits.back_after.map(|back| back.as_millis() as u64);
         row.insert("limit_back_ms".to_owned(), back_ms.into());
     }
     row.insert("fault".to_owned(), format!("{fault:?}").into());
     row.insert("errors".to_owned(), errors.clone().into());
-    Ok((
-        row_with(Value::Object(row), errors.is_empty()),
-        errors.is_empty(),
-    ))
+    let is_good = errors.is_empty();
+    Ok((row_with(Value::Object(row), is_good), is_good))
 }
 
 fn row_with(value: Value, is_good: bool) -> Map<String, Value> {
