@@ -17,6 +17,8 @@ const EXPIRY_NS: u64 = 10_000_000;
 const MAX_EXPIRY_NS: u64 = 1_000_000_000;
 /// If the program holds packets during all of this time, releases pause until it holds none.
 const STANDING_NS: u64 = 200_000_000;
+/// Replaces [`EXPIRY_NS`] during a pause, because the path is blocked while residuals remain.
+const PAUSED_EXPIRY_NS: u64 = 2_000_000;
 
 /// Maximum number of expired packets of which a later datagram counts as stale.
 const MAX_EXPIRED: usize = 256;
@@ -192,7 +194,7 @@ impl Gate {
     pub(crate) fn sent(&mut self, payload_bytes: u32, now_ns: u64) -> u32 {
         self.residuals.since_ns = now_ns;
         self.residuals.suspected = false;
-        self.residuals.expiry_ns = EXPIRY_NS;
+        self.residuals.expiry_ns = self.shortest_expiry_ns();
         let (mut units, _) = take_packets(&mut self.released, payload_bytes);
         self.program_bytes -= units;
         if units == 0 {
@@ -282,6 +284,15 @@ impl Gate {
             standing.paused = standing.min_bytes > 0;
             standing.min_bytes = self.program_bytes;
             standing.window_ends_ns = now_ns + STANDING_NS;
+            self.counters.pauses += u64::from(standing.paused);
+            self.residuals.expiry_ns = self.shortest_expiry_ns();
+        }
+    }
+
+    fn shortest_expiry_ns(&self) -> u64 {
+        match self.standing.paused {
+            true => PAUSED_EXPIRY_NS,
+            false => EXPIRY_NS,
         }
     }
 

@@ -137,12 +137,17 @@ fn packet_that_stays_pauses_releases_until_resynchronised() {
         gate.end_batch(now_ns);
     }
     assert!(now_ns <= 401 * MS, "{now_ns}");
+    let paused_at_ns = now_ns;
     while !gate.has_room(now_ns) && now_ns < 1_000 * MS {
         now_ns += MS;
         gate.check(now_ns);
     }
+    assert!(now_ns - paused_at_ns <= 4 * MS, "the path is blocked");
     assert_eq!(gate.program_bytes(), 0, "resynchronised");
-    assert_eq!(gate.counters.expired_packets, 1);
+    assert_eq!(
+        (gate.counters.expired_packets, gate.counters.pauses),
+        (1, 1)
+    );
 }
 
 #[test]

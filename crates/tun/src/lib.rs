@@ -17,8 +17,9 @@
 //! # Matching
 //! The program's buffers are its own, so the tunnel matches datagrams to released packets by order
 //! and length. A released packet that the program never sends, because it has no session or no
-//! route, is a *residual*. Residuals expire, [`Snapshot::gate`] counts them, and they do not block
-//! the path. If one is sent later, it is counted as stale.
+//! route, is a *residual*. Residuals count against the limit until they expire; [`Snapshot::gate`]
+//! counts them. If the program holds packets for 200 ms, the path pauses until it holds none, which
+//! takes up to 8 ms with residuals. A residual that is sent later is counted as stale.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 

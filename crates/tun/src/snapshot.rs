@@ -30,9 +30,9 @@ pub struct GateCounters {
     pub released_packets: u64,
     /// Their bytes, without the overhead.
     pub released_bytes: u64,
-    /// Datagrams that departed.
+    /// Datagrams that departed, including those whose completion was lost.
     pub departed_datagrams: u64,
-    /// Their bytes, with the overhead.
+    /// Bytes of datagrams whose departure was reported, with the overhead.
     pub departed_bytes: u64,
     /// Datagrams that the kernel rejected.
     pub rejected_datagrams: u64,
@@ -42,6 +42,8 @@ pub struct GateCounters {
     pub expired_packets: u64,
     /// Their bytes, with the overhead.
     pub expired_bytes: u64,
+    /// Times that releases paused because the program had held packets for 200 ms.
+    pub pauses: u64,
     /// The last expiry of residuals.
     pub last_expiry: Option<Stall>,
     /// Expired packets that were sent later, and datagrams sent before an endpoint moved.
@@ -72,7 +74,8 @@ pub struct QueueCounters {
 pub struct Snapshot {
     /// The limit in bytes, with the overhead.
     pub limit: u32,
-    /// `false` if no queue exists below the socket: only the program's bytes are then limited.
+    /// `false` if no queue exists below the socket. Packets are then released while
+    /// `program_bytes` is below 128 KiB.
     pub limit_applies: bool,
     /// Bytes that were released and not yet sent.
     pub program_bytes: u32,
