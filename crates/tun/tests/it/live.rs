@@ -177,7 +177,7 @@ fn moved_peer_continues_with_an_empty_kernel() {
     let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
     tunnel.set_endpoint(0, first.1);
     run(&tunnel, &socket, &[first.1], |it| {
-        it.snapshot(0).kernel_bytes > 3_000
+        it.snapshot(0).kernel_bytes > 0
     });
     tunnel.set_endpoint(0, second.1);
     assert_eq!(tunnel.snapshot(0).kernel_bytes, 0, "abandoned");
