@@ -104,6 +104,11 @@ impl Gates {
         (key, gate.is_blocked())
     }
 
+    /// Returns `true` if the program will send another datagram to the same peer.
+    pub(crate) fn more_follow(&self) -> bool {
+        matches!(self.paths.as_slice(), [only] if only.program_bytes() > 0)
+    }
+
     fn take(&mut self, key: u32) -> Option<InKernel> {
         let record = self.in_kernel.get_mut(key as usize)?.take()?;
         self.free.push(key);

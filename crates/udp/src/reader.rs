@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -14,7 +14,6 @@ use tokio::task::JoinHandle;
 use tokio::time;
 
 use crate::socket::{LimitedUdp, SharedSocket};
-use crate::sys;
 
 /// Longest sleep without another deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -105,11 +104,9 @@ pub(crate) fn process(
         limited.complete()?;
         return Ok(());
     };
-    // Clear the flag before checking the condition: an entry in between raises it again.
+    // Clear the flag before reading: an entry in between raises it again.
     ready.clear_ready();
-    limited.complete()?;
-    // The inner descriptor reports readiness once until it is checked.
-    if sys::epoll::is_ready(ready.get_inner().as_fd()) {
+    if limited.complete()?.counts.packets == 0 {
         limited.complete_pending()?;
     }
     Ok(())

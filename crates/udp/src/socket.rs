@@ -144,8 +144,8 @@ impl LimitedUdp {
         completed
     }
 
-    /// As [`complete`](Self::complete), if the socket still has an error after it: one without an
-    /// entry stays until it is read.
+    /// As [`complete`](Self::complete), after a notification without a completion: an error of the
+    /// socket that has no entry stays until it is read.
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();

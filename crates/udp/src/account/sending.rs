@@ -118,6 +118,12 @@ impl SocketTracker {
         }
     }
 
+    /// Returns the number of unreported objects since the last reported one.
+    pub fn unreported_at_end(&self) -> u32 {
+        let objects = self.objects.iter().rev();
+        objects.take_while(|(_, it)| it.unreported).count() as u32
+    }
+
     /// Removes the last `count` objects, which the kernel rejected.
     pub fn unqueue(&mut self, count: usize) {
         for _ in 0..count {

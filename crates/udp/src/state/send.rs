@@ -18,9 +18,9 @@ use crate::sys::socket as options;
 
 /// Objects sent before notifications are read although there is room.
 const SENT_BEFORE_DRAIN: u32 = 16;
-/// Number of zero-copy sends that are checked individually, and the interval of checks after that.
-const LOOKS_AT_FIRST: u64 = 128;
-const LOOKS_ONE_OF: u64 = 32;
+/// Number of objects that are checked individually, and the interval of checks after that.
+const CHECKED_AT_FIRST: u64 = 128;
+const CHECKED_ONE_OF: u64 = 32;
 
 impl State {
     /// Counts a blocked sender.
@@ -100,7 +100,7 @@ impl State {
         let real_ns = real_ns();
         let mut queued = 0;
         let group = self.group(datagrams);
-        let mut unstamped = 0;
+        let mut unstamped = self.tracker.unreported_at_end();
         // Zero-copy ids follow from the number of accepted datagrams, and a call with several does
         // not report why it stopped.
         let most = if self.source.pool.is_some() { 1 } else { BATCH };
@@ -130,13 +130,10 @@ impl State {
                 stamps: self.source.stamps,
                 own_id: self.source.own_ids.then_some(id),
             };
-            let closes = match datagrams.get(queued + 1) {
-                Some(next) => next.destination() != datagram.destination(),
-                None => true,
-            };
+            let is_followed = datagram.is_followed_by(datagrams.get(queued + 1));
             unstamped += 1;
             let more = !needed || self.has_room(now_ns);
-            if unstamped < group && !closes && queued + 1 < most && more {
+            if unstamped < group && is_followed && queued + 1 < most && more {
                 requests.stamps = 0;
                 self.tracker.make_last_unreported();
             } else {
@@ -174,8 +171,9 @@ impl State {
 
     /// Passes the queued datagrams to the kernel, and removes those not accepted.
     fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
+        let is_checked = self.checks_next();
         let level = match self.tracker.source() {
-            Source::Polled => options::send_queue_bytes(socket.as_fd())?,
+            Source::Polled if is_checked => options::send_queue_bytes(socket.as_fd())?,
             _ => 0,
         };
         let flags = match self.tracker.source() {
@@ -211,33 +209,34 @@ impl State {
             self.tracker.returned(taken, real_ns());
             self.sent_since_drain += taken as u32;
             self.full_until_ns = None;
-            self.check_waiting(socket, taken, level)?;
+            if is_checked {
+                self.check_waiting(socket, taken, level)?;
+            }
             self.report_sent(&datagrams[..taken]);
         }
         sent
     }
 
-    /// Checks if sent objects wait, for sources that do not report it.
+    /// Returns `true` if the next objects are checked for waiting. Sources that report it need no
+    /// check, and the others are sampled, because a check is a system call.
+    fn checks_next(&self) -> bool {
+        let sent = self.tracker.totals().sent_objects;
+        let at_first = sent < self.checks.from_object + CHECKED_AT_FIRST;
+        self.tracker.source() != Source::Timestamps && (at_first || sent >= self.checks.next_object)
+    }
+
+    /// Checks if sent objects wait. `level` is that of the socket before them.
     fn check_waiting(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
-        match self.tracker.source() {
-            Source::Timestamps => {}
-            Source::Polled => {
-                let now = options::send_queue_bytes(socket.as_fd())?;
-                self.tracker.level_rose(taken, now.saturating_sub(level));
-            }
-            Source::ZeroCopy => {
-                let sent = self.tracker.totals().sent_objects;
-                let at_first = sent < self.checks.from_object + LOOKS_AT_FIRST;
-                let due = at_first || sent >= self.checks.next_object;
-                if due {
-                    self.checks.next_object = sent + LOOKS_ONE_OF;
-                    let last = self.tracker.next_id().wrapping_sub(1);
-                    self.complete(socket)?;
-                    let waits = self.tracker.is_in_flight(last);
-                    self.tracker.observed(waits);
-                }
-            }
+        self.checks.next_object = self.tracker.totals().sent_objects + CHECKED_ONE_OF;
+        if self.tracker.source() == Source::Polled {
+            let now = options::send_queue_bytes(socket.as_fd())?;
+            self.tracker.level_rose(taken, now.saturating_sub(level));
+            return Ok(());
         }
+        let last = self.tracker.next_id().wrapping_sub(1);
+        self.complete(socket)?;
+        let waits = self.tracker.is_in_flight(last);
+        self.tracker.observed(waits);
         Ok(())
     }
 

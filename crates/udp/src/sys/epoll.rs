@@ -4,8 +4,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -16,19 +15,6 @@ pub(crate) fn for_errors(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // can read the queue.
     epoll::add(&epoll, socket, EventData::new_u64(0), EventFlags::empty())?;
     Ok(epoll)
-}
-
-/// Checks without waiting. After it, tokio reports the next readiness of the descriptor.
-pub(crate) fn is_ready(epoll: BorrowedFd<'_>) -> bool {
-    let mut events = [Event {
-        flags: EventFlags::empty(),
-        data: EventData::new_u64(0),
-    }];
-    let at_once = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    epoll::wait(epoll, &mut events, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Registers a descriptor with tokio for readability only.

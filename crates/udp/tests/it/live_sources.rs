@@ -1,9 +1,11 @@
 //! Sources that are tried in sequence.
 
-use taut_linux::link;
-use taut_udp::{Builder, CompletionQuality, Datagram, LimitedUdp, Source};
+use std::time::Instant;
 
-use crate::common::{Link, allowed, finish, send_and_finish, until};
+use taut_linux::link;
+use taut_udp::{AnyLimit, Builder, CompletionQuality, Datagram, LimitedUdp, Source};
+
+use crate::common::{Link, PATIENCE, allowed, finish, send_and_finish, until};
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
@@ -114,4 +116,34 @@ fn first_source_is_used_without_a_useful_one() {
         (totals.unknown_completions, totals.lost_completions),
         (0, 0)
     );
+}
+
+#[test]
+fn datagrams_of_separate_calls_share_timestamps() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::builder(link.connected(address))
+        .limit(AnyLimit::bytes(40_000))
+        .timestamp_interval_ns(10_000_000)
+        .build()
+        .expect("limited");
+    send_and_finish(&socket, 1200, 300);
+    let (mut sent, mut completed, mut batches) = (0, 0, 0);
+    let start = Instant::now();
+    while completed < 256 {
+        let datagram = Datagram::new(&PAYLOAD).more_follow(sent < 255);
+        if sent < 256 && socket.room() > 0 {
+            sent += socket.try_send(&[datagram]).expect("sends").count;
+        }
+        let packets = socket.complete().expect("reads").counts.packets as usize;
+        completed += packets;
+        batches += usize::from(packets > 0);
+        assert!(start.elapsed() < PATIENCE, "{socket:?}");
+    }
+    assert_eq!(socket.snapshot().totals.lost_completions, 0);
+    // Without `more_follow`, about 250.
+    assert!(batches <= 64, "{batches} batches of 256 datagrams");
 }
