@@ -7,9 +7,9 @@ use taut_path::limit::StandaloneLimit;
 
 use crate::snapshot::{GateCounters, Stall, StallPlace};
 
-/// Admitted to the program while no queue below the socket exists: about 90 packets, so that the
+/// Admitted to the program while no queue below the socket exists: about 180 packets, so that the
 /// program's own batches stay large.
-const PROGRAM_BYTES: u32 = 128 << 10;
+const PROGRAM_BYTES: u32 = 256 << 10;
 /// Time without a sent datagram after which released packets are residuals, if a second check after
 /// the same time agrees. Two checks, because a stopped process resumes with both times in the past.
 const EXPIRY_NS: u64 = 10_000_000;

@@ -75,7 +75,7 @@ pub struct Snapshot {
     /// The limit in bytes, with the overhead.
     pub limit: u32,
     /// `false` if no queue exists below the socket. Packets are then released while
-    /// `program_bytes` is below 128 KiB.
+    /// `program_bytes` is below 256 KiB.
     pub limit_applies: bool,
     /// Bytes that were released and not yet sent.
     pub program_bytes: u32,
