@@ -22,6 +22,15 @@ FULL = "Each mode has {runs} runs of {seconds} s, at a load average of {load}."
 MIN_RUNS, MAX_LOAD = 7, 3
 
 
+def rounded(value):
+    """A run with three decimals at most."""
+    if isinstance(value, dict):
+        return {key: rounded(it) for key, it in value.items()}
+    if isinstance(value, list):
+        return [rounded(it) for it in value]
+    return round(value, 3) if isinstance(value, float) else value
+
+
 class Record:
     """The recorded runs. A run that is measured again replaces the previous one."""
 
@@ -35,7 +44,8 @@ class Record:
         same = KEYS[:4]
         self.runs = [it for it in self.runs if any(it[k] != run[k] for k in same)] + [run]
         new = RECORD.with_suffix(".new")
-        new.write_text(json.dumps({"version": 1, "runs": self.runs}, indent=1) + "\n")
+        lines = ",\n".join(json.dumps(rounded(it)) for it in self.runs)
+        new.write_text(f'{{"version": 1, "runs": [\n{lines}\n]}}\n')
         os.replace(new, RECORD)
 
     def of(self, program, row, mode):
