@@ -100,13 +100,16 @@ pub trait Limit {
     fn reset(&mut self, now_ns: u64);
 
     /// Begins a new interval with `in_flight` units in flight, because completions were lost or
-    /// counted twice. The limit stays.
+    /// counted twice. The limit must stay. By default the rule is reset and its settings are
+    /// restored, with the limit. A rule without settings keeps its limit and its history.
     fn repair(&mut self, in_flight: u32, now_ns: u64) {
         let _ = in_flight;
         let config = self.config();
-        self.reset(now_ns);
-        // Cannot fail: these were the current settings. A rule without settings starts again.
-        let _ = self.set_config(config);
+        // A rule without settings could not restore its limit after a reset.
+        if self.set_config(config).is_ok() {
+            self.reset(now_ns);
+            let _ = self.set_config(config);
+        }
     }
 
     /// The settings as an operator reads them; `limit` is the current limit.

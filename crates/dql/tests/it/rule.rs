@@ -98,6 +98,13 @@ fn rule_needs_three_methods() {
 }
 
 #[test]
+fn repair_keeps_a_limit_without_settings() {
+    let mut rule = Half(500);
+    rule.repair(0, 1);
+    assert_eq!(rule.limit(), 500);
+}
+
+#[test]
 fn disabled_limit_still_learns() {
     let ledger = Ledger::<Local>::new(0);
     let mut control = Control::new(Half(0), 0);
