@@ -30,7 +30,7 @@ struct TimedRing {
 }
 
 impl Codel {
-    /// A queue for at most `limit_packets` packets.
+    /// A queue for at most `limit_packets` packets, clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32, config: CodelConfig) -> Self {
         Self {
             queue: TimedRing {

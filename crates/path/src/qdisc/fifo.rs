@@ -16,7 +16,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// A queue for at most `limit_packets` packets.
+    /// A queue for at most `limit_packets` packets, clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32) -> Self {
         Self {
             packets: BoundedRing::new(capacity(limit_packets)),

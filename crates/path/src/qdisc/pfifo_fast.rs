@@ -30,7 +30,8 @@ pub struct PfifoFast {
 }
 
 impl PfifoFast {
-    /// Bands for `limit_packets` packets, each or together depending on `scope`.
+    /// Bands for `limit_packets` packets, each or together depending on `scope`. The number is
+    /// clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32, scope: BandLimit) -> Self {
         let bands = core::array::from_fn(|_| Fifo::new(limit_packets));
         Self {
