@@ -68,10 +68,9 @@ impl<M: Sharing> Ledger<M> {
         Ok(())
     }
 
-    /// Subtracts `units` from the total queued, without a check: of objects that were queued last
-    /// and that the device never sees. More units than in flight bring the ledger below 0. A
-    /// completer that already read the larger total counts the objects as in flight until it reads
-    /// the total again.
+    /// Subtracts the units of objects that were queued last and that the device never sees, without
+    /// a check. More units than in flight bring the ledger below 0. A completer that already read
+    /// the larger total counts the objects as in flight until it reads the total again.
     pub fn subtract_queued(&self, units: u32) {
         let queued = self.sender.queued.load();
         self.sender.queued.store_release(queued.wrapping_sub(units));

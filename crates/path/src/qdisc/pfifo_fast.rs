@@ -30,8 +30,8 @@ pub struct PfifoFast {
 }
 
 impl PfifoFast {
-    /// Bands for `limit_packets` packets, each or together depending on `scope`. The number is
-    /// clamped to 1,000,000; 0 drops every packet.
+    /// Bands for `limit_packets` packets, each or together depending on `scope`. A band holds at
+    /// most 1,000,000; with 0, every packet is dropped.
     pub fn new(limit_packets: u32, scope: BandLimit) -> Self {
         let bands = core::array::from_fn(|_| Fifo::new(limit_packets));
         Self {
