@@ -98,11 +98,11 @@ impl Qdisc for Codel {
         Ok(())
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
         self.state.forget();
         self.first_is_remainder = false;
         while let Some(packet) = self.queue.pop() {
-            gone(packet);
+            on_packet(packet);
         }
     }
 

@@ -77,11 +77,11 @@ impl Qdisc for Fifo {
         Ok(())
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
         // Counted before the call, because the sink might panic.
         while let Some(packet) = self.packets.pop() {
             self.bytes -= u64::from(packet.wire_bytes());
-            gone(packet);
+            on_packet(packet);
         }
     }
 

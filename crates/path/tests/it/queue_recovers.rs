@@ -389,8 +389,8 @@ impl Qdisc for Shaper {
         None
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.0.drain(..).for_each(gone);
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.0.drain(..).for_each(on_packet);
     }
 
     fn accepts(&self, _packet: &Packet) -> bool {
