@@ -114,12 +114,10 @@ impl fmt::Display for Error {
                 f,
                 "in_flight of the repair is {in_flight} units; allowed: at most {MAX_IN_FLIGHT}"
             ),
-            Error::LimitTooLarge { limit } => {
-                write!(
-                    f,
-                    "the limit is {limit} units; allowed: at most {MAX_LIMIT}"
-                )
-            }
+            Error::LimitTooLarge { limit } => write!(
+                f,
+                "the limit is {limit} units; allowed: at most {MAX_LIMIT}"
+            ),
             Error::MinAboveMax {
                 min_limit,
                 max_limit,

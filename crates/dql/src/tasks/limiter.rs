@@ -113,9 +113,7 @@ impl Limiter {
     /// # Errors
     /// Those of [`Config::validate`].
     pub fn with_config(config: Config, waiters: usize) -> Result<Self, Error> {
-        config.validate()?;
-        let dql = Dql::with_config(config, 0)?;
-        Ok(Self::from_dql(dql, waiters))
+        Ok(Self::from_dql(Dql::with_config(config, 0)?, waiters))
     }
 
     fn from_dql(dql: Dql, waiters: usize) -> Self {
