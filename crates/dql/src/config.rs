@@ -1,17 +1,18 @@
 use crate::{Error, MAX_LIMIT};
 
-/// The initial settings of a queue. All but the first can be changed while the queue runs.
+/// The settings of a queue, initial or current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The initial limit, in units, at most [`MAX_LIMIT`]. It applies immediately; the first
-    /// completion clamps it to the two bounds. Default 0.
+    /// The limit, in units, at most [`MAX_LIMIT`]. Default 0. As an initial setting it applies
+    /// immediately, as a change from the next completion on. Each completion clamps it to the two
+    /// bounds.
     pub limit: u32,
     /// The lower bound of the limit, in units, at most `max_limit`. Default 0.
     pub min_limit: u32,
     /// The upper bound of the limit, in units, at most [`MAX_LIMIT`], which is the default.
     pub max_limit: u32,
-    /// Time over which slack is observed before the limit decreases, in nanoseconds. The default of
-    /// 1 s is that of Linux.
+    /// The hold time, in nanoseconds: slack is observed for this time before the limit decreases.
+    /// The default of 1 s is that of Linux.
     pub hold_time_ns: u64,
 }
 

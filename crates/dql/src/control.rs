@@ -1,4 +1,4 @@
-//! A limit rule over the completer's side of a ledger.
+//! Connects a limit rule to the completer's side of a ledger.
 
 use crate::ledger::Ledger;
 use crate::limit::{CompletionBatch, Limit};
@@ -6,15 +6,18 @@ use crate::rate::{RateMeter, RateSample};
 use crate::sharing::Sharing;
 use crate::{Config, Error, MAX_LIMIT};
 
-/// A rule and its state on the completing side: the rate of the device, reaps that are not
-/// finished, and whether the limit is disabled. Every limit updates its ledger and its rule here.
+/// Connects a rule to the completer's side of a ledger: passes it each batch, and publishes the
+/// room below its limit. It also measures the rate of the device and can disable the limit.
+///
+/// taut-path uses it for every limit. [`Dql`](crate::Dql) and [`Completer`](crate::Completer) have
+/// a shorter path for [`Dynamic`](crate::Dynamic).
 #[derive(Clone, Debug)]
 pub struct Control<L> {
     rule: L,
     rate: Option<RateMeter>,
-    /// By how much the limit that an operator reads exceeds the one that the ledger applies: a
-    /// depth in packets admits one packet less than a soft limit.
-    shown_above: u32,
+    /// By how much the limit that an operator reads exceeds the one that the ledger applies: 1 for
+    /// a hard limit, 0 for a soft one.
+    displayed_above: u32,
     /// Totals of the ledger at the last reset.
     base: u32,
     blocked_base: u32,
@@ -30,7 +33,7 @@ impl<L: Limit> Control<L> {
         rule.begin(now_ns);
         Self {
             rate: rule.needs().rate.then(RateMeter::new),
-            shown_above: rule.config().limit.wrapping_sub(rule.limit()),
+            displayed_above: rule.config().limit.wrapping_sub(rule.limit()),
             rule,
             base: 0,
             blocked_base: 0,
@@ -49,21 +52,24 @@ impl<L: Limit> Control<L> {
         }
     }
 
-    /// A limit of the rule as an operator reads it.
+    /// Returns the limit that an operator reads ([`Limit::config`]) for a `limit` of the rule
+    /// ([`Limit::limit`]).
     #[inline]
-    pub fn shown(&self, limit: u32) -> u32 {
-        limit.wrapping_add(self.shown_above)
+    pub fn displayed_limit(&self, limit: u32) -> u32 {
+        limit.wrapping_add(self.displayed_above)
     }
 
-    /// Returns `true` if a batch of `units` must be passed on: one of 0 units only closes a reap.
+    /// Returns `true` if a batch of `units` must be passed to [`completed`](Self::completed). A
+    /// batch of 0 units is passed only if the previous one had more completions pending.
     #[inline]
-    pub fn expects(&self, units: u32) -> bool {
+    pub fn must_pass(&self, units: u32) -> bool {
         units > 0 || self.more_pending
     }
 
-    /// Counts the units of a batch of `ledger`, updates the limit and publishes the room. Passes
-    /// the batch to `on_batch`. If `is_observed` is set, its sender fields are filled even if the
-    /// rule does not need them. Returns the limit of the rule.
+    /// Counts the units of a batch, updates the limit and publishes the room. `batch` must come
+    /// from [`Ledger::batch`] of `ledger`, called since its last completion. Passes the batch to
+    /// `on_batch`. If `is_observed` is set, its sender fields are filled even if the rule does not
+    /// need them. Returns the limit of the rule.
     #[inline]
     pub fn completed<M: Sharing>(
         &mut self,
@@ -75,7 +81,7 @@ impl<L: Limit> Control<L> {
         let needs = self.rule.needs();
         if needs.sender || is_observed {
             // The other half might have read its clock later than this one.
-            let returned_ns = ledger.returned_ns();
+            let returned_ns = ledger.sender_returned_ns();
             batch.sender_returned_ns = returned_ns.map(|at_ns| at_ns.min(batch.now_ns));
             batch.times_blocked = ledger.times_blocked().wrapping_sub(self.blocked_base);
         }
@@ -95,8 +101,9 @@ impl<L: Limit> Control<L> {
         limit
     }
 
-    /// Counts the units of a batch of `ledger` without the rule, which must not learn from them.
-    pub fn completed_unruled<M: Sharing>(&mut self, ledger: &Ledger<M>, batch: &CompletionBatch) {
+    /// Counts the units of a batch without passing it to the rule. `batch` must come from
+    /// [`Ledger::batch`] of `ledger`, called since its last completion.
+    pub fn count_without_rule<M: Sharing>(&mut self, ledger: &Ledger<M>, batch: &CompletionBatch) {
         if let Some(rate) = &mut self.rate {
             measure(rate, batch);
         }
@@ -113,15 +120,16 @@ impl<L: Limit> Control<L> {
         ledger.num_queued().wrapping_sub(self.base)
     }
 
-    /// Resets the rule, and corrects the ledger to `in_flight` units, which is 0 after the device
-    /// was flushed. Nothing must be queued at the same time.
+    /// Resets the rule, and corrects the ledger to `in_flight` units, at most
+    /// [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT) and 0 after the device was flushed. Nothing must be
+    /// queued at the same time.
     pub fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
         self.rule.reset(now_ns);
         self.restart(ledger, in_flight);
     }
 
-    /// Corrects the ledger to `in_flight` units and begins a new interval. The limit stays. Nothing
-    /// must be queued at the same time.
+    /// Corrects the ledger to `in_flight` units, at most [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT),
+    /// and begins a new interval. The limit stays. Nothing must be queued at the same time.
     pub fn repair<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
         self.rule.repair(in_flight, now_ns);
         self.restart(ledger, in_flight);
@@ -185,7 +193,7 @@ fn measure(rate: &mut RateMeter, batch: &CompletionBatch) -> u64 {
     rate.record(RateSample {
         now_ns: batch.now_ns,
         units: batch.units,
-        left: batch.in_flight - batch.units,
+        in_flight: batch.in_flight - batch.units,
         object: batch.last_object,
     });
     rate.units_per_s()

@@ -49,8 +49,8 @@ impl Dql {
         self.ledger.queued(units)
     }
 
-    /// Removes the object queued last, because the send failed and the device never saw it. The
-    /// size of the object before it is unknown afterwards.
+    /// Removes the object queued last, because the send failed and the device never saw it. A
+    /// second `unqueue` without a `queued` in between returns [`Error::NotQueuedLast`].
     ///
     /// # Errors
     /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, or if that
@@ -78,7 +78,7 @@ impl Dql {
     /// it once for each completion batch.
     ///
     /// **Do not call it if nothing completed**: a batch of 0 units is a sample of an interval in
-    /// which nothing was needed. A poller that does so every 10 us halves its limit.
+    /// which nothing was needed. See [the crate](crate#which-method-when) on pollers.
     ///
     /// # Errors
     /// [`Error::OverCompletion`] for more than is in flight.
@@ -102,7 +102,7 @@ impl Dql {
     }
 
     /// Corrects the ledger to the units that the device really holds, after completions were lost
-    /// or counted twice, without a flush. The limit stays. A new interval and a new window of slack
+    /// or counted twice, without a flush. The limit stays. A new interval and a new hold time
     /// begin. An excess counts as completed, missing units count as queued now. Returns the excess,
     /// which is negative if units were missing.
     ///
@@ -166,7 +166,7 @@ impl Dql {
         self.side.set(|config| config.max_limit = max_limit)
     }
 
-    /// Sets the time over which slack is observed before the limit decreases, in ns.
+    /// Sets the hold time, in ns: slack is observed for this time before the limit decreases.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
         let set = self.side.set(|config| config.hold_time_ns = hold_time_ns);
         debug_assert!(set.is_ok(), "every hold time is valid");

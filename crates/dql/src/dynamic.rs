@@ -95,7 +95,7 @@ impl Dynamic {
     }
 
     /// The queue was busy for the whole interval, so units beyond twice the completions of the
-    /// interval were not needed. Returns the limit, decreased if the window is over.
+    /// interval were not needed. Returns the limit, decreased if the hold time is over.
     #[inline]
     fn observe_slack(&mut self, units: u32, now_ns: u64) -> u32 {
         let limit = self.config.limit;

@@ -26,7 +26,7 @@ pub enum Error {
         /// Units in flight: the maximum that can complete.
         in_flight: u32,
     },
-    /// More units were observed in flight than the ledger has.
+    /// The device reports more units in flight than the ledger has.
     ObservedAboveInFlight {
         /// Units observed in flight.
         observed: u32,
@@ -65,7 +65,7 @@ pub enum Error {
         /// The upper bound, requested or current.
         max_limit: u32,
     },
-    /// The limit has no settings.
+    /// The rule has no settings.
     NotSettable,
     /// This [`Shared`](crate::Shared) already has its two halves: a second sender or completer
     /// would break the one-writer rule.
@@ -95,12 +95,15 @@ impl fmt::Display for Error {
                 in_flight,
             } => write!(
                 f,
-                "observed {observed} units in flight, but only {in_flight} are in flight"
+                "the device reports {observed} units in flight, but the ledger has {in_flight}"
             ),
+            Error::NotQueuedLast {
+                units,
+                last_object: 0,
+            } => write!(f, "cannot unqueue {units} units: no object can be removed"),
             Error::NotQueuedLast { units, last_object } => write!(
                 f,
-                "cannot unqueue {units} units: the object queued last has {last_object} units \
-                 (0: there is none)"
+                "cannot unqueue {units} units: the object queued last has {last_object} units"
             ),
             Error::AlreadyCompleted { units, in_flight } => write!(
                 f,
@@ -111,20 +114,18 @@ impl fmt::Display for Error {
                 f,
                 "in_flight of the repair is {in_flight} units; allowed: at most {MAX_IN_FLIGHT}"
             ),
-            Error::LimitTooLarge { limit } => {
-                write!(
-                    f,
-                    "the limit is {limit} units; allowed: at most {MAX_LIMIT}"
-                )
-            }
+            Error::LimitTooLarge { limit } => write!(
+                f,
+                "the limit is {limit} units; allowed: at most {MAX_LIMIT}"
+            ),
             Error::MinAboveMax {
                 min_limit,
                 max_limit,
             } => write!(
                 f,
-                "limit_min is {min_limit}; allowed: at most limit_max, which is {max_limit}"
+                "min_limit is {min_limit}; allowed: at most max_limit, which is {max_limit}"
             ),
-            Error::NotSettable => f.write_str("the limit has no settings"),
+            Error::NotSettable => f.write_str("cannot change settings: this rule has none"),
             Error::AlreadySplit => {
                 f.write_str("the queue is already split: it has one sender and one completer")
             }

@@ -11,9 +11,11 @@
 //! # Ok::<(), taut_dql::Error>(())
 //! ```
 //!
-//! The limit follows the device: about twice the units that it completes in one interval. It grows
-//! if the device ran dry while the limit blocked the sender. It decreases if more was queued than
-//! needed for a whole *hold time*. It is soft: a queue may exceed it by one object.
+//! The limit follows the device: about twice the units that it completes in one interval. An
+//! *interval* is the time between two completion batches. The limit grows if the device ran dry
+//! while the limit blocked the sender. *Slack* is the part of the limit that an interval did not
+//! need. The limit decreases by the smallest slack of a whole *hold time*. It is soft: a queue may
+//! exceed it by one object.
 //!
 //! # Units
 //! Count the unit that determines the device's time. Bytes for a link; packets for a device with a
@@ -23,9 +25,9 @@
 //!
 //! # Which variant
 //! [`Dql`] when one thread (or one lock) queues and completes. [`split`] a [`Shared`] when one
-//! thread queues and another completes: same rule, same snapshot. [`Dynamic`] is the rule alone,
-//! and [`ledger`] the totals alone. [`control::Control`] applies any other [`limit::Limit`] to a
-//! ledger.
+//! thread queues and another completes. Both have the same rule and the same snapshot. [`Dynamic`]
+//! is the rule alone, and [`ledger`] the totals alone. [`control::Control`] applies any other
+//! [`limit::Limit`] to a ledger.
 //!
 //! # Which method when
 //! | event | call |
@@ -46,9 +48,10 @@
 //!   difference. An unchanged level is not a sample. The level must be in the units of `queued`.
 //!   The send queue of a socket (`SIOCOUTQ`) counts memory: 2,304 bytes for a datagram of 1,472
 //!   bytes. Use the largest step over a few sends as the size of one datagram, or count datagrams.
-//! - **Pollers**: `completed(0)` is a sample of an interval in which nothing was needed. Polling
-//!   every 10 us with it halves a limit. Uneven polls also make intervals that cannot be compared:
-//!   put a [`Coalescer`] in front.
+//! - **Pollers**: [`Dql::completed`] and [`Completer::completed`] record 0 units as a sample of an
+//!   interval in which nothing was needed. Such samples between the batches of a busy device lower
+//!   the limit, down to half. ([`Dynamic`] as a `Limit` ignores a batch of 0 units.) Uneven polls
+//!   also make intervals that cannot be compared: put a [`Coalescer`] in front.
 //! - **Failed sends**: count the object first and remove it with `unqueue`. An object that is
 //!   counted after it was sent might complete before it is counted.
 //! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
@@ -57,8 +60,8 @@
 //!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
 //!   `observe_in_flight` together require one lock; see [`Completer::observe_in_flight`].
 //! - **32 bits**: everything works without 64-bit atomics. Neither half waits for the other, and an
-//!   observer can be an interrupt handler; see [`Shared::snapshot`]. Targets without any atomic
-//!   exchange have [`Dql`] only.
+//!   observer can be an interrupt handler; see [`Shared::snapshot`]. Targets without atomic
+//!   exchange have everything except [`Shared`] and its halves.
 //!
 //! # Two threads
 //! One [`Sender`] and one [`Completer`], each used by one thread at a time. The types enforce this

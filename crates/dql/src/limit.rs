@@ -8,10 +8,10 @@ use alloc::boxed::Box;
 
 use crate::{Config, Error};
 
-/// What a limit counts.
+/// What a limit counts. Only taut-path reads it; a rule for another unit returns either variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes; a packet without any counts as one.
+    /// Bytes. taut-path counts a packet of 0 bytes as 1.
     Bytes,
     /// Packets.
     Packets,
@@ -31,15 +31,16 @@ pub struct CompletionBatch {
     /// The reap stopped at its budget with completions pending. If the next reap finds nothing, a
     /// batch of 0 units without this flag closes it.
     pub more_pending: bool,
-    /// The most units that the ring holds, less one object, while the ring stops the sender before
-    /// the limit does; `u32::MAX` otherwise. No higher limit has an effect.
+    /// If the ring filled before the limit did: the units in flight at that time, minus the last
+    /// object. A higher limit has no effect. Otherwise `u32::MAX`.
     pub ring_units: u32,
-    /// Time of the first object queued after the last request for this time, in ns; `None` if none
-    /// was queued since. It is requested at the start, after a reset, and when
-    /// [`Needs::return_time`] is set. For a rule without [`Needs::sender`] it is always `None`.
+    /// Time at which the sender returned, in ns: it queued its first object after the last request
+    /// for this time. `None` if it has not returned yet. The time is requested at the start, after
+    /// a reset, and when [`Needs::return_time`] is set. For a rule without [`Needs::sender`] it is
+    /// always `None`.
     pub sender_returned_ns: Option<u64>,
-    /// Times that something was to be sent and the limit had no room, since the last reset,
-    /// wrapping. For a rule without [`Needs::sender`] it is always 0.
+    /// Times that the limit had no room for a packet that was ready to be sent, since the last
+    /// reset, wrapping. For a rule without [`Needs::sender`] it is always 0.
     pub times_blocked: u32,
     /// The rate of the device in units per second; 0 while it is unknown, and for a rule without
     /// [`Needs::rate`]. See [`RateMeter`](crate::rate::RateMeter).
@@ -52,8 +53,8 @@ pub struct Needs {
     /// [`CompletionBatch::sender_returned_ns`] and [`CompletionBatch::times_blocked`]. It never
     /// changes.
     pub sender: bool,
-    /// A new request for the time of the sender's next object. It is read after each batch, and
-    /// only if `sender` is set.
+    /// A new request for [`CompletionBatch::sender_returned_ns`]: the time at which the sender
+    /// queues its next object. It is read after each batch, and only if `sender` is set.
     pub return_time: bool,
     /// [`CompletionBatch::rate_per_s`]. It never changes.
     pub rate: bool,
@@ -71,8 +72,9 @@ impl Needs {
 /// A limit rule.
 ///
 /// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
-/// A rule without settings implements [`limit`](Self::limit), [`completed`](Self::completed) and
-/// [`reset`](Self::reset).
+/// A hard limit of n packets therefore returns n - 1 from [`limit`](Self::limit), and n in
+/// [`config`](Self::config). A rule without settings implements `limit`,
+/// [`completed`](Self::completed) and [`reset`](Self::reset).
 pub trait Limit {
     /// What the limit counts.
     fn unit(&self) -> Unit {
@@ -84,8 +86,8 @@ pub trait Limit {
         let _ = now_ns;
     }
 
-    /// The current limit in units, for the queue. More than [`MAX_LIMIT`](crate::MAX_LIMIT) counts
-    /// as that.
+    /// The current limit in units, as the queue applies it: a queue may exceed it by one object.
+    /// More than [`MAX_LIMIT`](crate::MAX_LIMIT) counts as `MAX_LIMIT`.
     fn limit(&self) -> u32;
 
     /// Processes a completion batch. Returns the limit from now on, as [`limit`](Self::limit) does.
@@ -96,20 +98,25 @@ pub trait Limit {
         Needs::NOTHING
     }
 
-    /// Forgets all history except the settings: nothing is in flight any more.
+    /// Forgets all history, because nothing is in flight any more. The bounds and the hold time
+    /// stay; the limit can start again.
     fn reset(&mut self, now_ns: u64);
 
     /// Begins a new interval with `in_flight` units in flight, because completions were lost or
-    /// counted twice. The limit stays.
+    /// counted twice. The limit must stay. By default the rule is reset and its settings are
+    /// restored, with the limit. A rule without settings keeps its limit and its history.
     fn repair(&mut self, in_flight: u32, now_ns: u64) {
         let _ = in_flight;
         let config = self.config();
-        self.reset(now_ns);
-        // Cannot fail: these were the current settings. A rule without settings starts again.
-        let _ = self.set_config(config);
+        // A rule without settings could not restore its limit after a reset.
+        if self.set_config(config).is_ok() {
+            self.reset(now_ns);
+            let _ = self.set_config(config);
+        }
     }
 
-    /// The settings as an operator reads them; `limit` is the current limit.
+    /// The settings, for an operator. `limit` is the current limit. It is one more than
+    /// [`limit`](Self::limit) if no object may exceed it.
     fn config(&self) -> Config {
         Config {
             limit: self.limit(),

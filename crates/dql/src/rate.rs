@@ -1,10 +1,10 @@
 //! Measures how fast a device sends, from the completions that it reports anyway.
 //!
-//! An interval between two completion batches gives the rate if the device was busy throughout. It
-//! was if something was in flight after the first batch, and still is after the second. An interval
-//! at whose end the device was idle still gives a lower bound. Such an interval can only raise the
-//! rate, so a limit that lets the device run dry does not lower the rate that it is derived from.
-//! While there is nothing to send, the rate stays.
+//! An interval between two completion batches gives the rate if the device was busy throughout. The
+//! device was busy if something was in flight after the first batch, and still is after the second.
+//! An interval at whose end the device was idle still gives a lower bound. Such an interval can
+//! only raise the rate, so a limit that lets the device run dry does not lower the rate that it is
+//! derived from. While there is nothing to send, the rate stays.
 
 /// Busy time of a sample: far longer than the noise of a clock and of a late thread, and short
 /// enough to follow a radio link.
@@ -25,8 +25,8 @@ pub struct RateSample {
     /// Units completed.
     pub units: u32,
     /// Units still in flight after it.
-    pub left: u32,
-    /// Units of an object, such as the last.
+    pub in_flight: u32,
+    /// Size of a typical object, in units, such as that of the last.
     pub object: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct RateSample {
 /// for batch in 0..100 {
 ///     // 12,500 bytes per millisecond, with units in flight after each batch.
 ///     let now_ns = batch * 1_000_000;
-///     meter.record(RateSample { now_ns, units: 12_500, left: 5_000, object: 500 });
+///     meter.record(RateSample { now_ns, units: 12_500, in_flight: 5_000, object: 500 });
 /// }
 /// assert_eq!(meter.units_per_s(), 12_500_000);
 /// ```
@@ -97,13 +97,13 @@ impl RateMeter {
         }
     }
 
-    /// The rate, in units per second; 0 while it is unknown.
+    /// The rate, in units per second; 0 until 4 ms and 16 objects of a busy device were measured.
     pub const fn units_per_s(&self) -> u64 {
         self.units_per_s
     }
 
     /// A lower bound of the rate, in units per second. For a device that was never seen busy, it is
-    /// derived from its completions; 0 before the first.
+    /// derived from its completions; 0 until 4 ms and 16 objects were measured.
     pub fn min_units_per_s(&self) -> u64 {
         self.units_per_s.max(self.min_units_per_s)
     }
@@ -119,7 +119,7 @@ impl RateMeter {
 
     /// Records a completion batch.
     pub fn record(&mut self, sample: RateSample) {
-        let now = (sample.now_ns, sample.left);
+        let now = (sample.now_ns, sample.in_flight);
         let Some((since_ns, was_left)) = self.last.replace(now) else {
             return;
         };
@@ -142,7 +142,7 @@ impl RateMeter {
     /// least be about as fast as the known rate.
     fn was_busy(&self, was_left: u32, sample: RateSample, ns: u64) -> bool {
         was_left > 0
-            && sample.left > 0
+            && sample.in_flight > 0
             && (sample.units <= was_left
                 || units_per_s(sample.units.into(), ns) >= self.units_per_s / 2)
     }

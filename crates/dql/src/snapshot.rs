@@ -16,9 +16,9 @@ pub struct Snapshot {
     pub num_completed: u32,
     /// `adj_limit` minus `num_queued`: one more object may be queued while it is `>= 0`.
     pub room: i32,
-    /// Start of the current window of slack.
+    /// Start of the current hold time.
     pub window_start_ns: u64,
-    /// The smallest slack in the window; `u32::MAX` without a sample.
+    /// The smallest slack since then; `u32::MAX` without a sample.
     pub lowest_slack: u32,
     /// Units above the limit at the last completion.
     pub prev_over_limit: u32,
@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub min_limit: u32,
     /// The upper bound of the limit.
     pub max_limit: u32,
-    /// Time over which slack is observed before the limit decreases, in ns.
+    /// The hold time, in ns: slack is observed for this time before the limit decreases.
     pub hold_time_ns: u64,
     /// Resets so far, wrapping.
     pub epoch: u32,

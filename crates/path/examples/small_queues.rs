@@ -15,7 +15,7 @@ use taut_path::driver::testing::mock::{self, MockCompletions, MockTx};
 use taut_path::pool::FramePool;
 use taut_path::qdisc::Fifo;
 use taut_path::tsq::{
-    Budgets, Charges, Flow, LIMIT_2012_BYTES, ReleasingSink, SendRequest, Settings, Sizing,
+    FlowBudgets, Charges, Flow, LIMIT_2012_BYTES, ReleasingSink, SendRequest, Settings, Sizing,
     memory_bytes,
 };
 use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Queue, Stop};
@@ -94,7 +94,7 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
         limit_bytes,
     };
     let owners = std::slice::from_ref(Waker::noop());
-    let budgets = Budgets::new(FLOWS, settings, owners)?;
+    let budgets = FlowBudgets::new(FLOWS, settings, owners)?;
     let pool = FramePool::new(4_096, PACKET_BYTES as u32);
     let (tx, completions, device) = mock::ring(256);
     let mut stack = Stack {

@@ -119,8 +119,10 @@
 //! - **Packets to send**: `enqueue` or `offer`, then `run` once per batch.
 //! - **The device interrupts, or is polled**: `complete`; then `run` if `schedule` is set.
 //! - **The time [`next_wakeup`](Queue::next_wakeup)**: `complete`, which then detects stalls.
-//! - **`complete` returns `stalled` or unknown completions**: repair the driver's ring, then
-//!   [`reset`](Queue::reset) or [`repair`](Queue::repair).
+//! - **`complete` returns `stalled` or unknown completions**: flush or recreate the driver's ring,
+//!   then call [`reset`](Queue::reset). If the ring is intact, [`repair`](Queue::repair) suffices.
+//!   On two threads, call [`request_reset`](queue::Monitor::request_reset) (any thread), or
+//!   [`repair_to`](queue::Completer::repair_to), which takes both halves.
 //! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
 //!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
 //!   called.
@@ -144,13 +146,22 @@
 //! | [`tsq`] | small queues for each flow, around a queue |
 //!
 //! Use a limit of your own with [`with_limit`](queue::Builder::with_limit). Its settings are
-//! [`taut_dql::Config`], so depend on that crate too.
+//! [`taut_dql::Config`], so depend on `taut-dql` too.
+//!
+//! # Features
+//! | feature | content |
+//! |---|---|
+//! | `std` | `Registry::install`: names of limits and disciplines for the whole process |
+//! | `testing` | `driver::testing`; needs `std` |
+//! | `serde` | the [`units`] as text |
 //!
 //! # Glossary
 //! | term | meaning |
 //! |---|---|
 //! | limit | maximum of the bytes (or packets) in flight |
+//! | rule | computes the limit from completion batches: a type that implements [`Limit`] |
 //! | in flight | submitted to the device and not reported complete |
+//! | object | a packet, GSO packet or chunk that is submitted as one |
 //! | ledger | the totals of queued and completed units; a queue counts nowhere else |
 //! | sender, completer | the two halves of a queue; each can be on a thread of its own |
 //! | stack stop, driver stop | the limit has no room; the ring has no slots |
@@ -158,7 +169,8 @@
 //! | burst | packets that one doorbell announces |
 //! | completion batch | the completions of one reap or poll |
 //! | generation | a period of an eighth of the stall threshold |
-//! | mark | the queue, epoch and generation of a packet in flight |
+//! | tag | the queue, epoch and generation of a packet in flight |
+//! | mark | ECN mark (CE): the discipline signals congestion without a drop |
 //! | gate | a stop flag that one side closes and the other side opens |
 //! | coalescing interval | minimum interval between two batches that the limit receives |
 //! | starved | the device ran dry while the limit blocked the sender |
@@ -170,6 +182,8 @@
 //! | chunk | consecutive segments that are sent as one object ([`late_segmentation`]) |
 //! | remainder | segments of a GSO packet that are not sent yet |
 //! | budget | a limit that several queues share ([`budget`]), or the memory of a flow ([`tsq`]) |
+//! | reap budget | maximum number of packets per reap |
+//! | loss, loss budget | link time lost while the limit blocked the sender; its allowed share |
 //! | required in-flight | the smallest limit that keeps the link busy in an interval |
 //!
 //! # Extension points

@@ -1,13 +1,13 @@
 //! The packet descriptor.
 
 mod chunk;
-mod mark;
+mod tag;
 
 use core::num::{NonZeroU16, NonZeroU32};
 
 pub use chunk::Chunk;
 pub(crate) use chunk::MAX_SEGMENTS;
-pub(crate) use mark::Mark;
+pub(crate) use tag::Tag;
 
 /// The location of a packet's bytes: an index into the pool of the device that owns them.
 ///
@@ -83,8 +83,8 @@ pub struct Packet {
     pub flow: u32,
     /// How the packet is segmented, if it is longer than one segment.
     pub segmentation: Option<Segmentation>,
-    /// The queue and the generation in which it was sent.
-    pub(crate) mark: Mark,
+    /// The queue, the epoch and the generation in which it was sent.
+    pub(crate) tag: Tag,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
     /// An [`Ecn`] as a number, so that the niche stays in `wire_bytes`; and the bit of a [`Chunk`].
@@ -97,8 +97,9 @@ const _: () = assert!(!core::mem::needs_drop::<Packet>());
 
 impl Packet {
     /// A best-effort packet whose charge equals its size; set the other fields as needed.
-    /// `wire_bytes` is its length as one object, with headers once, which a limit in bytes counts.
-    /// A length of 0 counts as 1.
+    /// `wire_bytes` is its length as one object, which a limit in bytes counts. For a GSO packet,
+    /// this includes the headers once, although each segment has them on the wire. A length of 0
+    /// counts as 1.
     #[inline]
     pub const fn new(frame: Frame, wire_bytes: u32) -> Self {
         Self {
@@ -110,7 +111,7 @@ impl Packet {
             charge_bytes: wire_bytes,
             flow: 0,
             segmentation: None,
-            mark: Mark::NEVER,
+            tag: Tag::NEVER,
             priority: 0,
             ecn: Ecn::NotCapable as u8,
         }
@@ -129,8 +130,9 @@ impl Packet {
         &self.frame
     }
 
-    /// Returns the length as one object, headers once, in bytes. It is at least 1, so that a queue
-    /// of empty objects stops too.
+    /// Returns the length as one object, in bytes. For a GSO packet, this includes the headers
+    /// once, although each segment has them on the wire. It is at least 1, so that a queue of empty
+    /// objects stops too.
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
         self.wire_bytes.get()
@@ -176,7 +178,7 @@ impl Packet {
     /// sent: its completion counts as [stale](crate::Completed::stale_packets), whether the queue
     /// was reset by then or not. The reset corrects the bytes in flight.
     pub fn mark_stale(&mut self) {
-        self.mark.leave_epoch();
+        self.tag.leave_epoch();
     }
 
     /// Consumes the packet and returns its frame. Not for a chunk, which shares its frame: return
@@ -211,7 +213,7 @@ impl Packet {
             self.charge_bytes,
             self.flow,
             segmentation,
-            u32::from(self.mark.bits()) << 16 | priority << 8 | ecn,
+            u32::from(self.tag.bits()) << 16 | priority << 8 | ecn,
         ]
     }
 
@@ -225,7 +227,7 @@ impl Packet {
             charge_bytes,
             flow,
             segmentation: Segmentation::new((segmentation >> 16) as u16, segmentation as u16),
-            mark: Mark::from_bits((small >> 16) as u16),
+            tag: Tag::from_bits((small >> 16) as u16),
             priority: (small >> 8) as u8,
             ecn: small as u8,
         }
@@ -245,9 +247,9 @@ pub enum DropReason {
     /// The packet is larger than a limit can count ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or
     /// too much is in flight.
     Uncountable,
-    /// The device rejects this packet: too long, too short, or of an unsupported kind.
+    /// The device refused the packet: it is too long, too short, or of an unsupported kind.
     DeviceRefused,
-    /// The queue was closed with packets in it.
+    /// The queue was flushed or closed with the packet in its discipline.
     Flushed,
 }
 
@@ -277,11 +279,14 @@ impl DropReason {
 
 /// Receives every packet at its end: completed by the device, or dropped with a reason.
 ///
-/// Each frame is returned here, exactly once.
+/// Each packet ends here once, except after a panic of the driver
+/// ([`TxRing::submit`](crate::TxRing::submit)). By default, the frame of an unknown completion is
+/// not released.
 pub trait PacketSink {
     /// The device completed the packet.
     fn freed(&mut self, packet: Packet);
-    /// The packet was dropped before the device saw it.
+    /// The packet was dropped. The device did not see it, except for earlier chunks of a GSO
+    /// packet.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// A discipline marked the packet, which stays queued. Not an end: the frame is not returned.
     fn marked(&mut self, _packet: &Packet) {}
@@ -289,7 +294,7 @@ pub trait PacketSink {
     /// its last chunk.
     fn chunk_freed(&mut self, _chunk: &Packet) {}
     /// The remaining segments of a GSO packet were dropped after others were sent: those that
-    /// waited, or those that the device rejected. Not an end: the whole packet is dropped after its
+    /// waited, or those that the device refused. Not an end: the whole packet is dropped after its
     /// last chunk completed.
     fn segments_dropped(&mut self, _of: &Packet, _reason: DropReason) {}
     /// The driver returned a packet that this queue never sent. It was forged, perhaps because of a

@@ -40,7 +40,7 @@ static INSTALLED: std::sync::RwLock<Registry> = std::sync::RwLock::new(Registry:
 ///     name: "pair",
 ///     usage: "pair",
 ///     help: "two packets",
-///     learns: false,
+///     adapts: false,
 /// };
 /// registry.register_limit(info, |_argument| Ok(AnyLimit::new(Fixed::packets(2))))?;
 /// registry.register_qdisc("tiny", "three packets", |_parameters| Ok(Box::new(Fifo::new(3))))?;
@@ -79,7 +79,7 @@ impl fmt::Display for NameError {
             Self::Taken(name) => write!(f, "the name {name} is taken"),
             Self::Invalid(name) => write!(
                 f,
-                "the name {name:?}: allowed are a letter, then letters, digits, - and _"
+                "the name is {name:?}; allowed: a letter, then letters, digits, - and _"
             ),
         }
     }
@@ -97,7 +97,7 @@ impl Registry {
     }
 
     /// Adds a limit. `make` receives the argument behind the name, and returns a limit or a message
-    /// for the user. `:packets` (if the limit learns) and a time cap can follow as for any limit.
+    /// for the user. `:packets` (if the limit adapts) and a time cap can follow as for any limit.
     ///
     /// # Errors
     /// If the name is taken or not a name.
@@ -148,7 +148,7 @@ impl Registry {
     ///     name: "pair",
     ///     usage: "pair",
     ///     help: "two packets",
-    ///     learns: false,
+    ///     adapts: false,
     /// };
     /// registry.register_limit(info, |_argument| Ok(AnyLimit::new(Fixed::packets(2))))?;
     /// registry.install()?;
@@ -226,7 +226,7 @@ impl Registry {
             let limit = make(spec.argument.0).map_err(ParseLimitError::Registered)?;
             return match spec.is_plain() {
                 true => Ok(limit),
-                false => spec.visit(limit, info.learns, Boxed),
+                false => spec.visit(limit, info.adapts, Boxed),
             };
         }
         visit_limit(text, Boxed).map_err(|error| match error {

@@ -7,21 +7,22 @@ use taut_dql::{Config, Error, MAX_LIMIT};
 /// Nanoseconds per millisecond, the unit of the times below.
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
-/// A number of a queue that an operator reads or writes.
+/// A number of a queue that an operator reads or writes, by its sysfs name. Times are in ms here,
+/// and in ns in [`Config`] and [`QueueConfig`](crate::QueueConfig).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tunable {
     /// The current limit, in the limit's units; the rule continues from it.
     Limit,
     /// The lower bound of the limit.
     LimitMin,
-    /// The upper bound of the limit, or `max`.
+    /// The upper bound of the limit. The text `max` sets [`MAX_LIMIT`].
     LimitMax,
-    /// Time over which the rule observes slack, in ms.
-    HoldTime,
+    /// The hold time: the rule observes slack for this time before the limit decreases, in ms.
+    HoldTimeMs,
     /// Queued minus completed, in the limit's units. Read only.
     Inflight,
     /// Age of the oldest byte in flight that counts as a stall, in ms; 0 is off.
-    StallThrs,
+    StallThresholdMs,
     /// Stalls so far. Read only.
     StallCnt,
     /// The longest stall, in ms. Read only.
@@ -37,9 +38,9 @@ pub enum Setting {
     LimitMin(u32),
     /// See [`Tunable::LimitMax`].
     LimitMax(u32),
-    /// See [`Tunable::HoldTime`].
+    /// See [`Tunable::HoldTimeMs`].
     HoldTimeMs(u32),
-    /// See [`Tunable::StallThrs`].
+    /// See [`Tunable::StallThresholdMs`].
     StallThresholdMs(u32),
 }
 
@@ -82,9 +83,9 @@ impl Tunable {
         Self::Limit,
         Self::LimitMin,
         Self::LimitMax,
-        Self::HoldTime,
+        Self::HoldTimeMs,
         Self::Inflight,
-        Self::StallThrs,
+        Self::StallThresholdMs,
         Self::StallCnt,
         Self::StallMax,
     ];
@@ -95,9 +96,9 @@ impl Tunable {
             Self::Limit => "limit",
             Self::LimitMin => "limit_min",
             Self::LimitMax => "limit_max",
-            Self::HoldTime => "hold_time",
+            Self::HoldTimeMs => "hold_time",
             Self::Inflight => "inflight",
-            Self::StallThrs => "stall_thrs",
+            Self::StallThresholdMs => "stall_thrs",
             Self::StallCnt => "stall_cnt",
             Self::StallMax => "stall_max",
         }
@@ -110,7 +111,7 @@ impl Tunable {
             // the code.
             Self::Limit | Self::LimitMin => "0 to 1879048192",
             Self::LimitMax => "0 to 1879048192, or max",
-            Self::HoldTime | Self::StallThrs => "0 to 4294967295 ms",
+            Self::HoldTimeMs | Self::StallThresholdMs => "0 to 4294967295 ms",
             Self::Inflight | Self::StallCnt | Self::StallMax => "nothing, it is read only",
         }
     }
@@ -135,8 +136,8 @@ impl Tunable {
             Self::Limit => Setting::Limit,
             Self::LimitMin => Setting::LimitMin,
             Self::LimitMax => Setting::LimitMax,
-            Self::HoldTime => Setting::HoldTimeMs,
-            Self::StallThrs => Setting::StallThresholdMs,
+            Self::HoldTimeMs => Setting::HoldTimeMs,
+            Self::StallThresholdMs => Setting::StallThresholdMs,
             Self::Inflight | Self::StallCnt | Self::StallMax => {
                 return Err(TunableError::ReadOnly(self));
             }
@@ -159,8 +160,8 @@ impl Setting {
             Self::Limit(_) => Tunable::Limit,
             Self::LimitMin(_) => Tunable::LimitMin,
             Self::LimitMax(_) => Tunable::LimitMax,
-            Self::HoldTimeMs(_) => Tunable::HoldTime,
-            Self::StallThresholdMs(_) => Tunable::StallThrs,
+            Self::HoldTimeMs(_) => Tunable::HoldTimeMs,
+            Self::StallThresholdMs(_) => Tunable::StallThresholdMs,
         }
     }
 

@@ -158,7 +158,7 @@ impl Clone for OwnLimit {
 
 impl Limit for OwnLimit {
     fn unit(&self) -> Unit {
-        match self.registered.info.learns {
+        match self.registered.info.adapts {
             true => Unit::Bytes,
             false => Unit::Packets,
         }
@@ -237,7 +237,7 @@ pub fn register_limit(name: String, rule: Bound<'_, PyType>, help: String) -> Py
         let message = format!("{rule} has no method completed(self, batch)");
         return Err(PyTypeError::new_err(message));
     }
-    let learns = unit_of(&rule)? == Unit::Bytes;
+    let adapts = unit_of(&rule)? == Unit::Bytes;
     // Leaked, because the registry lives as long as the process; also for a rejected name.
     let name: &'static str = name.leak();
     let registered: &'static Registered = Box::leak(Box::new(Registered {
@@ -245,7 +245,7 @@ pub fn register_limit(name: String, rule: Bound<'_, PyType>, help: String) -> Py
             name,
             usage: name,
             help: help.leak(),
-            learns,
+            adapts,
         },
         class: rule.unbind(),
     }));

@@ -92,9 +92,9 @@ class Limits(unittest.TestCase):
         with self.assertRaisesRegex(taut.LedgerError, "only 1500 are in flight"):
             limit.completed(1501, 1)
         self.assertEqual(limit.in_flight, 1500)
-        with self.assertRaisesRegex(taut.ScenarioError, "allowed are off, dql, taut"):
+        with self.assertRaisesRegex(taut.ScenarioError, "allowed: off, dql, taut"):
             taut.Limit("fast")
-        with self.assertRaisesRegex(ValueError, "limit_min is [0-9]+; allowed: at most limit_max"):
+        with self.assertRaisesRegex(ValueError, "min_limit is [0-9]+; allowed: at most max_limit"):
             taut.Dql(min_limit=2, max_limit=1)
         dql = taut.Dql()
         for units in [-1, 1 << 32]:

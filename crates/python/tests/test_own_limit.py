@@ -95,7 +95,7 @@ class OwnLimits(unittest.TestCase):
         self.assertEqual(names["double"], "Twice the largest batch.")
         self.assertEqual(names["batches"], "one more with each batch")
         self.assertIn("dql", names)
-        with self.assertRaisesRegex(taut.ScenarioError, "allowed are off, dql.*double, batches"):
+        with self.assertRaisesRegex(taut.ScenarioError, "allowed: off, dql.*double, batches"):
             taut.Limit("doublee")
         self.assertEqual(taut.Limit("double:packets").unit, "packets")
         capped = taut.Limit("double:2ms")
@@ -172,7 +172,7 @@ class OwnLimits(unittest.TestCase):
             unit = "furlongs"
 
         for name in ["", "a:b", "a b", "40k", "7p", "a\0"]:
-            with self.assertRaisesRegex(taut.ScenarioError, "allowed are a letter, then"):
+            with self.assertRaisesRegex(taut.ScenarioError, "allowed: a letter, then"):
                 taut.register_limit(name, Batches)
         for name in ["dql", "double"]:
             with self.assertRaisesRegex(taut.ScenarioError, f"the name {name} is taken"):

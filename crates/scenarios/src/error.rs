@@ -3,7 +3,7 @@
 use std::io;
 
 use taut_measure::trace::ReadError;
-use taut_path::tsq::BudgetsError;
+use taut_path::tsq::FlowBudgetsError;
 use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
 use taut_sim::replay::TrafficError;
@@ -58,8 +58,8 @@ impl From<TestbedError> for ScenarioError {
     }
 }
 
-impl From<BudgetsError> for ScenarioError {
-    fn from(error: BudgetsError) -> Self {
+impl From<FlowBudgetsError> for ScenarioError {
+    fn from(error: FlowBudgetsError) -> Self {
         Self::Setting(error.to_string())
     }
 }

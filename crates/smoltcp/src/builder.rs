@@ -219,15 +219,15 @@ impl<D: Device> Limited<D> {
 }
 
 /// Returns the setting if it is in the allowed range.
-fn bounded(name: &'static str, value: usize, least: u32) -> Result<u32, QueueConfigError> {
+fn bounded(name: &'static str, value: usize, min: u32) -> Result<u32, QueueConfigError> {
     u32::try_from(value)
         .ok()
-        .filter(|value| (least..=MAX_SETTING).contains(value))
+        .filter(|value| (min..=MAX_SETTING).contains(value))
         .ok_or(QueueConfigError::OutOfRange {
             name,
             value: value as u64,
-            least: least.into(),
-            most: MAX_SETTING.into(),
+            min: min.into(),
+            max: MAX_SETTING.into(),
         })
 }
 

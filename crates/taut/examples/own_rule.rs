@@ -27,7 +27,7 @@ const DOUBLE: LimitInfo = LimitInfo {
     name: "double",
     usage: "double",
     help: "twice the largest completion batch",
-    learns: true,
+    adapts: true,
 };
 
 /// Twice the largest completion batch since the start.

@@ -75,7 +75,7 @@ int main(void) {
 
     CHECK(taut_limit_size("dqll") == 0);
     CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
-    CHECK(strstr(error, "allowed are off, dql") != NULL);
+    CHECK(strstr(error, "allowed: off, dql") != NULL);
     char small[8];
     CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, small, sizeof small) == TAUT_STATUS_BAD_SPEC);
     CHECK(strlen(small) == sizeof small - 1);

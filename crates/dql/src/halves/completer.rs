@@ -31,7 +31,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// it once for each completion batch.
     ///
     /// **Do not call it if nothing completed**: a batch of 0 units is a sample of an interval in
-    /// which nothing was needed. A poller that does so every 10 us halves its limit.
+    /// which nothing was needed. See [the crate](crate#which-method-when) on pollers.
     ///
     /// # Errors
     /// [`Error::OverCompletion`] for more than is in flight.
@@ -143,7 +143,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.set(|config| config.max_limit = max_limit)
     }
 
-    /// Sets the time over which slack is observed before the limit decreases, in ns.
+    /// Sets the hold time, in ns: slack is observed for this time before the limit decreases.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
         let set = self.set(|config| config.hold_time_ns = hold_time_ns);
         debug_assert!(set.is_ok(), "every hold time is valid");

@@ -66,8 +66,8 @@ where
 }
 
 /// Corrects the ledger to the units that the device really holds, after completions were lost or
-/// counted twice, without a flush. The limit and the epoch stay. A new interval and a new window of
-/// slack begin. An excess counts as completed, missing units count as queued now. Both halves are
+/// counted twice, without a flush. The limit and the epoch stay. A new interval and a new hold time
+/// begin. An excess counts as completed, missing units count as queued now. Both halves are
 /// borrowed, so nothing is queued or completed at the same time. Returns the excess, which is
 /// negative if units were missing.
 ///

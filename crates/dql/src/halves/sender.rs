@@ -47,15 +47,15 @@ impl<S: Deref<Target = Shared>> Sender<S> {
         self.shared.ledger.queued(units)
     }
 
-    /// Removes the object queued last, because the send failed and the device never saw it. The
-    /// size of the object before it is unknown afterwards. The room is available immediately. A
-    /// sender that this object stopped must check the room again, because no completion wakes it.
+    /// Removes the object queued last, because the send failed and the device never saw it. A
+    /// second `unqueue` without a `queued` in between returns [`Error::NotQueuedLast`]. The room is
+    /// available immediately. A sender that this object stopped must check the room again, because
+    /// no completion wakes it.
     ///
-    /// This is safe while a completer runs, because the device never saw the object: a completion
-    /// is always of older objects, so the units in flight without the object never fall below 0. A
-    /// completer that already read the larger total has processed one interval that includes the
-    /// object. At its next completion the limit might grow less by that amount. The totals
-    /// themselves are correct immediately.
+    /// This is safe while a completer runs. The device never saw the object, so completions are of
+    /// older objects, and the units in flight never fall below 0. The totals are correct
+    /// immediately. A completer that already read the larger total processed one interval that
+    /// includes the object. At its next completion the limit might grow less by that amount.
     ///
     /// **Not safe together with
     /// [`Completer::observe_in_flight`](crate::Completer::observe_in_flight)**, which counts an

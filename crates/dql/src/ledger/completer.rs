@@ -6,8 +6,9 @@ use crate::limit::CompletionBatch;
 use crate::sharing::{Sharing, Wide, Word};
 use crate::{Error, counter};
 
+/// Methods of the completer.
 impl<M: Sharing> Ledger<M> {
-    /// Makes the record of a completion batch: the only place that does. The fields that only some
+    /// Makes the record of a completion batch. Nothing is counted yet. The fields that only some
     /// rules need are left empty; see [`Needs`](crate::limit::Needs).
     ///
     /// # Errors
@@ -59,10 +60,10 @@ impl<M: Sharing> Ledger<M> {
         queued.wrapping_sub(self.completed_above_base())
     }
 
-    /// Time of the first object queued after the last request, in ns; `None` if none was queued
-    /// since.
+    /// Time at which the sender returned, in ns: it queued its first object after the last
+    /// [request](Self::request_return_time). `None` if it has not returned yet.
     #[inline]
-    pub fn returned_ns(&self) -> Option<u64> {
+    pub fn sender_returned_ns(&self) -> Option<u64> {
         let answered = self.sender.answered.load_acquire() == self.completer.requested.load();
         answered.then(|| self.sender.returned_ns.load())
     }
@@ -107,8 +108,8 @@ impl<M: Sharing> Ledger<M> {
         excess
     }
 
-    /// Requests the time of the next object, unless a request is open. Must be called before the
-    /// room is published: a sender that finds the room then finds the request.
+    /// Requests the time at which the sender returns, unless a request is open. Must be called
+    /// before the room is published: a sender that finds the room then finds the request.
     #[inline]
     pub fn request_return_time(&self) {
         let requested = self.completer.requested.load();

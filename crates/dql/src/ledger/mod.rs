@@ -20,8 +20,10 @@ use crate::sharing::{CacheAligned, Threads};
 
 /// The totals of one queue.
 ///
-/// The caller ensures that one thread at a time calls the sender's methods, and one the
-/// completer's.
+/// The sender's methods are [`queued`](Self::queued) to [`record_return`](Self::record_return), the
+/// completer's [`batch`](Self::batch) to [`request_return_time`](Self::request_return_time). The
+/// caller ensures that one thread at a time calls the methods of each side. Any thread can call the
+/// others.
 #[derive(Clone, Debug)]
 pub struct Ledger<M: Sharing> {
     sender: M::Line<SenderLine<M>>,
@@ -36,12 +38,11 @@ struct SenderLine<M: Sharing> {
     last_object: M::Word,
     /// Times that something was to be sent and the limit had no room.
     blocked: M::Word,
-    /// The most that the ring holds, while it stops the sender before the limit does; see
-    /// [`CompletionBatch::ring_units`](crate::limit::CompletionBatch::ring_units).
+    /// See [`CompletionBatch::ring_units`](crate::limit::CompletionBatch::ring_units).
     ring_units: M::Word,
     /// The completer's last request that the sender answered.
     answered: M::Word,
-    /// Time of the first object queued after that request, in ns.
+    /// Time at which the sender returned after that request, in ns.
     returned_ns: M::Wide,
 }
 
@@ -51,7 +52,7 @@ struct CompleterLine<M: Sharing> {
     /// The total up to which the sender may queue, above the base.
     allowed: M::Word,
     num_completed: M::Word,
-    /// Requests so far for the time of the next object. The first object of all answers one.
+    /// Requests so far for the time at which the sender returns. The first object answers one.
     requested: M::Word,
 }
 
@@ -98,6 +99,7 @@ impl Ledger<Threads> {
     }
 }
 
+/// Methods of any thread.
 impl<M: Sharing> Ledger<M> {
     /// A ledger with nothing queued, under `limit`.
     pub fn new(limit: u32) -> Self {

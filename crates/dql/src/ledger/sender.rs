@@ -6,6 +6,7 @@ use crate::counter::check_object;
 use crate::sharing::{Sharing, Wide, Word};
 use crate::{Error, counter};
 
+/// Methods of the sender.
 impl<M: Sharing> Ledger<M> {
     /// Units left below the limit: one more object may be queued while it is at least 0. The
     /// completer can change it at any time.
@@ -67,15 +68,16 @@ impl<M: Sharing> Ledger<M> {
         Ok(())
     }
 
-    /// Removes the objects that were queued last, which the device has not seen and never will. A
-    /// completer that read the larger total takes them for objects still in flight.
-    pub fn unqueue(&self, units: u32) {
+    /// Subtracts the units of objects that were queued last and that the device never sees, without
+    /// a check. More units than in flight bring the ledger below 0. A completer that already read
+    /// the larger total counts the objects as in flight until it reads the total again.
+    pub fn subtract_queued(&self, units: u32) {
         let queued = self.sender.queued.load();
         self.sender.queued.store_release(queued.wrapping_sub(units));
     }
 
-    /// Removes the object queued last, which the device has not seen. The size of the object before
-    /// it is unknown afterwards.
+    /// Removes the object queued last, which the device has not seen. A second call without an
+    /// object queued in between returns [`Error::NotQueuedLast`].
     ///
     /// # Errors
     /// [`Error::NotQueuedLast`] if `units` is not the size of the object queued last, or if that
@@ -90,7 +92,7 @@ impl<M: Sharing> Ledger<M> {
             return Err(Error::AlreadyCompleted { units, in_flight });
         }
         self.set_last_object(0);
-        self.unqueue(units);
+        self.subtract_queued(units);
         Ok(())
     }
 
@@ -99,13 +101,13 @@ impl<M: Sharing> Ledger<M> {
         self.sender.last_object.store(units);
     }
 
-    /// Counts `times` that something was to be sent and the limit had no room.
+    /// Records that the limit had no room for a packet that was ready to be sent, `times` more.
     pub fn note_blocked(&self, times: u32) {
         let blocked = self.sender.blocked.load();
         self.sender.blocked.store(blocked.wrapping_add(times));
     }
 
-    /// Records that the ring has no room for an object: it holds the units in flight. The last
+    /// Records that the ring filled before the limit did: it holds the units in flight. The last
     /// object is subtracted, because a limit admits one object more.
     pub fn note_ring_full(&self) {
         let below_last = self.in_flight().saturating_sub(self.last_object());
@@ -117,15 +119,17 @@ impl<M: Sharing> Ledger<M> {
         self.sender.ring_units.store(u32::MAX);
     }
 
-    /// Returns `true` if the ring stopped the sender before the limit did.
-    pub fn is_ring_full_first(&self) -> bool {
+    /// Returns `true` if the ring filled before the limit did, and no
+    /// [`note_ring_free`](Self::note_ring_free) followed.
+    pub fn is_ring_limiting(&self) -> bool {
         self.sender.ring_units.load() != u32::MAX
     }
 
-    /// Answers the completer's request for the time of the next object, if there is one. Must be
-    /// called before the object is counted.
+    /// Records that the sender returned at `now_ns`: it is about to queue its first object after a
+    /// [request](Self::request_return_time) of the completer. Call it before each object is
+    /// counted; without an open request it does nothing.
     #[inline]
-    pub fn answer(&self, now_ns: u64) {
+    pub fn record_return(&self, now_ns: u64) {
         let requested = self.completer.requested.load();
         if requested != self.sender.answered.load() {
             self.sender.returned_ns.store(now_ns);

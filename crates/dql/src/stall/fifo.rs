@@ -2,7 +2,7 @@
 
 use crate::sharing::Local;
 use crate::stall::Stall;
-use crate::stall::ages::{AgeClock, AgeLine};
+use crate::stall::generations::{GenerationClock, Generations};
 use crate::stall::detector::StallDetector;
 
 /// Detects a queue whose oldest unit in flight is older than a threshold: the device stopped, or
@@ -22,8 +22,8 @@ use crate::stall::detector::StallDetector;
 /// - Units that are queued during a stall count as old as the stall until they complete.
 #[derive(Debug)]
 pub struct FifoStallDetector {
-    line: AgeLine<Local>,
-    clock: AgeClock,
+    generations: Generations<Local>,
+    clock: GenerationClock,
     detector: StallDetector,
     num_completed: u32,
     last_stall_ns: u64,
@@ -33,8 +33,8 @@ impl FifoStallDetector {
     /// Detects units that are in flight for longer than `threshold_ns`; 0 turns detection off.
     pub fn new(threshold_ns: u64) -> Self {
         Self {
-            line: AgeLine::new(threshold_ns),
-            clock: AgeClock::default(),
+            generations: Generations::new(threshold_ns),
+            clock: GenerationClock::default(),
             detector: StallDetector::new(threshold_ns, 0),
             num_completed: 0,
             last_stall_ns: 0,
@@ -45,18 +45,18 @@ impl FifoStallDetector {
     pub fn completed(&mut self, num_queued: u32, num_completed: u32, now_ns: u64) {
         self.settle(num_completed);
         if self.detector.is_stalled() {
-            self.detector.check(&self.line, num_queued, false, now_ns);
+            self.detector.check(&self.generations, num_queued, false, now_ns);
         }
-        let begun = self.clock.begin(&self.line, num_queued, now_ns);
+        let begun = self.clock.begin(&self.generations, num_queued, now_ns);
         if begun.is_some() {
-            self.detector.follow(&self.line, 0);
+            self.detector.follow(&self.generations, 0);
         }
     }
 
     fn settle(&mut self, num_completed: u32) {
         let units = num_completed.wrapping_sub(self.num_completed);
         self.num_completed = num_completed;
-        self.detector.completed_in_order(&self.line, units);
+        self.detector.completed_in_order(&self.generations, units);
     }
 
     /// Returns the stall if the oldest unit in flight is older than the threshold now. `num_queued`
@@ -75,8 +75,8 @@ impl FifoStallDetector {
         if !self.detector.is_due(now_ns) {
             return None;
         }
-        self.detector.begin_at_least(burst_start_ns);
-        let stall = self.detector.check(&self.line, num_queued, false, now_ns);
+        self.detector.begin_no_earlier_than(burst_start_ns);
+        let stall = self.detector.check(&self.generations, num_queued, false, now_ns);
         if stall.is_some() {
             self.last_stall_ns = now_ns;
         }
@@ -101,8 +101,8 @@ impl FifoStallDetector {
     /// Forgets what is in flight and the current stall, for when the queue is reset; the counts
     /// stay. Totals can continue from any number.
     pub fn reset(&mut self) {
-        self.clock = AgeClock::default();
+        self.clock = GenerationClock::default();
         self.num_completed = 0;
-        self.detector.reset(&self.line, 0, 0);
+        self.detector.reset(&self.generations, 0, 0);
     }
 }

@@ -1,67 +1,67 @@
 //! Both parts of stall detection over one ledger.
 
-use super::{AGES, AgeClock, AgeLine, Stall, StallDetector};
+use super::{MAX_GENERATIONS, GenerationClock, Generations, Stall, StallDetector};
 use crate::ledger::Ledger;
 use crate::sharing::Local;
 
 const S: u64 = 1_000_000_000;
-const AGE_NS: u64 = S / AGES as u64;
+const GENERATION_NS: u64 = S / MAX_GENERATIONS as u64;
 
 /// Both sides, the totals that a ledger has, and marks of packets in flight.
 struct Both {
-    line: AgeLine<Local>,
-    clock: AgeClock,
+    generations: Generations<Local>,
+    clock: GenerationClock,
     detector: StallDetector,
     ledger: Ledger<Local>,
-    age: u32,
+    generation: u32,
 }
 
 impl Both {
     fn new() -> Self {
         Self {
-            line: AgeLine::new(S),
-            clock: AgeClock::default(),
+            generations: Generations::new(S),
+            clock: GenerationClock::default(),
             detector: StallDetector::new(S, 0),
             ledger: Ledger::new(u32::MAX / 4),
-            age: 0,
+            generation: 0,
         }
     }
 
-    /// Sends a packet of one unit. Returns its age.
+    /// Sends a packet of one unit. Returns its generation.
     fn send(&mut self, now_ns: u64) -> u32 {
-        if let Some(age) = self.clock.run(&self.line, &self.ledger, now_ns) {
-            self.age = age % AGES;
+        if let Some(generation) = self.clock.run(&self.generations, &self.ledger, now_ns) {
+            self.generation = generation % MAX_GENERATIONS;
         }
         self.ledger.queued(1).expect("a unit");
-        self.age
+        self.generation
     }
 
-    fn completes(&mut self, ages: &[u32]) {
-        if self.detector.is_behind(&self.line) {
-            self.detector.follow(&self.line, 0);
+    fn completes(&mut self, generations: &[u32]) {
+        if self.detector.is_behind(&self.generations) {
+            self.detector.follow(&self.generations, 0);
         }
-        for &age in ages {
-            if age != self.detector.newest() % AGES {
-                self.detector.completed_in(age, 1);
+        for &generation in generations {
+            if generation != self.detector.newest() % MAX_GENERATIONS {
+                self.detector.completed_in(generation, 1);
             }
         }
-        self.detector.completed(ages.len() as u32);
-        self.ledger.completed(ages.len() as u32, u32::MAX / 4);
+        self.detector.completed(generations.len() as u32);
+        self.ledger.completed(generations.len() as u32, u32::MAX / 4);
     }
 
     fn check(&mut self, now_ns: u64) -> Option<Stall> {
         self.completes(&[]);
         let num_queued = self.ledger.num_queued();
-        self.detector.check(&self.line, num_queued, false, now_ns)
+        self.detector.check(&self.generations, num_queued, false, now_ns)
     }
 }
 
 #[test]
 fn stall_is_reported_from_threshold_to_end() {
     let mut both = Both::new();
-    let age = both.send(5);
+    let generation = both.send(5);
     let queued = both.ledger.num_queued();
-    let due_ns = both.detector.next_wakeup(&both.line, queued, false);
+    let due_ns = both.detector.next_wakeup(&both.generations, queued, false);
     assert_eq!(due_ns, Some(S + 6));
     assert_eq!(both.check(S + 5), None);
     let stall = both.check(S + 6).expect("a stall");
@@ -71,10 +71,10 @@ fn stall_is_reported_from_threshold_to_end() {
         (both.detector.count(), both.detector.longest_ns()),
         (1, S + 2)
     );
-    both.completes(&[age]);
+    both.completes(&[generation]);
     assert_eq!(both.check(S + 8), None);
     let queued = both.ledger.num_queued();
-    assert_eq!(both.detector.next_wakeup(&both.line, queued, false), None);
+    assert_eq!(both.detector.next_wakeup(&both.generations, queued, false), None);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_lost_unit_is_found_while_others_complete() {
     let mut found_ns = None;
     for step in 1..2_000_u64 {
         let now_ns = step * S / 1_000;
-        let age = both.send(now_ns);
-        both.completes(&[age]);
+        let generation = both.send(now_ns);
+        both.completes(&[generation]);
         if both.check(now_ns).is_some() {
             found_ns = Some(now_ns);
             break;
@@ -101,13 +101,13 @@ fn reordered_completions_are_not_a_stall() {
     let mut in_flight = std::vec::Vec::new();
     let mut random = 1_u64;
     for step in 0..100_000_u64 {
-        let now_ns = step * AGE_NS / 40;
+        let now_ns = step * GENERATION_NS / 40;
         in_flight.push(both.send(now_ns));
         if in_flight.len() > 60 {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            // None stays for longer than 120 steps, three ages.
+            // None stays for longer than 120 steps, three generations.
             let at = if step % 2 == 0 {
                 0
             } else {
@@ -121,18 +121,18 @@ fn reordered_completions_are_not_a_stall() {
 }
 
 #[test]
-fn ages_restart_at_a_repair() {
+fn generations_restart_at_a_repair() {
     let mut both = Both::new();
-    let mut ages: std::vec::Vec<u32> = (0..6).map(|n| both.send(n * AGE_NS)).collect();
+    let mut sent: std::vec::Vec<u32> = (0..6).map(|n| both.send(n * GENERATION_NS)).collect();
     both.completes(&[]);
     // The first two are lost. The ledger is corrected before the detector.
     both.ledger.set_in_flight(4, u32::MAX / 4);
     let queued = both.ledger.num_queued();
-    both.detector.repair(queued, 4, 6 * AGE_NS);
-    ages.drain(..2);
-    assert_eq!(both.check(6 * AGE_NS + S), None, "ages begin at the repair");
-    both.completes(&ages);
-    assert_eq!(both.check(6 * AGE_NS + 3 * S), None, "nothing is in flight");
+    both.detector.repair(queued, 4, 6 * GENERATION_NS);
+    sent.drain(..2);
+    assert_eq!(both.check(6 * GENERATION_NS + S), None, "generations begin at the repair");
+    both.completes(&sent);
+    assert_eq!(both.check(6 * GENERATION_NS + 3 * S), None, "nothing is in flight");
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn lower_threshold_ignores_recent_packets() {
     let mut both = Both::new();
     both.send(0);
     both.check(0);
-    both.detector.set_threshold_ns(&both.line, S / 100);
-    both.send(AGE_NS - 1);
-    assert_eq!(both.check(AGE_NS + S / 100), None);
-    assert!(both.check(AGE_NS + S / 100 + 1).is_some());
+    both.detector.set_threshold_ns(&both.generations, S / 100);
+    both.send(GENERATION_NS - 1);
+    assert_eq!(both.check(GENERATION_NS + S / 100), None);
+    assert!(both.check(GENERATION_NS + S / 100 + 1).is_some());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_reset_forgets_everything_in_flight() {
     both.check(0);
     both.ledger.set_in_flight(0, 0);
     let queued = both.ledger.num_queued();
-    both.detector.reset(&both.line, queued, S);
+    both.detector.reset(&both.generations, queued, S);
     assert_eq!(both.check(5 * S), None);
     both.send(5 * S);
     assert!(both.check(6 * S + 1).is_some());
@@ -164,9 +164,9 @@ fn ring_full_of_stale_packets_is_a_stall() {
     let mut both = Both::new();
     let check = |both: &mut Both, now_ns| {
         let num_queued = both.ledger.num_queued();
-        both.detector.check(&both.line, num_queued, true, now_ns)
+        both.detector.check(&both.generations, num_queued, true, now_ns)
     };
     assert_eq!(check(&mut both, 7), None);
-    assert_eq!(both.detector.next_wakeup(&both.line, 0, true), Some(S + 8));
+    assert_eq!(both.detector.next_wakeup(&both.generations, 0, true), Some(S + 8));
     assert!(check(&mut both, S + 8).is_some());
 }

@@ -48,7 +48,7 @@ const WAITERS: usize = 65_536;
 /// let uploads = taut_dql::tasks::Limiter::new();
 /// for chunk in [[0; 1000], [1; 1000]] {
 ///     let permit = uploads.acquire(1000).await?; // waits for room
-///     upload(&chunk).await; // in a task of its own, with the permit
+///     upload(&chunk).await; // or in another task, which takes the permit
 ///     drop(permit); // completed or cancelled: no longer in flight
 /// }
 /// # Ok::<(), taut_dql::tasks::AcquireError>(()) }).unwrap();
@@ -100,7 +100,8 @@ impl fmt::Display for AcquireError {
 impl core::error::Error for AcquireError {}
 
 impl Limiter {
-    /// A limiter whose limit starts at 0: the first task is admitted alone.
+    /// A limiter whose limit starts at 0: the first task is admitted alone. At most 65,536 tasks
+    /// wait.
     #[must_use]
     pub fn new() -> Self {
         Self::from_dql(Dql::new(0), WAITERS)
@@ -112,9 +113,7 @@ impl Limiter {
     /// # Errors
     /// Those of [`Config::validate`].
     pub fn with_config(config: Config, waiters: usize) -> Result<Self, Error> {
-        config.validate()?;
-        let dql = Dql::with_config(config, 0)?;
-        Ok(Self::from_dql(dql, waiters))
+        Ok(Self::from_dql(Dql::with_config(config, 0)?, waiters))
     }
 
     fn from_dql(dql: Dql, waiters: usize) -> Self {
@@ -144,7 +143,7 @@ impl Limiter {
         }
     }
 
-    /// Takes `units` if there is room and no task waits for it.
+    /// Takes `units` if there is room and no task waits for it; otherwise returns `Ok(None)`.
     ///
     /// # Errors
     /// [`AcquireError::Uncountable`] for more than [`MAX_OBJECT`](crate::MAX_OBJECT) units.

@@ -88,8 +88,8 @@ impl WaitQueue {
         Ok(Ticket(number))
     }
 
-    /// Returns `true` if a task with this place may be served, or without one, a task that has not
-    /// joined: each task before it was woken and passed.
+    /// Returns `true` if only passed tasks are ahead of `ticket`, so its task may be served.
+    /// Without a ticket: ahead of a task of this priority that joins now.
     pub fn is_turn(&self, ticket: Option<&Ticket>, priority: Priority) -> bool {
         let number = match (ticket, priority) {
             (Some(ticket), _) => ticket.0,
@@ -124,8 +124,8 @@ impl WaitQueue {
         }
     }
 
-    /// Marks the first task as woken and returns its waker, while the resource is available. `None`
-    /// if that task was woken already.
+    /// Marks the first task as woken and returns its waker. Call it only if the resource is
+    /// available. `None` if no task waits, or if the first was woken already.
     #[must_use = "the task is only marked: call the waker"]
     pub fn wake_next(&mut self) -> Option<Waker> {
         let first = self.waiting.front_mut().filter(|first| !first.woken)?;
@@ -133,8 +133,8 @@ impl WaitQueue {
         Some(first.waker.clone())
     }
 
-    /// Passes the first task if it was woken and has not been polled since. Call it, and then
-    /// [`wake_next`](Self::wake_next), when the resource is available again or still.
+    /// Passes the first task if it was woken and has not been polled since. Call it when the
+    /// resource is available, and then [`wake_next`](Self::wake_next).
     pub fn pass_unpolled(&mut self) {
         if self.is_next_woken() {
             self.waiting.pop_front();
@@ -157,8 +157,8 @@ impl WaitQueue {
         self.len() == 0
     }
 
-    /// Returns `true` if no task waits to be woken.
-    pub fn is_idle(&self) -> bool {
+    /// Returns `true` if every waiting task was woken and passed, or if none waits.
+    pub fn all_passed(&self) -> bool {
         self.waiting.is_empty()
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let (mut queue, tickets) = queue(2);
         assert!(queue.wake_next().is_some());
         queue.pass_unpolled();
-        assert!(!queue.is_idle());
+        assert!(!queue.all_passed());
         tickets.into_iter().for_each(|it| queue.leave(it));
         assert!(queue.is_empty());
     }

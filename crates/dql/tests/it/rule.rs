@@ -26,7 +26,7 @@ fn ledger_below_zero_is_rejected_until_repaired<M: Sharing>() {
     ledger.queued(10).expect("an object");
     ledger.completed(10, 10);
     // The driver completed an object that the sender then removed.
-    ledger.unqueue(5);
+    ledger.subtract_queued(5);
     for units in [0, 1, 1000] {
         let in_flight = 0;
         let error = Error::OverCompletion { units, in_flight };
@@ -98,7 +98,14 @@ fn rule_needs_three_methods() {
 }
 
 #[test]
-fn disabled_limit_still_learns() {
+fn repair_keeps_a_limit_without_settings() {
+    let mut rule = Half(500);
+    rule.repair(0, 1);
+    assert_eq!(rule.limit(), 500);
+}
+
+#[test]
+fn disabled_limit_still_adapts() {
     let ledger = Ledger::<Local>::new(0);
     let mut control = Control::new(Half(0), 0);
     control.set_disabled(&ledger, true);

@@ -33,11 +33,11 @@ fn setting(name: &str, value: &str) -> Result<Setting, String> {
     let explained = |error: String| format!("{name} {value}: {error}");
     let number = match (tunable, value) {
         (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, "max") => max_bytes().into(),
-        (Tunable::StallThrs, "off") => 0,
+        (Tunable::StallThresholdMs, "off") => 0,
         (Tunable::Limit | Tunable::LimitMin | Tunable::LimitMax, _) => {
             units::parse_size_bytes(value).map_err(|error| explained(error.to_string()))?
         }
-        (Tunable::HoldTime | Tunable::StallThrs, _) => {
+        (Tunable::HoldTimeMs | Tunable::StallThresholdMs, _) => {
             let ns = units::parse_time_ns(value).map_err(|error| explained(error.to_string()))?;
             if ns % NS_PER_MS != 0 {
                 return Err(explained("allowed: whole milliseconds".to_owned()));
@@ -72,8 +72,8 @@ fn is_bytes(tunable: Tunable) -> bool {
 pub fn to_text(tunable: Tunable, value: u64) -> String {
     match (tunable, value) {
         (_, value) if is_bytes(tunable) && value >= max_bytes().into() => "max".to_owned(),
-        (Tunable::StallThrs, 0) => "off".to_owned(),
-        (Tunable::HoldTime | Tunable::StallThrs, ms) => format!("{ms}ms"),
+        (Tunable::StallThresholdMs, 0) => "off".to_owned(),
+        (Tunable::HoldTimeMs | Tunable::StallThresholdMs, ms) => format!("{ms}ms"),
         (_, bytes) => bytes.to_string(),
     }
 }
@@ -129,8 +129,8 @@ mod tests {
     proptest! {
         #[test]
         fn text_of_a_value_parses_to_it(value in 0u32..=1_879_048_192, kind in 0usize..5) {
-            use Tunable::{HoldTime, Limit, LimitMax, LimitMin, StallThrs};
-            let tunable = [Limit, LimitMin, LimitMax, HoldTime, StallThrs][kind];
+            use Tunable::{HoldTimeMs, Limit, LimitMax, LimitMin, StallThresholdMs};
+            let tunable = [Limit, LimitMin, LimitMax, HoldTimeMs, StallThresholdMs][kind];
             let text = format!("{} {}", tunable.name(), to_text(tunable, value.into()));
             let read = parsed(&text).unwrap();
             prop_assert_eq!((read[0].tunable(), read[0].value()), (tunable, value));

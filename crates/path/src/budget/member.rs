@@ -1,4 +1,4 @@
-//! A queue's share of a budget: a second gate above its own limit.
+//! A queue's share of a budget: a second limit above its own.
 
 use alloc::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A budget that the queues of one device share: a second gate above their limits.
+//! A budget that the queues of one device share: a second limit above their own.
 //!
 //! Each queue sizes its own limit as if it had the link alone. When all queues send at the same
 //! time, the limits add up, and so do the bytes in the device. A budget bounds the sum: a queue
@@ -6,10 +6,10 @@
 //! ([`AnyLimit`]) that receives the totals of all queues: a fixed number of bytes, or Linux's rule
 //! over the whole device.
 //!
-//! The protocol is that of every gate of this crate. A queue that finds no room draws a ticket,
-//! closes its gate, issues a fence and checks again. A thread that releases room publishes it,
-//! issues a fence, and wakes the queue that has waited longest. When that queue sends no more, it
-//! wakes the next one if there is still room.
+//! The protocol is that of every [gate](crate::gate) of this crate. A queue that finds no room
+//! draws a ticket, closes its gate, issues a fence and checks again. A thread that releases room
+//! publishes it, issues a fence, and wakes the queue that has waited longest. When that queue sends
+//! no more, it wakes the next one if there is still room.
 //!
 //! Invariants, for any schedule of the threads:
 //! - The bytes in flight together are at most the budget plus **one object per queue**.
@@ -46,7 +46,7 @@ pub use member::Member;
 use rule::SharedRule;
 use waiters::{BudgetQueue, Waiters};
 
-/// A budget, for observers; any thread can use it.
+/// A budget that several queues share, for observers. Any thread can use it.
 #[derive(Clone)]
 pub struct Budget(Arc<Device>);
 
@@ -77,7 +77,7 @@ impl Budget {
 pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, Member>;
 
 /// Puts new queues under a budget. `rule` counts bytes and updates the budget once per
-/// `interval_ns`. The completer of one queue can wake another.
+/// `interval_ns`; 0 updates it with every batch. The completer of one queue can wake another.
 ///
 /// # Errors
 /// If the rule counts packets, or a queue has already sent.

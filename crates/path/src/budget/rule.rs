@@ -100,7 +100,7 @@ impl BudgetRule {
             // An object without a time was sent during the last batch.
             let sent_ns = totals.first_sent_ns.unwrap_or(before_ns);
             // A sender might have read the clock after the completer.
-            self.ledger.answer(sent_ns.min(self.now_ns));
+            self.ledger.record_return(sent_ns.min(self.now_ns));
         }
         let blocked = totals.times_blocked.wrapping_sub(self.times_blocked);
         self.ledger.note_blocked(blocked);

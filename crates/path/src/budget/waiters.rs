@@ -146,7 +146,7 @@ impl Waiters {
         self.queued_bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// For the sender of `queue`: uncounts the object that it sent last, which the device rejected.
+    /// For the sender of `queue`: uncounts the object that it sent last, which the device refused.
     pub(super) fn uncharge(&self, queue: usize, bytes: u32) {
         // The totals wrap, so adding the negative subtracts.
         add(&self.queues[queue].queued_bytes, bytes.wrapping_neg());

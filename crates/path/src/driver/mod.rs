@@ -22,7 +22,8 @@ pub enum ChunkSupport {
     /// None: GSO packets are sent whole.
     #[default]
     None,
-    /// Single segments only: the device sends finished frames, so GSO packets cannot be sent whole.
+    /// Single segments only: the device sends finished frames, so the driver must refuse a whole
+    /// GSO packet.
     SingleSegment,
     /// Any number of segments.
     Any,
@@ -48,9 +49,12 @@ pub trait TxRing {
         1
     }
 
-    /// Returns the [chunks](crate::Chunk) of a GSO packet that it can send. A chunk has headers of
-    /// its own, which the driver must not write into the frame. The driver receives no other
-    /// chunks. It never changes.
+    /// Returns the [chunks](crate::Chunk) of a GSO packet that it can send. The driver receives no
+    /// other chunks. It never changes.
+    ///
+    /// For each chunk, the driver copies the headers at the start of the frame to its own memory,
+    /// and adjusts lengths, sequence number and checksums there. The frame is shared with other
+    /// chunks and must stay unchanged.
     #[inline]
     fn chunk_support(&self) -> ChunkSupport {
         ChunkSupport::None

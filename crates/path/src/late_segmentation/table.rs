@@ -13,7 +13,7 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
-use crate::packet::{DropReason, MAX_SEGMENTS, Mark, Packet, Segmentation};
+use crate::packet::{DropReason, MAX_SEGMENTS, Tag, Packet, Segmentation};
 
 /// State of a free place.
 const FREE: u32 = 0;
@@ -27,9 +27,9 @@ const CLOSED: u32 = 1 << 18;
 /// Position of the drop reason of the remainder: one more than its index, or 0.
 const REASON_SHIFT: u32 = 20;
 
-/// The maximum number of packets that are segmented at the same time: the number of distinct marks.
+/// The maximum number of packets that are segmented at the same time: the number of distinct tags.
 /// A model checker explores each place, so it has one.
-const PLACES: u32 = if cfg!(loom) { 1 } else { Mark::REMAINDERS };
+const PLACES: u32 = if cfg!(loom) { 1 } else { Tag::REMAINDERS };
 
 struct TablePlace {
     state: AtomicU32,
@@ -183,8 +183,8 @@ impl Plan {
 
     /// Returns the next chunk, which is not the last.
     #[inline]
-    pub(crate) const fn chunk(&self, packet: &Packet, mark: Mark) -> Packet {
-        packet.chunk_of(self.number, self.first_segment, self.bytes, mark)
+    pub(crate) const fn chunk(&self, packet: &Packet, tag: Tag) -> Packet {
+        packet.chunk_of(self.number, self.first_segment, self.bytes, tag)
     }
 
     /// Advances past a chunk that was sent and was not the last.
@@ -269,9 +269,9 @@ impl LateSegmenter {
 
     /// Returns the last chunk of `packet`, before it is submitted. The whole packet is stored in
     /// the table.
-    pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
+    pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, tag: Tag) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
-        let mut chunk = packet.chunk_of(number, first_segment, plan.left_bytes, mark);
+        let mut chunk = packet.chunk_of(number, first_segment, plan.left_bytes, tag);
         chunk.become_last();
         packet.become_whole(first_segment);
         let chunks = self.sent(number).chunks + 1;
@@ -280,12 +280,12 @@ impl LateSegmenter {
         chunk
     }
 
-    /// Handles the rejection of `chunk`, the last of its packet, by the device. Returns the packet
+    /// Handles `chunk`, the last of its packet, which the device refused. Returns the packet
     /// if no other chunk is in the device.
     pub(crate) fn last_rejected(&mut self, chunk: &Packet) -> Option<EndedPacket> {
         let place = self.place(chunk.packet_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
-        // The rejected chunk still counts, so the completer cannot have ended the packet.
+        // The refused chunk still counts, so the completer cannot have ended the packet.
         place.state.fetch_or(bits, Ordering::AcqRel);
         place.chunks_ended(1)
     }

@@ -22,7 +22,7 @@ use super::{Dynamic, Limit, Unit};
 /// assert_eq!("40960".parse::<AnyLimit>()?.to_string(), "40k");
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
-/// [`LIMITS`](super::LIMITS) lists the names. Limits that learn can count packets, as in
+/// [`LIMITS`](super::LIMITS) lists the names. Limits that adapt can count packets, as in
 /// `dql:packets`, see [`PacketUnits`](super::PacketUnits). Each can have a time cap at the end, as
 /// in `dql:2ms`, see [`TimeCapped`](super::TimeCapped). [`new`](Self::new) wraps a limit of another
 /// crate.
@@ -50,12 +50,12 @@ impl AnyLimit {
         Self::new(Fixed::packets(depth_packets))
     }
 
-    /// Linux's rule.
+    /// Linux's rule: [`Dynamic`].
     pub fn dql() -> Self {
         Self::new(Dynamic::default())
     }
 
-    /// The rule of this project.
+    /// The loss budget: [`LossBudget`].
     pub fn taut() -> Self {
         Self::new(LossBudget::default())
     }

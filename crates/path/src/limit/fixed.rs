@@ -8,7 +8,7 @@ use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit}
 use super::{CompletionBatch, Limit, Unit};
 use crate::units;
 
-/// A limit that never changes by itself.
+/// A limit that only [`set_config`](Limit::set_config) changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fixed {
     unit: Unit,
@@ -30,7 +30,8 @@ impl Fixed {
         }
     }
 
-    /// At most `depth_packets` packets in flight, clamped to 1 to [`MAX_LIMIT`].
+    /// At most `depth_packets` packets in flight, clamped to 1 to [`MAX_LIMIT`]. This limit is
+    /// hard: no packet exceeds it.
     pub const fn packets(depth_packets: u32) -> Self {
         let depth_packets = if depth_packets == 0 { 1 } else { depth_packets };
         Self {
@@ -82,7 +83,7 @@ impl Limit for Fixed {
         }
     }
 
-    /// The limit is the one of the three numbers that changed.
+    /// The first of `limit`, `min_limit` and `max_limit` that differs becomes the limit.
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
         let numbers = [config.limit, config.min_limit, config.max_limit];
         let moved = numbers.into_iter().find(|&units| units != self.units);
@@ -117,7 +118,7 @@ impl BuiltinLimit for Fixed {
         name: "off",
         usage: "off",
         help: "no limit except the size of the ring",
-        learns: false,
+        adapts: false,
     };
 
     fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {

@@ -2,6 +2,14 @@
 //!
 //! A rule implements [`Limit`]: it receives a record of each completion batch and returns the new
 //! limit. The queue counts the units for it.
+//!
+//! | name | type |
+//! |---|---|
+//! | `off`, `40k`, `32p` | [`Fixed`] |
+//! | `dql` | [`Dynamic`], Linux's rule |
+//! | `taut`, `taut:99.5%` | [`LossBudget`] |
+//! | `dql:packets` | [`PacketUnits`] around any rule that adapts |
+//! | `dql:2ms` | [`TimeCapped`] around any rule |
 
 mod any;
 mod builtin;

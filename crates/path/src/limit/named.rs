@@ -11,8 +11,8 @@ use super::utilisation::{ParseUtilisationError, Utilisation};
 /// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
 /// from.
 pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
-    /// Sets the target utilisation of a limit that has one and for which the user set none. The
-    /// limit then starts again. Any other limit stays as it is.
+    /// Sets the target utilisation, if the limit has one and the user did not set it. The limit
+    /// then starts again. Any other limit stays as it is.
     fn set_default_target(&mut self, _utilisation: Utilisation) {}
 }
 
@@ -37,8 +37,8 @@ pub struct LimitInfo {
     pub usage: &'static str,
     /// The limit, in one line.
     pub help: &'static str,
-    /// The limit learns from completions, so that it can count packets instead of bytes.
-    pub learns: bool,
+    /// The limit adapts: it is computed from completions, and can count packets instead of bytes.
+    pub adapts: bool,
 }
 
 /// A limit of this crate that has a name.
@@ -77,7 +77,7 @@ impl BuiltinLimit for Dynamic {
         name: "dql",
         usage: "dql",
         help: "Linux's rule, byte queue limits",
-        learns: true,
+        adapts: true,
     };
 
     fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {

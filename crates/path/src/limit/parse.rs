@@ -62,13 +62,13 @@ impl<'a> Spec<'a> {
     pub(crate) fn visit<L: NamedLimit + Clone + 'static, V: LimitVisitor>(
         self,
         limit: L,
-        learns: bool,
+        adapts: bool,
         visitor: V,
     ) -> Result<V::Output, ParseLimitError> {
         if self.cap_is_first {
             return Err(ParseLimitError::AfterCap);
         }
-        if self.in_packets && !learns {
+        if self.in_packets && !adapts {
             return Err(ParseLimitError::NotInPackets);
         }
         if self
@@ -97,7 +97,7 @@ pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output,
     let mut limits = LIMITS.iter();
     let visitor = InForm {
         spec,
-        learns: limits.any(|limit| limit.learns && limit.name == spec.name),
+        adapts: limits.any(|limit| limit.adapts && limit.name == spec.name),
         visitor,
     };
     match visit_named(spec.name, spec.argument, visitor) {
@@ -108,7 +108,7 @@ pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output,
 
 impl LimitInfo {
     /// As [`visit_limit`], for `rule`, which has this name and no argument: `spec` is the name,
-    /// `:packets` if the rule learns, and a cap in time.
+    /// `:packets` if the rule adapts, and a cap in time.
     ///
     /// # Errors
     /// If `spec` is anything else.
@@ -120,18 +120,18 @@ impl LimitInfo {
     ) -> Result<V::Output, ParseLimitError> {
         let parts = Spec::split(spec);
         if parts.name != self.name {
-            let message = format!("{spec:?}: allowed is {}", self.usage);
+            let message = format!("{spec:?}; allowed: {}", self.usage);
             return Err(ParseLimitError::Registered(message));
         }
         parts.argument.none()?;
-        parts.visit(rule, self.learns, visitor)
+        parts.visit(rule, self.adapts, visitor)
     }
 }
 
 /// Passes a limit on in the unit and with the cap of a text.
 struct InForm<'a, V> {
     spec: Spec<'a>,
-    learns: bool,
+    adapts: bool,
     visitor: V,
 }
 
@@ -139,7 +139,7 @@ impl<V: LimitVisitor> LimitVisitor for InForm<'_, V> {
     type Output = Result<V::Output, ParseLimitError>;
 
     fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output {
-        self.spec.visit(limit, self.learns, self.visitor)
+        self.spec.visit(limit, self.adapts, self.visitor)
     }
 }
 
@@ -194,7 +194,7 @@ pub enum ParseLimitError {
     OutOfRange,
     /// The limit has no argument, but one follows its name.
     NoArgument,
-    /// The limit does not learn, so it cannot count packets.
+    /// The limit does not adapt, so it cannot count packets.
     NotInPackets,
     /// The unit follows the time cap.
     AfterCap,
@@ -222,7 +222,7 @@ impl fmt::Display for ParseLimitError {
                 return write!(
                     f,
                     "only {} can count packets; for a fixed number, use 32p",
-                    Learning(", ", " and ")
+                    Adapting(", ", " and ")
                 );
             }
             Self::AfterCap => {
@@ -236,14 +236,14 @@ impl fmt::Display for ParseLimitError {
             Self::Utilisation(error) => return error.fmt(f),
             Self::Registered(message) => return f.write_str(message),
         }
-        f.write_str("allowed are ")?;
+        f.write_str("allowed: ")?;
         for limit in LIMITS {
             write!(f, "{}, ", limit.usage)?;
         }
         write!(
             f,
             "{NUMBERS} (1 to {MAX_LIMIT}); behind {} :packets, and behind any a cap such as :2ms",
-            Learning(", ", " and ")
+            Adapting(", ", " and ")
         )
     }
 }
@@ -256,22 +256,22 @@ pub(crate) fn builtin_limits_help() -> String {
     for limit in LIMITS {
         text += &format!("  {:<13} {}\n", limit.usage, limit.help);
     }
-    let learning = Learning(", ", " or ");
+    let adapting = Adapting(", ", " or ");
     text + &format!(
         "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
-         RULE:packets  {learning}, counting packets in place of bytes (dql:packets)\n  \
+         RULE:packets  {adapting}, counting packets in place of bytes (dql:packets)\n  \
          RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
     )
 }
 
-/// Writes the names of the limits that learn, with these separators.
-struct Learning(&'static str, &'static str);
+/// Writes the names of the limits that adapt, with these separators.
+struct Adapting(&'static str, &'static str);
 
-impl fmt::Display for Learning {
+impl fmt::Display for Adapting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let learning = || LIMITS.iter().filter(|limit| limit.learns);
-        let last = learning().count() - 1;
-        for (index, limit) in learning().enumerate() {
+        let adapting = || LIMITS.iter().filter(|limit| limit.adapts);
+        let last = adapting().count() - 1;
+        for (index, limit) in adapting().enumerate() {
             let separator = match index {
                 0 => "",
                 _ if index == last => self.1,

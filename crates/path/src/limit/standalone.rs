@@ -50,7 +50,7 @@ impl<L: Limit> StandaloneLimit<L> {
     #[inline]
     pub fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.ledger.queued(units)?;
-        self.ledger.answer(now_ns);
+        self.ledger.record_return(now_ns);
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl<L: Limit> StandaloneLimit<L> {
     /// Removes units in flight that will never reach the device, at most all of them. The rule does
     /// not learn from them.
     pub fn abandon(&mut self, units: u32) {
-        self.ledger.unqueue(units.min(self.in_flight()));
+        self.ledger.subtract_queued(units.min(self.in_flight()));
     }
 
     /// Counts that an object was to be sent and there was no room. Some rules use it.
@@ -94,7 +94,7 @@ impl<L: Limit> StandaloneLimit<L> {
     /// [`Error::OverCompletion`] for more than is in flight; nothing is counted then.
     #[inline]
     pub fn completed(&mut self, units: u32, more_pending: bool, now_ns: u64) -> Result<(), Error> {
-        if self.control.expects(units) {
+        if self.control.must_pass(units) {
             let more_pending = more_pending && units > 0;
             let batch = self.ledger.batch(units, more_pending, now_ns)?;
             self.control.completed(&self.ledger, batch, false, |_| ());

@@ -1,4 +1,4 @@
-//! A rule with a time cap: it never admits more than the link sends in a given time.
+//! A rule with a time cap: it admits at most what the link sends in a given time.
 //!
 //! A limit that is measured from completions includes their delay: with a thread that polls every
 //! 10 ms, 10 ms of the link must be in flight, or the link runs dry. Only the user can decide
@@ -21,11 +21,13 @@ pub const TIME_CAP_NS: core::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
 /// costs a hundredth of the saving, and measures the current rate.
 const PROBE_NS: u64 = 100_000_000;
 
-/// A rule with a time cap.
+/// A rule whose limit is at most what the link sends in a given time.
 ///
 /// The queue measures the rate; without a rate there is no cap. If completions are reported less
 /// often than once per cap, the link is not kept busy. This is intended, unless
-/// [`with_floor`](Self::with_floor) sets a minimum. A lower limit of the rule stays in effect.
+/// [`with_floor`](Self::with_floor) sets a minimum. While the cap lets the device run dry, it is
+/// lifted for one batch every 100 ms, to measure the rate. A lower limit of the rule stays in
+/// effect.
 #[derive(Debug, Clone)]
 pub struct TimeCapped<L> {
     rule: L,
@@ -54,8 +56,8 @@ impl<L: Limit> TimeCapped<L> {
         }
     }
 
-    /// Sets a minimum of the cap, in units of the rule. On a slow link the time can be an object or
-    /// two, and the link would run dry each time the sender is woken late.
+    /// Sets a minimum of the cap, in units of the rule. On a slow link the cap can be the time of
+    /// one or two objects, and the link would run dry each time the sender is woken late.
     #[must_use]
     pub fn with_floor(mut self, floor: u32) -> Self {
         self.floor = floor;
@@ -70,11 +72,11 @@ impl<L: Limit> TimeCapped<L> {
     /// Returns `true` if the cap must be lifted for one batch: it blocked the sender, and the
     /// device ran dry.
     fn must_probe(&mut self, batch: &CompletionBatch) -> bool {
-        let refused =
+        let blocked =
             core::mem::replace(&mut self.times_blocked, batch.times_blocked) != batch.times_blocked;
         let ran_dry = batch.units >= batch.in_flight;
         let is_capped = self.rule.limit() > self.cap;
-        if !(refused && ran_dry && is_capped) {
+        if !(blocked && ran_dry && is_capped) {
             self.dry_since_ns = None;
             return false;
         }
@@ -137,9 +139,9 @@ impl<L: Limit> Limit for TimeCapped<L> {
 
     fn config(&self) -> Config {
         let config = self.rule.config();
-        let shown_above = config.limit.saturating_sub(self.rule.limit());
+        let displayed_above = config.limit.saturating_sub(self.rule.limit());
         Config {
-            limit: self.limit().saturating_add(shown_above).min(MAX_LIMIT),
+            limit: self.limit().saturating_add(displayed_above).min(MAX_LIMIT),
             ..config
         }
     }

@@ -56,7 +56,7 @@ impl fmt::Display for ParseUtilisationError {
         let max = Utilisation(Utilisation::MAX_PPM);
         write!(
             f,
-            "a utilisation is {min} to {max}, with up to four decimals, such as 99.5%"
+            "target utilisation: {min} to {max}, up to four decimals, such as 99.5%"
         )
     }
 }

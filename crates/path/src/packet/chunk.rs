@@ -2,10 +2,10 @@
 
 use core::num::NonZeroU32;
 
-use super::{Frame, IS_CHUNK, Mark, Packet, Segmentation};
+use super::{Frame, IS_CHUNK, Tag, Packet, Segmentation};
 
-/// The number of the segmented packet, below [`Mark::REMAINDERS`].
-const NUMBER: u32 = Mark::REMAINDERS;
+/// The number of the segmented packet, below [`Tag::REMAINDERS`].
+const NUMBER: u32 = Tag::REMAINDERS;
 /// The chunk is the last of its GSO packet.
 const IS_LAST: u32 = 1 << 9;
 /// Position of the index of the first segment.
@@ -26,8 +26,8 @@ pub struct Chunk {
 /// Methods of chunks.
 impl Packet {
     /// Returns the position of a chunk; `None` for a whole packet. A chunk shares the frame of its
-    /// GSO packet with the other chunks: its headers are at the start of the frame, and its payload
-    /// follows that of the previous segments.
+    /// GSO packet with the other chunks. The headers of the GSO packet are at the start of the
+    /// frame; the payload of the chunk follows that of the previous segments.
     #[inline]
     pub const fn chunk(&self) -> Option<Chunk> {
         if !self.is_chunk() {
@@ -70,7 +70,7 @@ impl Packet {
     /// Returns the number of the segmented packet of this remainder.
     #[inline]
     pub(crate) const fn remainder_number(&self) -> Option<u32> {
-        self.mark.remainder_number()
+        self.tag.remainder_number()
     }
 
     /// Returns `true` for the remainder of a packet of which chunks were sent.
@@ -85,7 +85,7 @@ impl Packet {
     }
 
     /// Returns a chunk of `bytes` that is not the last, whose first segment is `first_segment` of
-    /// packet `number`, with `mark`. Two descriptors then share the frame, so only
+    /// packet `number`, with `tag`. Two descriptors then share the frame, so only
     /// [`late_segmentation`](crate::late_segmentation) calls this.
     #[inline]
     pub(crate) const fn chunk_of(
@@ -93,7 +93,7 @@ impl Packet {
         number: u32,
         first_segment: u32,
         bytes: u32,
-        mark: Mark,
+        tag: Tag,
     ) -> Self {
         Self {
             wire_bytes: match NonZeroU32::new(bytes) {
@@ -104,7 +104,7 @@ impl Packet {
             charge_bytes: number | first_segment << FIRST_SHIFT,
             flow: self.flow,
             segmentation: self.segmentation,
-            mark,
+            tag,
             priority: self.priority,
             ecn: self.ecn | IS_CHUNK,
         }
@@ -113,7 +113,7 @@ impl Packet {
     /// Turns the packet into the remainder of packet `number`, with `bytes` left.
     #[inline]
     pub(crate) fn become_remainder(&mut self, number: u32, bytes: u32) {
-        self.mark = Mark::of_remainder(number);
+        self.tag = Tag::of_remainder(number);
         self.wire_bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
     }
 
@@ -124,6 +124,6 @@ impl Packet {
             .map_or(0, |segmentation| segmentation.payload_bytes.get());
         let sent_bytes = sent_segments.saturating_mul(each.into());
         self.wire_bytes = self.wire_bytes.saturating_add(sent_bytes);
-        self.mark = Mark::NEVER;
+        self.tag = Tag::NEVER;
     }
 }

@@ -30,7 +30,7 @@ struct TimedRing {
 }
 
 impl Codel {
-    /// A queue for at most `limit_packets` packets.
+    /// A queue for at most `limit_packets` packets, clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32, config: CodelConfig) -> Self {
         Self {
             queue: TimedRing {
@@ -98,11 +98,11 @@ impl Qdisc for Codel {
         Ok(())
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
         self.state.forget();
         self.first_is_remainder = false;
         while let Some(packet) = self.queue.pop() {
-            gone(packet);
+            on_packet(packet);
         }
     }
 

@@ -15,8 +15,8 @@ const RECENT_INTERVALS: u64 = 16;
 pub struct CodelConfig {
     /// Acceptable standing sojourn time, in ns.
     pub target_ns: u64,
-    /// Time for which packets may wait longer, in ns: about the longest round trip. 0 counts as 1;
-    /// [`MAX_INTERVAL_NS`](Self::MAX_INTERVAL_NS) is the maximum for the control law.
+    /// Packets may exceed the target for this long, in ns: about the longest round trip. 0 counts
+    /// as 1; [`MAX_INTERVAL_NS`](Self::MAX_INTERVAL_NS) is the maximum for the control law.
     pub interval_ns: u64,
     /// Marks packets that support ECN instead of dropping them.
     pub ecn: bool,

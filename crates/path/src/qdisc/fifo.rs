@@ -16,7 +16,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// A queue for at most `limit_packets` packets.
+    /// A queue for at most `limit_packets` packets, clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32) -> Self {
         Self {
             packets: BoundedRing::new(capacity(limit_packets)),
@@ -77,11 +77,11 @@ impl Qdisc for Fifo {
         Ok(())
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
         // Counted before the call, because the sink might panic.
         while let Some(packet) = self.packets.pop() {
             self.bytes -= u64::from(packet.wire_bytes());
-            gone(packet);
+            on_packet(packet);
         }
     }
 

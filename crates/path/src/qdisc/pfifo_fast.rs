@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use super::bounded_ring::capacity;
 use super::fifo::Fifo;
 use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
@@ -30,12 +31,13 @@ pub struct PfifoFast {
 }
 
 impl PfifoFast {
-    /// Bands for `limit_packets` packets, each or together depending on `scope`.
+    /// Bands for `limit_packets` packets, each or together depending on `scope`. The number is
+    /// clamped to 1,000,000; 0 drops every packet.
     pub fn new(limit_packets: u32, scope: BandLimit) -> Self {
         let bands = core::array::from_fn(|_| Fifo::new(limit_packets));
         Self {
             bands,
-            limit_packets,
+            limit_packets: capacity(limit_packets) as u32,
             scope,
         }
     }
@@ -83,8 +85,8 @@ impl Qdisc for PfifoFast {
         self.bands[Self::band_of(&remainder)].requeue(remainder, unsent_bytes, now_ns)
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.bands.iter_mut().for_each(|band| band.drain(gone));
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.bands.iter_mut().for_each(|band| band.drain(on_packet));
     }
 
     #[inline]

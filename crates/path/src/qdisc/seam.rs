@@ -62,8 +62,8 @@ pub trait Qdisc {
 
     /// Requeues the remainder of the packet that was dequeued last, at the place of that packet:
     /// the head of its class. Nothing was enqueued in the meantime. `unsent_bytes` of the packet
-    /// were not sent, without headers. The discipline decided about the packet when it was
-    /// dequeued, and does not decide again, but it can drop the remainder to make room.
+    /// were not sent, without headers. The discipline already dropped, marked or passed the packet
+    /// when it was dequeued, and does not repeat that. But it can drop the remainder to make room.
     ///
     /// # Errors
     /// Returns the remainder if the discipline rejects it; the queue then drops it.
@@ -72,8 +72,8 @@ pub trait Qdisc {
         Err(remainder)
     }
 
-    /// Passes every packet to `on_packet`, ready or not, for a queue that is closed.
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet));
+    /// Passes every packet to `on_packet`, ready or not, for a queue that is flushed or closed.
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet));
 
     /// Returns `true` if `packet` could be enqueued now without a drop.
     fn accepts(&self, packet: &Packet) -> bool;
@@ -121,8 +121,8 @@ macro_rules! forward_qdisc {
             $inner.requeue(remainder, unsent_bytes, now_ns)
         }
 
-        fn drain(&mut $self, gone: &mut dyn FnMut(Packet)) {
-            $inner.drain(gone);
+        fn drain(&mut $self, on_packet: &mut dyn FnMut(Packet)) {
+            $inner.drain(on_packet);
         }
 
         fn accepts(&$self, packet: &Packet) -> bool {

@@ -99,8 +99,8 @@ impl<Q: Qdisc> Qdisc for Shaped<Q> {
         self.inner.requeue(remainder, unsent_bytes, now_ns)
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.inner.drain(gone);
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.inner.drain(on_packet);
     }
 
     fn accepts(&self, packet: &Packet) -> bool {

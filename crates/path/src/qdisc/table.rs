@@ -13,15 +13,15 @@ use super::seam::Qdisc;
 
 // One line for each discipline. Its file implements `QdiscSettings`.
 /// The disciplines of this crate, in the order of help texts.
-pub const DISCIPLINES: &[Discipline] = &[
-    Discipline::of::<PfifoFastSettings>(),
-    Discipline::of::<FifoSettings>(),
-    Discipline::of::<CodelSettings>(),
-    Discipline::of::<FqCodelSettings>(),
+pub const DISCIPLINES: &[QdiscInfo] = &[
+    QdiscInfo::of::<PfifoFastSettings>(),
+    QdiscInfo::of::<FifoSettings>(),
+    QdiscInfo::of::<CodelSettings>(),
+    QdiscInfo::of::<FqCodelSettings>(),
 ];
 
-/// A discipline that has a name.
-pub struct Discipline {
+/// The name of a discipline, and its help.
+pub struct QdiscInfo {
     /// The name in `tc`.
     pub name: &'static str,
     /// A description in one line.
@@ -31,7 +31,7 @@ pub struct Discipline {
     canonical: fn(&mut Tokens<'_>) -> Result<String, ParseQdiscError>,
 }
 
-impl Discipline {
+impl QdiscInfo {
     const fn of<S: QdiscSettings>() -> Self {
         Self {
             name: S::NAME,
@@ -69,12 +69,12 @@ pub(crate) fn builtin_canonical(text: &str) -> Result<String, ParseQdiscError> {
 }
 
 /// Returns the discipline at the start of `text`, and the tokens after its name.
-fn find(text: &str) -> Result<(&'static Discipline, Tokens<'_>), ParseQdiscError> {
+fn find(text: &str) -> Result<(&'static QdiscInfo, Tokens<'_>), ParseQdiscError> {
     let mut tokens = Tokens::of(text);
     let (position, name) = tokens.next().unwrap_or((1, ""));
     let found = DISCIPLINES.iter().find(|known| known.name == name);
     found.map(|discipline| (discipline, tokens)).ok_or_else(|| {
-        let usage = |known: &Discipline| alloc::format!(" {} {}", known.name, known.usage());
+        let usage = |known: &QdiscInfo| alloc::format!(" {} {}", known.name, known.usage());
         let allowed: Vec<String> = DISCIPLINES.iter().map(usage).collect();
         ParseQdiscError::unknown_name(position, &allowed.join(","))
     })

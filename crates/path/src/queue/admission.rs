@@ -1,16 +1,19 @@
-//! The interface of a second gate above the limit of a queue.
+//! The interface of a second limit above that of a queue.
 
-/// A second gate above the limit of a queue, such as a [budget](crate::budget) that several queues
-/// share: a packet is sent while the limit and the gate have room.
+/// A second limit above that of a queue, such as a [budget](crate::budget) that several queues
+/// share: a packet is sent while both limits have room.
 ///
-/// Each half of a queue has a value of this type and calls the methods for that half. A method
-/// without an implementation admits everything, so `()` is not a gate and has no cost.
+/// Only `()` and the [`Member`](crate::budget::Member) of a budget can be part of a queue: see
+/// [`budget::attach`](crate::budget::attach). Each half of a queue has a value of this type and
+/// calls the methods for that half. A method without an implementation admits everything, so `()`
+/// is not a second limit and has no cost.
 pub trait Admission {
-    /// `true` if other queues share the gate.
+    /// `true` if other queues share the second limit.
     const SHARED: bool = false;
 
-    /// For the sender: returns `true` if one more object may be sent. `limit_has_room`: its own
-    /// limit has room. If only the gate has none, the queue waits for it from now on.
+    /// For the sender: returns `true` if one more object may be sent. `limit_has_room` is `true` if
+    /// the queue's own limit has room. If only the second limit has no room, the queue waits for it
+    /// from now on.
     fn admits(&self, limit_has_room: bool) -> bool {
         limit_has_room
     }
@@ -26,15 +29,15 @@ pub trait Admission {
         let _ = (bytes, now_ns);
     }
 
-    /// For the sender: removes the object that was counted last, because the device rejected it.
+    /// For the sender: removes the object that was counted last, because the device refused it.
     fn uncharge(&self, bytes: u32) {
         let _ = bytes;
     }
 
-    /// For the sender: counts that only the gate had no room for a packet.
+    /// For the sender: counts that only the second limit had no room for a packet.
     fn note_blocked(&self) {}
 
-    /// For the sender, which sends no more for now: wakes another queue if there is room.
+    /// For the sender at the end of a run: wakes another queue if there is room.
     fn share_room(&self) {}
 
     /// For the completer: bytes completed.
@@ -59,5 +62,5 @@ pub trait Admission {
     }
 }
 
-/// No second gate.
+/// No second limit.
 impl Admission for () {}

@@ -18,7 +18,7 @@ use super::shared::Shared;
 use crate::driver::{Completions, TxRing};
 use crate::late_segmentation::{LateSegmentation, table};
 use crate::limit::{AnyLimit, Limit};
-use crate::packet::Mark;
+use crate::packet::Tag;
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc, RequeueSupport};
 use crate::sharing::{Local, Sharing, Threads, Word};
@@ -77,12 +77,12 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         }
     }
 
-    /// Sets the limit, by name: `.limit("taut:99.5%".parse()?)`.
+    /// Sets the rule of the limit, by name: `.limit("taut:99.5%".parse()?)`.
     pub fn limit(self, limit: AnyLimit) -> Builder<D, AnyLimit, Q, P> {
         self.with_limit(limit)
     }
 
-    /// Sets a limit of a static type.
+    /// Sets a rule of a static type.
     pub fn with_limit<M: Limit>(self, limit: M) -> Builder<D, M, Q, P> {
         Builder {
             device: self.device,
@@ -142,7 +142,8 @@ where
     /// Builds a queue for one thread, whose clock starts at `now_ns`.
     ///
     /// # Errors
-    /// If a setting is 0 or does not fit the ring.
+    /// If `burst_packets`, `reap_budget_packets` or `restart_slots` is 0, or if the ring is smaller
+    /// than `restart_slots` or the largest packet.
     pub fn build(self, now_ns: u64) -> Result<Queue<D, L, Q, P>, QueueConfigError> {
         let parts = self.parts::<Local>(now_ns)?;
         Ok(Queue::new(
@@ -163,7 +164,7 @@ where
             mut config,
         } = self;
         let restart_slots = config.validate(device.capacity_slots(), device.slots_of_largest())?;
-        let (unit, mark) = (limit.unit(), Mark::of_new_queue());
+        let (unit, tag) = (limit.unit(), Tag::of_new_queue());
         let control = Control::new(limit, now_ns);
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
         config.late_segmentation = match qdisc.requeue_support() {
@@ -183,9 +184,9 @@ where
         Ok(Parts {
             send: SendHalf::new(
                 qdisc,
-                Outlet::new(unit, mark, config.burst_packets, segmenter),
+                Outlet::new(unit, tag, config.burst_packets, segmenter),
             ),
-            complete: CompleteHalf::new(control, mark, restart_slots, &config, tracker, now_ns),
+            complete: CompleteHalf::new(control, tag, restart_slots, &config, tracker, now_ns),
             shared,
             device,
             probe,

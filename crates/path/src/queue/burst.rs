@@ -54,7 +54,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
         false
     }
 
-    /// Undoes the accounting of a packet that the device rejected.
+    /// Undoes the accounting of a packet that the device refused.
     #[cold]
     fn reject(&mut self, packet: Packet) {
         uncount(self.shared, self.outlet, packet.wire_bytes());
@@ -67,7 +67,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
 struct Submission<'a, M: Sharing, A: Admission> {
     shared: &'a Shared<M>,
     outlet: &'a Outlet<A>,
-    /// The length for a shared gate, else 0.
+    /// The length for a shared second limit, else 0.
     shared_bytes: u32,
 }
 
@@ -80,7 +80,7 @@ impl<M: Sharing, A: Admission> Drop for Submission<'_, M, A> {
 }
 
 /// Counts the packet queued last as dropped: the driver lost it in a panic. For a limit in packets
-/// without a shared gate, its length is unknown and stays in the sent bytes.
+/// without a shared second limit, its length is unknown and stays in the sent bytes.
 #[cold]
 #[inline(never)]
 fn lost<M: Sharing, A: Admission>(shared: &Shared<M>, outlet: &Outlet<A>, shared_bytes: u32) {
@@ -119,7 +119,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
             self.dropped(packet, DropReason::Uncountable);
             return self.continues();
         }
-        packet.mark = self.outlet.ages.mark;
+        packet.tag = self.outlet.generations.tag;
         add(&self.shared.sender.sent_bytes, bytes.into());
         self.at.probe.event(now_ns, Event::Sent(&packet));
         let submission = Submission {
@@ -148,11 +148,11 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let (cells, segmenter) = (&self.shared.sender, &mut self.outlet.gso.segmenter);
-        dropped(packet, reason, cells, segmenter, &mut self.at.again());
+        dropped(packet, reason, cells, segmenter, &mut self.at.reborrow());
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, &self.shared.sender, &mut self.at.again());
+        marked(packet, &self.shared.sender, &mut self.at.reborrow());
     }
 }
 

@@ -104,17 +104,17 @@ impl ChunkReassembler {
     }
 
     fn measure(&mut self, batch: &CompletionBatch, unit: Unit, bytes: u32) -> u64 {
-        let left = batch.in_flight - batch.units;
+        let in_flight = batch.in_flight - batch.units;
         // Estimate: packets in flight are as long as the completed ones.
         let each = bytes / batch.units.max(1);
-        let (units, left, object) = match unit {
-            Unit::Bytes => (batch.units, left, batch.last_object),
-            Unit::Packets => (bytes, left.saturating_mul(each), each),
+        let (units, in_flight, object) = match unit {
+            Unit::Bytes => (batch.units, in_flight, batch.last_object),
+            Unit::Packets => (bytes, in_flight.saturating_mul(each), each),
         };
         self.meter.record(RateSample {
             now_ns: batch.now_ns,
             units,
-            left,
+            in_flight,
             object,
         });
         self.meter.units_per_s()

@@ -4,7 +4,7 @@ use taut_dql::control::Control;
 use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
-use super::ages::StallDetector;
+use super::generations::StallDetector;
 use super::chunks::ChunkReassembler;
 use super::config::QueueConfig;
 use super::context::Context;
@@ -17,7 +17,7 @@ use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
 use crate::late_segmentation::ChunkTracker;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
-use crate::packet::{Mark, Packet, PacketSink};
+use crate::packet::{Tag, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
 
@@ -40,7 +40,7 @@ pub(super) struct CompleteHalf<L, A> {
 impl<L: Limit> CompleteHalf<L, ()> {
     pub(super) fn new(
         control: Control<L>,
-        mark: Mark,
+        tag: Tag,
         restart_slots: u32,
         config: &QueueConfig,
         tracker: Option<ChunkTracker>,
@@ -49,7 +49,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
         Self {
             unit: control.rule().unit(),
             control,
-            sorter: Sorter::new(mark),
+            sorter: Sorter::new(tag),
             stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
             coalescer: (config.coalesce_ns > 0).then(|| Coalescer::new(config.coalesce_ns)),
             deferred: Deferred::default(),
@@ -62,7 +62,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
 }
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    /// Replaces the second gate above the limit.
+    /// Replaces the second limit.
     pub(super) fn map_admission<B: Admission>(
         self,
         map: impl FnOnce(A) -> B,
@@ -97,8 +97,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             // Before the reap, so that returned packets are sorted by the new epoch.
             self.end_reset(shared, now_ns, probe);
         }
-        if self.stalls.is_behind(&shared.ages) {
-            self.follow_age(shared);
+        if self.stalls.is_behind(&shared.generations) {
+            self.follow_generation(shared);
         }
         let reaped = completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
             // Count before the sink runs, because the sink might panic.
@@ -152,19 +152,19 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         sink: &mut S,
     ) {
         // The sender might have begun a generation during this reap.
-        if self.stalls.is_behind(&shared.ages) {
-            self.follow_age(shared);
+        if self.stalls.is_behind(&shared.generations) {
+            self.follow_generation(shared);
         }
         match self.sorter.count_other(&packet) {
             SentIn::OtherQueue => return sink.unknown_completion(packet),
-            SentIn::OlderAge => {
+            SentIn::OlderGeneration => {
                 let units = match self.unit {
                     Unit::Bytes => packet.wire_bytes(),
                     Unit::Packets => 1,
                 };
-                self.stalls.completed_in(packet.mark.age(), units);
+                self.stalls.completed_in(packet.tag.generation(), units);
             }
-            SentIn::CurrentAge | SentIn::OlderEpoch => {}
+            SentIn::CurrentGeneration | SentIn::OlderEpoch => {}
         }
         match &mut self.chunks {
             Some(chunks) if packet.is_chunk() => {
@@ -177,10 +177,10 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
 
     /// Continues with the generation that the sender began.
     #[cold]
-    pub(super) fn follow_age<M: Sharing>(&mut self, shared: &Shared<M>) {
+    pub(super) fn follow_generation<M: Sharing>(&mut self, shared: &Shared<M>) {
         let current = self.sorter.current;
-        self.stalls.follow(&shared.ages, current.units(self.unit));
-        self.sorter.begin_age(self.stalls.newest());
+        self.stalls.follow(&shared.generations, current.units(self.unit));
+        self.sorter.begin_generation(self.stalls.newest());
     }
 
     /// Takes the packets returned since the last call that count for the limit.
@@ -242,7 +242,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             None => units,
             Some(coalescer) => coalesce(coalescer, units, self.control.rule().limit(), now_ns),
         };
-        if self.control.expects(units) {
+        if self.control.must_pass(units) {
             self.pass_on(shared, units, more_pending && units > 0, now_ns, probe);
         }
         if counts.packets > 0 {
@@ -277,7 +277,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
                 probe.event(now_ns, Event::Batch(batch));
             });
         if M::SHARED {
-            shared.settings.set_limit(self.control.shown(limit));
+            shared.settings.set_limit(self.control.displayed_limit(limit));
         }
         if is_observed && units > 0 {
             probe.event(now_ns, Event::Limit(self.shown_limit()));
@@ -342,15 +342,15 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         now_ns: u64,
         probe: &mut P,
     ) -> Option<Stall> {
-        if self.stalls.is_behind(&shared.ages) {
-            self.follow_age(shared);
+        if self.stalls.is_behind(&shared.generations) {
+            self.follow_generation(shared);
         }
         let ledger = &shared.ledger;
         let is_stuck = shared.driver.is_closed() && ledger.completer_in_flight() == 0;
         let num_queued = ledger.num_queued();
         let stall = self
             .stalls
-            .check(&shared.ages, num_queued, is_stuck, now_ns)?;
+            .check(&shared.generations, num_queued, is_stuck, now_ns)?;
         shared.completer.stalls.store(self.stalls.count());
         let longest_ns = self.stalls.longest_ns();
         shared.completer.longest_stall_ns.store(longest_ns);
@@ -363,7 +363,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let coalescer_ns = self.coalescer.as_ref().and_then(Coalescer::next_wakeup);
         let num_queued = shared.ledger.num_queued();
         let is_full = shared.driver.is_closed();
-        let stall_ns = self.stalls.next_wakeup(&shared.ages, num_queued, is_full);
+        let stall_ns = self.stalls.next_wakeup(&shared.generations, num_queued, is_full);
         [coalescer_ns, stall_ns].into_iter().flatten().min()
     }
 }

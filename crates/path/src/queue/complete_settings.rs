@@ -78,7 +78,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     ) -> Result<(), TunableError> {
         if let Setting::StallThresholdMs(ms) = setting {
             let threshold_ns = u64::from(ms) * NS_PER_MS;
-            self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
+            self.stalls.set_threshold_ns(&shared.generations, threshold_ns);
             return Ok(());
         }
         let mut config = self.config();
@@ -96,9 +96,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             Tunable::Limit => limit.limit.into(),
             Tunable::LimitMin => limit.min_limit.into(),
             Tunable::LimitMax => limit.max_limit.into(),
-            Tunable::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Tunable::HoldTimeMs => limit.hold_time_ns / NS_PER_MS,
             Tunable::Inflight => limit.in_flight.into(),
-            Tunable::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
+            Tunable::StallThresholdMs => self.stalls.threshold_ns() / NS_PER_MS,
             Tunable::StallCnt => self.stalls.count(),
             Tunable::StallMax => self.stalls.longest_ns() / NS_PER_MS,
         }

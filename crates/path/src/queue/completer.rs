@@ -47,7 +47,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 }
 
 impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
-    /// Replaces the second gate above the limit.
+    /// Replaces the second limit.
     pub(crate) fn map_admission<B: Admission>(
         self,
         map: impl FnOnce(A) -> B,
@@ -109,7 +109,8 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         self.shared.room.wakeups()
     }
 
-    /// Returns the settings of the limit.
+    /// Returns the settings of the rule: bounds, hold time and the current limit. Those of the
+    /// queue ([`QueueConfig`](super::QueueConfig)) are not included.
     pub fn config(&self) -> Config {
         self.half.config()
     }

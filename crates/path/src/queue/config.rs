@@ -10,9 +10,9 @@ use crate::late_segmentation::LateSegmentation;
 /// The settings of a queue, in addition to its parts.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
-    /// Free slots at which a queue stopped by a full ring restarts: the low watermark, from 1 to
-    /// the size of the ring. Best between 1/2 and 3/4 of it, because it must be refilled before it
-    /// drains. Half of the ring if `None`.
+    /// A queue stopped by a full ring restarts when this many slots are free: 1 to the size of the
+    /// ring. Recommended: 1/2 to 3/4 of the ring, so that it is refilled before it drains. Default
+    /// `None`: half of the ring.
     pub restart_slots: Option<u32>,
     /// Maximum number of packets per doorbell, at least 1. Default 64, as in the kernel's bulk
     /// dequeue.
@@ -26,10 +26,13 @@ pub struct QueueConfig {
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 turns detection off.
     /// Default [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
-    /// How GSO packets are sent to a driver that takes chunks. A driver for single segments
-    /// receives those, unless it is off. Default [`LateSegmentation::Auto`]. At most 511 packets
-    /// are segmented at the same time; further ones are sent whole. With chunks, about 50 KB more
-    /// are allocated.
+    /// How GSO packets are sent to a driver that takes chunks. Default [`LateSegmentation::Auto`].
+    /// At most 511 packets are segmented at the same time; further ones are sent whole. With
+    /// chunks, about 50 KB more are allocated.
+    ///
+    /// A driver for single segments receives single segments with any setting except
+    /// [`Off`](LateSegmentation::Off). With `Off` it receives whole GSO packets and must refuse
+    /// them: they are dropped as [`DeviceRefused`](crate::DropReason::DeviceRefused).
     pub late_segmentation: LateSegmentation,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,
@@ -53,7 +56,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Checks the settings against a ring of `slots` slots. Returns the low watermark.
+    /// Checks the settings against a ring of `slots` slots. Returns the free slots for a restart.
     pub(super) fn validate(
         &self,
         slots: u32,

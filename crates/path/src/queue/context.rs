@@ -17,10 +17,10 @@ impl<'a, S: ?Sized, P> Context<'a, S, P> {
         }
     }
 
-    /// Copies the context for another call. Rare calls get a copy, so that this one stays in
-    /// registers.
+    /// Reborrows the context for a nested call. Rare calls get a context of their own, so that this
+    /// one stays in registers.
     #[inline(always)]
-    pub(super) fn again(&mut self) -> Context<'_, S, P> {
+    pub(super) fn reborrow(&mut self) -> Context<'_, S, P> {
         Context::new(self.now_ns, self.sink, self.probe)
     }
 }

@@ -101,7 +101,8 @@ macro_rules! counters {
 counters! {
     /// Counters of the sender.
     SenderCounters in SenderCells {
-        /// Packets offered to the discipline.
+        /// Packets passed to the discipline, including those that it dropped. A packet that
+        /// returned as [`NoRoom`](super::NoRoom) is not counted.
         enqueued_packets: u64,
         /// Packets counted in the ledger and submitted to the device.
         sent_packets: u64,

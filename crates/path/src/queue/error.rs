@@ -22,7 +22,7 @@ pub enum CompleteError<E> {
     /// The device could not be reaped.
     Driver(E),
     /// The driver returned packets that this queue never sent: forged, duplicated, or of another
-    /// queue. They are not counted. A mark distinguishes a queue from the 62 that were built before
+    /// queue. They are not counted. A tag distinguishes a queue from the 62 that were built before
     /// and after it in this process. A packet of a more distant queue can pass as one of this
     /// queue.
     UnknownCompletions {
@@ -98,13 +98,13 @@ pub enum QueueConfigError {
         /// The rejected value.
         value: u64,
         /// The minimum.
-        least: u64,
+        min: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
-    /// The low watermark lies outside of the ring.
+    /// More free slots are required for a restart than the ring has.
     RestartAboveRing {
-        /// The requested watermark.
+        /// The requested number.
         restart_slots: u32,
         /// Slots of the ring.
         slots: u32,
@@ -119,8 +119,8 @@ pub enum QueueConfigError {
     /// The rule of a budget counts packets. Queues share bytes, because a packet of one queue can
     /// be forty times as long as one of another.
     BudgetNotInBytes,
-    /// A queue that has already sent cannot join a budget, which would not include its units in
-    /// flight.
+    /// A queue that has already sent cannot be attached to a budget, which would not include its
+    /// units in flight.
     NotNew,
 }
 
@@ -131,9 +131,9 @@ impl fmt::Display for QueueConfigError {
             Self::OutOfRange {
                 name,
                 value,
-                least,
-                most,
-            } => write!(f, "{name} is {value}; allowed: {least} to {most}"),
+                min,
+                max,
+            } => write!(f, "{name} is {value}; allowed: {min} to {max}"),
             Self::RestartAboveRing {
                 restart_slots,
                 slots,
@@ -149,11 +149,11 @@ impl fmt::Display for QueueConfigError {
                 "the ring has {slots} slots; the largest packet alone takes {slots_of_largest}"
             ),
             Self::BudgetNotInBytes => f.write_str(
-                "the budget's rule counts packets; allowed is a rule that counts bytes, such as \
-                 a fixed number of them or a dynamic one",
+                "the budget's rule counts packets; allowed: a rule that counts bytes, such as 40k \
+                 or dql",
             ),
             Self::NotNew => {
-                f.write_str("the queue has sent already; only a new one can join a budget")
+                f.write_str("the queue has already sent; allowed: a new queue")
             }
         }
     }

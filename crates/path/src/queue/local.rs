@@ -83,7 +83,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// Recovers from any error: forgets all packets in flight, begins a new epoch and restarts the
     /// queue, after the driver flushed or recreated its ring. Packets sent before the reset that
     /// return later still end in the sink. They are counted as stale and never reach the limit. The
-    /// exception is a packet that returns after exactly 128 resets, or a multiple, because marks
+    /// exception is a packet that returns after exactly 128 resets, or a multiple, because tags
     /// store seven bits of the epoch.
     pub fn reset(&mut self, now_ns: u64) {
         let Self {
@@ -121,7 +121,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.complete.snapshot(&self.shared)
     }
 
-    /// Returns the number of packets in the discipline.
+    /// Returns the packets and bytes in the discipline.
     pub fn backlog(&self) -> Backlog {
         self.send.qdisc.backlog()
     }
@@ -152,7 +152,8 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.shared.completer.read()
     }
 
-    /// Returns the settings of the limit.
+    /// Returns the settings of the rule: bounds, hold time and the current limit. Those of the
+    /// queue ([`QueueConfig`](super::QueueConfig)) are not included.
     pub fn config(&self) -> Config {
         self.complete.config()
     }
@@ -175,7 +176,8 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.complete.set_coalesce_ns(coalesce_ns);
     }
 
-    /// Returns the rule.
+    /// Returns the rule that computes the limit. For the current limit in units, see
+    /// [`snapshot`](Self::snapshot).
     pub fn limit(&self) -> &L {
         self.complete.rule()
     }

@@ -150,9 +150,9 @@ impl ManyShared {
     }
 }
 
-/// Creates a ring for `capacity_packets` packets (at least 1) in front of a queue, for at most
-/// `max_waiters` waiters at the same time. `waker` wakes the owner when it waits for work. It can
-/// be the same as the queue's own waker for room.
+/// Creates a ring for `capacity_packets` packets in front of a queue. At most `max_waiters`
+/// [`Waiter`]s can sleep at the same time. For either number, 0 counts as 1. `waker` wakes the
+/// owner when it waits for work. It can be the same as the queue's own waker for room.
 pub fn split(capacity_packets: u32, max_waiters: u32, waker: Waker) -> (Submitter, Intake) {
     let shared = Arc::new(ManyShared {
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
@@ -228,8 +228,12 @@ pub struct Waiter {
 
 impl Waiter {
     /// For a submitter that found no room: arms its waker, then checks the room again. Returns
-    /// `true` if it must sleep; `false` if there is room, the queue is closed, or more waiters
-    /// exist than `max_waiters`. One spurious wake-up might follow.
+    /// `true` if it must sleep; `false` if there is room or the queue is closed. One spurious
+    /// wake-up might follow.
+    ///
+    /// It also returns `false`, without room, if `max_waiters` other waiters are asleep. A loop of
+    /// [`offer`](Submitter::offer) and `must_wait` then spins. Either allow as many waiters as
+    /// there are threads, or yield before the next attempt.
     pub fn must_wait(&mut self) -> bool {
         self.state.gate.close_unless(|| {
             let listed = self.list();

@@ -6,7 +6,7 @@
 //! both, without a fence or an atomic.
 
 mod admission;
-mod ages;
+mod generations;
 mod builder;
 mod burst;
 mod chunks;

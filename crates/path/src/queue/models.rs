@@ -20,7 +20,7 @@ use super::send::SendHalf;
 use super::shared::Shared;
 use crate::limit::{Fixed, Limit};
 use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
-use crate::packet::{Frame, Mark, Packet};
+use crate::packet::{Frame, Tag, Packet};
 use crate::qdisc::Fifo;
 use crate::sharing::{CacheAligned, Sharing, Threads};
 
@@ -68,14 +68,14 @@ where
     model.preemption_bound = Some(3);
     model.check(move || {
         let (mut ring, mut completions, counts) = pair(slots);
-        let (mark, config) = (Mark::of_new_queue(), QueueConfig::default());
+        let (tag, config) = (Tag::of_new_queue(), QueueConfig::default());
         let waker = || Waker::noop().clone();
         let shared = Shared::<M>::new(limit.limit(), 0, waker(), waker());
         let shared = Arc::new(shared);
         let unit = limit.unit();
-        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, mark, 64, None));
+        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, tag, 64, None));
         let control = Control::new(limit, 0);
-        let mut complete = CompleteHalf::new(control, mark, slots, &config, None, 0);
+        let mut complete = CompleteHalf::new(control, tag, slots, &config, None, 0);
         for index in 0..2 {
             let packet = Packet::new(Frame::new(index), PACKET_BYTES);
             send.enqueue(&shared, packet, Context::new(0, &mut Nothing, &mut ()));

@@ -4,7 +4,7 @@ use taut_dql::Stall;
 
 use crate::limit::CompletedCounts;
 
-/// The reason why a queue is stopped; only the owner of a reason clears it.
+/// The cause of a stopped queue. It is cleared when there is room again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The limit has no room: the stack stop.
@@ -13,16 +13,18 @@ pub enum StopReason {
     RingFull,
 }
 
-/// The reason why a run of the sender returned.
+/// The reason why a run of the sender ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use = "it contains the time of the next run and a failed doorbell"]
 pub enum Stop<E> {
-    /// No packet is ready, and the discipline gives no time.
+    /// No packet is queued, or none is ready and [`Qdisc::next_ready`](crate::Qdisc::next_ready)
+    /// returned `None`.
     Idle,
-    /// The limit has no room; the completer will schedule the queue.
+    /// The limit or the [budget](crate::budget) has no room, or a requested reset has not ended.
+    /// The queue is scheduled when that changes.
     Limit,
-    /// The ring is full; the completer will schedule the queue.
+    /// The ring is full. The queue is scheduled when enough slots are free.
     RingFull,
     /// The first packet in the discipline is ready at this time, in ns: run again then.
     NotReady(u64),
@@ -70,7 +72,7 @@ pub struct Snapshot {
     pub min_limit: u32,
     /// The upper bound of the limit.
     pub max_limit: u32,
-    /// Time over which slack is observed before the limit decreases, in ns.
+    /// The hold time, in ns: slack is observed for this time before the limit decreases.
     pub hold_time_ns: u64,
     /// Units queued and not yet completed.
     pub in_flight: u32,

@@ -1,22 +1,22 @@
 //! The sender's state for packets on their way into the ring, except the discipline.
 
 use super::admission::Admission;
-use super::ages::AgeMarker;
+use super::generations::GenerationTagger;
 use super::counters::add;
 use super::gso_packets::GsoPackets;
 use super::shared::Shared;
 use crate::driver::TxRing;
 use crate::late_segmentation::LateSegmenter;
 use crate::limit::Unit;
-use crate::packet::Mark;
+use crate::packet::Tag;
 use crate::sharing::Sharing;
 
 /// The path of a packet into the ring.
 pub(super) struct Outlet<A> {
-    /// The mark of packets, and the time of its next change.
-    pub ages: AgeMarker,
+    /// The tag of packets that are sent now, and the time of its next change.
+    pub generations: GenerationTagger,
     pub unit: UnitMask,
-    /// The second gate above the limit.
+    /// The second limit, if there is one.
     pub admission: A,
     pub gso: GsoPackets,
     /// The device has not seen all packets in the ring.
@@ -27,12 +27,12 @@ pub(super) struct Outlet<A> {
 impl Outlet<()> {
     pub(super) fn new(
         unit: Unit,
-        mark: Mark,
+        tag: Tag,
         burst_packets: u32,
         segmenter: Option<LateSegmenter>,
     ) -> Self {
         Self {
-            ages: AgeMarker::new(mark),
+            generations: GenerationTagger::new(tag),
             unit: UnitMask::new(unit),
             admission: (),
             gso: GsoPackets::new(segmenter),
@@ -43,10 +43,10 @@ impl Outlet<()> {
 }
 
 impl<A: Admission> Outlet<A> {
-    /// Replaces the second gate above the limit.
+    /// Replaces the second limit.
     pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> Outlet<B> {
         Outlet {
-            ages: self.ages,
+            generations: self.generations,
             unit: self.unit,
             admission: map(self.admission),
             gso: self.gso,
@@ -55,7 +55,7 @@ impl<A: Admission> Outlet<A> {
         }
     }
 
-    /// Returns `true` if the limit and the second gate admit one more packet.
+    /// Returns `true` if both limits admit one more packet.
     #[inline]
     pub(super) fn has_room<M: Sharing>(&self, shared: &Shared<M>) -> bool {
         self.admission.admits(shared.ledger.has_room())
@@ -73,7 +73,7 @@ impl<A: Admission> Outlet<A> {
         if !self.admission.can_charge(bytes) {
             return false;
         }
-        shared.ledger.answer(now_ns);
+        shared.ledger.record_return(now_ns);
         let counted = shared.ledger.queued(units).is_ok();
         if counted {
             self.admission.charge(bytes, now_ns);
@@ -81,9 +81,9 @@ impl<A: Admission> Outlet<A> {
         counted
     }
 
-    /// Removes the packets that were counted last, because the device rejected them.
+    /// Removes the packets that were counted last, because the device refused them.
     pub(super) fn uncount<M: Sharing>(&self, shared: &Shared<M>, units: u32, bytes: u32) {
-        shared.ledger.unqueue(units);
+        shared.ledger.subtract_queued(units);
         self.admission.uncharge(bytes);
     }
 

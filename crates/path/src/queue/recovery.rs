@@ -36,7 +36,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.control.reset(&shared.ledger, 0, now_ns);
         self.forget_past();
         let num_queued = shared.ledger.num_queued();
-        self.stalls.reset(&shared.ages, num_queued, now_ns);
+        self.stalls.reset(&shared.generations, num_queued, now_ns);
         self.sorter.begin_epoch(reset, self.stalls.newest());
         add(&shared.completer.resets, 1);
         self.admission.correct(0, now_ns);
@@ -87,8 +87,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
         // First, because the end of a reset would overwrite the correction.
         self.end_reset(shared, now_ns, probe);
-        if self.stalls.is_behind(&shared.ages) {
-            self.follow_age(shared);
+        if self.stalls.is_behind(&shared.generations) {
+            self.follow_generation(shared);
         }
         let was_in_flight = shared.ledger.completer_in_flight();
         self.control.repair(&shared.ledger, in_flight, now_ns);

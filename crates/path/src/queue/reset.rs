@@ -9,7 +9,7 @@ use crate::sharing::{Sharing, Word};
 /// and the completer can write off all units in the ledger. If the completer never runs, the sender
 /// stays stopped; it waits for nothing else.
 ///
-/// A mark counts the resets with seven bits. A packet that returns after exactly 128 resets (or a
+/// A tag counts the resets with seven bits. A packet that returns after exactly 128 resets (or a
 /// multiple) counts as one of the current epoch.
 #[derive(Debug)]
 pub(super) struct Reset<M: Sharing> {

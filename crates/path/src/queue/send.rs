@@ -34,7 +34,7 @@ impl<Q: Qdisc> SendHalf<Q, ()> {
 }
 
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    /// Replaces the second gate above the limit.
+    /// Replaces the second limit.
     pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
         SendHalf {
             qdisc: self.qdisc,
@@ -87,8 +87,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             return Stop::Limit;
         }
         self.outlet
-            .ages
-            .run(&shared.ages, &shared.ledger, at.now_ns);
+            .generations
+            .run(&shared.generations, &shared.ledger, at.now_ns);
         let stop = self.run_until_stopped(shared, ring, &mut at);
         self.outlet.admission.share_room();
         stop
@@ -112,7 +112,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         }
         if let Some(epoch) = shared.reset.epoch() {
             self.epoch = epoch;
-            self.outlet.ages.mark = self.outlet.ages.mark.in_epoch(epoch);
+            self.outlet.generations.tag = self.outlet.generations.tag.in_epoch(epoch);
         }
         true
     }
@@ -194,7 +194,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) {
         if shared.stack.close_unless(|| self.outlet.has_room(shared)) {
             // A quarter as hysteresis, so that the two stops do not alternate.
-            if shared.ledger.is_ring_full_first() && ring.slots_free() > ring.capacity_slots() / 4 {
+            if shared.ledger.is_ring_limiting() && ring.slots_free() > ring.capacity_slots() / 4 {
                 shared.ledger.note_ring_free();
             }
             add(&shared.sender.limit_stops, 1);

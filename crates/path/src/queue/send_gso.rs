@@ -18,7 +18,7 @@ use taut_dql::MAX_OBJECT;
 struct Submitted {
     chunks: u32,
     bytes: u32,
-    /// The chunk that the device rejected.
+    /// The chunk that the device refused.
     rejected: Option<Packet>,
     /// The remainder of the packet, if its last chunk was not submitted.
     remainder: Option<Packet>,
@@ -133,11 +133,11 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             at.probe.event(at.now_ns, Event::Sent(&chunk));
             ring.submit(chunk, at.now_ns).err()
         };
-        let (is_all, mark) = (chunks == plan.chunks(), self.outlet.ages.mark);
+        let (is_all, tag) = (chunks == plan.chunks(), self.outlet.generations.tag);
         let segmenter = self.outlet.gso.segmenter.as_mut()?;
         let (mut sent, mut rejected) = (0, None);
         while sent < chunks - u32::from(is_all) && rejected.is_none() {
-            rejected = submit(plan.chunk(&packet, mark));
+            rejected = submit(plan.chunk(&packet, tag));
             if rejected.is_none() {
                 plan.advance();
                 sent += 1;
@@ -153,7 +153,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 remainder: Some(packet),
             });
         }
-        let last = segmenter.last(&plan, packet, mark);
+        let last = segmenter.last(&plan, packet, tag);
         let last_bytes = last.wire_bytes();
         let rejected = submit(last);
         let is_sent = rejected.is_none();
@@ -212,7 +212,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         }
         let units = self.outlet.unit.of_many(chunks, bytes);
         let (ledger, last) = (&shared.ledger, self.outlet.unit.of(last));
-        ledger.answer(now_ns);
+        ledger.record_return(now_ns);
         if ledger.queued_together(units, last).is_err() {
             return false;
         }
@@ -237,7 +237,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         }
     }
 
-    /// Handles a chunk that the device rejected: the remainder of its packet, including this chunk,
+    /// Handles a chunk that the device refused: the remainder of its packet, including this chunk,
     /// is dropped.
     fn refuse<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,

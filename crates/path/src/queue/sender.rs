@@ -40,7 +40,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
 }
 
 impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
-    /// Replaces the second gate above the limit.
+    /// Replaces the second limit.
     pub(crate) fn map_admission<B: Admission>(
         self,
         map: impl FnOnce(A) -> B,
@@ -112,7 +112,7 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         self.shared.driver.is_closed()
     }
 
-    /// Returns the number of packets in the discipline.
+    /// Returns the packets and bytes in the discipline.
     pub fn backlog(&self) -> Backlog {
         self.half.qdisc.backlog()
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Deref;
 use core::task::Waker;
 
-use super::ages::AgeLine;
+use super::generations::Generations;
 use super::counters::{CompleterCells, SenderCells};
 use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
@@ -21,7 +21,7 @@ pub(crate) struct Shared<M: Sharing> {
     /// Wakes the completer when another thread has work for it.
     pub(super) completer_waker: Waker,
     pub(super) ledger: Ledger<M>,
-    pub(super) ages: AgeLine<M>,
+    pub(super) generations: Generations<M>,
     pub(super) reset: Reset<M>,
     pub(super) sender: M::Line<SenderCells<M>>,
     pub(super) completer: M::Line<CompleterCells<M>>,
@@ -51,7 +51,7 @@ impl<M: Sharing> Shared<M> {
             room: RoomWaker::new(waker),
             completer_waker,
             ledger: Ledger::new(limit),
-            ages: AgeLine::new(stall_threshold_ns),
+            generations: Generations::new(stall_threshold_ns),
             reset: Reset::new(),
             sender: SenderCells::new().into(),
             completer: CompleterCells::new().into(),

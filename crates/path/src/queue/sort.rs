@@ -2,7 +2,7 @@
 //! older generation, before a reset (stale), or never by this queue (unknown).
 
 use crate::limit::{CompletedCounts, Unit};
-use crate::packet::{Mark, Packet};
+use crate::packet::{Tag, Packet};
 
 /// Packets and their bytes. A batch can exceed the range of [`CompletedCounts`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,9 +48,9 @@ impl Count {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentIn {
     /// The epoch and generation of the sorter.
-    CurrentAge,
+    CurrentGeneration,
     /// An older generation of the epoch.
-    OlderAge,
+    OlderGeneration,
     /// An epoch before the last reset.
     OlderEpoch,
     /// Never by this queue.
@@ -61,8 +61,8 @@ pub(super) enum SentIn {
 /// loses none of them.
 #[derive(Debug)]
 pub(super) struct Sorter {
-    /// The mark of packets of the newest generation.
-    pub mark: Mark,
+    /// The tag of packets of the newest generation.
+    pub tag: Tag,
     pub current: Count,
     pub older: Count,
     pub stale_packets: u32,
@@ -72,9 +72,9 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    pub(super) fn new(mark: Mark) -> Self {
+    pub(super) fn new(tag: Tag) -> Self {
         Self {
-            mark,
+            tag,
             current: Count::default(),
             older: Count::default(),
             stale_packets: 0,
@@ -86,7 +86,7 @@ impl Sorter {
     /// Counts a whole packet of the newest generation. Returns `false` for any other packet.
     #[inline]
     pub(super) fn count_current(&mut self, packet: &Packet) -> bool {
-        let is_current = packet.mark == self.mark && !packet.is_chunk();
+        let is_current = packet.tag == self.tag && !packet.is_chunk();
         if is_current {
             self.current.add(packet.wire_bytes());
         }
@@ -96,21 +96,21 @@ impl Sorter {
     /// Counts a packet that [`count_current`](Self::count_current) does not.
     pub(super) fn count_other(&mut self, packet: &Packet) -> SentIn {
         let before = self.packets();
-        let sent_in = self.sort(packet.mark, packet.wire_bytes());
+        let sent_in = self.sort(packet.tag, packet.wire_bytes());
         debug_assert_eq!(self.packets(), before + 1, "each packet counts once");
         sent_in
     }
 
-    fn sort(&mut self, mark: Mark, bytes: u32) -> SentIn {
-        if mark == self.mark {
+    fn sort(&mut self, tag: Tag, bytes: u32) -> SentIn {
+        if tag == self.tag {
             self.current.add(bytes);
-            return SentIn::CurrentAge;
+            return SentIn::CurrentGeneration;
         }
         self.has_other = true;
-        if mark.is_of_epoch(self.mark) {
+        if tag.is_of_epoch(self.tag) {
             self.older.add(bytes);
-            SentIn::OlderAge
-        } else if mark.is_of_queue(self.mark) {
+            SentIn::OlderGeneration
+        } else if tag.is_of_queue(self.tag) {
             self.stale_packets += 1;
             SentIn::OlderEpoch
         } else {
@@ -126,21 +126,21 @@ impl Sorter {
     }
 
     /// Continues with the next generation. Returns the packets of the previous one.
-    pub(super) fn begin_age(&mut self, age: u32) -> Count {
+    pub(super) fn begin_generation(&mut self, generation: u32) -> Count {
         let current = core::mem::take(&mut self.current);
         self.older = self.older.and(current);
         self.has_other |= current.packets > 0;
-        self.mark = self.mark.in_age(age);
+        self.tag = self.tag.in_generation(generation);
         current
     }
 
     /// Continues with a new epoch: all packets that are not counted yet are stale.
-    pub(super) fn begin_epoch(&mut self, reset: u32, age: u32) {
+    pub(super) fn begin_epoch(&mut self, reset: u32, generation: u32) {
         let current = core::mem::take(&mut self.current);
         let forgotten = core::mem::take(&mut self.older).and(current);
         self.stale_packets += forgotten.packets;
         self.has_other |= forgotten.packets > 0;
-        self.mark = self.mark.in_epoch(reset).in_age(age);
+        self.tag = self.tag.in_epoch(reset).in_generation(generation);
     }
 
     /// Takes everything except the packets of the newest generation.
@@ -148,7 +148,7 @@ impl Sorter {
     pub(super) fn take_other(&mut self) -> Self {
         let empty = Self {
             current: self.current,
-            ..Self::new(self.mark)
+            ..Self::new(self.tag)
         };
         core::mem::replace(self, empty)
     }
@@ -159,28 +159,28 @@ mod tests {
     use super::*;
     use crate::packet::Frame;
 
-    fn packet(mark: Mark) -> Packet {
+    fn packet(tag: Tag) -> Packet {
         let mut packet = Packet::new(Frame::new(0), 100);
-        packet.mark = mark;
+        packet.tag = tag;
         packet
     }
 
     #[test]
     fn each_packet_is_counted_once() {
-        let mark = Mark::of_new_queue().in_epoch(3).in_age(2);
-        let mut sorter = Sorter::new(mark);
-        assert!(sorter.count_current(&packet(mark)));
-        for (mark, sent) in [
-            (mark.in_age(1), SentIn::OlderAge),
-            (mark.in_epoch(2), SentIn::OlderEpoch),
-            (Mark::NEVER, SentIn::OtherQueue),
+        let tag = Tag::of_new_queue().in_epoch(3).in_generation(2);
+        let mut sorter = Sorter::new(tag);
+        assert!(sorter.count_current(&packet(tag)));
+        for (tag, sent) in [
+            (tag.in_generation(1), SentIn::OlderGeneration),
+            (tag.in_epoch(2), SentIn::OlderEpoch),
+            (Tag::NEVER, SentIn::OtherQueue),
             (
-                Mark::of_new_queue().in_epoch(3).in_age(2),
+                Tag::of_new_queue().in_epoch(3).in_generation(2),
                 SentIn::OtherQueue,
             ),
         ] {
-            assert!(!sorter.count_current(&packet(mark)));
-            assert_eq!(sorter.count_other(&packet(mark)), sent);
+            assert!(!sorter.count_current(&packet(tag)));
+            assert_eq!(sorter.count_other(&packet(tag)), sent);
         }
         assert!(sorter.has_other);
         let other = sorter.take_other();
@@ -194,16 +194,16 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_sorted_by_age_and_epoch() {
-        let mark = Mark::of_new_queue();
-        let mut sorter = Sorter::new(mark);
-        assert!(sorter.count_current(&packet(mark)));
-        assert_eq!(sorter.begin_age(1).packets, 1);
-        assert!(sorter.count_current(&packet(mark.in_age(1))));
+    fn packets_are_sorted_by_generation_and_epoch() {
+        let tag = Tag::of_new_queue();
+        let mut sorter = Sorter::new(tag);
+        assert!(sorter.count_current(&packet(tag)));
+        assert_eq!(sorter.begin_generation(1).packets, 1);
+        assert!(sorter.count_current(&packet(tag.in_generation(1))));
         assert_eq!((sorter.older.packets, sorter.current.packets), (1, 1));
         sorter.begin_epoch(1, 1);
         assert_eq!((sorter.stale_packets, sorter.has_other), (2, true));
         assert_eq!((sorter.older.packets, sorter.current.packets), (0, 0));
-        assert_eq!(sorter.count_other(&packet(mark)), SentIn::OlderEpoch);
+        assert_eq!(sorter.count_other(&packet(tag)), SentIn::OlderEpoch);
     }
 }

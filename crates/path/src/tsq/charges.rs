@@ -59,11 +59,14 @@ impl Charges {
         self.entries.resize_with(frames, Entry::new);
     }
 
-    /// Charges `packet` to `flow`, which must be of the table that these charges are of, by its
-    /// [`charge_bytes`](Packet::charge_bytes). Call it before [`enqueue`](crate::Queue::enqueue).
-    /// An earlier charge of the same frame is released first.
+    /// Charges `packet` to `flow`, by its [`charge_bytes`](Packet::charge_bytes). The flow must be
+    /// of the [`FlowBudgets`](super::FlowBudgets) that created these charges. Call it before
+    /// [`enqueue`](crate::Queue::enqueue). An earlier charge of the same frame is released first.
     ///
     /// Returns `false` if the number of the frame is too large: such a packet is not charged.
+    ///
+    /// # Panics
+    /// In debug builds, if `flow` is of other budgets.
     pub fn charge(&self, flow: &Flow, packet: &Packet) -> bool {
         let account = flow.account();
         debug_assert!(

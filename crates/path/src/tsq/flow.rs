@@ -59,9 +59,10 @@ impl Flow {
         may
     }
 
-    /// Returns the recommended maximum payload of a GSO packet: half of the limit, so that two are
-    /// in flight.
-    pub fn largest_packet_bytes(&self) -> u32 {
+    /// Returns the recommended maximum payload of a GSO packet, in bytes: half of the configured
+    /// limit, so that two are in flight. The pacing rate ([`Sizing::Rate`](super::Sizing::Rate)) is
+    /// not considered.
+    pub fn max_gso_payload_bytes(&self) -> u32 {
         self.account.max_bytes(self.account.common.settings()) / 2
     }
 

@@ -4,13 +4,13 @@
 //! ```text
 //! owner:  Flow::may_send -> Charges::charge -> Queue::enqueue    (no room: the flow is throttled)
 //! queue:  the packet ends -> ReleasingSink releases its charge -> the flow is on a deferred list
-//! runner: Budgets::run_deferred -> the owner's send, or left to an owner that is at work
+//! runner: FlowBudgets::run_deferred -> the owner's send, or left to an owner that has the lock
 //! ```
 //!
 //! Neither the packet nor the queue takes part. [`Charges`] keeps the charge of each packet by its
 //! frame. [`ReleasingSink`] wraps the sink of the caller and releases the charge when the packet
-//! ends: at a reap, on a drop in a discipline, on a flush, on a completion of a packet sent before
-//! a reset. A frame has one charge at a time, so no charge is released twice.
+//! ends. A packet ends at a reap (stale packets included), a drop or a flush. A frame has one
+//! charge at a time, so no charge is released twice.
 //!
 //! The completion does not wake the flow: it might run within a call of the sender, and the flow
 //! would then send from within that call. The flow is put on a deferred list, one for each sending
@@ -19,10 +19,10 @@
 //! ```
 //! use std::task::Waker;
 //! use taut_path::pool::FramePool;
-//! use taut_path::tsq::{Budgets, ReleasingSink, SendRequest, Settings, memory_bytes};
+//! use taut_path::tsq::{FlowBudgets, ReleasingSink, SendRequest, Settings, memory_bytes};
 //!
 //! let mut pool = FramePool::new(16, 2048);
-//! let budgets = Budgets::new(1, Settings::default(), &[Waker::noop().clone()])?;
+//! let budgets = FlowBudgets::new(1, Settings::default(), &[Waker::noop().clone()])?;
 //! let charges = budgets.charges(pool.frames());
 //! let flow = budgets.open(7, 0)?;
 //!
@@ -44,16 +44,16 @@
 //! `examples/small_queues.rs` has many flows over one device.
 
 mod account;
-mod budgets;
+mod flow_budgets;
 mod charges;
-mod deferred;
+mod flow_list;
 mod flow;
 mod owner_lock;
 mod run;
 mod settings;
 mod shared_state;
 
-pub use budgets::{Budgets, BudgetsError, MAX_FLOWS};
+pub use flow_budgets::{FlowBudgets, FlowBudgetsError, MAX_FLOWS};
 pub use charges::{Charges, ReleasingSink, memory_bytes};
 pub use flow::{Flow, FlowSnapshot, SendRequest};
 pub use owner_lock::OwnerLock;

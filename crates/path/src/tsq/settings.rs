@@ -22,7 +22,7 @@ pub enum Sizing {
     },
 }
 
-/// The global settings.
+/// The settings of small queues, for all flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// How the limit is computed.

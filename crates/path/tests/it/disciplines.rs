@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::support::{Books, packet};
 use proptest::prelude::*;
 use taut_path::qdisc::{
-    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, canonical, marks_ecn,
+    Backlog, BandLimit, DISCIPLINES, Fifo, FqCodel, FqCodelConfig, PfifoFast, Qdisc, by_name,
+    canonical, marks_ecn,
 };
 use taut_path::{DropReason, Ecn, Packet};
 
@@ -52,6 +53,25 @@ fn packet_of_a_higher_band_overtakes() {
     discipline.enqueue(with_priority(3, 0), 0, &mut books);
     discipline.enqueue(with_priority(4, 6), 0, &mut books);
     assert_eq!(dequeue_all(&mut discipline), [4, 3, 1, 2]);
+}
+
+#[test]
+fn packet_limit_is_clamped_to_a_million() {
+    let config = FqCodelConfig {
+        limit_packets: u32::MAX,
+        memory_limit_bytes: u64::MAX,
+        ..FqCodelConfig::default()
+    };
+    let bands = PfifoFast::new(u32::MAX, BandLimit::Total);
+    let disciplines: [Box<dyn Qdisc>; 2] = [Box::new(FqCodel::new(config)), Box::new(bands)];
+    for mut discipline in disciplines {
+        let mut books = Books::default();
+        assert_eq!(discipline.max_packets(), Some(1_000_000));
+        for _ in 0..1_000_000 {
+            discipline.enqueue(packet(0, 100), 0, &mut books);
+        }
+        assert!(!discipline.accepts(&with_priority(0, 0)));
+    }
 }
 
 #[test]

@@ -416,8 +416,8 @@ impl Qdisc for Plain {
         self.requeue_support
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.fifo.drain(gone);
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.fifo.drain(on_packet);
     }
 
     fn accepts(&self, packet: &Packet) -> bool {

@@ -254,8 +254,8 @@ impl Qdisc for NotBefore {
         self.fifo.dequeue(now_ns, sink)
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.fifo.drain(gone);
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.fifo.drain(on_packet);
     }
 
     fn accepts(&self, packet: &Packet) -> bool {

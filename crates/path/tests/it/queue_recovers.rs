@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use crate::support::names::{learning, limits_and};
+use crate::support::names::{adapting, limits_and};
 use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, Wakes, packet};
 use taut_path::driver::InRing;
 use taut_path::limit::{CompletedCounts, Dynamic, Fixed, Limit, Unit};
@@ -389,8 +389,8 @@ impl Qdisc for Shaper {
         None
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.0.drain(..).for_each(gone);
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.0.drain(..).for_each(on_packet);
     }
 
     fn accepts(&self, _packet: &Packet) -> bool {
@@ -920,8 +920,8 @@ fn lossless_queue_never_stalls() {
 
 #[test]
 fn repair_keeps_the_learnt_limit() {
-    let learning = learning().flat_map(|it| [it.name.into(), format!("{}:packets", it.name)]);
-    for rule in learning {
+    let adapting = adapting().flat_map(|it| [it.name.into(), format!("{}:packets", it.name)]);
+    for rule in adapting {
         let limit: AnyLimit = rule.parse().expect("a limit");
         let ring = FakeRing::new(1_024);
         let mut bench = Bench::with(limit, ring, QueueConfig::default(), ());

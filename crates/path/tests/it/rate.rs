@@ -163,7 +163,7 @@ fn rate_is_kept_while_idle() {
         meter.record(RateSample {
             now_ns,
             units: 1_000,
-            left: 1_000,
+            in_flight: 1_000,
             object: 100,
         });
     }
@@ -174,7 +174,7 @@ fn rate_is_kept_while_idle() {
         meter.record(RateSample {
             now_ns,
             units: 100,
-            left: 0,
+            in_flight: 0,
             object: 100,
         });
     }
@@ -191,7 +191,7 @@ fn idle_device_has_only_a_minimum_rate() {
         meter.record(RateSample {
             now_ns: at * 100_000,
             units: 1_000,
-            left,
+            in_flight: left,
             object: 1_000,
         });
     };

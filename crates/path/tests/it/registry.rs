@@ -33,7 +33,7 @@ const THREE: LimitInfo = LimitInfo {
     name: "three",
     usage: "three[:N]",
     help: "three packets",
-    learns: true,
+    adapts: true,
 };
 
 fn registry() -> Registry {
@@ -176,7 +176,7 @@ fn visitor_receives_rule_in_its_form() {
         assert!(visit(spec).is_err(), "{spec}");
     }
     let fixed = LimitInfo {
-        learns: false,
+        adapts: false,
         ..THREE
     };
     assert!(fixed.visit("three:packets", Three, Shown).is_err());

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::{CompleteError, QueueConfig};
-use taut_path::tsq::{Budgets, Charges, Flow, ReleasingSink, Settings};
+use taut_path::tsq::{FlowBudgets, Charges, Flow, ReleasingSink, Settings};
 use taut_path::{
     DropReason, Event, LateSegmentation, Packet, PacketSink, Probe, Queue, Segmentation, Stop,
 };
@@ -170,7 +170,7 @@ impl<L: Limit> World<L> {
             .config(config)
             .build(0);
         let budgets =
-            Budgets::new(1, Settings::default(), from_ref(Waker::noop())).expect("valid settings");
+            FlowBudgets::new(1, Settings::default(), from_ref(Waker::noop())).expect("valid");
         Self {
             queue: queue.expect("valid settings"),
             flow: budgets.open(0, 0).expect("free"),

@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::Fixed;
 use taut_path::tsq::{
-    Budgets, BudgetsError, Charges, Flow, LIMIT_2012_BYTES, MAX_FLOWS, ReleasingSink, SendRequest,
+    FlowBudgets, FlowBudgetsError, Charges, Flow, LIMIT_2012_BYTES, MAX_FLOWS, ReleasingSink, SendRequest,
     Settings, Sizing, memory_bytes,
 };
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Queue, Segmentation};
@@ -23,21 +23,21 @@ const MTU_REQUEST: SendRequest = SendRequest {
 
 /// The budgets of some flows, and the charges of their packets, each in a frame of its own.
 struct Table {
-    budgets: Budgets,
+    budgets: FlowBudgets,
     charges: Charges,
     frames: Cell<u32>,
 }
 
 impl Deref for Table {
-    type Target = Budgets;
+    type Target = FlowBudgets;
 
-    fn deref(&self) -> &Budgets {
+    fn deref(&self) -> &FlowBudgets {
         &self.budgets
     }
 }
 
 impl Table {
-    fn of(budgets: Budgets) -> Self {
+    fn of(budgets: FlowBudgets) -> Self {
         Self {
             charges: budgets.charges(1_000),
             budgets,
@@ -71,11 +71,11 @@ fn budgets(flows: u32, limit_bytes: u32) -> Table {
         sizing: Sizing::Fixed,
         limit_bytes,
     };
-    Table::of(Budgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings"))
+    Table::of(FlowBudgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings"))
 }
 
 /// Returns the tags on the first list.
-fn deferred(budgets: &Budgets) -> Vec<u32> {
+fn deferred(budgets: &FlowBudgets) -> Vec<u32> {
     let mut tags = Vec::new();
     budgets.run_deferred(0, |tag| tags.push(tag));
     tags
@@ -179,7 +179,7 @@ fn each_list_wakes_its_sleeping_thread() {
         limit_bytes: 0,
         ..Settings::default()
     };
-    let budgets = Table::of(Budgets::new(2, settings, &wakers).expect("valid settings"));
+    let budgets = Table::of(FlowBudgets::new(2, settings, &wakers).expect("valid settings"));
     let flows = [0, 1].map(|list| budgets.open(10 + list, list).expect("a slot"));
     let below = flows.each_ref().map(|flow| budgets.fill(flow));
     assert!(budgets.must_wait(1), "nothing to run: it sleeps");
@@ -269,7 +269,7 @@ fn rate_sizing_follows_the_pacing_rate() {
         sizing: Sizing::Rate { time_ns: 1_000_000 },
         limit_bytes: 100_000,
     };
-    let budgets = Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid");
+    let budgets = FlowBudgets::new(1, settings, from_ref(Waker::noop())).expect("valid");
     let flow = budgets.open(0, 0).expect("a slot");
     for (rate_bytes_per_s, limit_bytes) in [
         (0, 4_608),
@@ -288,7 +288,7 @@ fn rate_sizing_follows_the_pacing_rate() {
             "{rate_bytes_per_s} B/s"
         );
     }
-    assert_eq!(flow.largest_packet_bytes(), 50_000, "half of the limit");
+    assert_eq!(flow.max_gso_payload_bytes(), 50_000, "half of the limit");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn new_settings_release_throttled_flows() {
     below.extend(budgets.fill(&two));
     two.set_limit(Some(40_000));
     assert_eq!(deferred(&budgets), [2]);
-    assert_eq!(two.largest_packet_bytes(), 20_000);
+    assert_eq!(two.max_gso_payload_bytes(), 20_000);
     let raised = Settings {
         limit_bytes: 10_000,
         ..budgets.settings()
@@ -326,7 +326,7 @@ fn slot_is_reused_after_the_last_packet() {
     let mut below = budgets.fill(&first);
     drop(first);
     let full = budgets.open(3, 0).map(drop);
-    assert_eq!(full, Err(BudgetsError::Full { flows: 2 }));
+    assert_eq!(full, Err(FlowBudgetsError::Full { flows: 2 }));
     budgets.end(below.remove(0));
     assert!(budgets.open(3, 0).is_err(), "one is still below");
     assert_eq!(budgets.charged_bytes(), 2_304, "and is still counted");
@@ -360,19 +360,19 @@ fn ended_flow_on_the_list_is_not_run() {
 fn invalid_arguments_are_rejected() {
     let waker = [Waker::noop().clone()];
     for flows in [0, MAX_FLOWS + 1] {
-        let made = Budgets::new(flows, Settings::default(), &waker).map(drop);
-        assert_eq!(made, Err(BudgetsError::Flows(flows)));
+        let made = FlowBudgets::new(flows, Settings::default(), &waker).map(drop);
+        assert_eq!(made, Err(FlowBudgetsError::Flows(flows)));
     }
     let rate_of_nothing = Settings {
         sizing: Sizing::Rate { time_ns: 0 },
         limit_bytes: 1,
     };
-    assert!(Budgets::new(1, rate_of_nothing, &waker).is_err());
-    assert!(Budgets::new(1, Settings::default(), &[]).is_err());
+    assert!(FlowBudgets::new(1, rate_of_nothing, &waker).is_err());
+    assert!(FlowBudgets::new(1, Settings::default(), &[]).is_err());
     let budgets = budgets(1, 1);
     let before = budgets.settings();
     let rejected = budgets.set(rate_of_nothing);
-    assert_eq!(rejected, Err(BudgetsError::RateTimeZero));
+    assert_eq!(rejected, Err(FlowBudgetsError::RateTimeZero));
     assert_eq!(budgets.settings(), before);
     let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
     assert_eq!(error.to_string(), "deferred list is 4; allowed: below 1");

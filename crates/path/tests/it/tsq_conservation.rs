@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::DISCIPLINES;
 use taut_path::queue::QueueConfig;
-use taut_path::tsq::{Budgets, Charges, Flow, ReleasingSink, SendRequest, Settings, Sizing};
+use taut_path::tsq::{FlowBudgets, Charges, Flow, ReleasingSink, SendRequest, Settings, Sizing};
 use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
 
 const SLOTS: u32 = 4;
@@ -97,7 +97,7 @@ impl Below {
 
 struct World<L: Limit> {
     queue: Queue<FakeRing, L>,
-    budgets: Budgets,
+    budgets: FlowBudgets,
     charges: Charges,
     /// The open flows, with a unique tag, and whether their owner has the lock.
     flows: Vec<(u32, Flow, bool)>,
@@ -118,7 +118,7 @@ impl<L: Limit> World<L> {
             .with_limit(limit)
             .config(config)
             .build(0);
-        let budgets = Budgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
+        let budgets = FlowBudgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
             .expect("valid settings");
         Self {
             queue: queue.expect("valid settings"),

@@ -61,15 +61,15 @@ fn allowed_values_match_the_code() {
     for tunable in [Tunable::Limit, Tunable::LimitMin, Tunable::LimitMax] {
         assert_eq!(most(tunable), u64::from(MAX_LIMIT));
     }
-    for tunable in [Tunable::HoldTime, Tunable::StallThrs] {
+    for tunable in [Tunable::HoldTimeMs, Tunable::StallThresholdMs] {
         assert_eq!(most(tunable), u64::from(u32::MAX));
     }
     // From the upper bound down, so that min never exceeds it.
     for tunable in [
         Tunable::LimitMax,
         Tunable::Limit,
-        Tunable::HoldTime,
-        Tunable::StallThrs,
+        Tunable::HoldTimeMs,
+        Tunable::StallThresholdMs,
         Tunable::LimitMin,
     ] {
         for value in [most(tunable), 0] {
@@ -92,8 +92,8 @@ fn max_is_the_largest_upper_bound_only() {
     for tunable in [
         Tunable::Limit,
         Tunable::LimitMin,
-        Tunable::HoldTime,
-        Tunable::StallThrs,
+        Tunable::HoldTimeMs,
+        Tunable::StallThresholdMs,
     ] {
         assert_eq!(
             write(&mut bench, tunable, "max"),
@@ -199,7 +199,7 @@ fn fixed_limit_has_one_value_and_three_names() {
 #[test]
 fn stall_threshold_is_in_milliseconds() {
     let mut bench = Bench::new(Fixed::off(), 8);
-    assert_eq!(write(&mut bench, Tunable::StallThrs, "3"), Ok(()));
+    assert_eq!(write(&mut bench, Tunable::StallThresholdMs, "3"), Ok(()));
     bench.enqueue(1, 60);
     bench.run();
     bench.now_ns = 3_000_000 - 1_000;
@@ -217,8 +217,8 @@ fn setting_returns_its_tunable_and_value() {
         (Tunable::Limit, Setting::Limit(7)),
         (Tunable::LimitMin, Setting::LimitMin(7)),
         (Tunable::LimitMax, Setting::LimitMax(7)),
-        (Tunable::HoldTime, Setting::HoldTimeMs(7)),
-        (Tunable::StallThrs, Setting::StallThresholdMs(7)),
+        (Tunable::HoldTimeMs, Setting::HoldTimeMs(7)),
+        (Tunable::StallThresholdMs, Setting::StallThresholdMs(7)),
     ] {
         assert_eq!(tunable.parse("7"), Ok(setting));
         assert_eq!((setting.tunable(), setting.value()), (tunable, 7));

@@ -9,7 +9,7 @@ use loom::thread;
 use std::slice::from_ref;
 use std::task::Waker;
 
-use taut_path::tsq::{Budgets, Charges, Flow, SendRequest, Settings, Sizing};
+use taut_path::tsq::{FlowBudgets, Charges, Flow, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
 /// A model with a bound on preemptions, within which all orders are explored.
@@ -20,12 +20,12 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 }
 
 /// A table in which a second packet of a flow exceeds its limit.
-fn budgets() -> Budgets {
+fn budgets() -> FlowBudgets {
     let settings = Settings {
         sizing: Sizing::Fixed,
         limit_bytes: 0,
     };
-    Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings")
+    FlowBudgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings")
 }
 
 /// A packet below the flow, which any thread can end.
@@ -43,7 +43,7 @@ fn charged(charges: &Arc<Charges>, flow: &Flow, frame: u32) -> Below {
 }
 
 /// A table with one flow, and room for the charges of three packets.
-fn table() -> (Budgets, Flow, Arc<Charges>) {
+fn table() -> (FlowBudgets, Flow, Arc<Charges>) {
     let budgets = budgets();
     let flow = budgets.open(7, 0).expect("a slot");
     let charges = Arc::new(budgets.charges(3));

@@ -175,7 +175,7 @@ impl Endpoint {
     /// Returns `true` if the small queue permits the next data.
     #[cold]
     fn may_send(&mut self, connection: u32, flow: &Flow, now_ns: u64) -> bool {
-        let max_bytes = flow.largest_packet_bytes();
+        let max_bytes = flow.max_gso_payload_bytes();
         self.sender.limit_gso_packets(max_bytes.into());
         let Some(payload_bytes) = self.sender.next_payload_bytes(now_ns) else {
             return true;

@@ -87,7 +87,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     ///
     /// # Errors
     /// If the settings are invalid.
-    pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
+    pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::FlowBudgetsError> {
         for host in &mut self.hosts {
             host.budgets = Some(Box::new(HostBudgets::new(config)?));
         }

@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use taut_path::Packet;
-use taut_path::tsq::{Budgets, BudgetsError, Charges, Flow, Settings, Totals};
+use taut_path::tsq::{FlowBudgets, FlowBudgetsError, Charges, Flow, Settings, Totals};
 
 use super::orphaning::Orphans;
 use crate::nic::EmulatedNic;
@@ -29,7 +29,7 @@ pub(super) const LIST: u32 = 0;
 
 /// The budgets of one host.
 pub(super) struct HostBudgets {
-    budgets: Budgets,
+    budgets: FlowBudgets,
     charges: Charges,
     /// Flows, indexed by connection.
     flows: Vec<Flow>,
@@ -43,9 +43,9 @@ pub(super) struct HostBudgets {
 }
 
 impl HostBudgets {
-    pub fn new(config: &SmallQueues) -> Result<Self, BudgetsError> {
+    pub fn new(config: &SmallQueues) -> Result<Self, FlowBudgetsError> {
         let wakers = [Waker::noop().clone()];
-        let budgets = Budgets::new(config.connections, config.settings, &wakers)?;
+        let budgets = FlowBudgets::new(config.connections, config.settings, &wakers)?;
         Ok(Self {
             charges: budgets.charges(0),
             budgets,
@@ -105,7 +105,7 @@ impl HostBudgets {
     }
 
     /// Starts a run of the deferred list. The returned handle can be used while the host works.
-    pub fn begin_run(&mut self) -> Budgets {
+    pub fn begin_run(&mut self) -> FlowBudgets {
         self.run_scheduled = false;
         self.budgets.clone()
     }

@@ -98,7 +98,7 @@ impl Player {
         self.rate.record(RateSample {
             now_ns,
             units,
-            left,
+            in_flight: left,
             object,
         });
         self.rule.completed(&CompletionBatch {

@@ -223,7 +223,7 @@ mod tests {
             ("veth0 --rate 1", "1kbit to"),
             ("veth0 --dst-mac 02:00", "six bytes"),
             ("veth0 --dst-mac 0x:0:0:0:0:0", "six bytes"),
-            ("veth0 --limit 12q", "allowed are off"),
+            ("veth0 --limit 12q", "allowed: off"),
             ("veth0 --stall-threshold 1ms", "10ms to 3600s"),
             ("veth0 --count 0", "1.."),
             ("veth0 --loop", "FILE"),

@@ -19,7 +19,7 @@ fn program() {
         name: "pair",
         usage: "pair",
         help: "two packets",
-        learns: false,
+        adapts: false,
     };
     let limit = registry.register_limit(info, |_| Ok(AnyLimit::new(Fixed::packets(2))));
     let make = |_: &str| Ok(Box::new(Fifo::new(9)) as _);

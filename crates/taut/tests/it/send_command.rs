@@ -16,7 +16,7 @@ fn send(arguments: &[&str]) -> Output {
 fn invalid_command_lines_exit_with_their_code() {
     let cases: [(&[&str], i32, &str); 11] = [
         (&[], 2, "DEV"),
-        (&["lo", "--limit", "12q"], 2, "allowed are off"),
+        (&["lo", "--limit", "12q"], 2, "allowed: off"),
         (&["lo", "--driver", "xdp"], 2, "af_xdp"),
         (
             &["no-such-device"],

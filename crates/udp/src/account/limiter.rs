@@ -75,7 +75,7 @@ impl Limiter {
 
     /// Counts units of objects that are sent later.
     pub(super) fn reserve(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.ledger.answer(now_ns);
+        self.ledger.record_return(now_ns);
         self.ledger.queued(units)?;
         self.reserved += units;
         Ok(())
@@ -84,7 +84,7 @@ impl Limiter {
     /// Releases reserved units, before they are sent or because they never are.
     pub(super) fn release(&mut self, units: u32) {
         self.reserved -= units;
-        self.ledger.unqueue(units);
+        self.ledger.subtract_queued(units);
     }
 
     pub(super) fn rate(&self) -> Option<&RateMeter> {
@@ -97,14 +97,14 @@ impl Limiter {
     }
 
     pub(super) fn queued(&mut self, units: u32, now_ns: u64) {
-        self.ledger.answer(now_ns);
+        self.ledger.record_return(now_ns);
         let counted = self.ledger.queued(units);
         debug_assert!(counted.is_ok(), "{counted:?}");
     }
 
     /// Removes units as if they had not been queued: the rule does not learn from them.
     pub(super) fn unqueue(&mut self, units: u32) {
-        self.ledger.unqueue(units);
+        self.ledger.subtract_queued(units);
     }
 
     /// Records a batch. While `applies` is `false`, the rule does not learn from it. Returns `true`
@@ -119,7 +119,7 @@ impl Limiter {
             if applies {
                 self.control.completed(&self.ledger, batch, false, |_| ());
             } else {
-                self.control.completed_unruled(&self.ledger, &batch);
+                self.control.count_without_rule(&self.ledger, &batch);
             }
         }
         std::mem::take(&mut self.blocked) && self.in_flight() == 0

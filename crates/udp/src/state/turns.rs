@@ -46,7 +46,7 @@ impl Turns {
 
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_idle()
+        self.queue.all_passed()
     }
 }
 

@@ -35,7 +35,7 @@ impl Registered {
             name: &self.name,
             usage: &self.name,
             help: &self.help,
-            learns: !self.callbacks.in_packets,
+            adapts: !self.callbacks.in_packets,
         }
     }
 

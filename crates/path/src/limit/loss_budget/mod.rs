@@ -1,4 +1,5 @@
-//! The loss budget: each lost byte raises the limit by a byte, and each sent byte lowers it.
+//! The loss budget: each lost byte raises the limit by a byte, and each sent byte lowers it. A
+//! byte is *lost* if the link could have sent it while the limit blocked the sender.
 //!
 //! A limit that is never too low is a bad limit: one gap of 1 ms among thousands of 100 us makes
 //! each packet wait ten times longer, and saves less than a thousandth of the link's time. With a
@@ -39,6 +40,9 @@ use rate::Rate;
 
 /// The rule that is called `taut`: the lowest limit that keeps the link busy for a share of the
 /// time in which a sender has something to send.
+///
+/// The remaining share is the loss budget. *Loss* is link time during which the limit blocked the
+/// sender and the device ran dry; no packet is lost.
 #[derive(Debug, Clone)]
 pub struct LossBudget {
     config: Config,
@@ -344,7 +348,7 @@ impl BuiltinLimit for LossBudget {
         usage: "taut[:SHARE%]",
         help: "the lowest limit that keeps the link busy for a share of the time \
                (99.9% if not set)",
-        learns: true,
+        adapts: true,
     };
 
     fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {

@@ -8,7 +8,7 @@ pub(crate) const MAX_FLOWS: u32 = 65_536;
 /// The configuration of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Packet limit of all flows together.
+    /// Packet limit of all flows together, clamped to 1,000,000; 0 drops every packet.
     pub limit_packets: u32,
     /// Number of queues that flows are hashed to, clamped to 1 to 65,536.
     pub flows: u32,

@@ -55,6 +55,7 @@ impl FqCodel {
             longest: LongestFlow::new(flows),
             codel: CodelRule::new(config.codel),
             config: FqCodelConfig {
+                limit_packets: capacity(config.limit_packets) as u32,
                 quantum_bytes: config.quantum_bytes.max(1),
                 ..config
             },
@@ -288,7 +289,7 @@ impl Qdisc for FqCodel {
         Ok(())
     }
 
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
         let held = &mut self.held;
         for list in [&mut self.new, &mut self.old] {
             while list.first() != NONE {
@@ -300,7 +301,7 @@ impl Qdisc for FqCodel {
                     .store
                     .pop(&mut flow.packets, |packet| held.remove(packet))
                 {
-                    gone(packet);
+                    on_packet(packet);
                 }
                 list.pop(flow);
                 flow.listed = false;
@@ -323,6 +324,6 @@ impl Qdisc for FqCodel {
     }
 
     fn max_packets(&self) -> Option<u32> {
-        Some(capacity(self.config.limit_packets) as u32)
+        Some(self.config.limit_packets)
     }
 }

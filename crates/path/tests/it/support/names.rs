@@ -9,9 +9,9 @@ pub fn limits_and<'a>(others: &[&'a str]) -> Vec<&'a str> {
     named.chain(others.iter().copied()).collect()
 }
 
-/// Returns each limit that learns.
-pub fn learning() -> impl Iterator<Item = &'static LimitInfo> {
-    LIMITS.iter().filter(|limit| limit.learns)
+/// Returns each limit that adapts.
+pub fn adapting() -> impl Iterator<Item = &'static LimitInfo> {
+    LIMITS.iter().filter(|limit| limit.adapts)
 }
 
 /// Returns each limit with a name, in every unit, with and without a cap, and fixed ones.
@@ -20,7 +20,7 @@ pub fn limits_in_every_form() -> Vec<String> {
         .iter()
         .map(|&it| it.into())
         .collect();
-    limits.extend(learning().map(|limit| format!("{}:packets", limit.name)));
+    limits.extend(adapting().map(|limit| format!("{}:packets", limit.name)));
     let capped: Vec<_> = limits.iter().map(|limit| format!("{limit}:2ms")).collect();
     limits.extend(capped);
     limits

@@ -1,31 +1,31 @@
-//! The mark of a packet in a device: the queue, the epoch and the generation in which it was sent.
+//! The tag of a packet in flight: the queue, the epoch and the generation in which it was sent.
 
 /// Bits of the generation counter, which gives the time in flight.
-const AGE_BITS: u32 = 3;
+const GENERATION_BITS: u32 = 3;
 /// Bits of the reset counter. After 128 resets, an old packet looks like one of the current epoch.
 const EPOCH_BITS: u32 = 7;
 /// Bits of the queue number, unique among 63 queues that are built consecutively.
 const QUEUE_BITS: u32 = 16 - QUEUE_SHIFT;
-const QUEUE_SHIFT: u32 = AGE_BITS + EPOCH_BITS;
-const AGE: u16 = (1 << AGE_BITS) - 1;
-const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << AGE_BITS;
+const QUEUE_SHIFT: u32 = GENERATION_BITS + EPOCH_BITS;
+const GENERATION: u16 = (1 << GENERATION_BITS) - 1;
+const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << GENERATION_BITS;
 
 /// The queue, the epoch and the generation in which a packet was sent. Only the queue can set it,
 /// so a packet that was never in flight cannot complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(u16);
+pub(crate) struct Tag(u16);
 
-impl Mark {
+impl Tag {
     /// The packet was never sent.
     pub(crate) const NEVER: Self = Self(0);
 
     /// Number of distinct generations.
-    pub(crate) const AGES: u32 = 1 << AGE_BITS;
+    pub(crate) const GENERATIONS: u32 = 1 << GENERATION_BITS;
 
     /// Number of distinct remainders of GSO packets.
     pub(crate) const REMAINDERS: u32 = (1 << 9) - 1;
 
-    /// Returns the mark of a new queue in its first epoch, unique among 63 consecutive calls.
+    /// Returns the tag of a new queue in its first epoch, unique among 63 consecutive calls.
     pub(crate) fn of_new_queue() -> Self {
         // Not an atomic of loom: it orders nothing, and must work in a static.
         use core::sync::atomic::{AtomicU16, Ordering};
@@ -34,50 +34,50 @@ impl Mark {
         Self((number + 1) << QUEUE_SHIFT)
     }
 
-    /// Returns the mark of the same queue after `resets` resets.
+    /// Returns the tag of the same queue after `resets` resets.
     pub(crate) const fn in_epoch(self, resets: u32) -> Self {
-        Self(self.0 & !EPOCH | (resets as u16) << AGE_BITS & EPOCH)
+        Self(self.0 & !EPOCH | (resets as u16) << GENERATION_BITS & EPOCH)
     }
 
-    /// Returns the mark of the same queue and epoch in another generation.
-    pub(crate) const fn in_age(self, age: u32) -> Self {
-        Self(self.0 & !AGE | age as u16 & AGE)
+    /// Returns the tag of the same queue and epoch in another generation.
+    pub(crate) const fn in_generation(self, generation: u32) -> Self {
+        Self(self.0 & !GENERATION | generation as u16 & GENERATION)
     }
 
-    /// Returns the number of the generation, below [`AGES`](Self::AGES).
-    pub(crate) const fn age(self) -> u32 {
-        (self.0 & AGE) as u32
+    /// Returns the number of the generation, below [`GENERATIONS`](Self::GENERATIONS).
+    pub(crate) const fn generation(self) -> u32 {
+        (self.0 & GENERATION) as u32
     }
 
     /// Returns `true` if both are of one queue and one epoch.
     pub(crate) const fn is_of_epoch(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !AGE == 0
+        (self.0 ^ other.0) & !GENERATION == 0
     }
 
     /// Returns `true` if both are of one queue.
     pub(crate) const fn is_of_queue(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(AGE | EPOCH) == 0
+        (self.0 ^ other.0) & !(GENERATION | EPOCH) == 0
     }
 
-    /// Moves the mark to the most distant epoch.
+    /// Moves the tag to the most distant epoch.
     pub(crate) const fn leave_epoch(&mut self) {
         if self.0 != Self::NEVER.0 {
             self.0 ^= 1 << (QUEUE_SHIFT - 1);
         }
     }
 
-    /// Returns the mark of remainder `number` of a GSO packet, which no queue sent. It is smaller
+    /// Returns the tag of remainder `number` of a GSO packet, which no queue sent. It is smaller
     /// than those of queues.
     pub(crate) const fn of_remainder(number: u32) -> Self {
         Self(number as u16 + 1)
     }
 
-    /// Returns the number of a remainder; `None` for any other mark.
+    /// Returns the number of a remainder; `None` for any other tag.
     #[inline]
     pub(crate) const fn remainder_number(self) -> Option<u32> {
         match self.0 {
             0 => None,
-            mark if mark as u32 <= Self::REMAINDERS => Some(mark as u32 - 1),
+            tag if tag as u32 <= Self::REMAINDERS => Some(tag as u32 - 1),
             _ => None,
         }
     }
@@ -93,45 +93,45 @@ impl Mark {
     }
 }
 
-const _: () = assert!(Mark::REMAINDERS < 1 << QUEUE_SHIFT);
+const _: () = assert!(Tag::REMAINDERS < 1 << QUEUE_SHIFT);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_a_mark_do_not_touch() {
-        let queue = Mark::of_new_queue();
+    fn the_parts_of_a_tag_do_not_touch() {
+        let queue = Tag::of_new_queue();
         for resets in [0, 1, 127] {
-            for age in 0..Mark::AGES {
-                let mark = queue.in_epoch(resets).in_age(age);
-                assert_eq!(mark.age(), age);
-                assert!(mark.is_of_epoch(queue.in_epoch(resets)) && mark.is_of_queue(queue));
-                assert!(!mark.is_of_epoch(queue.in_epoch(resets + 1)));
+            for generation in 0..Tag::GENERATIONS {
+                let tag = queue.in_epoch(resets).in_generation(generation);
+                assert_eq!(tag.generation(), generation);
+                assert!(tag.is_of_epoch(queue.in_epoch(resets)) && tag.is_of_queue(queue));
+                assert!(!tag.is_of_epoch(queue.in_epoch(resets + 1)));
                 assert_eq!(
-                    (mark.remainder_number(), Mark::from_bits(mark.bits())),
-                    (None, mark)
+                    (tag.remainder_number(), Tag::from_bits(tag.bits())),
+                    (None, tag)
                 );
             }
         }
-        assert!(!queue.is_of_queue(Mark::of_new_queue()));
+        assert!(!queue.is_of_queue(Tag::of_new_queue()));
     }
 
     #[test]
     fn epochs_alias_after_128_resets() {
-        let queue = Mark::of_new_queue();
+        let queue = Tag::of_new_queue();
         assert_eq!(queue.in_epoch(128), queue);
-        let mut far = queue.in_epoch(5).in_age(3);
+        let mut far = queue.in_epoch(5).in_generation(3);
         far.leave_epoch();
         assert!(far.is_of_queue(queue) && far.is_of_epoch(queue.in_epoch(69)));
-        assert_eq!(far.age(), 3);
+        assert_eq!(far.generation(), 3);
     }
 
     #[test]
     fn a_remainder_is_of_no_queue() {
-        for number in [0, Mark::REMAINDERS - 1] {
-            assert_eq!(Mark::of_remainder(number).remainder_number(), Some(number));
+        for number in [0, Tag::REMAINDERS - 1] {
+            assert_eq!(Tag::of_remainder(number).remainder_number(), Some(number));
         }
-        assert_eq!(Mark::NEVER.remainder_number(), None);
+        assert_eq!(Tag::NEVER.remainder_number(), None);
     }
 }

@@ -8,7 +8,7 @@ use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
 use super::charges::Charges;
-use super::deferred::List;
+use super::flow_list::FlowList;
 use super::flow::Flow;
 use super::run::Taken;
 use super::settings::{Settings, Sizing, Totals};
@@ -17,16 +17,17 @@ use super::shared_state::SharedState;
 /// The maximum number of flows of a table.
 pub const MAX_FLOWS: u32 = 1 << 20;
 
-/// The budgets of many flows, allocated once for their maximum number. A clone is the same table.
+/// The table of the budgets of many flows, allocated once for their maximum number. A clone is the
+/// same table. Not related to the [budget](crate::budget) that queues share.
 #[derive(Debug, Clone)]
-pub struct Budgets {
+pub struct FlowBudgets {
     accounts: Arc<[Arc<FlowAccount>]>,
     common: Arc<SharedState>,
 }
 
 /// The reason why a table or a flow could not be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BudgetsError {
+pub enum FlowBudgetsError {
     /// The number of flows is 0 or above [`MAX_FLOWS`].
     Flows(u32),
     /// The deferred list does not exist.
@@ -45,7 +46,7 @@ pub enum BudgetsError {
     RateTimeZero,
 }
 
-impl fmt::Display for BudgetsError {
+impl fmt::Display for FlowBudgetsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flows(flows) => write!(f, "flows is {flows}; allowed: 1 to {MAX_FLOWS}"),
@@ -58,20 +59,20 @@ impl fmt::Display for BudgetsError {
     }
 }
 
-impl core::error::Error for BudgetsError {}
+impl core::error::Error for FlowBudgetsError {}
 
-impl Budgets {
+impl FlowBudgets {
     /// Creates a table for `flows` flows, with a deferred list for each of `wakers`, which wakes
     /// the thread that runs it.
     ///
     /// # Errors
     /// If the number of flows or of lists is out of range, or the settings are invalid.
-    pub fn new(flows: u32, settings: Settings, wakers: &[Waker]) -> Result<Self, BudgetsError> {
+    pub fn new(flows: u32, settings: Settings, wakers: &[Waker]) -> Result<Self, FlowBudgetsError> {
         if !(1..=MAX_FLOWS).contains(&flows) {
-            return Err(BudgetsError::Flows(flows));
+            return Err(FlowBudgetsError::Flows(flows));
         }
         if wakers.is_empty() {
-            return Err(BudgetsError::List { list: 0, lists: 0 });
+            return Err(FlowBudgetsError::List { list: 0, lists: 0 });
         }
         validate(settings)?;
         let common = Arc::new(SharedState::new(settings, wakers));
@@ -86,17 +87,17 @@ impl Budgets {
     ///
     /// # Errors
     /// If there is no such list, or no free slot.
-    pub fn open(&self, tag: u32, list: u32) -> Result<Flow, BudgetsError> {
+    pub fn open(&self, tag: u32, list: u32) -> Result<Flow, FlowBudgetsError> {
         let lists = self.common.lists.len() as u32;
         if list >= lists {
-            return Err(BudgetsError::List { list, lists });
+            return Err(FlowBudgetsError::List { list, lists });
         }
         let flows = self.accounts.len() as u32;
         let first = self.common.next_slot.load(Ordering::Relaxed);
         let mut slots = (first..flows).chain(0..first.min(flows));
         let slot = slots
             .find(|&slot| self.accounts[slot as usize].try_open(tag, list))
-            .ok_or(BudgetsError::Full { flows })?;
+            .ok_or(FlowBudgetsError::Full { flows })?;
         self.common.next_slot.store(slot + 1, Ordering::Relaxed);
         Ok(Flow::new(self.accounts[slot as usize].clone()))
     }
@@ -111,7 +112,7 @@ impl Budgets {
     ///
     /// # Errors
     /// If the settings are invalid; nothing changes.
-    pub fn set(&self, settings: Settings) -> Result<(), BudgetsError> {
+    pub fn set(&self, settings: Settings) -> Result<(), FlowBudgetsError> {
         validate(settings)?;
         self.common.set(settings);
         for account in self.accounts.iter() {
@@ -162,7 +163,7 @@ impl Budgets {
     /// is something to run.
     pub fn must_wait(&self, list: u32) -> bool {
         let list = self.common.lists.get(list as usize);
-        list.is_none_or(List::must_wait)
+        list.is_none_or(FlowList::must_wait)
     }
 
     /// Returns the memory of all packets below the sockets, in bytes, including those of ended
@@ -187,9 +188,9 @@ impl Budgets {
 }
 
 /// Rejects invalid settings.
-fn validate(settings: Settings) -> Result<(), BudgetsError> {
+fn validate(settings: Settings) -> Result<(), FlowBudgetsError> {
     match settings.sizing {
-        Sizing::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),
+        Sizing::Rate { time_ns: 0 } => Err(FlowBudgetsError::RateTimeZero),
         Sizing::Fixed | Sizing::Rate { .. } => Ok(()),
     }
 }

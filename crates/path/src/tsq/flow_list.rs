@@ -1,4 +1,4 @@
-//! The lists of flows that may send again and did not run yet.
+//! Lists of flows that have room again and wait for their thread.
 
 use core::task::Waker;
 
@@ -14,12 +14,12 @@ pub(super) const NONE: u32 = u32::MAX;
 /// A linked list of slot numbers. All entries are taken at once and none is removed from the
 /// middle, so a slot number that returns causes no ABA problem.
 #[derive(Debug)]
-pub(super) struct List {
+pub(super) struct FlowList {
     head: AtomicU32,
     waiting: RoomWaker,
 }
 
-impl List {
+impl FlowList {
     pub(crate) fn new(waker: Waker) -> Self {
         Self {
             head: AtomicU32::new(NONE),
@@ -47,8 +47,8 @@ impl List {
         self.waiting.notify(|| true);
     }
 
-    /// Takes all slots; `link` returns the link of a slot. Returns the first, linked in the order
-    /// in which they were pushed.
+    /// Removes all slots and returns the oldest, from which they are linked in the order in which
+    /// they were pushed. `link` returns the link of a slot.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
         // The list is LIFO. Reverse its links, so that flows run in the order in which they got
         // room.
