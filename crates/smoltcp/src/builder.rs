@@ -35,7 +35,7 @@ const FLOWS: u32 = 64;
 #[must_use = "nothing happens before `build`"]
 pub struct Builder<D, P = ()> {
     device: D,
-    sent: Option<SentCounter<D>>,
+    sent_counter: Option<SentCounter<D>>,
     qdisc: Option<AnyQdisc>,
     limit: Option<AnyLimit>,
     probe: P,
@@ -50,7 +50,7 @@ impl<D: Device> Builder<D> {
     fn new(device: D) -> Self {
         Self {
             device,
-            sent: None,
+            sent_counter: None,
             qdisc: None,
             limit: None,
             probe: (),
@@ -66,11 +66,12 @@ impl<D: Device> Builder<D> {
 impl<D: Device, P: Probe> Builder<D, P> {
     /// Sets the function that reads the device's count of sent frames, wrapping at 2^32. It is
     /// called in each call of the [`Limited`].
+    ///
     /// Without it, a frame counts as sent when the device accepts it, and no limit applies. The
     /// discipline still works if the device rejects tokens. The function is `Send` so that the
     /// [`Limited`] can be; the parts of the device that it reads need not be.
     pub fn sent_counter(mut self, sent: impl FnMut(&mut D) -> u32 + Send + 'static) -> Self {
-        self.sent = Some(Box::new(sent));
+        self.sent_counter = Some(Box::new(sent));
         self
     }
 
@@ -136,7 +137,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
     pub fn probe<R: Probe>(self, probe: R) -> Builder<D, R> {
         Builder {
             device: self.device,
-            sent: self.sent,
+            sent_counter: self.sent_counter,
             qdisc: self.qdisc,
             limit: self.limit,
             probe,
@@ -169,11 +170,12 @@ impl<D: Device, P: Probe> Builder<D, P> {
             None => LARGEST_BACKLOG_PACKETS.max(backlog),
         };
         let response_frames = bounded("response_frames", self.response_frames as usize, 0)?;
-        let sent_count = self.sent.as_mut().map(|sent| sent(&mut self.device));
+        let counter = self.sent_counter.as_mut();
+        let sent_count = counter.map(|counter| counter(&mut self.device));
         let now_ns = ns_of(timestamp);
         let frames = slots + largest + response_frames;
         let limit = self.limit.unwrap_or_else(AnyLimit::taut);
-        let queue = Queue::builder_for(Ring::new(slots, self.sent.is_some()))
+        let queue = Queue::builder_for(Ring::new(slots, sent_count.is_some()))
             .qdisc(self.qdisc.unwrap_or_else(|| default_qdisc(frames)))
             .limit(limit)
             .probe(self.probe)
@@ -192,7 +194,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
                 blocked_tokens: 0,
                 dropped_responses: 0,
             },
-            sent: self.sent,
+            sent_counter: self.sent_counter,
             waker: self.waker,
         })
     }

@@ -20,7 +20,7 @@ pub(crate) type SentCounter<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
 pub struct Limited<D: Device, P: Probe = ()> {
     pub(crate) device: D,
     pub(crate) path: Path<P>,
-    pub(crate) sent: Option<SentCounter<D>>,
+    pub(crate) sent_counter: Option<SentCounter<D>>,
     pub(crate) waker: Waker,
 }
 
@@ -51,10 +51,10 @@ impl<D: Device, P: Probe> Limited<D, P> {
         true
     }
 
-    /// Returns how long to wait for received frames or completions, if the stack alone would wait
-    /// for `stack` ([`Interface::poll_delay`](smoltcp::iface::Interface::poll_delay)). A blocked
-    /// stack requests an immediate poll, although only a completion helps. `None` means to wait for
-    /// an event.
+    /// Returns how long to wait for received frames or completions; `None` means to wait for an
+    /// event. `stack` is the result of
+    /// [`Interface::poll_delay`](smoltcp::iface::Interface::poll_delay). It is ignored while the
+    /// stack is blocked, because smoltcp then requests an immediate poll, which has no effect.
     pub fn poll_delay(&self, timestamp: Instant, stack: Option<Duration>) -> Option<Duration> {
         let now_ns = ns_of(timestamp);
         let path = &self.path;
@@ -74,12 +74,12 @@ impl<D: Device, P: Probe> Limited<D, P> {
         self.path.is_blocked
     }
 
-    /// Resets the queue after a reset of the device. Frames in flight will not be sent and no
-    /// longer count.
+    /// Resets the queue after a reset of the device. Frames in flight are dropped, including those
+    /// that the limit admitted and the device has not accepted. The discipline keeps its packets.
     pub fn reset(&mut self, timestamp: Instant) {
         let now_ns = self.path.at(timestamp);
         self.path.sent_count = self.sent_count().unwrap_or(0);
-        self.path.queue.device_mut().complete(u32::MAX);
+        self.path.queue.device_mut().complete_all();
         self.path.queue.reset(now_ns);
         let _ = self.complete(timestamp);
     }
@@ -99,7 +99,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
         self.path.queue.snapshot()
     }
 
-    /// Returns the packets that wait above the limit.
+    /// Returns the packets and bytes that wait in the discipline.
     pub fn backlog(&self) -> Backlog {
         self.path.queue.backlog()
     }
@@ -109,8 +109,8 @@ impl<D: Device, P: Probe> Limited<D, P> {
         &self.device
     }
 
-    /// Returns the device. A frame that is sent past the limit counts as a completion of a limited
-    /// one.
+    /// Returns the device for configuration. Do not transmit through it: with a sent counter, each
+    /// such frame completes a frame of the queue that is still in flight.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -126,8 +126,8 @@ impl<D: Device, P: Probe> Limited<D, P> {
     }
 
     fn sent_count(&mut self) -> Option<u32> {
-        let sent = self.sent.as_mut()?;
-        Some(sent(&mut self.device))
+        let sent_counter = self.sent_counter.as_mut()?;
+        Some(sent_counter(&mut self.device))
     }
 }
 
@@ -183,7 +183,7 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
-        // Includes the longest burst, from which a stack derives how much its peers can send.
+        // Unchanged, with `max_burst_size`: smoltcp derives the receive window from it.
         self.device.capabilities()
     }
 }

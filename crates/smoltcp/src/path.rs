@@ -34,10 +34,10 @@ impl<P: Probe> Path<P> {
         self.now_ns
     }
 
-    /// There is a frame for each token: the ring slots, the largest backlog and the response frames
-    /// were added up.
+    /// Returns `true` if the stack gets a token. A frame exists for each token: their number is the
+    /// sum of the ring slots, the largest backlog and the response frames.
     pub(crate) fn has_room(&mut self) -> bool {
-        self.round.has_token(self.queue.backlog().packets)
+        self.round.admit(self.queue.backlog().packets)
     }
 
     /// Reaps the completions of the device and sends the packets that the limit admits.
@@ -112,7 +112,7 @@ fn classify(medium: Medium, bytes: &[u8]) -> FrameClass {
         Medium::Ethernet => classify::classify(bytes),
         Medium::Ip => classify::classify_ip(bytes),
         // IEEE 802.15.4: its headers are not classified.
-        #[allow(unreachable_patterns)] // Which other media there are, the features of smoltcp say.
+        #[allow(unreachable_patterns)] // The features of smoltcp determine the other media.
         _ => FrameClass::default(),
     }
 }

@@ -7,9 +7,9 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub(crate) struct Ring {
     slots: u32,
-    /// Released by the limit, but the device has had no token for it yet.
+    /// Frames that the limit admitted, and for which the device has had no token yet.
     waiting: VecDeque<Packet>,
-    /// Accepted by the device.
+    /// Frames that the device accepted.
     submitted: VecDeque<Packet>,
     /// The number of the oldest frames of `submitted` that are complete.
     completed: usize,
@@ -45,6 +45,12 @@ impl Ring {
     pub(crate) fn complete(&mut self, packets: u32) {
         let completed = self.completed.saturating_add(packets as usize);
         self.completed = completed.min(self.submitted.len());
+    }
+
+    /// Completes all frames, including those that the device has not accepted.
+    pub(crate) fn complete_all(&mut self) {
+        self.submitted.append(&mut self.waiting);
+        self.completed = self.submitted.len();
     }
 
     fn free(&self) -> u32 {

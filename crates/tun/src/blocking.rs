@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use taut_udp::LimitedUdp;
@@ -15,7 +15,7 @@ use crate::core::Nudge;
 use crate::link::{BATCH, Link, SendReport};
 use crate::tunnel::Tunnel;
 
-/// Interval of attempts while the send buffer is full.
+/// Interval of attempts while the send buffer is full, and after the socket failed.
 const RETRY: Duration = Duration::from_millis(1);
 /// After an event of the socket, its notifications are there already.
 const PENDING_NS: u64 = 1_000_000;
@@ -120,13 +120,35 @@ impl ThreadParts {
 
 impl BlockingTunSocket {
     /// Sends all `(payload, destination)` of `items`. A datagram that the kernel rejects is counted
-    /// and does not end the batch. Waits only while the kernel's send buffer is full.
+    /// and does not end the batch. Waits only while the kernel's send buffer is full, and as long
+    /// as it is: see [`send_timeout`](Self::send_timeout).
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.
     pub fn send<P: AsRef<[u8]>>(
         &self,
         items: impl IntoIterator<Item = (P, SocketAddr)>,
+    ) -> io::Result<SendReport> {
+        self.send_until(items, None)
+    }
+
+    /// As [`send`](Self::send), but stops if the send buffer is full when `timeout` has passed.
+    /// [`SendReport::unsent`] is then the number of the last items, which were not sent.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn send_timeout<P: AsRef<[u8]>>(
+        &self,
+        items: impl IntoIterator<Item = (P, SocketAddr)>,
+        timeout: Duration,
+    ) -> io::Result<SendReport> {
+        self.send_until(items, Instant::now().checked_add(timeout))
+    }
+
+    fn send_until<P: AsRef<[u8]>>(
+        &self,
+        items: impl IntoIterator<Item = (P, SocketAddr)>,
+        deadline: Option<Instant>,
     ) -> io::Result<SendReport> {
         let ThreadParts { udp, link, .. } = &*self.0.parts;
         let mut report = SendReport::default();
@@ -139,7 +161,12 @@ impl BlockingTunSocket {
             let mut done = 0;
             while done < batch.len() {
                 done += link.send(udp, &batch[done..], &mut report)?;
-                if done < batch.len() {
+                let left = batch.len() - done;
+                if left > 0 && deadline.is_some_and(|at| Instant::now() >= at) {
+                    report.unsent = left + items.count();
+                    return Ok(report);
+                }
+                if left > 0 {
                     thread::sleep(RETRY);
                 }
             }
@@ -154,7 +181,8 @@ impl BlockingTunSocket {
         self.0.parts.udp.recv_from(into)
     }
 
-    /// Returns the limited socket, for its state. Its own limit is off.
+    /// Returns the limited socket, for its state. Its own limit is off. A datagram that is sent
+    /// through it is not counted by the tunnel.
     pub fn limited(&self) -> &LimitedUdp {
         &self.0.parts.udp
     }

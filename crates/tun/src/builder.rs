@@ -1,6 +1,7 @@
 //! The settings of a tunnel.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use taut_path::AnyLimit;
 use taut_path::AnyQdisc;
@@ -23,6 +24,10 @@ const MIN_CAP_BYTES: u32 = 8 * 1_514;
 const BURST_NS: u64 = 1_000_000;
 /// Maximum number of paths.
 const MAX_PATHS: usize = 4_096;
+/// The length of a datagram: no encapsulation adds more.
+const MAX_OVERHEAD_BYTES: u32 = 65_535;
+/// A busy machine wakes a thread 1 ms late; twice the maximum must not overflow.
+const STALL_NS: RangeInclusive<u64> = 1_000_000..=1 << 62;
 
 /// The settings of a [`Tunnel`], from [`Tunnel::builder`].
 #[derive(Debug, Clone)]
@@ -70,8 +75,8 @@ impl Builder {
         self
     }
 
-    /// Sets a shaper above each path, in bit/s with the overhead. If the bottleneck is beyond this
-    /// host, only a rate slightly below it helps. Default: none.
+    /// Sets a shaper above each path, in bit/s with the overhead, at least 1. If the bottleneck is
+    /// beyond this host, only a rate slightly below it helps. Default: none.
     pub fn rate_bits_per_s(mut self, rate: u64) -> Self {
         self.rate_bits_per_s = Some(rate);
         self
@@ -83,8 +88,8 @@ impl Builder {
         self
     }
 
-    /// Sets the bytes that encapsulation adds to a packet, with the outer headers. Default: 60, as
-    /// WireGuard over IPv4.
+    /// Sets the bytes that encapsulation adds to a packet, with the outer headers: 0 to 65,535.
+    /// Default: 60, as WireGuard over IPv4.
     pub fn overhead_bytes(mut self, bytes: u32) -> Self {
         self.overhead_bytes = bytes;
         self
@@ -96,8 +101,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time without a departure that is a stall of the kernel, in ns. During a stall, one
-    /// packet is released per threshold. 0 disables the detection. Default: 1 s.
+    /// Sets the time without a departure that is a stall of the kernel: 1 ms to 2^62 ns. During a
+    /// stall, one packet is released per threshold. 0 disables the detection. Default: 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
         self.stall_threshold_ns = threshold_ns;
         self
@@ -119,18 +124,9 @@ impl Builder {
     /// Creates the tunnel.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown discipline, a limit in packets, or 0 or too many paths.
+    /// `InvalidInput` for an unknown discipline, a limit in packets, or a number out of its range.
     pub fn build<T: AsRef<[u8]> + AsMut<[u8]>>(self) -> io::Result<Tunnel<T>> {
-        if !(1..=MAX_PATHS).contains(&self.paths) {
-            let paths = self.paths;
-            return Err(invalid(format!("{paths} paths: allowed: 1 to {MAX_PATHS}")));
-        }
-        if taut_path::Limit::unit(&self.limit) != taut_path::limit::Unit::Bytes {
-            let limit = &self.limit;
-            return Err(invalid(format!(
-                "limit {limit} counts packets: expected one in bytes, such as taut or 40k"
-            )));
-        }
+        self.check()?;
         let now_ns = LimitedUdp::now_ns();
         let gate = || {
             let limit = self.limit.clone();
@@ -141,6 +137,24 @@ impl Builder {
             .map(|_| self.queue())
             .collect::<io::Result<_>>()?;
         Ok(Tunnel::from_parts(Core::new(gates), queues, self.socket))
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let (limit, paths, overhead) = (&self.limit, self.paths, self.overhead_bytes);
+        let stall_ns = self.stall_threshold_ns;
+        Err(invalid(if !(1..=MAX_PATHS).contains(&paths) {
+            format!("paths is {paths}; allowed: 1 to {MAX_PATHS}")
+        } else if taut_path::Limit::unit(limit) != taut_path::limit::Unit::Bytes {
+            format!("limit {limit} counts packets: expected one in bytes, such as taut or 40k")
+        } else if overhead > MAX_OVERHEAD_BYTES {
+            format!("overhead_bytes is {overhead}; allowed: 0 to {MAX_OVERHEAD_BYTES}")
+        } else if stall_ns != 0 && !STALL_NS.contains(&stall_ns) {
+            format!("stall_threshold_ns is {stall_ns}; allowed: 0, or 1000000 to 2^62")
+        } else if self.rate_bits_per_s == Some(0) {
+            "rate_bits_per_s is 0; allowed: 1 or more".to_owned()
+        } else {
+            return Ok(());
+        }))
     }
 
     fn queue<T: AsRef<[u8]> + AsMut<[u8]>>(&self) -> io::Result<PayloadQueue<T>> {

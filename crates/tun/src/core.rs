@@ -83,7 +83,7 @@ impl Core {
         }
     }
 
-    /// Plans a check at `at_ns`. It can be late by the time that it waits for.
+    /// Plans a check at `at_ns`. A driver can perform it late, by at most the time until `at_ns`.
     pub(crate) fn check_at(&self, at_ns: u64, now_ns: u64) {
         self.wake_drivers_by(at_ns.saturating_add(at_ns.saturating_sub(now_ns)));
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
 
-use crate::snapshot::{GateCounters, Stall, StallPlace};
+use crate::snapshot::{Expiry, KernelStall, PathCounters};
 
 /// Admitted to the program while no queue below the socket exists: about 180 packets, so that the
 /// program's own batches stay large.
@@ -20,7 +20,7 @@ const STANDING_NS: u64 = 200_000_000;
 /// Replaces [`EXPIRY_NS`] during a pause, because the path is blocked while residuals remain.
 const PAUSED_EXPIRY_NS: u64 = 2_000_000;
 
-/// Maximum number of expired packets of which a later datagram counts as stale.
+/// Maximum number of expired packets that can be matched with a later datagram.
 const MAX_EXPIRED: usize = 256;
 
 /// What a further packet in a datagram adds to its own length. WireGuard adds up to 47 bytes to a
@@ -55,7 +55,7 @@ pub(crate) struct Gate {
     standing: Standing,
     residuals: Residuals,
     kernel: KernelProgress,
-    pub(crate) counters: GateCounters,
+    pub(crate) counters: PathCounters,
 }
 
 /// Detects packets that stay in the program.
@@ -115,7 +115,7 @@ impl Gate {
                 stall_threshold_ns,
                 ..KernelProgress::default()
             },
-            counters: GateCounters::default(),
+            counters: PathCounters::default(),
         }
     }
 
@@ -123,8 +123,8 @@ impl Gate {
         self.limit.limit()
     }
 
-    pub(crate) fn limit_name(&self) -> String {
-        self.limit.rule().to_string()
+    pub(crate) fn rule(&self) -> &AnyLimit {
+        self.limit.rule()
     }
 
     pub(crate) fn program_bytes(&self) -> u32 {
@@ -181,7 +181,7 @@ impl Gate {
         self.blocked = false;
         self.program_bytes += units;
         self.counters.released_packets += 1;
-        self.counters.released_bytes += u64::from(inner_bytes);
+        self.counters.released_bytes += u64::from(units);
         self.released.push_back(Released {
             inner_bytes,
             units,
@@ -202,8 +202,10 @@ impl Gate {
             if self.limit.queued(units, now_ns).is_err() {
                 return 0;
             }
-            let (_, stale) = take_packets(&mut self.residuals.expired, payload_bytes);
-            self.counters.stale_packets += stale;
+            let (_, late) = take_packets(&mut self.residuals.expired, payload_bytes);
+            self.counters.late_residuals += late;
+            self.counters.unmatched_datagrams += 1;
+            self.counters.unmatched_bytes += u64::from(units);
         }
         self.observe_standing(now_ns);
         if self.kernel_bytes == 0 {
@@ -239,7 +241,7 @@ impl Gate {
     /// Records that a datagram of the epoch departed, or that its completion was lost.
     pub(crate) fn departed(&mut self, units: u32, epoch: u32, lost: bool, now_ns: u64) {
         if epoch != self.epoch {
-            self.counters.stale_packets += 1;
+            self.counters.stale_datagrams += 1;
             return;
         }
         self.kernel_bytes -= units;
@@ -336,8 +338,8 @@ impl Gate {
         self.limit.abandon(units);
         self.counters.expired_packets += count as u64;
         self.counters.expired_bytes += u64::from(units);
-        self.counters.last_expiry = Some(Stall {
-            place: StallPlace::Program,
+        self.counters.last_expiry = Some(Expiry {
+            packets: count as u64,
             bytes: units,
             age_ns: now_ns - oldest_ns,
         });
@@ -348,9 +350,8 @@ impl Gate {
     }
 
     /// Returns the current stall of the kernel.
-    pub(crate) fn stall(&self, now_ns: u64) -> Option<Stall> {
-        self.kernel.stalled.then(|| Stall {
-            place: StallPlace::Kernel,
+    pub(crate) fn stall(&self, now_ns: u64) -> Option<KernelStall> {
+        self.kernel.stalled.then(|| KernelStall {
             bytes: self.kernel_bytes,
             age_ns: now_ns.saturating_sub(self.kernel.since_ns),
         })

@@ -1,10 +1,12 @@
 //! Tests of the gate in virtual time.
 
+use std::net::SocketAddr;
+
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 
 use crate::gate::Gate;
-use crate::snapshot::StallPlace;
+use crate::gates::Gates;
 
 const MS: u64 = 1_000_000;
 const OVERHEAD_BYTES: u32 = 60;
@@ -79,21 +81,21 @@ fn residuals_expire_and_are_counted() {
         (counters.expired_packets, counters.expired_bytes),
         (2, 2_920)
     );
-    let stall = counters.last_expiry.expect("named");
-    assert_eq!((stall.place, stall.bytes), (StallPlace::Program, 2_920));
-    assert_eq!(stall.age_ns, 20 * MS);
+    let expiry = counters.last_expiry.expect("reported");
+    assert_eq!((expiry.packets, expiry.bytes), (2, 2_920));
+    assert_eq!(expiry.age_ns, 20 * MS);
 }
 
 #[test]
-fn expired_packet_sent_later_is_stale() {
+fn expired_packet_sent_later_is_late() {
     let mut gate = gate(10_000);
     gate.release(1_400, 0);
     gate.check(10 * MS);
     gate.check(20 * MS);
     assert_eq!(gate.sent(148, 21 * MS), 208, "a handshake");
-    assert_eq!(gate.counters.stale_packets, 0);
+    assert_eq!(gate.counters.late_residuals, 0);
     let units = gate.sent(sealed(1_400), 22 * MS);
-    assert_eq!(gate.counters.stale_packets, 1);
+    assert_eq!(gate.counters.late_residuals, 1);
     gate.departed(units, gate.epoch, false, 23 * MS);
     gate.departed(208, gate.epoch, false, 23 * MS);
     gate.end_batch(23 * MS);
@@ -177,10 +179,7 @@ fn stall_is_found_at_the_planned_check() {
     assert_eq!(at_ns, THRESHOLD_NS + 1);
     assert!(gate.check(at_ns), "a packet may probe the path");
     let stall = gate.stall(at_ns).expect("stalled");
-    assert_eq!(
-        (stall.place, stall.bytes, gate.counters.stalls),
-        (StallPlace::Kernel, 2_920, 1)
-    );
+    assert_eq!((stall.bytes, gate.counters.stalls), (2_920, 1));
     assert!(gate.has_room(at_ns));
     gate.release(1_400, at_ns);
     assert!(!gate.has_room(at_ns), "one in each threshold");
@@ -200,7 +199,43 @@ fn departure_of_a_moved_peer_is_stale() {
     gate.rejected(units, epoch);
     gate.unsent(units, sealed(1_400), epoch);
     assert_eq!((gate.kernel_bytes(), gate.program_bytes()), (0, 0));
-    assert_eq!(gate.counters.stale_packets, 1);
+    assert_eq!(gate.counters.stale_datagrams, 1);
+}
+
+#[test]
+fn swapped_endpoints_abandon_both_kernels() {
+    let mut gates = Gates::new(vec![gate(2_000), gate(2_000)]);
+    let endpoints = [1, 2].map(|host| SocketAddr::from(([10, 0, 0, host], 51_820)));
+    for (path, &endpoint) in endpoints.iter().enumerate() {
+        gates.set_endpoint(path, endpoint);
+        gates.sent(1_000, endpoint, 0, 0);
+    }
+    gates.set_endpoint(0, endpoints[0]);
+    assert_eq!(gates.paths[0].kernel_bytes(), 1_060, "it did not move");
+    gates.set_endpoint(0, endpoints[1]);
+    gates.set_endpoint(1, endpoints[0]);
+    for (path, &endpoint) in endpoints.iter().rev().enumerate() {
+        assert_eq!(gates.paths[path].kernel_bytes(), 0, "path {path} moved");
+        gates.sent(1_000, endpoint, 0, 0);
+        assert_eq!(gates.paths[path].kernel_bytes(), 1_060);
+    }
+}
+
+#[test]
+fn completed_bytes_never_exceed_sent_bytes() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    for payload_bytes in [148, sealed(1_400)] {
+        let units = gate.sent(payload_bytes, 0);
+        gate.departed(units, gate.epoch, false, 0);
+    }
+    gate.end_batch(0);
+    let counters = gate.counters;
+    assert_eq!(
+        (counters.released_bytes, counters.unmatched_bytes),
+        (1_460, 208)
+    );
+    assert_eq!(counters.departed_bytes, 1_460 + 208);
 }
 
 #[derive(Debug, Clone)]

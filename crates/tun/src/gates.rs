@@ -34,6 +34,8 @@ pub(crate) struct Gates {
     in_kernel: Vec<Option<InKernel>>,
     free: Vec<u32>,
     path_of: HashMap<(IpAddr, u16), usize>,
+    /// The last endpoint of each path, even if another path has it now.
+    endpoints: Vec<Option<(IpAddr, u16)>>,
     pub(crate) waiting: Vec<Waker>,
     /// The time at which the shaper of a discipline releases the next packet, if one waits.
     pub(crate) ready_ns: Option<u64>,
@@ -44,6 +46,7 @@ pub(crate) struct Gates {
 impl Gates {
     pub(crate) fn new(paths: Vec<Gate>) -> Self {
         Self {
+            endpoints: vec![None; paths.len()],
             paths,
             ..Self::default()
         }
@@ -67,11 +70,11 @@ impl Gates {
         if self.path_of.get(&endpoint) == Some(&path) {
             return;
         }
-        let endpoints_before = self.path_of.len();
-        self.path_of.retain(|_, of| *of != path);
-        if self.path_of.len() < endpoints_before {
+        let previous = self.endpoints[path].replace(endpoint);
+        if previous.is_some_and(|previous| previous != endpoint) {
             self.paths[path].abandon_kernel();
         }
+        self.path_of.retain(|_, of| *of != path);
         self.path_of.insert(endpoint, path);
     }
 

@@ -3,23 +3,27 @@
 //!
 //! Such a program reads packets as fast as the TUN delivers them. They then wait in its own queues
 //! and below its socket, where nothing can reorder, mark or drop them. With a [`Tunnel`], they wait
-//! in a discipline (`fq_codel` by default), and [`Tunnel::next`] releases a packet only while the
-//! bytes between release and departure from the kernel have room. That includes encryption, the
-//! program's own queues and the kernel's queue below the socket.
+//! in a discipline (`fq_codel` by default). [`Tunnel::next`] releases a packet only while the bytes
+//! released and not yet departed from the kernel are below a limit. These bytes can be in the
+//! program's encryption and queues, or in the kernel's queue below the socket.
 //!
 //! # Parts
-//! - [`Tunnel`]: the queue. [`push`](Tunnel::push) what the TUN delivered, send what
-//!   [`next`](Tunnel::next) returns.
+//! - [`Tunnel`]: the queue. [`push`](Tunnel::push) the packets of the TUN, and send the packets
+//!   that [`next`](Tunnel::next) returns.
 //! - `TunSocket` (feature `tokio`) and [`BlockingTunSocket`]: send datagrams, and report their
-//!   departure. Neither limits: the tunnel does, one step earlier.
-//! - A tunnel has one path, or several with a limit each, for peers behind different links.
+//!   departure. The sockets do not limit: the tunnel does, one step earlier.
+//! - A tunnel has one *path*, or several with a limit each, for peers behind different links.
+//!
+//! # Features
+//! `tokio`: `Tunnel::socket`, for tasks. Threads need no feature.
 //!
 //! # Matching
 //! The program's buffers are its own, so the tunnel matches datagrams to released packets by order
 //! and length. A released packet that the program never sends, because it has no session or no
-//! route, is a *residual*. Residuals count against the limit until they expire; [`Snapshot::gate`]
-//! counts them. If the program holds packets for 200 ms, the path pauses until it holds none, which
-//! takes up to 8 ms with residuals. A residual that is sent later is counted as stale.
+//! route, is a *residual*. Residuals count against the limit until they expire
+//! ([`PathCounters::expired_packets`]). If the program holds packets for 200 ms, the path pauses
+//! until it holds none ([`PathCounters::pauses`]). With residuals, that takes up to 8 ms. A
+//! residual can be sent after it expired ([`PathCounters::late_residuals`]).
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 
@@ -41,7 +45,7 @@ mod tunnel;
 pub use blocking::BlockingTunSocket;
 pub use builder::Builder;
 pub use link::SendReport;
-pub use snapshot::{GateCounters, QueueCounters, Snapshot, Stall, StallPlace};
+pub use snapshot::{Expiry, KernelStall, PathCounters, QueueCounters, Snapshot};
 #[cfg(feature = "tokio")]
 pub use socket::TunSocket;
 pub use tunnel::Tunnel;

@@ -47,6 +47,8 @@ pub struct SendReport {
     pub sent: usize,
     /// Datagrams that the kernel rejected. They are lost, and those after them were sent.
     pub rejected: usize,
+    /// Datagrams that were not sent because a timeout ended; 0 without a timeout.
+    pub unsent: usize,
     /// The error number of the last rejection, such as `EMSGSIZE`; 0 if there was none.
     pub last_errno: i32,
 }

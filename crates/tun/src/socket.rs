@@ -51,7 +51,8 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Those of [`AsyncUdp::build`].
     ///
     /// # Panics
-    /// Outside of a runtime of tokio with I/O and time.
+    /// Outside of a tokio runtime with I/O and time.
+    #[track_caller]
     pub fn socket(&self, udp: UdpSocket) -> io::Result<TunSocket> {
         let (builder, departures) = self.socket.builder(udp);
         let udp = AsyncUdp::build(builder)?;
@@ -75,7 +76,7 @@ impl TaskParts {
             let mut failed = false;
             tokio::select! {
                 biased;
-                completed = self.udp.notification() => failed = completed.is_err(),
+                completed = self.udp.process_notifications() => failed = completed.is_err(),
                 () = nudged.as_mut() => {
                     nudged.set(self.nudge.notified());
                     timer.as_mut().reset(self.check());
@@ -141,7 +142,8 @@ impl TunSocket {
         self.0.parts.udp.recv_from(into).await
     }
 
-    /// Returns the limited socket, for its state. Its own limit is off.
+    /// Returns the limited socket, for its state. Its own limit is off. A datagram that is sent
+    /// through it is not counted by the tunnel.
     pub fn limited(&self) -> &LimitedUdp {
         self.0.parts.udp.limited()
     }

@@ -1,4 +1,4 @@
-//! A tunnel: queues and gates.
+//! A tunnel: a queue and a limit for each path.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use taut_path::Qdisc;
+use taut_path::{Limit, Qdisc};
 use taut_udp::LimitedUdp;
 
 use crate::core::{Core, lock, wake_all};
@@ -19,7 +19,11 @@ use crate::snapshot::Snapshot;
 
 /// Packets that wait between a TUN device and UDP sockets. A clone is the same tunnel.
 ///
-/// `T` is a buffer with one IP packet. Any number of threads and tasks can use a tunnel.
+/// `T` is a buffer with one IP packet. Any number of threads and tasks can use a tunnel. A *path*
+/// is a peer, or several peers behind one link, with a discipline and a limit of its own.
+///
+/// Only a socket reports departures and runs timers. While the tunnel has none, packets are
+/// released up to the limit, and none of them expires.
 pub struct Tunnel<T> {
     pub(crate) core: Arc<Core>,
     queues: Arc<Mutex<Queues<T>>>,
@@ -69,9 +73,11 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     ///
     /// # Panics
     /// If the path does not exist.
+    #[track_caller]
     pub fn push_to(&self, path: usize, packet: T) {
         let now_ns = LimitedUdp::now_ns();
         let mut queues = self.queues();
+        check_path(path, queues.paths.len());
         let queue = &mut queues.paths[path];
         let was_empty = queue.is_empty();
         queue.push(packet, now_ns);
@@ -79,35 +85,47 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         if was_empty && !queue.is_empty() {
             queues.active.push_back(path);
             drop(queues);
-            let gates = self.core.gates();
+            let mut gates = self.core.gates();
             if gates.paths[path].has_room(now_ns) {
                 wake_all(gates);
+            } else {
+                // No task is woken, so none would record it.
+                gates.paths[path].note_blocked();
             }
         }
     }
 
-    /// Sets the endpoint of a path. Datagrams to it belong to this path, and those to unknown
-    /// addresses to the first. When a peer moves, the bytes in the kernel for its previous endpoint
-    /// are abandoned, because they can wait for another link. Each path needs an endpoint of its
-    /// own: a path without one, or with that of another path, releases only what expires.
+    /// Sets the endpoint of a path. Datagrams to it belong to this path, and datagrams to unknown
+    /// addresses to the first path. When a peer moves, its bytes in the kernel no longer count:
+    /// they left over the previous link.
+    ///
+    /// Call it for each path except the first. An endpoint belongs to the path that set it last. A
+    /// path without one receives no departures: its packets block it until they expire.
     ///
     /// # Panics
     /// If the path does not exist.
+    #[track_caller]
     pub fn set_endpoint(&self, path: usize, endpoint: SocketAddr) {
         let mut gates = self.core.gates();
+        check_path(path, gates.paths.len());
         gates.set_endpoint(path, endpoint);
         wake_all(gates);
     }
 
     /// Releases up to `max` packets (at least 1) for which there is room, and appends them to
-    /// `into`.
-    pub fn try_next(&self, into: &mut Vec<T>, max: usize) {
-        self.release(into, max, None);
+    /// `into`. Returns their number. Does not wait.
+    pub fn try_next_batch(&self, into: &mut Vec<T>, max: usize) -> usize {
+        self.release(into, max, None)
     }
 
-    /// As [`try_next`](Self::try_next); `Pending` if no packet is released. The task is then woken
-    /// when one might be.
-    pub fn poll_next(&self, context: &mut Context<'_>, into: &mut Vec<T>, max: usize) -> Poll<()> {
+    /// As [`try_next_batch`](Self::try_next_batch). Returns `Pending` if no packet is released; the
+    /// task is then woken when one might be.
+    pub fn poll_next_batch(
+        &self,
+        context: &mut Context<'_>,
+        into: &mut Vec<T>,
+        max: usize,
+    ) -> Poll<()> {
         match self.release(into, max, Some(context.waker())) {
             0 => Poll::Pending,
             _ => Poll::Ready(()),
@@ -157,7 +175,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Waits for a packet, and releases up to `max` for which there is room. Cancel-safe: a dropped
     /// future has released nothing.
     pub async fn next_batch(&self, into: &mut Vec<T>, max: usize) {
-        poll_fn(|context| self.poll_next(context, into, max)).await;
+        poll_fn(|context| self.poll_next_batch(context, into, max)).await;
     }
 
     /// Waits for a packet, and releases it. Cancel-safe.
@@ -173,11 +191,11 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
 
     /// As [`next_batch`](Self::next_batch), in a thread, for at most `timeout`. Returns `true` if a
     /// packet was released.
-    pub fn wait_batch(&self, into: &mut Vec<T>, max: usize, timeout: Duration) -> bool {
+    pub fn wait_next_batch(&self, into: &mut Vec<T>, max: usize, timeout: Duration) -> bool {
         let started = Instant::now();
         THREAD_WAKER.with(|waker| {
             let mut context = Context::from_waker(waker);
-            while self.poll_next(&mut context, into, max).is_pending() {
+            while self.poll_next_batch(&mut context, into, max).is_pending() {
                 let left = timeout.saturating_sub(started.elapsed());
                 if left.is_zero() {
                     return false;
@@ -188,7 +206,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         })
     }
 
-    /// Returns a function that returns this tunnel while it exists: it does not keep the tunnel.
+    /// Returns a function that returns this tunnel while it exists. The function does not keep it.
     pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + use<T> {
         let (core, queues) = (Arc::downgrade(&self.core), Arc::downgrade(&self.queues));
         let socket = self.socket;
@@ -199,10 +217,6 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
                 socket,
             })
         }
-    }
-
-    pub(crate) fn limit_name(&self) -> String {
-        self.core.gates().paths[0].limit_name()
     }
 
     /// Returns the number of paths.
@@ -219,18 +233,24 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     ///
     /// # Panics
     /// If the path does not exist.
+    #[track_caller]
     pub fn snapshot(&self, path: usize) -> Snapshot {
         let queues = self.queues();
+        check_path(path, queues.paths.len());
         let (queue, gates) = (&queues.paths[path], self.core.gates());
         let gate = &gates.paths[path];
+        let config = gate.rule().config();
         Snapshot {
             limit: gate.limit(),
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
             limit_applies: gate.limit_applies,
             program_bytes: gate.program_bytes(),
             kernel_bytes: gate.kernel_bytes(),
             backlog: queue.qdisc.backlog(),
             stall: gate.stall(LimitedUdp::now_ns()),
-            gate: gate.counters,
+            counters: gate.counters,
             queue: queue.counters(),
         }
     }
@@ -243,6 +263,11 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> std::fmt::Debug for Tunnel<T> {
             .field("path", &self.snapshot(0))
             .finish()
     }
+}
+
+#[track_caller]
+fn check_path(path: usize, paths: usize) {
+    assert!(path < paths, "path is {path}; allowed: 0 to {}", paths - 1);
 }
 
 /// Releases up to `max` packets of a path. Returns when its shaper releases the next one.

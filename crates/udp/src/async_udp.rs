@@ -66,6 +66,10 @@ impl AsyncUdp {
     ///
     /// # Errors
     /// As for [`build`](Self::build).
+    ///
+    /// # Panics
+    /// As for [`build`](Self::build).
+    #[track_caller]
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         Self::build(LimitedUdp::builder(socket))
     }
@@ -76,7 +80,9 @@ impl AsyncUdp {
     /// Those of [`Builder::build`] and of `epoll`.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio with I/O.
+    /// Outside of a tokio runtime with I/O. The first wait needs its timer as well: without one it
+    /// does not end.
+    #[track_caller]
     pub fn build(builder: Builder) -> io::Result<Self> {
         Self::from_limited(builder.build()?)
     }
@@ -87,15 +93,17 @@ impl AsyncUdp {
     /// Those of `epoll`.
     ///
     /// # Panics
-    /// As [`build`](Self::build).
+    /// As for [`build`](Self::build).
+    #[track_caller]
     pub fn from_limited(limited: LimitedUdp) -> io::Result<Self> {
+        let runtime = Handle::current();
         limited.socket().set_nonblocking(true)?;
         let epoll =
             sys::epoll::for_errors(limited.as_fd()).map_err(|error| failed("epoll_ctl", &error))?;
         Ok(Self {
             limited,
             errors: Arc::new(sys::epoll::watch(epoll)?),
-            runtime: Handle::current(),
+            runtime,
             reader: OnceLock::new(),
             readable: OnceLock::new(),
         })
@@ -106,9 +114,9 @@ impl AsyncUdp {
         &self.limited
     }
 
-    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire. Cancel-safe: a
-    /// dropped future leaves the wait queue and reserves nothing. If there is always room, it still
-    /// yields to other tasks at times.
+    /// Waits in FIFO order for room, and reserves it for one object of `bytes` on the wire, as
+    /// [`LimitedUdp::try_reserve`] does. Cancel-safe: a dropped future leaves the wait queue and
+    /// reserves nothing. If there is always room, it still yields to other tasks at times.
     ///
     /// ```
     /// # use std::net::UdpSocket;
@@ -128,7 +136,7 @@ impl AsyncUdp {
     /// ```
     ///
     /// # Errors
-    /// - `InvalidInput` for more bytes than a limit can count.
+    /// - `InvalidInput` for more bytes than [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     /// - `QuotaExceeded` if more tasks wait than [`Builder::waiters`].
     /// - The error of the socket, if it cannot be read.
     pub async fn reserve(&self, bytes: u32) -> io::Result<Permit> {
@@ -158,7 +166,7 @@ impl AsyncUdp {
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve).
-    pub async fn room(&self) -> io::Result<()> {
+    pub async fn wait_for_room(&self) -> io::Result<()> {
         self.turn(|place, context| self.limited.poll_room(place, context))
             .await
     }
@@ -220,22 +228,22 @@ impl AsyncUdp {
 
     /// Waits for notifications of the kernel or the next deadline, processes them, and returns.
     /// While tasks wait for room, a spawned task does this. Call it in a loop if
-    /// [departures](crate::Observer) must be reported at once while no task sends.
+    /// [departures](crate::Observer) must be reported at once while no task sends. Cancel-safe.
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.
     ///
     /// # Panics
     /// In a runtime without time.
-    pub async fn news(&self) -> io::Result<()> {
+    pub async fn process_events(&self) -> io::Result<()> {
         let left = time_left(&self.limited);
         let ready = time::timeout(left, self.errors.readable()).await;
         process(&self.limited, ready.ok().transpose()?)
     }
 
-    /// As [`news`](Self::news), without deadlines: the caller must call
-    /// [`LimitedUdp::complete`] at [`LimitedUdp::next_wakeup`]. A loop with a timer of its own
-    /// thereby needs only that one. Cancel-safe.
+    /// Waits for notifications of the kernel, processes them, and returns. In contrast to
+    /// [`process_events`](Self::process_events), it ignores deadlines: with a timer of its own, the
+    /// caller must call [`LimitedUdp::complete`] at [`LimitedUdp::next_wakeup`]. Cancel-safe.
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.

@@ -86,7 +86,8 @@ impl LimitedUdp {
         }
     }
 
-    /// Waits in FIFO order for room, and reserves it for `bytes` on the wire.
+    /// Waits in FIFO order for room, and reserves it for one object of `bytes` on the wire, as
+    /// [`try_reserve`](Self::try_reserve) does.
     ///
     /// # Errors
     /// As for [`poll_reserve`](Self::poll_reserve), or the error of `ppoll` or `eventfd`.

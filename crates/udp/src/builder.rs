@@ -91,8 +91,9 @@ impl Builder {
     }
 
     /// Caps the limit at the units that the path carries in `cap_ns` at its measured rate, but
-    /// never below eight full datagrams. 0: no cap. Default: 5 ms for the default rule, 0 for a
-    /// rule that is set.
+    /// never below eight full datagrams. 0: no cap; any other value is allowed. Default: 5 ms for
+    /// the default rule, 0 for a [rule](Self::limit) that is set. It is added to a cap of the rule,
+    /// as in `taut:2ms`: the lower one applies.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.cap_ns = Some(cap_ns);
         self
@@ -104,8 +105,9 @@ impl Builder {
         self
     }
 
-    /// Sets the time in which the path must move the datagrams that share a timestamp: a longer
-    /// time costs fewer reads of the error queue, and completions are less exact. Default: 0.1 ms.
+    /// Sets the interval of timestamps, in ns: datagrams that the path carries within this time, at
+    /// most 16, can share one. A longer interval costs fewer reads of the error queue, and
+    /// completions are less exact. Default: 0.1 ms.
     pub fn timestamp_interval_ns(mut self, interval_ns: u64) -> Self {
         self.settings.timestamp_interval_ns = interval_ns;
         self
@@ -135,16 +137,18 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of tasks that wait for room. One more receives
-    /// [`TooManyWaiters`](crate::TooManyWaiters) from [`LimitedUdp::poll_room`], and an error of
-    /// the kind `QuotaExceeded` from the futures of `tokio`. Default: 65,536.
+    /// Sets the maximum number of tasks that wait for room. One more receives an
+    /// [`io::Error`] of the kind `QuotaExceeded`, which wraps
+    /// [`TooManyWaiters`](crate::TooManyWaiters); with 0, each task that would wait. Default:
+    /// 65,536.
     pub fn waiters(mut self, max: usize) -> Self {
         self.waiters = max;
         self
     }
 
-    /// Sets the memory of [`Source::ZeroCopy`] in bytes, at least 128 KB. It should exceed the
-    /// limit, because a datagram without memory blocks as at the limit. Default: 1 MiB.
+    /// Sets the memory of [`Source::ZeroCopy`] in bytes; less than 128 KiB counts as 128 KiB. It
+    /// should exceed the limit, because a datagram without memory blocks as at the limit. Default:
+    /// 1 MiB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
         self.pool_bytes = bytes.max(128 << 10);
         self

@@ -14,7 +14,8 @@ const IPV6_BYTES: u32 = 40;
 /// `SCM_TS_OPT_ID` of asm-generic/socket.h: the id that a timestamp returns (Linux 6.13).
 const SCM_TS_OPT_ID: libc::c_int = 81;
 
-/// A datagram to send, or several in one buffer that the kernel or the card segments (GSO).
+/// An object to send: a datagram, or several in one buffer that the kernel or the card segments
+/// (GSO).
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     payload: &'a [u8],

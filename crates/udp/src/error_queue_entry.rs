@@ -48,9 +48,9 @@ pub enum ErrorQueueEntry {
 }
 
 impl ErrorQueueEntry {
-    /// Parses the control messages of one entry, and its address. `None` if it contains no
-    /// supported message.
-    pub(crate) fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
+    /// Parses the control messages of one entry, as `recvmsg` returns them with `MSG_ERRQUEUE`, and
+    /// its address in `name`. `None` if it contains no supported message.
+    pub fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
         let mut stamp_ns = None;
         let mut extended = None;
         for message in control::messages(control_bytes) {

@@ -7,7 +7,7 @@ use taut_dql::Stall;
 use crate::account::Departure;
 use crate::quality::CompletionQuality;
 
-/// An event that a sender should handle, and that a plain socket does not report.
+/// An event below the socket that a sender should handle. A plain socket reports only some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketIssue {

@@ -26,10 +26,10 @@
 //!     };
 //!     let sent = socket.try_send(&[next])?;
 //!     match sent.stop {
-//!         None if urgent.is_empty() => drop(bulk.pop()),
-//!         None => drop(urgent.pop()),
+//!         // Sent, or rejected by the kernel, such as dropped by a discipline: continue.
+//!         None | Some(Stop::Refused(_)) if urgent.is_empty() => drop(bulk.pop()),
+//!         None | Some(Stop::Refused(_)) => drop(urgent.pop()),
 //!         Some(Stop::NoRoom | Stop::BufferFull) => drop(socket.wait(None)?),
-//!         Some(Stop::Refused(errno)) => panic!("{}", std::io::Error::from_raw_os_error(errno)),
 //!     }
 //! }
 //! # Ok(())
@@ -52,7 +52,8 @@
 //!
 //! A [`Permit`] reserves room before the caller selects the datagrams. Waiting senders are served
 //! in FIFO order, [urgent](Priority::Urgent) ones first. [`room`](LimitedUdp::room) and
-//! [`poll_room`](LimitedUdp::poll_room) are advisory: they reserve nothing.
+//! [`poll_room`](LimitedUdp::poll_room) are advisory: they reserve nothing. A thread that waits in
+//! [`send`](LimitedUdp::send) has no place in that order.
 //!
 //! Receiving is not affected: use [`socket`](LimitedUdp::socket), or
 //! [`recv_from`](LimitedUdp::recv_from), which skips errors of sent datagrams.
@@ -86,7 +87,7 @@
 //!
 //! A missing completion counts as lost after:
 //!
-//! | source | nothing else is in flight | later ones completed |
+//! | source | no notification, and the socket is empty | a later datagram completed |
 //! |---|---|---|
 //! | timestamps | 20 ms | 50 ms |
 //! | zero-copy | twice the stall threshold | 0.5 s |
@@ -101,6 +102,9 @@
 //! together.
 //!
 //! # Units
+//! An *object* is one [`Datagram`] value. It is one *datagram* on the wire, or several with GSO. A
+//! limit counts bytes, or datagrams (a limit in packets).
+//!
 //! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over
 //! IPv4, 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
 //!

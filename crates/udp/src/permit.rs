@@ -10,9 +10,9 @@ use crate::sent::Sent;
 use crate::socket::{LimitedUdp, wake_next};
 use crate::state::{Room, State};
 
-/// Room below the limit, reserved for bytes that are sent later, by any thread or task.
+/// Room below the limit, reserved for an object that is sent later, by any thread or task.
 ///
-/// The bytes count as in flight for the limit until the permit is dropped or its datagrams are
+/// Its units count as in flight for the limit until the permit is dropped or its datagrams are
 /// sent. A permit that is kept without use blocks other senders, as a full queue does.
 #[derive(Debug)]
 #[must_use = "dropping it immediately releases the room"]
@@ -23,14 +23,14 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Returns the units that it still reserves: bytes on the wire, or datagrams for a limit in
+    /// Returns the units that it still reserves: bytes on the wire, or 1 datagram for a limit in
     /// packets.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// Sends `datagrams`, all of them even if they exceed the reserved bytes: from here on, their
-    /// actual bytes count as in flight. Releases the remainder of the permit. Does not wait.
+    /// Sends `datagrams`, all of them even if they exceed the reserved units: from here on, their
+    /// actual units count as in flight. Releases the remainder of the permit. Does not wait.
     ///
     /// # Errors
     /// As for [`LimitedUdp::try_send`].
@@ -38,7 +38,7 @@ impl Permit {
         self.try_send(datagrams)
     }
 
-    /// As [`send`](Self::send), and keeps the unsent bytes reserved, to try again after
+    /// As [`send`](Self::send), and keeps the unsent units reserved, to try again after
     /// [`Stop::BufferFull`](crate::Stop::BufferFull) or for the next datagrams.
     ///
     /// # Errors
@@ -70,12 +70,16 @@ impl Drop for Permit {
 }
 
 impl LimitedUdp {
-    /// Reserves room for `bytes` on the wire. Returns `None` if there is none, or if other senders
-    /// wait for it. Does not wait.
+    /// Reserves room for one object of `bytes` on the wire (0 counts as 1). With a limit in
+    /// packets, it reserves one datagram: call it once for each. Returns `None` if there is no
+    /// room, or if other senders wait for it. Does not wait.
+    ///
+    /// One object can exceed the limit, as when it is sent. It then blocks all senders until the
+    /// permit is sent or dropped.
     ///
     /// # Errors
-    /// `InvalidInput` for more bytes than a limit can count
-    /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT)). An error of the socket, if it cannot be read.
+    /// `InvalidInput` for more bytes than [`MAX_OBJECT`](taut_dql::MAX_OBJECT), 268,435,455. An
+    /// error of the socket, if it cannot be read.
     pub fn try_reserve(&self, bytes: u32) -> io::Result<Option<Permit>> {
         let mut state = self.lock();
         let turn = state.try_turn(self.socket());
@@ -84,9 +88,9 @@ impl LimitedUdp {
         Ok(reserved?.map(|units| self.permit(units)))
     }
 
-    /// Waits for room and reserves it for `bytes` on the wire. `place` works as in
-    /// [`poll_room`](Self::poll_room). As there, another task must call
-    /// [`complete`](Self::complete).
+    /// Waits for room and reserves it for one object of `bytes` on the wire, as
+    /// [`try_reserve`](Self::try_reserve) does. `place` works as in [`poll_room`](Self::poll_room).
+    /// As there, another task must call [`complete`](Self::complete).
     ///
     /// # Errors
     /// `InvalidInput` as for [`try_reserve`](Self::try_reserve); as for

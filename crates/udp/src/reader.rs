@@ -47,7 +47,7 @@ async fn run(limited: &Weak<SharedSocket>, errors: &AsyncFd<OwnedFd>) -> bool {
     let register = |context: &mut Context<'_>| {
         let limited = LimitedUdp::upgrade(limited)?;
         // Before it computes the deadline: a change in between takes the waker.
-        limited.lock().turns.register(context.waker());
+        limited.lock().turns.reader = Some(context.waker().clone());
         Some(time_left(&limited))
     };
     let Some(left) = poll_fn(|context| Poll::Ready(register(context))).await else {
@@ -60,10 +60,10 @@ async fn run(limited: &Weak<SharedSocket>, errors: &AsyncFd<OwnedFd>) -> bool {
         };
         let mut state = limited.lock();
         // Its waker is taken to call it: the deadline changed.
-        if !state.turns.is_registered() {
+        if state.turns.reader.is_none() {
             return Poll::Ready(Some(None));
         }
-        state.turns.register(context.waker());
+        state.turns.reader = Some(context.waker().clone());
         let sleeps = state.turns.is_empty();
         drop(state);
         if sleeps {

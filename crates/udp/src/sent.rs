@@ -8,12 +8,13 @@ use std::ops::ControlFlow;
 #[must_use = "what was not sent is still the caller's"]
 #[non_exhaustive]
 pub struct Sent {
-    /// Number of datagrams that the kernel accepted, from the first on.
+    /// Number of objects ([`Datagram`](crate::Datagram) values) that the kernel accepted, from the
+    /// first on.
     pub count: usize,
-    /// The id of the first of them, as in [`Departure::id`](crate::Departure::id). The others
-    /// follow, except for ids that the kernel assigned to dropped datagrams.
+    /// The id of the first object, as in [`Departure::id`](crate::Departure::id). The ids of the
+    /// others follow, except for ids that the kernel assigned to dropped objects.
     pub first: u32,
-    /// Why the next one was not accepted; `None` if all were.
+    /// Why the next object was not accepted; `None` if all were.
     pub stop: Option<Stop>,
     /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before the call: set a timer to
     /// it.
@@ -66,7 +67,7 @@ impl Sent {
     }
 }
 
-/// Why a datagram was not sent.
+/// The reason why an object was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The limit has no room: wait before sending more.

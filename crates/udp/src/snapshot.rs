@@ -12,13 +12,13 @@ pub struct Snapshot {
     pub completion_quality: CompletionQuality,
     /// The source of completions.
     pub source: Source,
-    /// The limit, in its units: bytes on the wire, or packets.
+    /// The limit, in its units: bytes on the wire, or datagrams for a limit in packets.
     pub limit: u32,
-    /// Amount in flight, in the limit's units.
+    /// Units in flight.
     pub in_flight: u32,
-    /// Amount in flight, in bytes on the wire.
+    /// Bytes in flight, on the wire.
     pub in_flight_bytes: u32,
-    /// Amount reserved by permits and not sent yet, in the limit's units.
+    /// Units reserved by permits and not sent yet.
     pub reserved: u32,
     /// Units per second that the path carried while it was busy; 0 if unknown.
     pub units_per_s: u64,

@@ -58,15 +58,15 @@ impl LimitedUdp {
         monotonic_ns()
     }
 
-    /// Returns the units left below the limit, and counts a block if there are none. Units are
+    /// Returns the units left below the limit, and counts a negative value as a block. Units are
     /// bytes, or datagrams for a limit in packets. The sender can send one more object while the
     /// value is at least 0. If the limit does not apply, the value is `i64::MAX`.
     ///
     /// The value is advisory: it reserves nothing, and another sender can take the room before the
     /// caller sends. [`try_reserve`](Self::try_reserve) reserves it.
     ///
-    /// A negative value counts as a block, as [`Stop::NoRoom`](crate::Stop::NoRoom) does, and the
-    /// limit grows if the link starves in that state. Call this only with a datagram ready to send;
+    /// The limit grows if the link starves after a block, as after
+    /// [`Stop::NoRoom`](crate::Stop::NoRoom). Call this only with a datagram ready to send;
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
@@ -109,8 +109,9 @@ impl LimitedUdp {
         sent
     }
 
-    /// Records that a limit of the caller's own blocks the sender. The caller must report that,
-    /// because datagrams that leave immediately are only significant if none waits above.
+    /// Records that a limit of the caller's own blocks the sender. Without this, immediate
+    /// completions would show that no queue exists below, although the sender was only blocked. Not
+    /// counted in [`Totals::times_blocked`](crate::Totals::times_blocked).
     pub fn note_blocked(&self) {
         self.lock().tracker.still_blocked();
     }
@@ -226,7 +227,7 @@ impl LimitedUdp {
         wakeups.wake();
     }
 
-    /// Cancels a wait.
+    /// Cancels a wait, and wakes the next task if there is room.
     pub fn cancel_wait(&self, place: Ticket) {
         let mut state = self.lock();
         state.leave(&mut Some(place));

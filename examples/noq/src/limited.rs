@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime};
-use taut_udp::quic::{Sockets, Stats};
+use taut_udp::quic::{SocketLimiter, Stats};
 
 use crate::socket::Socket;
 
@@ -22,7 +22,7 @@ pub type Builder<R> = taut_udp::quic::EndpointBuilder<R, Limited<R>>;
 #[derive(Debug)]
 pub struct Limited<R> {
     runtime: Arc<R>,
-    sockets: Sockets,
+    sockets: SocketLimiter,
 }
 
 impl<R> Limited<R> {
@@ -43,8 +43,8 @@ impl<R> Limited<R> {
     }
 }
 
-impl<R> From<(R, Sockets)> for Limited<R> {
-    fn from((runtime, sockets): (R, Sockets)) -> Self {
+impl<R> From<(R, SocketLimiter)> for Limited<R> {
+    fn from((runtime, sockets): (R, SocketLimiter)) -> Self {
         let runtime = Arc::new(runtime);
         Self { runtime, sockets }
     }

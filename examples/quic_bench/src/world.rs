@@ -10,7 +10,7 @@ use taut_linux::{NetNs, ensure_privilege};
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// The router's addresses: its networks are the two addresses of the client, and all.
+/// The router's addresses on the client's link, a network of two addresses, and on the server's.
 const ROUTER: [(Ipv4Addr, u8); 2] = [
     (Ipv4Addr::new(10, 77, 0, 0), 31),
     (Ipv4Addr::new(10, 77, 0, 9), 24),

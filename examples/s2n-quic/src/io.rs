@@ -10,7 +10,7 @@ use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::io::event_loop::{EventLoop, Stats};
 use s2n_quic_core::path::{Tuple, mtu};
 use s2n_quic_core::task::cooldown::Cooldown;
-use taut_udp::quic::{self, Sockets};
+use taut_udp::quic::{self, SocketLimiter};
 
 use crate::clock::TokioClock;
 use crate::rx::Rx;
@@ -23,7 +23,7 @@ pub type Builder = quic::EndpointBuilder<UdpSocket, Io>;
 #[derive(Debug)]
 pub struct Io {
     socket: UdpSocket,
-    sockets: Sockets,
+    sockets: SocketLimiter,
 }
 
 impl Io {
@@ -38,13 +38,13 @@ impl Io {
     }
 
     /// Returns the sockets, for their statistics.
-    pub fn sockets(&self) -> Sockets {
+    pub fn sockets(&self) -> SocketLimiter {
         self.sockets.clone()
     }
 }
 
-impl From<(UdpSocket, Sockets)> for Io {
-    fn from((socket, sockets): (UdpSocket, Sockets)) -> Self {
+impl From<(UdpSocket, SocketLimiter)> for Io {
+    fn from((socket, sockets): (UdpSocket, SocketLimiter)) -> Self {
         Self { socket, sockets }
     }
 }

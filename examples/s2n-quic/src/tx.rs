@@ -72,7 +72,8 @@ impl tx::Queue for TxQueue {
         let mut context = Context::from_waker(Waker::noop());
         // QUIC detects and repairs the loss of a datagram that the kernel does not accept.
         let _ = self.sender.poll_send(datagram, &mut context);
-        self.has_room = self.sender.poll_room(&mut context).is_ready();
+        let room = self.sender.poll_room(&mut context);
+        self.has_room = matches!(room, Poll::Ready(Ok(())));
         Ok(tx::Outcome { len, index: 0 })
     }
 

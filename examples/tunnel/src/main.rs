@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use taut_tun::Tunnel;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
-/// Room for headers: the MTU of the link without those of IP and UDP, and the tunnel's own.
+/// At most the MTU of the link minus the headers of IP, UDP and the tunnel.
 const MTU: u16 = 1_400;
 const HEADER: [u8; 4] = *b"tun1";
 

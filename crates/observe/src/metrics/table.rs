@@ -216,7 +216,7 @@ pub const METRICS: &[Metric] = &[
     published(
         "stale_packets",
         "taut_queue_stale_packets_total",
-        "Stale packets, sent before a reset.",
+        "Packets that completed after they had been abandoned, such as at a reset.",
         |it| it.stale_packets,
     ),
     published(

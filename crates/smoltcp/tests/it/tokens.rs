@@ -141,6 +141,20 @@ fn reset_drops_frames_in_flight() {
 }
 
 #[test]
+fn reset_drops_frames_not_accepted_by_device() {
+    let mut device = builder().slots(2).build(at(0)).unwrap();
+    device.device_mut().is_full = true;
+    let sent = fill(&mut device) as usize;
+    device.device_mut().is_full = false;
+    device.reset(at(1));
+    let taken = device.device().taken.iter().map(|frame| frame[0]);
+    assert_eq!(taken.collect::<Vec<_>>(), [2, 3], "0 and 1 were in flight");
+    drain(&mut device, at(2));
+    assert_eq!(device.device().taken.len(), sent - 2);
+    assert_eq!(device.snapshot().in_flight, 0);
+}
+
+#[test]
 fn stall_is_detected_and_counted_once() {
     let mut device = builder().build(at(0)).unwrap();
     fill(&mut device);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use taut_linux::{Tun, link};
 use taut_path::AnyLimit;
-use taut_tun::{Snapshot, StallPlace, Tunnel};
+use taut_tun::{Snapshot, Tunnel};
 use tokio::runtime::Builder as Runtime;
 use tokio::time;
 
@@ -32,14 +32,14 @@ fn finish(tunnel: &Tunnel<Vec<u8>>) {
         (state.backlog.packets, in_flight(&state)) == (0, 0)
     });
     let state = tunnel.snapshot(0);
-    let gate = state.gate;
+    let counters = state.counters;
     assert_eq!(
         state.queue.enqueued_packets,
-        state.queue.dropped_packets + gate.released_packets
+        state.queue.dropped_packets + counters.released_packets
     );
-    let left = gate.departed_datagrams + gate.rejected_datagrams + gate.expired_packets;
+    let left = counters.departed_datagrams + counters.rejected_datagrams + counters.expired_packets;
     assert!(
-        left + gate.stale_packets >= gate.released_packets,
+        left + counters.stale_datagrams >= counters.released_packets,
         "{state:?}"
     );
 }
@@ -67,7 +67,7 @@ fn threads_keep_the_queue_in_the_tunnel() {
         let mut batch = Vec::new();
         for number in 0..2_000 {
             (0..2).for_each(|flow| tunnel.push(packet(flow, 1_400)));
-            tunnel.wait_batch(&mut batch, 32, Duration::from_millis(2));
+            tunnel.wait_next_batch(&mut batch, 32, Duration::from_millis(2));
             let sealed = batch
                 .drain(..)
                 .map(|packet| ([&packet[..], &[0; 32]].concat(), peer));
@@ -77,10 +77,10 @@ fn threads_keep_the_queue_in_the_tunnel() {
             }
         }
         assert!(
-            tunnel.snapshot(0).gate.times_blocked > 10,
+            tunnel.snapshot(0).counters.times_blocked > 10,
             "the queue is here"
         );
-        while tunnel.wait_batch(&mut batch, 32, Duration::from_secs(1)) {
+        while tunnel.wait_next_batch(&mut batch, 32, Duration::from_secs(1)) {
             socket
                 .send(batch.drain(..).map(|packet| (packet, peer)))
                 .expect("sends");
@@ -89,9 +89,9 @@ fn threads_keep_the_queue_in_the_tunnel() {
     });
     assert!(late_max <= MAX_BYTES, "{late_max} bytes in flight");
     finish(&tunnel);
-    let gate = tunnel.snapshot(0).gate;
-    assert!(gate.completion_batches > 10, "{gate:?}");
-    assert!(received.into_inner() <= gate.departed_datagrams);
+    let counters = tunnel.snapshot(0).counters;
+    assert!(counters.completion_batches > 10, "{counters:?}");
+    assert!(received.into_inner() <= counters.departed_datagrams);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn cancelled_loop_loses_no_packet() {
         };
         time::timeout(PATIENCE, drain).await.expect("drained");
         finish(&tunnel);
-        assert_eq!(tunnel.snapshot(0).gate.expired_packets, 0);
+        assert_eq!(tunnel.snapshot(0).counters.expired_packets, 0);
     });
 }
 
@@ -156,7 +156,7 @@ fn run(
         for path in 0..peers.len() {
             tunnel.push_to(path, packet(path as u32, 1_000 + path));
         }
-        tunnel.wait_batch(&mut batch, 32, Duration::from_millis(1));
+        tunnel.wait_next_batch(&mut batch, 32, Duration::from_millis(1));
         let sealed = batch.drain(..).map(|packet| {
             let peer = peers[packet.len() - 1_000];
             (packet, peer)
@@ -182,9 +182,9 @@ fn moved_peer_continues_with_an_empty_kernel() {
     tunnel.set_endpoint(0, second.1);
     assert_eq!(tunnel.snapshot(0).kernel_bytes, 0, "abandoned");
     run(&tunnel, &socket, &[second.1], |it| {
-        it.snapshot(0).gate.stale_packets > 0
+        it.snapshot(0).counters.stale_datagrams > 0
     });
-    assert!(tunnel.snapshot(0).gate.departed_datagrams > 0);
+    assert!(tunnel.snapshot(0).counters.departed_datagrams > 0);
 }
 
 #[test]
@@ -199,14 +199,14 @@ fn peers_of_one_socket_have_a_limit_each() {
     tunnel.set_endpoint(0, first.1);
     tunnel.set_endpoint(1, second.1);
     run(&tunnel, &socket, &[first.1, second.1], |it| {
-        (0..2).all(|path| it.snapshot(path).gate.departed_datagrams > 100)
+        (0..2).all(|path| it.snapshot(path).counters.departed_datagrams > 100)
     });
     // The other socket reports departures of the same paths.
     let other = tunnel.blocking_socket(link.near_socket()).expect("socket");
     drop(socket);
-    let before = tunnel.snapshot(1).gate.departed_datagrams;
+    let before = tunnel.snapshot(1).counters.departed_datagrams;
     run(&tunnel, &other, &[first.1, second.1], |it| {
-        it.snapshot(1).gate.departed_datagrams > before + 100
+        it.snapshot(1).counters.departed_datagrams > before + 100
     });
 }
 
@@ -224,7 +224,7 @@ fn stall_of_a_silent_link_is_reported_by_a_timer() {
         .expect("tunnel");
     let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
     run(&tunnel, &socket, &[peer], |it| {
-        it.snapshot(0).gate.departed_datagrams > 50
+        it.snapshot(0).counters.departed_datagrams > 50
     });
     let shaper = taut_linux::link::RootQdisc::Tbf {
         rate_bits_per_s: 8,
@@ -238,8 +238,27 @@ fn stall_of_a_silent_link_is_reported_by_a_timer() {
     // No call from here on: a thread of the socket detects it.
     until("a stall", || tunnel.snapshot(0).stall.is_some());
     let stall = tunnel.snapshot(0).stall.expect("stalled");
-    assert_eq!(stall.place, StallPlace::Kernel);
-    assert!(stall.bytes > 0 && tunnel.snapshot(0).gate.stalls > 0);
+    assert!(stall.bytes > 0 && tunnel.snapshot(0).counters.stalls > 0);
+}
+
+#[test]
+fn timeout_ends_a_send_on_a_stalled_link() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(8);
+    let (_receiver, peer) = link.receiver();
+    let tunnel = tunnel();
+    let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
+    let items = || (0..5_000).map(|_| ([0; 1_000], peer));
+    let report = socket
+        .send_timeout(items(), Duration::from_millis(1))
+        .expect("sends");
+    assert!(report.unsent > 0, "the send buffer is full: {report:?}");
+    assert_eq!(report.sent + report.rejected + report.unsent, 5_000);
+    let state = tunnel.snapshot(0);
+    let sent_bytes = u64::from(state.kernel_bytes) + state.counters.departed_bytes;
+    assert_eq!(sent_bytes, report.sent as u64 * 1_060, "the others do not count");
 }
 
 #[test]
@@ -256,7 +275,7 @@ fn packets_above_the_mtu_and_a_lost_link_do_not_hang() {
     }
     let mut batch = Vec::new();
     until("fragments", || {
-        tunnel.wait_batch(&mut batch, 8, Duration::from_millis(1));
+        tunnel.wait_next_batch(&mut batch, 8, Duration::from_millis(1));
         let report = socket
             .send(batch.drain(..).map(|it| (it, peer)))
             .expect("sends");
@@ -268,7 +287,7 @@ fn packets_above_the_mtu_and_a_lost_link_do_not_hang() {
     (0..50).for_each(|_| tunnel.push(packet(0, 1_000)));
     let mut rejected = 0;
     until("rejections", || {
-        tunnel.wait_batch(&mut batch, 8, Duration::from_millis(1));
+        tunnel.wait_next_batch(&mut batch, 8, Duration::from_millis(1));
         let report = socket
             .send(batch.drain(..).map(|it| (it, peer)))
             .expect("sends");
@@ -291,14 +310,13 @@ fn unsent_packets_expire_by_a_timer() {
     let mut dropped = Vec::new();
     // The program has no session: it drops every packet.
     until("released twice", || {
-        tunnel.wait_batch(&mut dropped, 32, Duration::from_millis(1));
+        tunnel.wait_next_batch(&mut dropped, 32, Duration::from_millis(1));
         dropped.len() > 6
     });
     until("expired", || tunnel.snapshot(0).program_bytes == 0);
-    let gate = tunnel.snapshot(0).gate;
-    assert_eq!(gate.expired_packets, dropped.len() as u64);
-    let expiry = gate.last_expiry.expect("named");
-    assert_eq!(expiry.place, StallPlace::Program);
+    let counters = tunnel.snapshot(0).counters;
+    assert_eq!(counters.expired_packets, dropped.len() as u64);
+    assert!(counters.last_expiry.is_some_and(|it| it.packets > 0));
 }
 
 #[test]
@@ -325,7 +343,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
             seen += 1;
             tunnel.push(packet[..bytes].to_vec());
         }
-        tunnel.try_next(&mut batch, 32);
+        tunnel.try_next_batch(&mut batch, 32);
         socket
             .send(batch.drain(..).map(|it| (it, peer)))
             .expect("sends");
@@ -333,7 +351,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
     assert_eq!(seen, 1_200);
     let state = tunnel.snapshot(0);
     // A late loop might find an empty queue, but it was blocked before.
-    assert!(state.gate.times_blocked > 0, "{state:?}");
+    assert!(state.counters.times_blocked > 0, "{state:?}");
     // The limit of the first departures is larger: the rate is still unknown.
     assert!(
         in_flight(&state) <= state.limit.max(MAX_BYTES) + 1_500,
@@ -345,7 +363,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
     link::delete(&link.near, "tun0").expect("deleted");
     assert!(tun.read(&mut packet).is_err());
     until("drained", || {
-        tunnel.wait_batch(&mut batch, 32, Duration::from_millis(1));
+        tunnel.wait_next_batch(&mut batch, 32, Duration::from_millis(1));
         socket
             .send(batch.drain(..).map(|it| (it, peer)))
             .expect("sends");

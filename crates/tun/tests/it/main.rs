@@ -2,5 +2,6 @@
 
 mod common;
 mod live;
+mod publish;
 mod queue;
 mod waiting;

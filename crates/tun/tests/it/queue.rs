@@ -51,7 +51,7 @@ fn flood_of_a_million_flows_is_bounded() {
     assert_eq!(state.queue.enqueued_packets, 1_000_000);
     assert_eq!(state.queue.dropped_packets, 999_000);
     let mut released = Vec::new();
-    tunnel.try_next(&mut released, 2_000);
+    tunnel.try_next_batch(&mut released, 2_000);
     assert!(
         !released.is_empty() && released.len() < 1_000,
         "{} released",
@@ -68,10 +68,30 @@ fn release_stops_at_the_limit() {
     let tunnel = tunnel(Tunnel::builder(), 5_000);
     (0..100).for_each(|flow| tunnel.push(packet(flow, 1_400)));
     let mut released = Vec::new();
-    tunnel.try_next(&mut released, 100);
+    tunnel.try_next_batch(&mut released, 100);
     assert_eq!(released.len(), 4, "5,000 bytes and one packet of 1,460");
     assert_eq!(tunnel.snapshot(0).program_bytes, 4 * 1_460);
-    assert_eq!(tunnel.snapshot(0).gate.times_blocked, 1);
+    assert_eq!(tunnel.snapshot(0).counters.times_blocked, 1);
+}
+
+#[test]
+fn packet_that_arrives_without_room_is_blocked() {
+    let tunnel = tunnel(Tunnel::builder(), 5_000);
+    (0..4).for_each(|flow| tunnel.push(packet(flow, 1_400)));
+    let mut released = Vec::new();
+    assert_eq!(tunnel.try_next_batch(&mut released, 100), 4);
+    assert_eq!(tunnel.snapshot(0).counters.times_blocked, 0);
+    tunnel.push(packet(4, 1_400));
+    tunnel.push(packet(5, 1_400));
+    assert_eq!(tunnel.snapshot(0).counters.times_blocked, 1);
+    assert_eq!(tunnel.try_next_batch(&mut released, 100), 0);
+    assert_eq!(tunnel.snapshot(0).counters.times_blocked, 1, "counted once");
+}
+
+#[test]
+#[should_panic(expected = "path is 2; allowed: 0 to 1")]
+fn missing_path_is_named() {
+    tunnel(Tunnel::builder().paths(2), 5_000).push_to(2, packet(0, 100));
 }
 
 #[test]
@@ -79,11 +99,11 @@ fn blocked_path_does_not_block_another() {
     let tunnel = tunnel(Tunnel::builder().paths(2), 3_000);
     (0..20).for_each(|flow| tunnel.push_to(0, packet(flow, 1_400)));
     let mut released = Vec::new();
-    tunnel.try_next(&mut released, 100);
+    tunnel.try_next_batch(&mut released, 100);
     assert_eq!(released.len(), 3);
     (0..20).for_each(|flow| tunnel.push_to(1, packet(flow, 1_000)));
     released.clear();
-    tunnel.try_next(&mut released, 100);
+    tunnel.try_next_batch(&mut released, 100);
     assert_eq!(released.len(), 3, "of the second path");
     assert!(released.iter().all(|packet| packet.len() == 1_000));
 }
@@ -94,7 +114,9 @@ fn paths_are_served_alternately() {
     (0..20).for_each(|flow| tunnel.push_to(0, packet(flow, 1_400)));
     (0..20).for_each(|flow| tunnel.push_to(1, packet(flow, 1_000)));
     let mut released = Vec::new();
-    (0..20).for_each(|_| tunnel.try_next(&mut released, 1));
+    for number in 1..=20 {
+        assert_eq!(tunnel.try_next_batch(&mut released, 1), 1, "{number}");
+    }
     let of_first = released.iter().filter(|it| it.len() == 1_400).count();
     assert_eq!((released.len(), of_first), (20, 10));
 }
@@ -111,7 +133,7 @@ fn rejected_datagram_does_not_end_the_batch() {
         tunnel.push(packet(0, bytes));
     }
     let mut released = Vec::new();
-    tunnel.try_next(&mut released, 10);
+    tunnel.try_next_batch(&mut released, 10);
     assert_eq!(released.len(), 5);
     let report = socket
         .send(released.iter().map(|packet| (packet, to)))
@@ -125,7 +147,7 @@ fn rejected_datagram_does_not_end_the_batch() {
         let state = tunnel.snapshot(0);
         (state.program_bytes, state.kernel_bytes) == (0, 0)
     });
-    assert_eq!(tunnel.snapshot(0).gate.rejected_datagrams, 2);
+    assert_eq!(tunnel.snapshot(0).counters.rejected_datagrams, 2);
 }
 
 #[test]
@@ -134,7 +156,7 @@ fn shaper_releases_at_its_rate() {
     let tunnel = tunnel(builder, 1_000_000);
     (0..10).for_each(|flow| tunnel.push(packet(flow, 1_000)));
     let mut released = Vec::new();
-    tunnel.try_next(&mut released, 10);
+    tunnel.try_next_batch(&mut released, 10);
     assert!(
         released.len() <= 2,
         "1,000 bytes a second: {} at once",
@@ -158,6 +180,12 @@ fn invalid_settings_are_rejected_with_their_value() {
     assert!(error(Tunnel::builder().limit(packets)).contains("counts packets"));
     assert!(error(Tunnel::builder().paths(0)).contains("1 to 4096"));
     assert!(error(Tunnel::builder().paths(4_097)).contains("4097"));
+    assert!(error(Tunnel::builder().overhead_bytes(65_536)).contains("0 to 65535"));
+    for threshold_ns in [1, u64::MAX] {
+        let error = error(Tunnel::builder().stall_threshold_ns(threshold_ns));
+        assert!(error.contains(&threshold_ns.to_string()), "{error}");
+    }
+    assert!(error(Tunnel::builder().rate_bits_per_s(0)).contains("allowed: 1"));
 }
 
 #[test]
@@ -174,7 +202,7 @@ fn hundred_tunnels_in_one_process() {
     for (tunnel, socket) in &tunnels {
         (0..3).for_each(|flow| tunnel.push(packet(flow, 100)));
         let mut released = Vec::new();
-        tunnel.try_next(&mut released, 10);
+        tunnel.try_next_batch(&mut released, 10);
         let report = socket
             .send(released.iter().map(|packet| (packet, to)))
             .expect("sends");
@@ -182,7 +210,7 @@ fn hundred_tunnels_in_one_process() {
     }
     for (tunnel, _) in &tunnels {
         until("all departed", || {
-            tunnel.snapshot(0).gate.departed_datagrams == 3
+            tunnel.snapshot(0).counters.departed_datagrams == 3
         });
     }
     // Each drop ends a thread.

@@ -56,7 +56,7 @@ fn cancelled_waits_lose_nothing() {
     }
     let state = tunnel.snapshot(0);
     assert_eq!(state.queue.enqueued_packets, 666);
-    assert_eq!(state.gate.released_packets, 666);
+    assert_eq!(state.counters.released_packets, 666);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn waiting_thread_is_woken_by_a_packet() {
         let mut batch = Vec::new();
         while count < 200 {
             assert!(
-                tunnel.wait_batch(&mut batch, 7, PATIENCE),
+                tunnel.wait_next_batch(&mut batch, 7, PATIENCE),
                 "{count} received"
             );
             assert!(batch.len() <= 7);
@@ -128,5 +128,5 @@ fn waiting_thread_is_woken_by_a_packet() {
         }
     });
     let mut batch = Vec::new();
-    assert!(!tunnel.wait_batch(&mut batch, 7, std::time::Duration::from_millis(1)));
+    assert!(!tunnel.wait_next_batch(&mut batch, 7, std::time::Duration::from_millis(1)));
 }

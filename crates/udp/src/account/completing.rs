@@ -104,7 +104,7 @@ impl SocketTracker {
         };
         for id in ids {
             if let Some(object) = self.complete(id) {
-                self.depart(id, &object, now_ns, DepartureKind::Released, on_departure);
+                self.depart(id, &object, now_ns, DepartureKind::ZeroCopy, on_departure);
             }
         }
     }
@@ -117,7 +117,7 @@ impl SocketTracker {
     pub fn level(&mut self, level_bytes: u32, now_ns: u64, on_departure: OnDeparture<'_>) {
         let is_silent = self.batch.counts.packets == 0 && self.needs_level(now_ns);
         let kind = match self.source() {
-            Source::Polled => DepartureKind::Level,
+            Source::Polled => DepartureKind::Polled,
             Source::Timestamps if level_bytes == 0 => DepartureKind::Lost,
             Source::ZeroCopy if level_bytes == 0 && is_silent => DepartureKind::Lost,
             _ => return,

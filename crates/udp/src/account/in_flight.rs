@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// One send: a datagram, or several that were sent as one (GSO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Object {
+pub(super) struct Object {
     /// Bytes on the wire, headers of each datagram included.
     pub bytes: u32,
     /// Datagrams in it.

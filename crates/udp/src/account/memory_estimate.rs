@@ -1,9 +1,11 @@
-//! The memory that the kernel counts for an object, learnt from the level of the socket.
+//! The memory that the kernel counts for an object, measured by the level of the socket
+//! (`SIOCOUTQ`).
 
 /// Width of a size class: the kernel allocates in steps.
 const CLASS_BYTES: u32 = 64;
 const CLASSES: usize = (u16::MAX as u32 / CLASS_BYTES) as usize + 1;
-/// The headers of a buffer, for a class without a measurement.
+/// The kernel's headers of a buffer (`sk_buff`, `skb_shared_info`), for a class without a
+/// measurement.
 const OVERHEAD_BYTES: u32 = 768;
 
 /// Largest rise of the level for an object of each size class.

@@ -21,7 +21,6 @@ mod source_quality;
 mod stall_timer;
 mod tracker;
 
-pub use in_flight::Object;
 pub use results::{Completed, Departure, DepartureKind, Totals};
 pub use settings::{Settings, Source};
 pub use tracker::SocketTracker;

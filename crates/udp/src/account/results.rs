@@ -5,7 +5,7 @@ use taut_path::limit::CompletedCounts;
 
 use crate::quality::CompletionQuality;
 
-/// The departure of a datagram, or of several that were sent as one.
+/// The departure of an object: a datagram, or several that were sent as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Departure {
@@ -13,7 +13,7 @@ pub struct Departure {
     pub id: u32,
     /// Bytes on the wire, headers of each datagram included.
     pub bytes: u32,
-    /// Datagrams.
+    /// Datagrams on the wire.
     pub datagrams: u32,
     /// The caller's tag, see [`Datagram::tag`](crate::Datagram::tag).
     pub tag: u32,
@@ -32,9 +32,9 @@ pub enum DepartureKind {
     /// A transmit timestamp.
     Timestamp,
     /// A zero-copy notification.
-    Released,
+    ZeroCopy,
     /// The level of the socket.
-    Level,
+    Polled,
     /// Its completion was lost: the kernel holds no more packets of this socket, or later objects
     /// left long ago. It was sent, or dropped on the way.
     Lost,
@@ -44,9 +44,9 @@ pub enum DepartureKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Completed {
-    /// Completions, in packets (objects) and bytes.
+    /// Objects (`packets`) and bytes on the wire that completed.
     pub counts: CompletedCounts,
-    /// Of these, the objects whose completion was lost.
+    /// The number of these objects whose completion was lost.
     pub lost: u32,
     /// The new quality, if it changed.
     pub quality_change: Option<CompletionQuality>,
@@ -76,11 +76,11 @@ pub(super) struct OpenBatch {
 pub struct Totals {
     /// Objects passed to the kernel.
     pub sent_objects: u64,
-    /// Their datagrams.
+    /// Datagrams on the wire of the sent objects.
     pub sent_datagrams: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of the sent objects.
     pub sent_bytes: u64,
-    /// Bytes completed, including lost ones.
+    /// Bytes completed, including those with a lost completion.
     pub completed_bytes: u64,
     /// Objects whose completion was lost and replaced.
     pub lost_completions: u64,

@@ -40,14 +40,14 @@ pub struct Settings {
     pub source: Source,
     /// The id that the kernel assigns to the first object.
     pub first_id: u32,
-    /// An object older than this is a stall, in ns, below 2^63; 0 disables stall detection.
+    /// An object older than this is a stall, in ns, at most 2^62; 0 disables stall detection.
     pub stall_threshold_ns: u64,
     /// Poll interval of [`Source::Polled`], in ns.
     pub poll_ns: u64,
     /// The limit is at most the amount that the path carries at the measured rate in this time, in
     /// ns, but at least eight full datagrams; 0: no cap.
     pub cap_ns: u64,
-    /// Datagrams of one call share a timestamp if the path moves them in this time, in ns.
+    /// Datagrams that the path carries within this time can share a timestamp, in ns.
     pub timestamp_interval_ns: u64,
 }
 

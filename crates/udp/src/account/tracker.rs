@@ -51,7 +51,7 @@ impl SocketTracker {
     }
 
     /// Returns the units left below the limit; one more object can be sent while the value is at
-    /// least 0. Units are those of the limit: bytes, or packets.
+    /// least 0. Units are bytes, or datagrams for a limit in packets.
     pub fn room(&self) -> i64 {
         self.limiter.room()
     }

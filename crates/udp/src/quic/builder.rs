@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use taut_path::AnyLimit;
 
 use crate::account::Source;
-use crate::quic::sockets::{EndpointSettings, Sockets};
+use crate::quic::socket_limiter::{EndpointSettings, SocketLimiter};
 
-/// Builder of a limited runtime `L` over a runtime `R` of a QUIC stack.
+/// Builder of the runtime `L` of a limited endpoint, from the runtime `R` of a QUIC stack.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before `build`"]
 pub struct EndpointBuilder<R, L> {
@@ -16,7 +16,7 @@ pub struct EndpointBuilder<R, L> {
     limited: PhantomData<fn() -> L>,
 }
 
-impl<R, L: From<(R, Sockets)>> EndpointBuilder<R, L> {
+impl<R, L: From<(R, SocketLimiter)>> EndpointBuilder<R, L> {
     /// Returns the default settings for `runtime`.
     pub fn new(runtime: R) -> Self {
         Self {
@@ -47,9 +47,9 @@ impl<R, L: From<(R, Sockets)>> EndpointBuilder<R, L> {
     }
 
     /// Sets the cap: the limit is at most the amount that the path carries at the measured rate in
-    /// this time, but at least eight full datagrams; 0: no cap. Default 0.25 ms, which is one send
-    /// more than the current one. At high rates, completions mostly show how late the task is
-    /// woken.
+    /// this time, but at least eight full datagrams; 0: no cap. Default: 0.25 ms, the time of one
+    /// [send](Self::send_ns), which is then queued behind the current one. At high rates,
+    /// completions mostly show how late the task is woken.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.settings.cap_ns = cap_ns;
         self
@@ -57,8 +57,8 @@ impl<R, L: From<(R, Sockets)>> EndpointBuilder<R, L> {
 
     /// Sets the maximum of one send: the amount that the path carries at the measured rate in this
     /// time, but at least one datagram. An urgent packet waits for two whole sends beyond the
-    /// limit: the last one, and the one that the stack has assembled. Default 0.25 ms: half of it
-    /// doubles the work per byte at 500 Mbit/s.
+    /// limit: the last one, and the one that the stack has assembled. Default: 0.25 ms, because
+    /// half of it doubles the work per byte at 500 Mbit/s.
     pub fn send_ns(mut self, send_ns: u64) -> Self {
         self.settings.send_ns = send_ns;
         self
@@ -66,6 +66,6 @@ impl<R, L: From<(R, Sockets)>> EndpointBuilder<R, L> {
 
     /// Builds the runtime for an endpoint.
     pub fn build(self) -> L {
-        L::from((self.runtime, Sockets::new(self.settings)))
+        L::from((self.runtime, SocketLimiter::new(self.settings)))
     }
 }

@@ -11,8 +11,9 @@ use taut_dql::tasks::Ticket;
 use crate::datagram::Datagram;
 use crate::quic::shared::EndpointSocket;
 
-/// A connection's place in the wait queue. It never uses tokio's write readiness: completions raise
-/// `EPOLLERR`, which tokio reports as a closed write side and never clears.
+/// Sends for one connection, with a place of its own in the wait queue. It never uses tokio's write
+/// readiness: completions raise `EPOLLERR`, which tokio reports as a closed write side and never
+/// clears.
 pub struct Sender {
     shared: Arc<EndpointSocket>,
     place: Option<Ticket>,
@@ -39,8 +40,8 @@ impl Sender {
         room
     }
 
-    /// Waits for room, and sends `datagram`. If the context cannot wake a task, it sends without
-    /// room: so do stateless replies, which the stack would not retry.
+    /// Waits for room, and sends `datagram`. If the context cannot wake a task, as for stateless
+    /// replies, it sends without room, because the stack would not retry.
     ///
     /// # Errors
     /// The error of the socket, if it cannot be read.

@@ -12,8 +12,9 @@ use crate::datagram::Datagram;
 use crate::quic::sender::Sender;
 use crate::quic::shared::EndpointSocket;
 
-/// The sending half of an endpoint's socket, from [`Sockets::limit`](crate::quic::Sockets::limit).
-/// Closed when it is dropped; the port is free when the completion task has ended, too.
+/// The sending half of an endpoint's socket, from
+/// [`SocketLimiter::limit`](crate::quic::SocketLimiter::limit). Closed when it is dropped; the port
+/// is free when the completion task has ended, too.
 #[derive(Debug)]
 pub struct Socket {
     shared: Arc<EndpointSocket>,
@@ -40,7 +41,7 @@ impl Socket {
         async move {
             while !shared.is_closed.load(Relaxed) {
                 shared.completion_runs.fetch_add(1, Relaxed);
-                let mut notifications = pin!(shared.socket.news());
+                let mut notifications = pin!(shared.socket.process_events());
                 let mut wake = pin!(shared.wake.notified());
                 let done = poll_fn(|context| match wake.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(Ok(())),

@@ -11,7 +11,7 @@ pub(crate) struct Turns {
     /// When the next task was woken, in ns.
     pub(super) woken_ns: u64,
     /// The reading task of a runtime; `None` while it must check its deadline.
-    pub(super) reader: Option<Waker>,
+    pub(crate) reader: Option<Waker>,
     /// A sent object might have made the deadline earlier, or a task joined the queue.
     pub(crate) reader_must_check: bool,
     /// An error of the reading task, for the next waiting task.
@@ -47,17 +47,5 @@ impl Turns {
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.all_passed()
-    }
-}
-
-/// The reading task of a runtime.
-#[cfg(feature = "tokio")]
-impl Turns {
-    pub(crate) fn register(&mut self, waker: &Waker) {
-        self.reader = Some(waker.clone());
-    }
-
-    pub(crate) fn is_registered(&self) -> bool {
-        self.reader.is_some()
     }
 }

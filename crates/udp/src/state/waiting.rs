@@ -116,11 +116,57 @@ impl State {
             self.turns.woken_ns = now_ns;
         }
         let changed = std::mem::take(&mut self.turns.reader_must_check);
-        let passes = next.is_some() && self.tracker.in_flight() == 0;
-        let reader = match passes || changed {
+        // Also if the task was woken before: a dropped permit gives it room again.
+        let reader = match changed || self.pass_at_ns().is_some() {
             true => self.turns.reader.take(),
             false => None,
         };
         Wakeups { next, reader }
+    }
+}
+
+#[cfg(all(test, feature = "tokio"))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::{Wake, Waker};
+
+    use taut_path::AnyLimit;
+
+    use super::*;
+    use crate::socket::LimitedUdp;
+
+    #[derive(Default)]
+    struct CountingWaker(AtomicU32);
+
+    impl Wake for CountingWaker {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A task was woken and is not polled, and an urgent one took the room. The reader's deadline
+    /// then excludes the first task, so it must compute it again when the room is back.
+    #[test]
+    fn released_permit_wakes_the_reader_again() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
+        let builder = LimitedUdp::builder(socket).limit(AnyLimit::bytes(1_000));
+        let udp = builder.build().expect("limited");
+        let held = udp.try_reserve(2_000).expect("no error").expect("room");
+        let mut context = Context::from_waker(Waker::noop());
+        let mut reserve = |priority, place: &mut Option<Ticket>| {
+            udp.poll_reserve(2_000, priority, place, &mut context)
+        };
+        let mut place = None;
+        assert!(reserve(Priority::Normal, &mut place).is_pending());
+        drop(held);
+        let urgent = reserve(Priority::Urgent, &mut None);
+        let reader = Arc::new(CountingWaker::default());
+        udp.lock().turns.reader = Some(Waker::from(Arc::clone(&reader)));
+        assert!(matches!(&urgent, Poll::Ready(Ok(_))));
+        assert_eq!(reader.0.load(Ordering::Relaxed), 0);
+        drop(urgent);
+        assert_eq!(reader.0.load(Ordering::Relaxed), 1);
+        udp.cancel_wait(place.expect("it waits"));
     }
 }

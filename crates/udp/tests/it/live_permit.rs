@@ -279,7 +279,7 @@ fn dropped_future_loses_nothing() {
             let mut send = pin!(socket.send(&batch));
             let mut reserve = pin!(socket.reserve(WIRE_BYTES));
             let mut urgent = pin!(socket.reserve_urgent(WIRE_BYTES));
-            let mut room = pin!(socket.room());
+            let mut room = pin!(socket.wait_for_room());
             let mut done = [false; 4];
             let all = poll_fn(|context: &mut Context<'_>| {
                 if polls.fetch_add(1, Ordering::Relaxed) >= max_polls {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use taut_path::AnyLimit;
 use taut_udp::Datagram;
-use taut_udp::quic::{EndpointBuilder, Sockets, Stats};
+use taut_udp::quic::{EndpointBuilder, SocketLimiter, Stats};
 use tokio::time;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
@@ -15,10 +15,10 @@ use crate::common::{Link, PATIENCE, allowed, runtime};
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
 /// A limited runtime of a stack without a runtime.
-struct Limited(Sockets);
+struct Limited(SocketLimiter);
 
-impl From<((), Sockets)> for Limited {
-    fn from(((), sockets): ((), Sockets)) -> Self {
+impl From<((), SocketLimiter)> for Limited {
+    fn from(((), sockets): ((), SocketLimiter)) -> Self {
         Self(sockets)
     }
 }

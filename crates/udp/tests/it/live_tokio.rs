@@ -133,11 +133,11 @@ fn dropped_future_leaves_the_wait_queue() {
             .is_none()
         {}
         for _ in 0..10 {
-            let impatient = time::timeout(Duration::from_micros(100), socket.room());
+            let impatient = time::timeout(Duration::from_micros(100), socket.wait_for_room());
             let _ = impatient.await;
         }
         assert_eq!(socket.limited().snapshot().waiting_tasks, 0);
-        let room = time::timeout(PATIENCE, socket.room());
+        let room = time::timeout(PATIENCE, socket.wait_for_room());
         room.await.expect("nobody is in front").expect("room");
     });
 }
@@ -177,7 +177,7 @@ fn unblocked_sender_yields() {
         let socket = AsyncUdp::new(near).expect("limited");
         let other = tokio::spawn(async {});
         for _ in 0..10_000 {
-            socket.room().await.expect("room");
+            socket.wait_for_room().await.expect("room");
             let _ = socket
                 .limited()
                 .try_send(&[Datagram::new(&PAYLOAD)])
@@ -245,7 +245,7 @@ fn dropped_notification_reader_is_replaced() {
             let waiters: Vec<_> = (0..10)
                 .map(|_| {
                     let socket = Arc::clone(&socket);
-                    tokio::spawn(async move { socket.room().await })
+                    tokio::spawn(async move { socket.wait_for_room().await })
                 })
                 .collect();
             // On a busy machine, all of them can have room before this thread runs.
@@ -281,10 +281,10 @@ fn full_wait_queue_is_reported() {
             .stop
             .is_none()
         {}
-        let mut first = pin!(socket.room());
+        let mut first = pin!(socket.wait_for_room());
         let second = poll_fn(|context| {
             assert!(first.as_mut().poll(context).is_pending());
-            pin!(socket.room()).poll(context)
+            pin!(socket.wait_for_room()).poll(context)
         });
         let error = second.await.expect_err("one may wait");
         assert_eq!(error.kind(), std::io::ErrorKind::QuotaExceeded);

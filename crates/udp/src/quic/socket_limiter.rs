@@ -1,4 +1,4 @@
-//! The sockets of an endpoint.
+//! Limits the sockets of an endpoint.
 
 use std::io;
 use std::net::UdpSocket;
@@ -27,7 +27,7 @@ pub(super) struct EndpointSettings {
 /// Limits the sockets of an endpoint. An endpoint that is rebound has a new socket, with a limit of
 /// its own. Clones refer to the same endpoint.
 #[derive(Debug, Clone)]
-pub struct Sockets {
+pub struct SocketLimiter {
     shared: Arc<SharedSockets>,
 }
 
@@ -37,7 +37,7 @@ struct SharedSockets {
     last: Mutex<Weak<EndpointSocket>>,
 }
 
-impl Sockets {
+impl SocketLimiter {
     pub(super) fn new(settings: EndpointSettings) -> Self {
         Self {
             shared: Arc::new(SharedSockets {
@@ -54,7 +54,8 @@ impl Sockets {
     /// Those of [`AsyncUdp::build`].
     ///
     /// # Panics
-    /// Outside of a runtime of tokio with I/O.
+    /// Outside of a tokio runtime with I/O and time.
+    #[track_caller]
     pub fn limit(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
         let settings = &self.shared.settings;
         let builder = LimitedUdp::builder(socket)
