@@ -80,10 +80,7 @@ pub const ABSENT: &[(&str, &str)] = &[
 ];
 
 fn after_help() -> String {
-    let alone = match cfg!(feature = "sim") {
-        true => ALONE,
-        false => "",
-    };
+    let alone = if cfg!(feature = "sim") { ALONE } else { "" };
     format!("{alone}{AFTER_HELP}")
 }
 
@@ -121,7 +118,9 @@ pub fn topic(name: &str) -> Option<String> {
 }
 
 const LIMITS: &str = "
-Parts follow in this order: taut:99.5%:packets:2ms. A share is 50% to 99.999%.
+Parts follow in this order: taut:99.5%:packets:2ms. SHARE is the target utilisation of the link,
+50% to 99.999%. TIME is a cap of any limit above, as in off:2ms or 40k:2ms: the bytes that the link
+sends in TIME.
 
 Additional values of some verbs:
   fixed             smallest fixed limit that reaches the target utilisation of the trace
