@@ -15,8 +15,9 @@ pub struct Many {
 
     /// Run with each value of a setting or of seed (repeatable: all combinations)
     ///
-    /// KEY is a setting of crates/scenarios/files/SCENARIO.toml. A value with a comma needs quotes,
-    /// and a list needs brackets: rates=["1gbit"],["1mbit"]. Not with --report, --trace or --pcap.
+    /// KEY is a setting of crates/scenarios/files/SCENARIO.toml. A value with a comma needs double
+    /// quotes, and a list needs brackets. Quote it for the shell:
+    /// --sweep 'rates=["1gbit"],["1mbit"]'. Not with --report, --trace or --pcap.
     #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
     pub(super) sweep: Vec<Swept>,
 
