@@ -56,8 +56,8 @@ while [ "$round" -lt "$rounds" ]; do
     done
     # shellcheck disable=SC2086
     {
-        live "curve-quiet-$round" 0 --only bql=on $curve --limit dql --limit taut
-        live "curve-late-$round" 3 --only bql=on $curve --limit dql --limit taut --no-real-time
+        live "curve-quiet-$round" 0 --only limit=on $curve --limit dql --limit taut
+        live "curve-late-$round" 3 --only limit=on $curve --limit dql --limit taut --no-real-time
     }
 done
 # The same, simulated: a thread polls each 250 us, and one poll in 2,000 or 40 comes after 10 ms.
@@ -79,7 +79,6 @@ pattern late-rarely 2000
 pattern late-often 40
 # shellcheck disable=SC2046,SC2086
 "$taut" sim limit-rules --pattern "$results/late-rarely.pattern" \
-    --pattern "$results/late-often.pattern" --rule dql --rule taut \
-    $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
+    --pattern "$results/late-often.pattern" --limit dql --limit taut $curve -j >"$results/simulated.json.part"
 mv "$results/simulated.json.part" "$results/simulated.json"
 python3 scripts/late_machine.py "$results"

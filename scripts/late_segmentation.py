@@ -33,8 +33,8 @@ TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 def measure(taut, rate):
     """One run at `rate`: a row for each limit and way."""
     found = []
-    for only in ["bql=on", "bql=off"]:
-        ways = ["off"] if only == "bql=off" else ["off", "auto", "all"]
+    for only in ["limit=on", "limit=off"]:
+        ways = ["off"] if only == "limit=off" else ["off", "auto", "all"]
         command = [taut, "lab", "rr-under-load", "--rate", rate]
         command += ["--limit", "dql", "--limit", "taut"]
         command += [word for way in ways for word in ("--late-segmentation", way)]

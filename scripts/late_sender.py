@@ -60,7 +60,7 @@ def main(args):
     with tempfile.TemporaryDirectory() as directory:
         command = [taut, "sim", "limit-rules", "-j"]
         for rule in RULES:
-            command += ["--rule", rule]
+            command += ["--limit", rule]
         for gap_us in GAPS_US:
             for delay in DELAYS:
                 for spread in SPREADS:

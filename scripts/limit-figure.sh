@@ -7,6 +7,6 @@ cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cargo run --quiet --release --locked -p taut -- sim limit-rules --only p02 \
-    --rule fixed --rule dql --rule taut --report "$dir/limit-rules.svg" >/dev/null
+    --limit fixed --limit dql --limit taut --report "$dir/limit-rules.svg" >/dev/null
 # The first two charts are bars.
 mv "$dir/limit-rules-3.svg" docs/limit-rules.svg

@@ -18,7 +18,7 @@ compare() {
     name=$1
     shift
     cargo run --quiet --release --locked -p taut -- sim limit-rules "$@" \
-        --rule fixed --rule dql --rule "dql every 1ms" --rule taut \
+        --limit fixed --limit dql --limit "dql every 1ms" --limit taut \
         --seeds 8 -j --report "$dir/$name.html" >"$dir/$name.json"
 }
 compare limit-rules --warm-up 10s --duration 120s --only f0 --only f10 --only f12 --only f13 \

@@ -43,12 +43,12 @@ record() {
 }
 
 if [ "$record" = yes ]; then
-    packets="--driver af_packet --only bql=off --streams 400"
+    packets="--driver af_packet --only limit=off --streams 400"
     # shellcheck disable=SC2086
     {
         record r04-tcp-realtime-100mbit 0 $packets --rate 100mbit --ring 4096
         record r05-tcp-ordinary-100mbit-3-loops 3 $packets --rate 100mbit --ring 4096 --no-real-time
-        record r06-tap-100mbit 0 --rate 100mbit --only bql=off,tso=off --ring 4096 --streams 400
+        record r06-tap-100mbit 0 --rate 100mbit --only limit=off,tso=off --ring 4096 --streams 400
     }
 fi
 patterns=
@@ -58,7 +58,7 @@ for file in "$recorded"/*.pattern.gz; do
     patterns="$patterns --pattern $new/$name"
 done
 # shellcheck disable=SC2086
-"$taut" sim limit-rules $patterns --rule fixed --rule dql --rule taut --csv >"$new/rows.csv"
+"$taut" sim limit-rules $patterns --limit fixed --limit dql --limit taut --csv >"$new/rows.csv"
 {
     echo "| pattern | dql | taut |"
     echo "|---|--:|--:|"

@@ -8,7 +8,7 @@ use taut_dql::{Coalescer, Dql, Error};
 const PACKET_BYTES: u32 = 1514;
 /// 1,538 bytes with preamble, frame check sequence and gap.
 const PACKET_NS: u64 = 12_304;
-const LOOK_NS: u64 = 250_000;
+const POLL_NS: u64 = 250_000;
 const BATCH_PACKETS: usize = 4;
 const END_NS: u64 = 2_000_000_000;
 
@@ -18,7 +18,7 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
     // Departure time of each packet in the device.
     let mut leaves_ns = VecDeque::new();
     let (mut free_ns, mut sent) = (0, 0_u32);
-    for now_ns in (0..END_NS).step_by(LOOK_NS as usize) {
+    for now_ns in (0..END_NS).step_by(POLL_NS as usize) {
         loop {
             let due = leaves_ns.iter().take_while(|&&at| at <= now_ns).count();
             let batch = due.min(BATCH_PACKETS);
@@ -46,15 +46,15 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
 }
 
 fn main() -> Result<(), Error> {
-    println!("told                limit   link busy");
+    println!("reported        limit, bytes   link busy");
     let mut least_busy = 1.0_f64;
     for (interval, period_ns) in [
-        ("each round", 0),
-        ("once in 250 us", 250_000),
-        ("once in 1 ms", 1_000_000),
+        ("each batch", 0),
+        ("once per 250 us", 250_000),
+        ("once per 1 ms", 1_000_000),
     ] {
         let (limit, busy) = run(period_ns)?;
-        println!("{interval:<15} {limit:>9}   {:>7.1} %", busy * 100.0);
+        println!("{interval:<15} {limit:>12}   {:>7.1} %", busy * 100.0);
         least_busy = least_busy.min(busy);
     }
     assert!(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import taut
 
-SHORT = {"streams": 2, "warm_up": "200ms", "duration": "500ms", "rows": "bql=on,tso=off"}
+SHORT = {"streams": 2, "warm_up": "200ms", "duration": "500ms", "rows": "limit=on,tso=off"}
 
 
 class Simulate(unittest.TestCase):

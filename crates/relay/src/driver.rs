@@ -12,10 +12,10 @@ use crate::interface::LINK_HEADER_BYTES;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Driver {
-    /// A packet socket's ring: the kernel's stack, with the device's discipline
+    /// AF_PACKET transmit ring; frames pass the device's qdisc
     #[cfg_attr(feature = "clap", value(name = "af_packet"))]
     AfPacket,
-    /// An AF_XDP socket: past the device's discipline, into one of its queues
+    /// AF_XDP socket; frames bypass the device's qdisc and enter one device queue
     #[cfg_attr(feature = "clap", value(name = "af_xdp"))]
     AfXdp,
 }

@@ -37,9 +37,9 @@ impl ReportFile {
 pub struct TraceFile {
     /// Write every event of the rows' queues to FILE
     ///
-    /// The simulator repeats the rows for it. docs/trace-format.md describes the file, which
-    /// grows with the rows, their rate and their duration: about 10 MB for each second of a full
-    /// 1 Gbit/s link. Its size is printed at the end. A live trace is kept in memory until then.
+    /// The simulator runs the rows a second time to record it. docs/trace-format.md describes the
+    /// file, which grows with the rows, their rate and their duration: about 10 MB for each second
+    /// of a full 1 Gbit/s link. Its size is printed at the end.
     #[arg(id = "trace", long = "trace", value_name = "FILE")]
     pub path: Option<PathBuf>,
 
@@ -58,9 +58,10 @@ fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
 pub struct PcapFile {
     /// Write the frames on the wire to FILE, as pcapng
     ///
-    /// The simulator repeats the rows for it. Headers have its sequence and acknowledgement
-    /// numbers, SACK, ECN and windows (scaled by 7), without a payload. The file grows by about
-    /// 13 MB for each second of a full 1 Gbit/s link. docs/simulator.md describes it.
+    /// The simulator runs the rows a second time to record it. Headers have its sequence and
+    /// acknowledgement numbers, SACK, ECN and windows (scaled by 7), without a payload. The file
+    /// grows by about 13 MB for each second of a full 1 Gbit/s link. docs/simulator.md describes
+    /// it. Only scenarios with two hosts have a wire.
     #[arg(id = "pcap", long = "pcap", value_name = "FILE")]
     pub path: Option<PathBuf>,
 

@@ -7,6 +7,8 @@ mod tests;
 use clap::{CommandFactory, Parser, Subcommand};
 use taut_path::Registry;
 use taut_path::limit::limits_help;
+use taut_path::qdisc::DISCIPLINES;
+use taut_report::layout::fold;
 
 use crate::doctor::Doctor;
 use crate::exporter::Exporter;
@@ -26,12 +28,8 @@ use crate::top::Top;
 use crate::r#where::Where;
 
 /// Byte queue limits for transmit rings: lab, simulator, diagnosis
-#[cfg_attr(
-    feature = "sim",
-    doc = "\n\nWithout a command: simulate the published experiment (one second)."
-)]
 #[derive(Debug, Parser)]
-#[command(name = "taut", version, about, long_about = None, after_help = AFTER_HELP)]
+#[command(name = "taut", version, about, long_about = None, after_help = after_help())]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -81,6 +79,15 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("replay", "sim"),
 ];
 
+fn after_help() -> String {
+    let alone = if cfg!(feature = "sim") { ALONE } else { "" };
+    format!("{alone}{AFTER_HELP}")
+}
+
+const ALONE: &str = "\
+Without a command: simulate bulk TCP and one request on a 1 Gbit/s link (about one second).
+";
+
 const AFTER_HELP: &str = "\
 Topics: taut help limits (values of --limit), taut help qdiscs (values of --qdisc)
 Examples:
@@ -101,18 +108,37 @@ pub fn command() -> clap::Command {
 /// Returns the page of `taut help TOPIC`, or `None` for an unknown topic.
 pub fn topic(name: &str) -> Option<String> {
     match name {
-        "limits" => Some(format!(
-            "Values of --limit and --rule:\n{}\n\n\
-             Parts follow in this order: taut:99.5%:packets:2ms. A share is 50% to 99.999%.\n\
-             `taut sim` also accepts fixed, the smallest sufficient limit, and dql every 1ms.\n\n\
-             A limit restricts the bytes or packets in flight: submitted to the device and not\n\
-             yet reported complete. Sizes are as in tc (40k), times need a unit (2ms).\n",
-            limits_help()
-        )),
-        "qdiscs" => Some(format!(
-            "Queueing disciplines, with the parameters of tc (such as \"fq_codel ecn\"):\n{}\n",
-            Registry::installed().qdiscs_help()
-        )),
+        "limits" => Some(format!("Values of --limit:\n{}\n{LIMITS}", limits_help())),
+        "qdiscs" => {
+            let qdiscs = Registry::installed().qdiscs().map(qdisc_help);
+            Some(QDISCS.to_owned() + &qdiscs.collect::<String>())
+        }
         _ => None,
     }
+}
+
+const LIMITS: &str = "
+Parts follow in this order: taut:99.5%:packets:2ms. SHARE is the target utilisation of the link,
+50% to 99.999%. TIME is a cap of any limit above, as in off:2ms or 40k:2ms: the bytes that the link
+sends in TIME.
+
+Additional values of some verbs:
+  fixed             smallest fixed limit that reaches the target utilisation of the trace
+                    (sim limit-rules)
+  LIMIT every TIME  completions coalesced to this interval (sim limit-rules, sim pauses, replay)
+
+A limit restricts the bytes or packets in flight: submitted to the device and not yet reported
+complete. Sizes are as in tc (40k is 40960 bytes), times need a unit (2ms). In output, k and K are
+1000.
+";
+
+const QDISCS: &str = "\
+Queueing disciplines (qdiscs). Parameters are as in tc, except total and seed:
+";
+
+/// Returns a discipline with its parameters; a registered one describes its parameters itself.
+fn qdisc_help((name, help): (&str, &str)) -> String {
+    let built_in = DISCIPLINES.iter().find(|it| it.name == name);
+    let usage = built_in.map_or(String::new(), |it| it.usage());
+    fold(format!("  {name} {usage}").trim_end(), 6, Some(100)) + &format!("      {help}\n")
 }

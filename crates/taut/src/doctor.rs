@@ -18,6 +18,7 @@ use crate::selection::SelectionArgs;
 /// Check every queue's byte limit; print findings, evidence and advice
 ///
 /// The command samples the queues under the current traffic. It sends nothing and changes nothing.
+/// It needs no privilege, except with -n.
 /// A queue without traffic is not judged, which is not an error: start the relevant traffic first.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -38,7 +39,7 @@ pub struct Doctor {
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
 
-    /// Exit with 3 for a warning too
+    /// Exit with 3 for a finding of the level warn too
     #[arg(long)]
     pub strict: bool,
 
@@ -56,8 +57,9 @@ const WATCH_TIMES: RangeInclusive<Time> = Time::ms(1)..=Time::ms(600_000);
 
 const AFTER_HELP: &str = "\
 Times need a unit (2s); rates are as in tc (1gbit).
-Exit codes: 0 no finding is bad, 1 failed (no such device), 2 bad usage, 3 a finding is bad
-(with --strict: or a warning), 77 cannot run here.
+Levels of findings: bad, warn, ok, not judged.
+Exit codes: 0 no finding is bad, 1 failed (no such device), 2 bad usage, 3 at least one is (with
+--strict: bad or warn), 77 a privilege or kernel feature is missing.
 Examples:
   taut doctor eth0 --duration 10s
   taut doctor --explain no-limit";

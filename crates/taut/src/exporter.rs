@@ -20,9 +20,10 @@ use crate::selection::SelectionArgs;
 
 /// Export the metrics of all queues to Prometheus
 ///
-/// Gauges are read on each request. Bytes in flight are also sampled in between, for a histogram:
-/// 1000 times a second if devices are named and have at most 4 queues, otherwise 50 times a second.
-/// `taut show --metrics` describes each metric. Ctrl-C or SIGTERM ends the command.
+/// Gauges are read on each request, or on each write of FILE. Bytes in flight are also sampled in
+/// between, for a histogram: 1000 times a second if devices are named and have at most 4 queues,
+/// otherwise 50 times a second. `taut show --metrics` describes each metric. Ctrl-C or SIGTERM ends
+/// the command. It needs no privilege, except with -n.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 #[group(id = "to", required = true, multiple = false, args = ["listen", "textfile"])]
@@ -48,7 +49,7 @@ pub struct Exporter {
 
 const AFTER_HELP: &str = "\
 At most 128 connections of 10 s each; slow clients are disconnected first.
-Exit codes: 0 interrupted, 1 failed, 2 bad usage, 77 cannot run here.
+Exit codes: 0 interrupted, 1 failed, 2 bad usage, 77 a privilege is missing.
 Examples:
   taut exporter --listen 127.0.0.1:9427
   taut exporter eth0 --textfile /var/lib/node_exporter/taut.prom --interval 30s";

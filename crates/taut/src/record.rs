@@ -17,11 +17,14 @@ use taut_report::{exit, say};
 use crate::parse::{PERIODS, within};
 use crate::selection::PlaceArgs;
 
-/// Sample the queues of a device into a trace
+/// Sample the limit and bytes in flight of a device's queues into a file
 ///
-/// Limit and bytes in flight are read from sysfs at the given rate; changes are written. Enqueued
-/// and completed packets are not visible in sysfs, so `taut replay` rejects the trace. It needs one
-/// of `taut sim --trace` or `taut lab --trace`. Ctrl-C ends the recording; the samples until then are written.
+/// For plots of the limit over time. Both values are read from sysfs at the given rate. The file
+/// has a line for each change of one of them. Ctrl-C ends the recording; the samples until then
+/// are written.
+/// `taut replay` rejects this file, because sysfs does not show enqueued and completed packets. For
+/// a replay, record with `taut sim rr-under-load --trace FILE` or
+/// `taut lab rr-under-load --trace FILE`.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Record {
@@ -29,7 +32,7 @@ pub struct Record {
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// Trace file to write
+    /// File to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
@@ -38,7 +41,8 @@ pub struct Record {
     pub queues: Option<QueueSet>,
 
     /// Recording time
-    #[arg(short = 't', long, value_name = "TIME", default_value = "10s", value_parser = within(PERIODS))]
+    #[arg(short = 't', long, value_name = "TIME", default_value = "10s",
+          value_parser = within(PERIODS))]
     pub duration: Time,
 
     /// Samples per second (1 to 10000)
@@ -53,7 +57,7 @@ pub struct Record {
 const AFTER_HELP: &str = "\
 Times need a unit (10s). docs/trace-format.md describes the file.
 The recording ends after 16 million changes, about 250 MB of memory.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 a privilege is missing.
 Examples:
   taut record eth0 --output eth0.trace
   taut record eth0 -o eth0.trace --duration 60s --hz 100 --queues 0";

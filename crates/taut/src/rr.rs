@@ -18,16 +18,18 @@ pub struct Experiment {
           value_parser = count_in(STREAMS))]
     pub streams: u32,
 
-    /// Link rate [default: 1gbit; with af_packet: 100mbit]
+    /// Link rate [default: 1gbit]
     #[arg(long, value_name = "RATE", value_parser = within(RATES))]
     pub rate: Option<Rate>,
 
     /// Ring size in descriptors (32 to 65536)
+    ///
+    /// A packet takes one or more.
     #[arg(long, value_name = "N", default_value_t = Settings::defaults().ring,
           value_parser = count_in(RINGS))]
     pub ring: u32,
 
-    /// Completion interval, such as 250us
+    /// Interrupt interval of the emulated NIC
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().coalesce,
           value_parser = within(COALESCE_TIMES))]
     pub coalesce: Time,
@@ -37,7 +39,7 @@ pub struct Experiment {
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// Limit (repeatable; taut help limits) [default: dql; sim: dql,taut]
+    /// Limit (repeatable; taut help limits) [default: dql, taut]
     ///
     /// Each limit adds rows to those without a limit; `off` adds none.
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
@@ -46,9 +48,9 @@ pub struct Experiment {
 
     /// Late segmentation of GSO packets (repeatable) [default: off, auto]
     ///
-    /// Applies to the rows with a limit. off: submit GSO packets whole. auto: chunks of at most a
-    /// twelfth of the limit. 1/N: chunks of at most an N-th of the limit. all: each segment
-    /// separately. A time such as 250us: the longest time that a chunk occupies the link.
+    /// off: GSO packets are submitted whole. auto: chunks of at most a twelfth of the limit. 1/N:
+    /// chunks of at most an N-th of the limit. all: each segment separately. A time such as 250us:
+    /// the longest time that a chunk occupies the link. Without a limit, auto and 1/N equal off.
     #[arg(long, value_name = "MODE")]
     pub late_segmentation: Vec<LateSegmentation>,
 
@@ -61,7 +63,7 @@ pub struct Experiment {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
-    /// Rows to run, such as bql=on or bql=on,tso=off
+    /// Rows to run, such as limit=on or limit=on,tso=off
     #[arg(long, value_name = "ROWS", default_value_t = Settings::defaults().rows)]
     pub only: Only,
 }
@@ -131,10 +133,10 @@ mod tests {
     fn only_selects_rows_by_name() {
         for (only, rows) in [
             ("all", "off+ dql+ 40k+ off- dql- 40k-"),
-            ("bql=on", "dql+ 40k+ dql- 40k-"),
-            ("bql=off", "off+ off-"),
+            ("limit=on", "dql+ 40k+ dql- 40k-"),
+            ("limit=off", "off+ off-"),
             ("tso=off", "off- dql- 40k-"),
-            ("tso=off,bql=on", "dql- 40k-"),
+            ("tso=off,limit=on", "dql- 40k-"),
         ] {
             // The row without a limit exists already: `off` adds none.
             let options = parse(&format!(
@@ -163,8 +165,8 @@ mod tests {
             ("--limit 12q", "position 3"),
             ("--ring 31", "32..=65536"),
             ("--streams 0", "1..=4000"),
-            ("--only bql=on,foo", "position 8"),
-            ("--only bql=on,bql=off", "position 8"),
+            ("--only limit=on,foo", "position 10"),
+            ("--only limit=on,limit=off", "position 10"),
             ("--only ", "value is required"),
         ];
         for (line, what) in rejected {

@@ -17,7 +17,7 @@ use crate::parse::{LINK_RATES, within};
 /// The place where queues are read.
 #[derive(Debug, Clone, Args)]
 pub struct PlaceArgs {
-    /// Network namespace: a name of `ip netns`, or a path
+    /// Network namespace: a name of `ip netns`, or a path (needs CAP_SYS_ADMIN)
     #[arg(short = 'n', long, value_name = "NETNS", conflicts_with = "sysfs")]
     pub netns: Option<String>,
 

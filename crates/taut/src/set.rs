@@ -44,13 +44,13 @@ pub struct Set {
 }
 
 const AFTER_HELP: &str = "\
-Names and values:
+Names and values (sizes are as in tc: 40k is 40960 bytes):
   limit_max     maximum of the limit: a size such as 40k, or max
   limit_min     minimum of the limit: a size
   limit         current limit: a size; the kernel adjusts it from there
   hold_time     time for which slack is observed before the limit decreases, such as 500ms
   stall_thrs    age at which a queue counts as stalled: a time, or off (Linux 6.9)
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 not permitted here (needs root).
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 not permitted (needs root).
 Examples:
   taut set eth0 limit_max 40k --dry-run
   taut set eth0 --queues 0-3 limit_max 40k hold_time 500ms";

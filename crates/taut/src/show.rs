@@ -21,9 +21,10 @@ use crate::selection::SelectionArgs;
 
 /// Show the byte limit of every queue
 ///
-/// Columns: limit, bytes in flight, limit_min and limit_max, hold time, stalls, and the time that
-/// the link needs for the limit and for the bytes in flight. Devices without a working limit are
-/// listed below the table, with the reason. The command changes nothing and needs no privilege.
+/// Columns: limit, in flight, min and max (limit_min, limit_max), hold time, stalls, limit time and
+/// in-flight time (the time in which the link sends the limit and the bytes in flight). Queues of
+/// running taut programs are in a second table. Devices without a working limit are listed below
+/// the tables, with the reason. The command changes nothing. It needs no privilege, except with -n.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Show {
@@ -47,7 +48,7 @@ const AFTER_HELP: &str = "\
 Times need a unit (500ms); rates are as in tc (1gbit).
 max: limit_max is not set. unlimited: no limit applies. A negative number in flight: more was
 completed than queued. -: unknown (no link speed, or an older kernel).
-Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.
+Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 a privilege is missing.
 Examples:
   taut show eth0 --queues 0-3
   taut show --watch 1s --json";

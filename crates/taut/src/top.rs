@@ -24,18 +24,20 @@ use draw::Appearance;
 use keys::After;
 use screen::Screen;
 
-/// Show all queues on the terminal, sorted by queueing time
+/// Show all queues with a working limit on the terminal, sorted by in-flight time
 ///
-/// Every queue is sampled 50 times a second, the queue in the detail view 1000 times. The columns
-/// are minimum, mean and maximum of the samples. The heading shows the achieved sampling rate. The
-/// command changes nothing.
+/// In-flight time is the mean of the bytes in flight, divided by the link speed: the time in the
+/// ring, without the time in the qdisc. Queues of running taut programs are included. Every queue
+/// is sampled 50 times a second, the queue in the detail view 1000 times. The columns are minimum,
+/// mean and maximum of the samples. The heading shows the achieved sampling rate. The command
+/// changes nothing. It needs no privilege, except with -n.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Top {
     #[command(flatten)]
     pub selection: SelectionArgs,
 
-    /// Screen update interval; increase it on slow links
+    /// Screen update interval; increase it on a slow terminal
     #[arg(short, long, value_name = "TIME", default_value = "500ms",
           value_parser = within(PERIODS))]
     pub delay: Time,
@@ -43,8 +45,9 @@ pub struct Top {
 
 const AFTER_HELP: &str = "\
 Keys: arrows or j k select, Enter detail, s sort, / filter, p pause, q quit.
-NO_COLOR is honoured. Without a UTF-8 locale, the curves are drawn in ASCII.
-Exit codes: 0 done, 1 failed, 2 bad usage or no terminal, 77 cannot run here,
+In the columns, k is 1000 bytes. NO_COLOR is honoured. Without a UTF-8 locale, the curves are drawn
+in ASCII.
+Exit codes: 0 done, 1 failed, 2 bad usage or no terminal, 77 a privilege is missing,
 130 or 143 interrupted.
 Examples:
   taut top

@@ -14,32 +14,33 @@ use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
 use taut_report::{exit, stdout};
 
-use crate::parse::within;
+use crate::parse::{PERIODS, within};
 use crate::repeat::{self, Shown};
 use crate::selection::PlaceArgs;
 
-/// Show where outgoing bytes wait: socket, discipline, limit, ring
+/// Show where outgoing bytes wait: socket, qdisc, limit, ring
 ///
-/// Draws the whole transmit path. Each part is shown in bytes and in time at the current sending
-/// rate, and with the packets that can overtake it: those of another flow, or of higher priority.
-/// Lists the parts that cannot be measured, and how to remove the largest part that nothing can
-/// overtake. With --sysfs, only a device and its rings are shown. The command changes nothing and
-/// needs no privilege.
+/// Draws the whole transmit path. Each part shows its bytes, the time to send them at the current
+/// rate, and which packets can overtake them: those of another flow, or of higher priority. Lists
+/// the parts that cannot be measured, and how to remove the largest part that nothing can overtake.
+/// With --sysfs, only a device and its rings are shown.
+/// The command changes nothing. It needs no privilege, with two exceptions: a process of another
+/// user needs root, and -n needs CAP_SYS_ADMIN.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Where {
-    /// Device, process, or port (:443, or a number that is not a process)
+    /// Device, process id, or port as :443 (443 too, if no process has that id)
     #[arg(value_name = "DEV|PID|PORT")]
     pub target: String,
 
-    /// Measurement time for the rate
+    /// Measurement time of the rate
     #[arg(short = 't', long, value_name = "TIME", default_value = "500ms",
           value_parser = within(SAMPLE_TIMES))]
     pub duration: Time,
 
-    /// Repeat until interrupted
-    #[arg(short, long)]
-    pub watch: bool,
+    /// Repeat every TIME, after each measurement
+    #[arg(short, long, value_name = "TIME", value_parser = within(PERIODS))]
+    pub watch: Option<Time>,
 
     /// Print one JSON document; with -w, one per line
     #[arg(short, long)]
@@ -55,7 +56,7 @@ const SAMPLE_TIMES: RangeInclusive<Time> = Time::ms(10)..=Time::ms(60_000);
 const AFTER_HELP: &str = "\
 Times need a unit (500ms).
 Exit codes: 0 done, 1 failed (no such device, process or port), 2 bad usage,
-77 cannot run here.
+77 a privilege or kernel feature is missing.
 Examples:
   taut where eth0
   taut where :443 --duration 2s --json";
@@ -70,7 +71,8 @@ pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
         }
     };
     let (target, duration_ns) = (&options.target, options.duration.0);
-    repeat::print(options.watch.then_some(Duration::ZERO), || {
+    let pause = options.watch.map(|Time(ns)| Duration::from_nanos(ns));
+    repeat::print(pause, || {
         let waiting = locate(target, &host.sysfs, namespace.as_ref(), duration_ns);
         let waiting = waiting.map_err(|error| exit::fail(exit::FAILED, error))?;
         Ok(match options.json {

@@ -1,7 +1,6 @@
 //! The options of the experiment.
 
 use clap::Args;
-use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
 use taut_report::output_file::ReportFile;
 use taut_report::value::{count_in, within};
@@ -29,10 +28,6 @@ pub struct Forward {
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
           value_parser = within(DURATIONS))]
     pub duration: Time,
-
-    /// Seed of all random numbers
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
-    pub seed: u64,
 
     #[command(flatten)]
     pub report: ReportFile,

@@ -1,6 +1,7 @@
 //! The results of the rows, as data.
 
 use serde_json::{Value, json};
+use taut_measure::DEFAULT_SEED;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
 use super::case::{ForwardCase, Forwarder};
@@ -65,7 +66,8 @@ pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Do
         version: DOCUMENT_VERSION,
         scenario: "forward",
         taut_version: env!("CARGO_PKG_VERSION"),
-        seed: options.seed,
+        // The rows use no random numbers; every document has a seed.
+        seed: DEFAULT_SEED,
         interrupted,
         notes: notes(ran),
         parameters,

@@ -38,7 +38,7 @@ pub struct RingSweep {
           value_parser = parse_limit)]
     pub limits: Vec<AnyLimit>,
 
-    /// Completion poll interval, such as 250us
+    /// Completion poll interval
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
           value_parser = within(COALESCE_TIMES))]
     pub coalesce: Time,

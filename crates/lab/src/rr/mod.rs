@@ -59,7 +59,7 @@ impl Experiment for RrUnderLoad {
             .rows
             .cases(&settings.limits, &settings.late_segmentation);
         let allowed = if cases.is_empty() {
-            "bql=off"
+            "limit=off"
         } else {
             "tso=off"
         };

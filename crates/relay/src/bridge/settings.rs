@@ -21,6 +21,7 @@ pub struct PathSettings {
     /// Queueing discipline, in the syntax of `tc`.
     pub qdisc: String,
     pub limit: AnyLimit,
+    /// `Off` segments GSO packets on entry, because the rings accept no GSO packets.
     pub split: LateSegmentation,
     /// Rates of the shapers from the first interface to the second, and in the other direction.
     pub rates_bits_per_s: [Option<u64>; 2],

@@ -43,10 +43,10 @@ impl fmt::Display for Case {
     }
 }
 
-/// A selection of rows: `all`, or `bql=on,tso=off` and similar. `None` selects both.
+/// A selection of rows: `all`, or `limit=on,tso=off` and similar. `None` selects both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Only {
-    bql: Option<bool>,
+    limit: Option<bool>,
     tso: Option<bool>,
 }
 
@@ -68,7 +68,7 @@ impl Only {
             })
         };
         let selected = |case: &Case| {
-            self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
+            self.limit.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
         };
         let cases = of_tso(true).chain(of_tso(false));
         cases.filter(selected).collect()
@@ -91,7 +91,7 @@ fn effective_modes(modes: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec
 
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let selected = [("bql", self.bql), ("tso", self.tso)];
+        let selected = [("limit", self.limit), ("tso", self.tso)];
         let mut comma = "";
         for (name, on) in selected.iter().filter_map(|&(name, on)| Some((name, on?))) {
             write!(f, "{comma}{name}={}", on_off(on))?;
@@ -110,7 +110,7 @@ impl fmt::Display for Only {
 pub enum ParseOnlyError {
     /// The name is unknown.
     #[error(
-        "unknown row at position {position}; allowed: all, or bql=on, bql=off, tso=on, tso=off \
+        "unknown row at position {position}; allowed: all, or limit=on, limit=off, tso=on, tso=off \
          joined by a comma"
     )]
     Unknown {
@@ -136,7 +136,8 @@ impl FromStr for Only {
         let mut position = 1;
         for part in text.split(',') {
             let selected = match part {
-                "bql=on" | "bql=off" => &mut only.bql,
+                // Files of earlier versions have `bql`.
+                "limit=on" | "limit=off" | "bql=on" | "bql=off" => &mut only.limit,
                 "tso=on" | "tso=off" => &mut only.tso,
                 _ => return Err(ParseOnlyError::Unknown { position }),
             };

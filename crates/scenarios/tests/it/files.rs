@@ -76,7 +76,7 @@ fn invalid_value_error_has_key_and_range() {
             "late-segmentation",
             "limits",
             "[]",
-            "rows bql=on selects no row; allowed with this limit: bql=off",
+            "rows is limit=on, which selects no row; allowed with these limits: limit=off",
         ),
         (
             "software-consumer",

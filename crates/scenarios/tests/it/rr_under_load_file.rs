@@ -151,7 +151,7 @@ fn invalid_value_error_has_key_and_range() {
         ("limits", "[\"dql\", \"12q\"]", "number 2"),
         ("limits", "\"dql\"", "line 15, column 10"),
         ("qdisc", "\"no-such\"", "qdisc is \"no-such\""),
-        ("rows", "\"bql=on,bql=off\"", "position 8"),
+        ("rows", "\"limit=on,limit=off\"", "position 10"),
         ("rows", "\"\"", "position 1"),
     ] {
         let error = registry::check(&file_with("rr-under-load", &[(key, value)]));

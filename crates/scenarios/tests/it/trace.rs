@@ -62,7 +62,7 @@ const SHORT_E1: [(&str, &str); 6] = [
     ("streams", "10"),
     ("warm_up", "\"0ns\""),
     ("duration", "\"500ms\""),
-    ("rows", "\"bql=on\""),
+    ("rows", "\"limit=on\""),
     ("limits", "[\"dql\"]"),
     ("late_segmentation", "[\"off\"]"),
 ];

@@ -12,7 +12,7 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "Queue",
         "coalesce depths device driver drivers late_segmentation limit limits link_rate netns \
-         qdisc queue queues ring row rule sysfs",
+         qdisc queue queues ring row sysfs",
     ),
     (
         "Run",

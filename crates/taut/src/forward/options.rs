@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, LateSegmentation};
 use taut_relay::bridge::PathSettings;
@@ -19,20 +20,21 @@ const DEFAULT_COALESCE: Time = Time::us(250);
 
 const DRIVER_HELP: &str = "\
 Driver
-af_packet: packet sockets. The host's network stack receives the forwarded frames too. Frames pass \
-the queueing discipline of the device.
+af_packet: AF_PACKET rings. The host's network stack receives the forwarded frames too. Frames \
+pass the device's queueing discipline (qdisc) after that of taut.
 af_xdp: an XDP program on each interface redirects the received frames, so the host's network \
- stack receives none. Frames bypass the queueing discipline of the device. Each interface must \
- have one receive queue and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable \
- txvlan there; otherwise their tags are lost. Partial checksums from a sender on the same machine \
- are recognised by their value, also inside GRE, VXLAN, GENEVE, GTP-U and IP in UDP. Inside other \
- tunnels they stay partial: turn transmit checksum offload off at their sender.";
+stack receives none. Frames bypass the device's qdisc. Each interface must have one receive queue \
+and an MTU of at most 3818. If the peer of a veth has VLAN devices, disable txvlan there; \
+otherwise their tags are lost.
+AF_XDP does not mark partial checksums, which a sender on the same machine leaves to the device. \
+taut detects them by their value, also inside GRE, VXLAN, GENEVE, GTP-U and IP in UDP. For other \
+tunnels, turn transmit checksum offload off at the sender; otherwise they stay partial.";
 
 /// Forward all frames between two interfaces, in both directions
 ///
-/// A transparent bridge: VLAN tags and all protocols pass unchanged. Each direction has a queueing
-/// discipline and a limit of taut, so that waiting packets can be reordered, marked or dropped.
-/// Ctrl-C ends the command with a summary.
+/// A transparent bridge: VLAN tags and all protocols pass unchanged. Each direction has its own
+/// queueing discipline and byte limit, so that waiting packets can be reordered, marked or
+/// dropped. Ctrl-C ends the command with a summary.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Forward {
@@ -52,6 +54,8 @@ pub struct Forward {
     pub path: PathOptions,
 
     /// Network namespace of both: a name of `ip netns`, or a path
+    ///
+    /// Needs CAP_SYS_ADMIN.
     #[arg(short = 'n', long, value_name = "NETNS")]
     pub netns: Option<String>,
 
@@ -84,28 +88,40 @@ pub struct PathOptions {
           value_parser = parse_limit)]
     pub limit: AnyLimit,
 
-    /// Shaper rate towards B, and towards A if different [default: none]
+    /// Shaper rate of both directions, or to B and to A [default: none]
     ///
-    /// Set it slightly below the rate of a bottleneck further along the path.
+    /// Set it slightly below the rate of a bottleneck further along the path. It counts Ethernet
+    /// frames as tbf does: without preamble, FCS and gap.
     #[arg(long, value_name = "RATE[,RATE]", value_parser = parse_rates)]
     pub rate: Option<Rates>,
 
-    /// Ring size in slots (32 to 65536)
+    /// Ring size in slots, one per packet (32 to 65536)
     #[arg(long, value_name = "N", default_value_t = DEFAULT_RING, value_parser = count_in(RINGS))]
     pub ring: u32,
 
-    /// Completion interval, such as 250us
+    /// Completion poll interval
     #[arg(long, value_name = "TIME", default_value_t = DEFAULT_COALESCE,
           value_parser = within(COALESCE_TIMES))]
     pub coalesce: Time,
 
-    /// Late segmentation of GSO packets: auto, all, off
+    /// Late segmentation of GSO packets: auto, all, early
     ///
-    /// off: segment on entry. all: segment immediately before submission, one segment at a time.
-    /// auto: as all if there is a limit. With af_xdp there are no GSO packets. At most 511 GSO
+    /// all: each segment separately, immediately before submission. early: segments on entry.
+    /// auto: as all with a limit, as early without one. The rings accept no GSO packets, so there
+    /// is no mode that sends them whole. With af_xdp no GSO packets are received. At most 511 GSO
     /// packets wait whole in each direction; further ones are segmented on entry.
-    #[arg(long, value_name = "MODE", default_value_t = LateSegmentation::Auto)]
-    pub late_segmentation: LateSegmentation,
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = ForwardSegmentation::Auto,
+          hide_possible_values = true)]
+    pub late_segmentation: ForwardSegmentation,
+}
+
+/// The modes of [`LateSegmentation`] over rings that accept single segments only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForwardSegmentation {
+    Auto,
+    All,
+    Early,
 }
 
 /// Shaper rates of both directions.
@@ -144,7 +160,11 @@ impl PathOptions {
         PathSettings {
             qdisc: self.qdisc.clone(),
             limit: self.limit.clone(),
-            split: self.late_segmentation,
+            split: match self.late_segmentation {
+                ForwardSegmentation::Auto => LateSegmentation::Auto,
+                ForwardSegmentation::All => LateSegmentation::EachSegment,
+                ForwardSegmentation::Early => LateSegmentation::Off,
+            },
             rates_bits_per_s,
             ring_slots: self.ring,
             coalesce_ns: self.coalesce.0,
@@ -159,14 +179,14 @@ While it runs, both interfaces are promiscuous and their receive offloads are of
 segmented and partial checksums completed. The interfaces must not have addresses: frames for this
 host are forwarded too.
 Needs root. After its sockets are open it keeps only CAP_NET_RAW, and with af_xdp CAP_IPC_LOCK if
-RLIMIT_MEMLOCK cannot be raised. A ring that is reopened later has the send buffer that
-net.core.wmem_max allows.
+RLIMIT_MEMLOCK cannot be raised. Without CAP_NET_ADMIN, the send buffer of a reopened ring is at
+most net.core.wmem_max: raise it if throughput falls.
 A renamed interface is followed. For a removed one, a new interface with its last name is used. The
-summary has the names of the command line. With --force, the first forwarder that ends restores the
-receive offloads of shared interfaces.
+summary has the names of the command line. With --force, the receive offloads of shared interfaces
+return when the first forwarder ends. The other forwarder then receives GRO packets.
 If completions are early (a plain veth), the limit is disabled, and the summary states it.
 Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a packet is unaccounted for,
-77 cannot run here.
+77 a privilege or kernel feature is missing.
 Examples:
   taut forward eth0 eth1
   taut forward eth0 eth1 --rate 95mbit,19mbit --limit taut --duration 60s";
@@ -207,6 +227,21 @@ mod tests {
         let path = parse("a b").unwrap().path.settings();
         let default = PathSettings::default();
         assert_eq!(format!("{path:?}"), format!("{default:?}"));
+    }
+
+    #[test]
+    fn whole_gso_packets_are_not_a_mode() {
+        let mode = |mode: &str| {
+            let options = parse(&format!("a b --late-segmentation {mode}"));
+            options.map(|options| options.path.settings().split)
+        };
+        assert_eq!(mode("all"), Ok(LateSegmentation::EachSegment));
+        assert_eq!(mode("auto"), Ok(LateSegmentation::Auto));
+        assert_eq!(mode("early"), Ok(LateSegmentation::Off));
+        for rejected in ["off", "1/4", "250us"] {
+            let error = mode(rejected).unwrap_err();
+            assert!(error.contains("auto, all, early"), "{error}");
+        }
     }
 
     #[test]

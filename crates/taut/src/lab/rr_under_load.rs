@@ -1,13 +1,14 @@
 //! Options of `taut lab rr-under-load`.
 
-use clap::Args;
+use clap::{Arg, Args};
 use taut_lab::rr;
 use taut_scenarios::rr_under_load::Settings;
 
 use crate::rr::Experiment;
 
-/// Options of `taut lab rr-under-load`.
+/// Options of `taut lab rr-under-load`. Some have another effect than in the simulator.
 #[derive(Debug, Clone, Args)]
+#[command(mut_args(live_help))]
 pub struct RrUnderLoad {
     #[command(flatten)]
     pub experiment: Experiment,
@@ -15,6 +16,34 @@ pub struct RrUnderLoad {
     #[command(flatten)]
     pub options: rr::Options,
 }
+
+/// Replaces the help of the options that have another effect than in the simulator.
+fn live_help(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "rate" => arg.help("Link rate [default: 1gbit; with --driver af_packet: 100mbit]"),
+        "limits" => arg
+            .help("Limit (repeatable; taut help limits) [default: dql]")
+            .long_help(LIMITS),
+        "coalesce" => arg.long_help(COALESCE),
+        "seed" => arg.help("Seed of the emulated NIC; live results still vary"),
+        "trace" => arg.long_help(TRACE),
+        _ => arg,
+    }
+}
+
+const LIMITS: &str = "\
+Limit (repeatable; taut help limits) [default: dql]
+
+Each limit adds rows to those without a limit; `off` adds none.";
+
+const COALESCE: &str = "\
+Interrupt interval of the emulated NIC; with --driver af_packet, completion poll interval";
+
+const TRACE: &str = "\
+Write every event of the rows' queues to FILE
+
+The trace is of the live run. It is kept in memory until the end; its size is then printed. It \
+grows by about 10 MB for each second of a full 1 Gbit/s link. docs/trace-format.md describes it.";
 
 impl RrUnderLoad {
     /// Returns the experiment with these options.

@@ -12,10 +12,11 @@ use crate::parse::{LINK_RATES, within};
 
 /// Replay the traffic of a trace under other limits
 ///
-/// Reads a trace of every event of a queue, as written by `taut sim SCENARIO --trace FILE` and
-/// `taut lab rr-under-load --trace FILE`. Enqueues its packets at their times into a queue with
-/// another limit. Prints bytes in flight, and the time in which the link was idle while packets
-/// waited. The replay is open-loop: the senders do not react.
+/// Reads a trace of every event of a queue, as written by --trace FILE of `taut sim SCENARIO` and
+/// `taut lab rr-under-load`. Some scenarios have no trace. The samples of `taut record` are
+/// rejected: they have no packets. Each packet is enqueued at its time into a queue with another
+/// limit. Prints bytes in flight, and the time in which the link was idle while packets waited.
+/// The replay is open-loop: the senders do not react.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Replay {
@@ -25,11 +26,11 @@ pub struct Replay {
 
     /// Limit (repeatable; taut help limits) [default: off, dql, taut]
     ///
-    /// `RULE every TIME` reports completions at a fixed interval.
-    #[arg(short, long = "limit", value_name = "RULE", allow_hyphen_values = true)]
+    /// Also such as "dql every 1ms": completions are coalesced to this interval.
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true)]
     pub limits: Vec<Rule>,
 
-    /// Only queues whose name contains TEXT [default: all]
+    /// Only rows (queues of the trace) whose name contains TEXT [default: all]
     #[arg(
         long,
         value_name = "TEXT",
@@ -42,7 +43,7 @@ pub struct Replay {
     #[arg(long = "rate", value_name = "RATE", value_parser = within(LINK_RATES))]
     pub link_rate: Option<Rate>,
 
-    /// Ring size in packets
+    /// Ring size in slots, one for each packet
     #[arg(long, value_name = "N", default_value_t = ReplaySettings::DEFAULT_RING,
           value_parser = clap::value_parser!(u32).range(1..=ReplaySettings::MAX_RING.into()))]
     pub ring: u32,

@@ -28,12 +28,12 @@ pub struct Send {
     /// pcap or pcapng file of Ethernet frames, - is standard input [default: generated frames]
     ///
     /// The file is read into memory. gzip and zstd are decompressed, to at most 1 GiB, which also
-    /// bounds standard input. An FCS is removed, and a packet is sent with at most its original
-    /// length. Packets that cannot be sent are counted with the reason.
+    /// bounds standard input. An FCS is removed, and bytes beyond the original length of a packet
+    /// (orig_len) are not sent. Packets that cannot be sent are counted with the reason.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Network namespace: a name of `ip netns`, or a path
+    /// Network namespace: a name of `ip netns`, or a path (needs CAP_SYS_ADMIN)
     #[arg(short = 'n', long, value_name = "NETNS")]
     pub netns: Option<String>,
 
@@ -54,11 +54,11 @@ pub struct Send {
           value_parser = parse_limit)]
     pub limit: AnyLimit,
 
-    /// Ring size in packets (1 to 65536)
+    /// Ring size in slots, one per packet (1 to 65536)
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = count_in(1..=65_536))]
     pub ring: u32,
 
-    /// Completion poll interval, such as 250us
+    /// Completion poll interval
     #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
           value_parser = within(COALESCE_TIMES))]
     pub coalesce: Time,
@@ -70,7 +70,7 @@ pub struct Send {
           value_parser = within(STALLS))]
     pub stall_threshold: Time,
 
-    /// Send the file N times; without N, until Ctrl-C [default: 1]
+    /// Send the file N times; --loop alone: until Ctrl-C [default: once]
     #[arg(long = "loop", value_name = "N", num_args = 0..=1, require_equals = true,
           default_missing_value = "0", requires = "file")]
     pub passes: Option<u64>,
@@ -87,28 +87,34 @@ pub struct Send {
     #[arg(long, value_enum, default_value_t = Timing::Fast)]
     pub timing: Timing,
 
-    /// Divide the times of the capture by X (0.001 to 1000000) [default: 1]
+    /// Divide the times of the capture by X; needs --timing capture [default: 1]
+    ///
+    /// 0.001 to 1000000.
     #[arg(long, value_name = "X", value_parser = parse_speed)]
     pub speed: Option<f64>,
 
-    /// Maximum rate, such as 10mbit; Ethernet headers count
+    /// Maximum rate of Ethernet frames, such as 10mbit; only with --timing fast
+    ///
+    /// Preamble, FCS and gap do not count.
     #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
     pub rate: Option<Rate>,
 
     /// Size of a generated frame with its Ethernet header [default: MTU + 14]
     ///
-    /// 60 to 65549 bytes.
+    /// 60 to 65549 bytes. Not with FILE.
     #[arg(long, value_name = "SIZE", value_parser = within(SIZES), conflicts_with = "file")]
     pub size: Option<Size>,
 
     /// Flows of the generated frames, round-robin (1 to 65535)
+    ///
+    /// Not with FILE.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in(1..=65_535),
           conflicts_with = "file")]
     pub flows: u32,
 
     /// Destination MAC address of generated frames
     ///
-    /// The default is a locally administered address that no card has.
+    /// The default is a locally administered address that no card has. Not with FILE.
     #[arg(
         long,
         value_name = "MAC",
@@ -117,7 +123,7 @@ pub struct Send {
     )]
     pub dst_mac: MacAddress,
 
-    /// Seed of the payload of generated frames
+    /// Seed of the payload of generated frames (not with FILE)
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, conflicts_with = "file")]
     pub seed: u64,
 
@@ -168,12 +174,13 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 
 const AFTER_HELP: &str = "\
 Rates and sizes are as in tc (1gbit, 40k); times need a unit (250us).
-Needs CAP_NET_RAW; another namespace (-n) needs CAP_SYS_ADMIN too. Root has both.
+Needs CAP_NET_RAW. af_xdp also needs enough locked memory (RLIMIT_MEMLOCK) or CAP_IPC_LOCK, and -n
+needs CAP_SYS_ADMIN. Root has them. The packets leave the machine.
 After Ctrl-C or SIGTERM, the command accepts no further packets and waits for those already queued.
 A second signal, at least half a second later, ends it immediately.
 Exit codes: 0 every packet is accounted for, 1 failed (also: the device was removed or stalled, no
 packet was sent, or the file was not read to its end), 2 bad usage, 3 a packet is unaccounted for,
-77 cannot run here, 130 or 143 interrupted.
+77 a privilege or kernel feature is missing, 130 or 143 interrupted.
 Examples:
   taut send eth1 flows.pcap.gz --timing capture --speed 2
   taut send eth1 --count 100000 --flows 8 --rate 100mbit --json";

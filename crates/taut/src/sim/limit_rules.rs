@@ -40,20 +40,21 @@ pub struct LimitRulesOptions {
 
     /// Limit, fixed, or such as "dql every 1ms" (repeatable; taut help limits)
     ///
-    /// `fixed` is the smallest sufficient limit of each trace. The target utilisation of `taut` is
-    /// that of the trace, unless the limit has its own, as in taut:99.5%.
-    #[arg(long, value_name = "RULE", allow_hyphen_values = true)]
-    pub rule: Vec<RuleName>,
+    /// `fixed` is the smallest fixed limit that reaches the target utilisation of the trace. The
+    /// target of `taut` is that of the trace, unless the limit has its own, as in taut:99.5%.
+    /// [default: off, fixed, dql, dql every 200us, dql every 1ms, taut]
+    #[arg(long = "limit", alias = "rule", value_name = "LIMIT", allow_hyphen_values = true)]
+    pub limits: Vec<RuleName>,
 
     /// Seeds of each built-in trace, counted from --seed [default: 1]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
 
-    /// Measurement time of a built-in family or load (f.., w..)
+    /// Measurement time of a synthetic trace or load (f.., w..) [default: 2s]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
 
-    /// Warm-up time of a built-in family or load
+    /// Warm-up time of a synthetic trace or load [default: 2s]
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Time>,
 
@@ -79,8 +80,8 @@ impl LimitRulesOptions {
             let only = |name: &String| self.only.iter().any(|it| name.starts_with(it));
             settings.patterns.retain(only);
         }
-        if !self.rule.is_empty() {
-            settings.rules.clone_from(&self.rule);
+        if !self.limits.is_empty() {
+            settings.rules.clone_from(&self.limits);
         }
         settings.seeds = self.seeds.unwrap_or(settings.seeds);
         settings.duration = self.duration.unwrap_or(settings.duration);

@@ -15,14 +15,17 @@ pub struct Many {
 
     /// Run with each value of a setting or of seed (repeatable: all combinations)
     ///
-    /// A value with a comma needs quotes, and a list needs brackets: rates=["1gbit"],["1mbit"].
+    /// KEY is a setting of crates/scenarios/files/SCENARIO.toml. A value with a comma needs double
+    /// quotes, and a list needs brackets. Quote it for the shell:
+    /// --sweep 'rates=["1gbit"],["1mbit"]'. Not with --report, --trace or --pcap.
     #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
     pub(super) sweep: Vec<Swept>,
 
     /// Store finished runs in FILE; skip those it already has
     ///
     /// A run is one combination of the swept values, with all its rows. An interrupt discards only
-    /// unfinished runs: prefer many short runs (--sweep seed=1,2,3 rather than --seeds 3).
+    /// unfinished runs, so prefer many short runs, such as --sweep seed=1,2,3. Not with --report,
+    /// --trace or --pcap.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace", "pcap"])]
     pub(super) resume: Option<PathBuf>,
 }

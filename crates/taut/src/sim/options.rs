@@ -12,7 +12,7 @@ use super::{limit_rules, pauses, rr_under_load};
 ///
 /// Needs no privilege. The same seed gives the same results on every machine.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER_HELP)]
+#[command(after_help = NUMBERS, after_long_help = AFTER_HELP)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Sim {
     /// List the scenarios, one per line
@@ -47,16 +47,18 @@ enum Fixed {
     #[command(after_long_help = AFTER_HELP_RR)]
     RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
 
-    /// Compare limit rules with the smallest sufficient limit of completion traces
+    /// Compare limits on completion traces with the smallest fixed limit that suffices
     ///
-    /// Runs every rule on every trace: the six published ones (p..), synthetic families (f..),
-    /// loads (w..), or files. This is a short run; the long comparison is scripts/limit-rules.sh.
+    /// Runs every limit on every trace: the six published ones (p..), synthetic traces (f..),
+    /// simulated TCP load (w..), or files. The reference is the smallest fixed limit that reaches
+    /// the trace's target utilisation, found afterwards. This is a short run; the long comparison
+    /// is scripts/limit-rules.sh.
     #[command(after_long_help = AFTER_HELP_LIMIT_RULES)]
     LimitRules(Box<limit_rules::LimitRulesOptions>),
 
     /// Measure the effect of a pause of the sender or its thread on a limit
     ///
-    /// Runs every rule on every ring, link rate and pause, and compares it with a run without
+    /// Runs every limit on every ring, link rate and pause, and compares it with a run without
     /// pauses.
     #[command(after_long_help = AFTER_HELP_PAUSES)]
     Pauses(Box<pauses::PausesOptions>),
@@ -64,14 +66,19 @@ enum Fixed {
     /// Run a scenario file
     #[command(after_long_help = AFTER_HELP_RUN)]
     Run {
-        /// TOML file with the name of a scenario and its settings
+        /// TOML file: scenario = "NAME", and settings
+        ///
+        /// crates/scenarios/files/NAME.toml has all settings of a scenario with their defaults.
         file: PathBuf,
         #[command(flatten)]
         common: Box<Common>,
     },
 }
 
+const NUMBERS: &str = "E1 to E13: experiments of book/experiments.md";
+
 const AFTER_HELP: &str = "\
+E1 to E13: experiments of book/experiments.md
 Examples:
   taut sim --list
   taut sim right-size --report right-size.html";
@@ -83,12 +90,12 @@ Examples:
 
 const AFTER_HELP_LIMIT_RULES: &str = "\
 Examples:
-  taut sim limit-rules --only p01 --rule dql --rule taut
+  taut sim limit-rules --only p01 --limit dql --limit taut
   taut sim limit-rules --pattern trace.txt --report limit-rules.html";
 
 const AFTER_HELP_PAUSES: &str = "\
 Examples:
-  taut sim pauses --rule dql --rule taut
+  taut sim pauses --limit dql --limit taut
   taut sim pauses --json";
 
 const AFTER_HELP_RUN: &str = "\
@@ -116,6 +123,28 @@ fn built_in() -> impl Iterator<Item = &'static Entry> {
     registry::ALL.iter().filter(move |entry| !own(entry))
 }
 
+/// Scenarios with rows that can be traced.
+const TRACEABLE: &str = "aperiodic blind-sender late-segmentation limit-over-time never-worse \
+                         rate-change right-size rr-sizes rr-under-load";
+/// Scenarios with rows that have a wire between two hosts.
+const CAPTURABLE: &str = "late-segmentation rr-sizes rr-under-load";
+
+fn is_in(names: &str, name: &str) -> bool {
+    names.split(' ').any(|it| it == name)
+}
+
+/// Hides the options of traces and captures of a scenario that has none.
+fn hide_absent(command: Command) -> Command {
+    let name = command.get_name();
+    let lacks = |names| name != "run" && !is_in(names, name);
+    let (no_trace, no_capture) = (lacks(TRACEABLE), lacks(CAPTURABLE));
+    command.mut_args(|arg| {
+        let id = arg.get_id().as_str();
+        let hidden = no_trace && id.starts_with("trace") || no_capture && id.starts_with("pcap");
+        arg.hide(hidden)
+    })
+}
+
 // Not derived: the names come from the registry at run time.
 impl Subcommand for Scenario {
     fn augment_subcommands(command: Command) -> Command {
@@ -128,7 +157,9 @@ impl Subcommand for Scenario {
                 entry.name
             ))
         };
-        Fixed::augment_subcommands(command).subcommands(built_in().map(to_command))
+        let command = Fixed::augment_subcommands(command);
+        let command = command.subcommands(built_in().map(to_command));
+        command.mut_subcommands(hide_absent)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -159,5 +190,23 @@ impl FromArgMatches for Scenario {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taut_scenarios::sweep;
+    use taut_scenarios::tracing::{self, Tap};
+
+    #[test]
+    fn hidden_outputs_are_those_without_rows() {
+        for entry in registry::ALL {
+            let run = sweep::prepare(entry.file, None).expect("a built-in scenario");
+            let has = |tap| tracing::check(&*run, tap, "").is_ok();
+            let listed = |names| is_in(names, entry.name);
+            assert_eq!(listed(TRACEABLE), has(Tap::Queue), "{}", entry.name);
+            assert_eq!(listed(CAPTURABLE), has(Tap::Wire), "{}", entry.name);
+        }
     }
 }

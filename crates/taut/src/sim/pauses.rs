@@ -13,9 +13,11 @@ use super::scenario;
 /// Options of `taut sim pauses`.
 #[derive(Debug, Clone, Args)]
 pub struct PausesOptions {
-    /// Limit, or such as "dql every 1ms" (repeatable; taut help limits)
-    #[arg(long, value_name = "RULE", allow_hyphen_values = true)]
-    pub rule: Vec<Rule>,
+    /// Limit (repeatable; taut help limits) [default: dql, taut]
+    ///
+    /// Also such as "dql every 1ms": completions are coalesced to this interval.
+    #[arg(long = "limit", alias = "rule", value_name = "LIMIT", allow_hyphen_values = true)]
+    pub limits: Vec<Rule>,
 
     #[command(flatten)]
     pub common: Common,
@@ -24,8 +26,8 @@ pub struct PausesOptions {
 /// `taut sim pauses`.
 pub fn run(options: &PausesOptions) -> Result<ExitCode, ExitCode> {
     let mut settings = PausesSettings::defaults();
-    if !options.rule.is_empty() {
-        settings.rules.clone_from(&options.rule);
+    if !options.limits.is_empty() {
+        settings.rules.clone_from(&options.limits);
     }
     scenario::run(&file(&settings), &options.common)
 }

@@ -328,7 +328,7 @@ mod tests {
         );
         let lines = render(&mut screen, (80, 24), PLAIN);
         assert!(
-            lines[0].starts_with("taut top  64 queues, by queueing time, 20 Hz"),
+            lines[0].starts_with("taut top  64 queues, by in-flight time, 20 Hz"),
             "{lines:#?}"
         );
         assert!(

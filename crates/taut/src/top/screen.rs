@@ -20,7 +20,7 @@ pub enum Sort {
 impl Sort {
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Time => "queueing time",
+            Self::Time => "in-flight time",
             Self::InFlight => "in flight",
             Self::Limit => "limit",
             Self::Name => "name",

@@ -167,7 +167,7 @@ fn closed_stderr_does_not_end_a_run() {
     let report = format!("sim right-size --report {}", page.display());
     for (line, code) in [
         (report.as_str(), 0),
-        ("lab rr-under-load --only bql=on --limit off", 2),
+        ("lab rr-under-load --only limit=on --limit off", 2),
         ("lab rr-under-load --limit what", 2),
         ("sim run /nowhere.toml", 1),
     ] {
@@ -207,7 +207,7 @@ fn limits_are_printed_as_given() {
     assert_eq!(limits("--limit off"), "off");
     let table = stdout(&format!("{short} --limit 40k"));
     assert!(table.contains("\n40k     off |"), "{table}");
-    assert!(failed(&format!("{short},bql=on --limit off"), 2).contains("bql=off"));
+    assert!(failed(&format!("{short},limit=on --limit off"), 2).contains("limit=off"));
     let spelled = stdout("send lo --limit off --dry-run");
     assert!(spelled.contains("limit off,"), "{spelled}");
 }
@@ -217,7 +217,7 @@ fn taut_has_one_name_and_is_drawn_alone() {
     let scratch = Scratch::new("one-name");
     let page = scratch.file("out.html");
     let line = "sim limit-rules --only p01 --only p05";
-    let table = stdout(&format!("{line} --rule taut --report {}", page.display()));
+    let table = stdout(&format!("{line} --limit taut --report {}", page.display()));
     assert_eq!(table.matches("\n  taut ").count(), 2, "{table}");
     assert!(table.contains("\nOver all traces"), "{table}");
     assert!(

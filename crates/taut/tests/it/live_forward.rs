@@ -159,7 +159,7 @@ fn gso_packet_arrives_as_datagrams() {
         return;
     }
     // Late segmentation, and segmentation on entry.
-    for split in ["", "--late-segmentation off"] {
+    for split in ["", "--late-segmentation early"] {
         gso_packet_of_datagrams_arrives(split);
     }
 }

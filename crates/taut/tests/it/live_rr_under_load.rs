@@ -110,7 +110,7 @@ fn limit_keeps_a_shaped_packet_ring_short() {
 #[test]
 #[ignore = "saturates two cores"]
 fn fixed_limit_admits_one_more_packet() {
-    let Some(document) = run("--only bql=on,tso=off --limit 100k --duration 1s") else {
+    let Some(document) = run("--only limit=on,tso=off --limit 100k --duration 1s") else {
         return;
     };
     let max = number(row(&document, true, false), "/inflight_bytes/max");
@@ -127,7 +127,7 @@ fn fixed_limit_admits_one_more_packet() {
 #[ignore = "saturates two cores"]
 fn marks_slow_senders_without_loss() {
     // At 1 Gbit/s, the queue of a busy machine is empty too often to be a standing queue.
-    let few = "--streams 4 --only bql=on --rate 200mbit --duration 2s";
+    let few = "--streams 4 --only limit=on --rate 200mbit --duration 2s";
     let Some(marking) = run(&format!("{few} --qdisc fq_codel")) else {
         return;
     };
@@ -155,7 +155,7 @@ fn marks_slow_senders_without_loss() {
 #[test]
 #[ignore = "saturates two cores"]
 fn killed_lab_leaves_no_namespace() {
-    if run("--only bql=on,tso=on --duration 500ms --streams 1").is_none() {
+    if run("--only limit=on,tso=on --duration 500ms --streams 1").is_none() {
         return;
     }
     let mut child = lab("--duration 60s")

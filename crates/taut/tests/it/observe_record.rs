@@ -76,7 +76,7 @@ fn unrecordable_queues_are_rejected() {
 fn replay_has_bytes_of_the_other_limit() {
     let scratch = Scratch::new("replay");
     let (trace, page) = (scratch.file("a.trace"), scratch.file("a.html"));
-    let base = "sim rr-under-load --streams 20 --duration 1s --only tso=off,bql=on";
+    let base = "sim rr-under-load --streams 20 --duration 1s --only tso=off,limit=on";
     stdout(&format!("{base} --limit dql --trace {}", trace.display()));
     let replay = format!(
         "replay {} --limit dql --limit 40k --limit off --report {}",

@@ -22,9 +22,9 @@ fn table_has_queues_and_reasons() {
     tree.set("dumb0", 0, "inflight", "0");
     tree.set("eth0", 1, "limit_max", "30000");
     let expected = "\
-device  queue   limit  in flight  min     max  hold  stalls  limit is  in flight is
-eth0        0  40,000      2,000    0     max    1s       0     320us          16us
-eth0        1  40,000      2,000    0  30,000    1s       0     320us          16us
+device  queue   limit  in flight  min     max  hold time  stalls  limit time  in-flight time
+eth0        0  40,000      2,000    0     max         1s       0       320us            16us
+eth0        1  40,000      2,000    0  30,000         1s       0       320us            16us
 
 No working byte limit:
   dumb0  driver never reports: the limit stayed 0 while packets were sent

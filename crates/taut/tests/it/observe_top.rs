@@ -29,7 +29,7 @@ fn keys_sort_filter_and_select_queues() {
     let screen = terminal.until("312us");
     let lines: Vec<&str> = screen.lines().collect();
     assert!(
-        lines[0].starts_with("taut top  3 queues, by queueing time"),
+        lines[0].starts_with("taut top  3 queues, by in-flight time"),
         "{screen}"
     );
     let first = |at: usize| lines[at].split_whitespace().next();

@@ -65,7 +65,7 @@ fn errors_list_registered_names() {
 #[cfg(feature = "sim")]
 #[test]
 fn simulator_runs_registered_limit_and_discipline() {
-    let only = "--streams 2 --duration 500ms --only tso=off,bql=on";
+    let only = "--streams 2 --duration 500ms --only tso=off,limit=on";
     let (ok, text) = run(&format!(
         "sim rr-under-load {only} --limit pair --qdisc tiny"
     ));

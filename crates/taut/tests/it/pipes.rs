@@ -18,7 +18,7 @@ const LINES: &[&str] = &[
     "doctor --explain no-limit",
     "where lo",
     "where lo -j",
-    "where lo -w",
+    "where lo -w 1s",
     "set eth0 {tree} limit_max 40k --dry-run",
     "set eth0 {tree} limit_max 40k --dry-run -j",
     "replay {trace} --rate 1gbit --limit dql",

@@ -47,7 +47,7 @@ fn largest_loss_is_at_the_pause() {
     let file = scratch.file("pause.txt");
     write_pause(&file);
     let line = format!(
-        "sim limit-rules --pattern {} --rule 100p -j",
+        "sim limit-rules --pattern {} --limit 100p -j",
         file.display()
     );
     let found = document(&line);
@@ -217,7 +217,7 @@ fn target_utilisation_defaults_to_that_of_the_trace() {
     fs::write(&file, text.replacen('{', "{\"utilisation\": 0.9, ", 1)).unwrap();
     let limit = |rule: &str| {
         let line = format!(
-            "sim limit-rules --pattern {} --rule {rule} -j",
+            "sim limit-rules --pattern {} --limit {rule} -j",
             file.display()
         );
         document(&line)["rows"][0]["limit"].as_f64().unwrap()

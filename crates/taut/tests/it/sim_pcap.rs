@@ -14,7 +14,7 @@ use crate::sim_command::{Scratch, failed, stdout, taut};
 fn settings(discipline: &str) -> String {
     format!(
         "scenario = \"rr-under-load\"\nqdisc = \"{discipline}\"\nstreams = 3\nrate = \"20mbit\"\n\
-         warm_up = \"1s\"\nduration = \"1s\"\nlimits = [\"dql\"]\nrows = \"bql=on,tso=off\"\n"
+         warm_up = \"1s\"\nduration = \"1s\"\nlimits = [\"dql\"]\nrows = \"limit=on,tso=off\"\n"
     )
 }
 
@@ -142,7 +142,7 @@ fn impossible_captures_are_rejected() {
     let pcap = format!("--pcap {}", path.display());
     let error = failed(&format!("sim rate-change {pcap}"), 2);
     assert!(error.contains("no wire between two hosts"), "{error}");
-    let short = "sim rr-under-load --streams 2 --duration 500ms --only bql=on,tso=off";
+    let short = "sim rr-under-load --streams 2 --duration 500ms --only limit=on,tso=off";
     let error = failed(&format!("{short} {pcap} --pcap-row nowhere"), 2);
     assert!(error.contains("there are: limit"), "{error}");
     let error = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);

@@ -118,8 +118,8 @@ fn scenario_file_equals_the_command() {
             "line 2, column 8",
         ),
         (
-            "scenario = \"rr-under-load\"\nlimits = [\"off\"]\nrows = \"bql=on\"\n",
-            "bql=off",
+            "scenario = \"rr-under-load\"\nlimits = [\"off\"]\nrows = \"limit=on\"\n",
+            "limit=off",
         ),
         (
             "scenario = \"rr-under-load\"\nqdisc = \"fq\"\n",
@@ -178,7 +178,7 @@ fn output_depends_only_on_the_seed() {
 fn report_is_standalone_and_has_the_table() {
     let scratch = Scratch::new("report");
     let path = scratch.file("out.html");
-    let line = "sim rr-under-load --duration 500ms --only bql=on";
+    let line = "sim rr-under-load --duration 500ms --only limit=on";
     let found = document(&format!("{line} --report {}", path.display()));
     let html = std::fs::read_to_string(path).unwrap();
     for outside in [
@@ -186,7 +186,7 @@ fn report_is_standalone_and_has_the_table() {
     ] {
         assert!(!html.contains(outside), "{outside}");
     }
-    assert!(html.contains("taut sim rr-under-load --duration 500ms --only bql=on --seed 1"));
+    assert!(html.contains("taut sim rr-under-load --duration 500ms --only limit=on --seed 1"));
     assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
     let figures = found["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);

@@ -190,7 +190,7 @@ fn stderr_is_empty_without_a_terminal() {
 #[test]
 fn pauses_rejects_an_unknown_rule() {
     let help = stdout("sim pauses --help");
-    assert!(help.contains("--rule <RULE>"), "{help}");
-    let error = failed("sim pauses --rule nonsense", 2);
+    assert!(help.contains("--limit <LIMIT>"), "{help}");
+    let error = failed("sim pauses --limit nonsense", 2);
     assert!(error.contains("unknown limit"), "{error}");
 }

@@ -148,13 +148,13 @@ fn resume_repeats_only_incomplete_runs() {
 #[test]
 fn scenarios_with_own_options_can_be_swept() {
     let rows = lines(&stdout(
-        "sim rr-under-load --streams 2 --duration 500ms --only bql=off --sweep warm_up=0s \
+        "sim rr-under-load --streams 2 --duration 500ms --only limit=off --sweep warm_up=0s \
          --sweep ring=64,256 --json-lines",
     ));
     let rings: Vec<&Value> = rows.iter().map(|row| &row["sweep"]["ring"]).collect();
     assert_eq!(rings, ["64", "64", "256", "256"]);
     let rows = lines(&stdout(
-        "sim limit-rules --only p01 --rule off --sweep seeds=1,2 --json-lines",
+        "sim limit-rules --only p01 --limit off --sweep seeds=1,2 --json-lines",
     ));
     assert_eq!((rows.len(), &rows[1]["seeds"]), (2, &Value::from(2)));
 }
