@@ -8,14 +8,15 @@ use taut_scenarios::sweep::Swept;
 
 /// The runs of a sweep, and how they are run.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Many {
+pub struct SweepOptions {
     /// Rows to run in parallel; results do not depend on it [default: cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
     /// Run with each value of a setting or of seed (repeatable: all combinations)
     ///
-    /// A value with a comma needs quotes, and a list needs brackets: rates=["1gbit"],["1mbit"].
+    /// Quote it for the shell: --sweep 'rates=["1gbit"],["1mbit"]'. A value with a comma needs
+    /// double quotes, a list needs brackets.
     #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
     pub(super) sweep: Vec<Swept>,
 
@@ -27,7 +28,7 @@ pub struct Many {
     pub(super) resume: Option<PathBuf>,
 }
 
-impl Many {
+impl SweepOptions {
     /// Returns the number of threads that run cases.
     pub fn jobs(&self) -> usize {
         self.jobs.map_or_else(all_cores, usize::from)
@@ -38,8 +39,8 @@ impl Many {
         self.resume.as_deref()
     }
 
-    /// Returns `true` if there are several runs, or some can be finished already.
-    pub fn is_wanted(&self) -> bool {
+    /// Returns `true` if settings are swept or finished runs are stored.
+    pub fn is_sweep(&self) -> bool {
         !self.sweep.is_empty() || self.resume.is_some()
     }
 }
