@@ -56,7 +56,7 @@ fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
     move |key, rows| {
         if rows.cases(limits, &[LateSegmentation::Off]).is_empty() {
             return Err(format!(
-                "{key} {rows} selects no row; allowed with this limit: bql=off"
+                "{key} is {rows}, which selects no row; allowed with these limits: bql=off"
             ));
         }
         Ok(())
