@@ -63,7 +63,7 @@ impl Progress {
         (self.last_received_bytes, self.last_transactions) = (received, transactions);
         let in_ring = control.in_flight_bytes.get() / 1000;
         self.line.show(&format!(
-            "{}: {mbit} Mbit/s, {in_ring}K in the ring, {tps} transactions/s",
+            "{}: {mbit} Mbit/s, {in_ring} kB in the ring, {tps} transactions/s",
             self.place()
         ));
     }

@@ -145,8 +145,7 @@ impl Tap {
         if into.len() < self.read_limit_bytes {
             let (has, needs) = (into.len(), self.read_limit_bytes);
             return Err(invalid(format!(
-                "buffer of {has} bytes: {} needs {needs}",
-                self.name
+                "buffer is {has} bytes; allowed: {needs} or more"
             )));
         }
         loop {

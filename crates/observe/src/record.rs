@@ -1,4 +1,4 @@
-//! What kernel queues did over time, as a sampled trace.
+//! Samples of kernel queues, written as a trace.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub struct QueueChanges {
 }
 
 impl QueueChanges {
-    /// Adds a sample. Returns `true` if it differs from the one before.
+    /// Adds a sample. Returns `true` if it differs from the previous one.
     fn add(&mut self, at_ns: u64, mut sample: Sample) -> bool {
         if excess_bytes(sample.in_flight).is_some() {
             (sample.in_flight, self.negative_samples) = (0, self.negative_samples + 1);
@@ -38,11 +38,15 @@ impl QueueChanges {
         is_new
     }
 
-    fn write(&self, recorder: &mut Recorder<'_>) {
+    /// Writes the changes, and the last value once more at `end_ns`.
+    fn write(&self, recorder: &mut Recorder<'_>, end_ns: u64) {
         recorder.row(&self.name, "kernel");
         let units = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut limit = None;
-        for &(at_ns, sample) in &self.changes {
+        // The time until which a queue that failed had its last value is unknown.
+        let last = self.changes.last().filter(|_| self.error.is_none());
+        let last = last.map(|&(_, sample)| (end_ns, sample));
+        for &(at_ns, sample) in self.changes.iter().chain(&last) {
             if limit != Some(sample.limit) {
                 recorder.event(at_ns, Event::Limit(units(sample.limit)));
                 limit = Some(sample.limit);
@@ -52,21 +56,24 @@ impl QueueChanges {
     }
 }
 
-/// What the queues did.
+/// The samples of all queues.
 #[derive(Debug)]
 pub struct Recording {
     /// The queues, in the order of the rows.
     pub queues: Vec<QueueChanges>,
-    /// Times that all queues were read.
-    pub rounds: u64,
-    length_ns: u64,
+    /// Number of samples of each queue.
+    pub samples: u64,
+    /// `true` if the recording ended at the maximum number of changes.
+    pub is_full: bool,
+    /// Length of the recording, in ns.
+    pub length_ns: u64,
 }
 
 impl Recording {
     /// Returns the rate of samples that was reached.
     pub fn rate_hz(&self) -> u64 {
-        let rounds = u128::from(self.rounds) * 1_000_000_000;
-        (rounds / u128::from(self.length_ns.max(1))) as u64
+        let samples = u128::from(self.samples) * 1_000_000_000;
+        (samples / u128::from(self.length_ns.max(1))) as u64
     }
 
     /// Writes a trace, and returns its length in bytes.
@@ -76,14 +83,14 @@ impl Recording {
     pub fn write(&self, out: &mut dyn Write, head: &Head) -> io::Result<u64> {
         let mut recorder = Recorder::new(out, head);
         for queue in &self.queues {
-            queue.write(&mut recorder);
+            queue.write(&mut recorder, self.length_ns);
         }
         recorder.finish()
     }
 }
 
-/// Samples the queues for `length_ns`, until `stop` returns `true`, or until no queue is left. At
-/// most 16 million changes are kept.
+/// Samples the queues for `length_ns`. Ends earlier if `stop` returns `true`, no queue is left, or
+/// there are 16 million changes.
 ///
 /// # Errors
 /// If a queue cannot be opened.
@@ -93,6 +100,16 @@ pub fn record(
     interval_ns: u64,
     length_ns: u64,
     stop: impl Fn() -> bool,
+) -> io::Result<Recording> {
+    record_changes(sysfs, rows, [interval_ns, length_ns], stop, MAX_CHANGES)
+}
+
+fn record_changes(
+    sysfs: &Sysfs,
+    rows: &[&QueueRow],
+    [interval_ns, length_ns]: [u64; 2],
+    stop: impl Fn() -> bool,
+    max_changes: usize,
 ) -> io::Result<Recording> {
     let mut sampler = Sampler::new(interval_ns);
     sampler.set_queues(sysfs, rows.iter().copied());
@@ -113,9 +130,11 @@ pub fn record(
     let mut changes = 0;
     loop {
         sampler.round(|index, at_ns, sample| {
-            changes += usize::from(queues[index].add(at_ns - start_ns, sample));
+            if changes < max_changes {
+                changes += usize::from(queues[index].add(at_ns - start_ns, sample));
+            }
         });
-        let is_over = !sampler.has_open_queues() || changes >= MAX_CHANGES;
+        let is_over = !sampler.has_open_queues() || changes >= max_changes;
         if is_over || stop() || !sampler.wait_until(end_ns) {
             break;
         }
@@ -125,7 +144,60 @@ pub fn record(
     }
     Ok(Recording {
         queues,
-        rounds: sampler.rounds(),
+        samples: sampler.rounds(),
+        is_full: changes >= max_changes,
         length_ns: monotonic_ns() - start_ns,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A limit of 100 bytes with 40 in flight, and a recording of two queues with `max_changes`.
+    fn recording(test: &str, max_changes: usize) -> Recording {
+        let name = format!("taut-record-{}-{test}", std::process::id());
+        let tree = std::env::temp_dir().join(name);
+        let limits = tree.join("class/net/eth0/queues/tx-0/byte_queue_limits");
+        fs::create_dir_all(&limits).expect("directory");
+        for (file, text) in [("limit", "100"), ("inflight", "40")] {
+            fs::write(limits.join(file), text).expect("file");
+        }
+        let row = QueueRow {
+            device: "eth0".to_owned(),
+            ..QueueRow::default()
+        };
+        let rows = [&row, &row];
+        let times = [1_000_000, 3_000_000];
+        let recording = record_changes(&Sysfs::at(&tree), &rows, times, || false, max_changes);
+        fs::remove_dir_all(&tree).expect("removed");
+        recording.expect("readable")
+    }
+
+    #[test]
+    fn recording_ends_at_maximum_of_changes() {
+        let full = recording("full", 1);
+        let changes: Vec<usize> = full.queues.iter().map(|it| it.changes.len()).collect();
+        assert_eq!((full.is_full, full.samples, changes), (true, 1, vec![1, 0]));
+        assert!(!recording("time", 3).is_full);
+    }
+
+    #[test]
+    fn trace_ends_with_the_last_value() {
+        let recording = recording("end", 9);
+        let head = Head {
+            scenario: "test".to_owned(),
+            seed: 0,
+            taut_version: "0".to_owned(),
+            sampled_hz: Some(1_000),
+        };
+        let mut trace = Vec::new();
+        recording.write(&mut trace, &head).expect("memory");
+        let text = String::from_utf8(trace).expect("text");
+        let end = format!("{}\tinflight\t40\n", recording.length_ns);
+        assert_eq!(text.matches(&end).count(), 2, "{text}");
+        assert!(text.ends_with(&end), "{text}");
+    }
 }

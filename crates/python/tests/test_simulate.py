@@ -63,9 +63,9 @@ class Simulate(unittest.TestCase):
         for arguments, settings, says in [
             (["rr-under-lod"], {}, "no scenario 'rr-under-lod'; there are: rr-under-load, "),
             (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are: coalesce, '),
-            (["rate-change"], {"ring": "many"}, 'invalid ring "many"'),
+            (["rate-change"], {"ring": "many"}, 'ring is "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
-            (["rate-change"], {"ring": -1}, 'invalid ring "-1": invalid value'),
+            (["rate-change"], {"ring": -1}, 'ring is "-1": invalid value'),
             (["rr-under-load"], {"streams": float("nan")}, 'invalid streams "nan": invalid type'),
             (["limit-rules"], {"rules": ["dql", "dql"]}, "rules has dql twice"),
             (["/dev/zero"], {}, "/dev/zero is longer than"),
@@ -158,7 +158,7 @@ class Traces(unittest.TestCase):
                 taut.replay(path, row="nowhere")
             with self.assertRaisesRegex(taut.ScenarioError, "limit cannot be"):
                 taut.replay(path, "fast")
-            with self.assertRaisesRegex(taut.ScenarioError, "a ring of 0 slots; allowed: 1 to"):
+            with self.assertRaisesRegex(taut.ScenarioError, "ring is 0; allowed: 1 to"):
                 taut.replay(path, ring=0)
         self.assertEqual([row["rule"] for row in found.rows], ["off", "dql", "dql every 1ms"])
         mean = [row["in_flight_bytes"]["mean"] for row in found.rows]

@@ -100,7 +100,7 @@ class Sweeps(unittest.TestCase):
     def test_invalid_grids_fail_before_the_first_run(self):
         for grid, says in [
             ({"ring": [1]}, "names no scenario"),
-            ({**GRID, "ring": ["many"]}, "invalid ring"),
+            ({**GRID, "ring": ["many"]}, 'ring is "many"'),
             ({**GRID, "ring": []}, "ring has no values"),
             ({**GRID, "seed": ["x"]}, "seed is"),
         ]:

@@ -15,13 +15,13 @@ pub struct Egress {
     claim: Option<DeviceClaim>,
     /// The ring must be reopened, not before this time, in ns.
     pub(crate) reopen: Option<(Renewal, u64)>,
-    /// Since when opening the ring fails, and since when the device is removed, in ns.
+    /// Start of the current series of failed reopens, in ns.
     pub(crate) failed_since_ns: Option<u64>,
+    /// Time of the last removal, in ns; valid while the device is removed.
     pub(crate) removed_since_ns: Option<u64>,
-    /// Consecutive stalls without a completion in between.
-    pub(crate) stalls_in_a_row: u32,
-    /// The link came up, which is reported once its ring is open.
-    pub(crate) is_new: bool,
+    pub(crate) consecutive_stalls: u32,
+    /// An `Up` event that is reported when the ring is open.
+    pub(crate) up_unreported: bool,
 }
 
 impl Egress {
@@ -32,8 +32,8 @@ impl Egress {
             reopen: None,
             failed_since_ns: None,
             removed_since_ns: None,
-            stalls_in_a_row: 0,
-            is_new: false,
+            consecutive_stalls: 0,
+            up_unreported: false,
         }
     }
 

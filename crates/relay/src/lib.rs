@@ -1,8 +1,8 @@
-//! Moves frames from sources to devices under a limit on the bytes in flight, and accounts for
-//! each.
+//! Moves frames from sources to devices under a limit on the bytes in flight, and counts every
+//! frame.
 //!
 //! A [`Direction`] is a [`Source`], a transmit queue and a device's port. [`relay::serve`] serves
-//! one or more directions and monitors the links of their devices: it stops sending on a link that
+//! one or more directions and monitors the links of their devices. It stops sending on a link that
 //! is down, reopens rings and updates the [`Account`]. [`run`](fn@run) is the event loop.
 //! [`transmit`] (one direction) is `taut send`, [`bridge`] (two) is `taut forward`.
 

@@ -96,10 +96,10 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
     let (control, harm) = if tags {
         (
             control.with_tags(),
-            "what they put together or take off is lost",
+            "frames that GRO or LRO merged, and stripped VLAN tags, are lost",
         )
     } else {
-        (control, "what they put together is cut again")
+        (control, "merged frames are segmented again")
     };
     let mut turned_off = TurnedOff::new();
     let mut devices = devices.to_vec();
@@ -146,7 +146,8 @@ fn turn_off(
                 *before = std::mem::take(before).with(&offloads);
             }
             Err(error) => said.push(format!(
-                "cannot change receive offloads of {device}: {error}; {harm}"
+                "cannot turn off receive offloads of {device}: {error}; {harm}; use ethtool -K \
+                 {device}"
             )),
         }
     }

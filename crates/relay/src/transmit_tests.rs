@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use taut_path::pool::FramePool;
 use taut_path::{Frame, Packet, TxRing};
@@ -10,7 +11,7 @@ use taut_path::{Frame, Packet, TxRing};
 use super::*;
 use crate::source::Generated;
 use taut_linux::NetNs;
-use taut_linux::link::MacAddress;
+use taut_linux::link::{self, MacAddress};
 use taut_path::driver::CompletionStatus;
 
 /// No buffer space, on Linux.
@@ -35,6 +36,9 @@ struct Device {
     lost: Vec<Packet>,
     turns: u64,
     reopened: u32,
+    /// Fails the first two attempts to reopen. The link is down for longer than the link timeout
+    /// between them.
+    outage: Option<NetNs>,
 }
 
 impl Device {
@@ -47,6 +51,7 @@ impl Device {
             lost: Vec::new(),
             turns: 0,
             reopened: 0,
+            outage: None,
         }
     }
 
@@ -151,6 +156,16 @@ impl Port for Device {
 
     fn reopen(&mut self) -> std::io::Result<()> {
         self.reopened += 1;
+        if let Some(ns) = self.outage.clone().filter(|_| self.reopened <= 2) {
+            if self.reopened == 1 {
+                link::set_down(&ns, "lo")?;
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(700));
+                    link::set_up(&ns, "lo")
+                });
+            }
+            return Err(std::io::Error::from_raw_os_error(ENOBUFS));
+        }
         self.ring.extend(self.lost.drain(..));
         self.fault = Fault::Nothing;
         Ok(())
@@ -159,6 +174,10 @@ impl Port for Device {
 
 /// Returns the outcome for a thousand packets; `None` if no namespace can be created.
 fn sent(fault: Fault) -> Option<Outcome> {
+    sent_with(fault, false)
+}
+
+fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
     if let Err(missing) = taut_linux::privilege() {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{missing}");
         return None;
@@ -180,7 +199,11 @@ fn sent(fault: Fault) -> Option<Outcome> {
         warm_up_ns: 0,
     };
     let frames = FramePool::new(512, 256);
-    let ports = (Device::new(fault), frames.clone());
+    let device = Device {
+        outage: has_outage.then(|| ns.clone()),
+        ..Device::new(fault)
+    };
+    let ports = (device, frames.clone());
     let outcome = transmit(ports, monitor, settings, &mut ()).expect("fits");
     assert_eq!(outcome.account.received_packets, 1_000);
     if outcome.account.unknown_completions() == 0 {
@@ -218,6 +241,15 @@ fn lost_completions_are_uncertain_after_reopening() {
     };
     assert!(outcome.account.uncertain_packets() >= 1, "{outcome:?}");
     assert!(outcome.account.completed_packets() > 900, "{outcome:?}");
+    assert_eq!(outcome.account.unaccounted_packets(), 0, "{outcome:?}");
+}
+
+#[test]
+fn outage_ends_series_of_failed_reopens() {
+    let Some(outcome) = sent_with(Fault::Loses(10), true) else {
+        return;
+    };
+    assert_eq!(outcome.failed, None, "{outcome:?}");
     assert_eq!(outcome.account.unaccounted_packets(), 0, "{outcome:?}");
 }
 

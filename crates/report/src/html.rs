@@ -104,7 +104,7 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
 }
 
 fn push_figure(out: &mut String, figure: &Figure) {
-    let (class, mark) = if figure.is_predicted() {
+    let (class, mark) = if figure.is_within_tenth() {
         ("within", "within")
     } else {
         ("outside", "outside")

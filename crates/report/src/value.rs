@@ -9,7 +9,7 @@ use taut_path::{AnyLimit, qdisc};
 /// Returns a parser of the values in `allowed`.
 ///
 /// # Errors
-/// The parser's: the error of the value, or a message with the allowed range.
+/// Returns the error of `T::from_str`, or the allowed range.
 pub fn within<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr<Err: Display> + PartialOrd + Display + Clone,
@@ -24,7 +24,7 @@ where
     }
 }
 
-/// Returns a parser of the numbers in `allowed`.
+/// Returns a parser of a count, for clap: its help and its errors contain the range.
 pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
     let (min, max) = allowed.into_inner();
     RangedI64ValueParser::new().range(i64::from(min)..=i64::from(max))

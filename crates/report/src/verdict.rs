@@ -25,7 +25,7 @@ impl<'a> Verdict<'a> {
                 constants.push(constant);
             }
         }
-        let outside: Vec<&Figure> = figures.iter().filter(|it| !it.is_predicted()).collect();
+        let outside: Vec<&Figure> = figures.iter().filter(|it| !it.is_within_tenth()).collect();
         Self {
             constants,
             within: figures.len() - outside.len(),

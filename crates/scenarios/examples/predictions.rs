@@ -110,7 +110,7 @@ fn push_section(
     let verdict = Verdict::of(&document.figures);
     let only_outside = verdict.predicted() == 0 && !verdict.outside.is_empty();
     for figure in &document.figures {
-        if !only_outside || !figure.is_predicted() {
+        if !only_outside || !figure.is_within_tenth() {
             push_row(page, figure, has_live.then(|| live.get(&figure.id)))?;
         }
     }
@@ -126,7 +126,7 @@ fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> R
         id, unit, value, ..
     } = figure;
     let (published, value) = (published(figure), float(*value));
-    let value = if figure.is_predicted() {
+    let value = if figure.is_within_tenth() {
         value
     } else {
         format!("**{value}**")

@@ -66,6 +66,6 @@ impl FromStr for Budget {
         let bytes = u32::try_from(bytes).ok().filter(|&bytes| bytes < u32::MAX);
         bytes
             .map(Self::Bytes)
-            .ok_or_else(|| format!("a budget of {text}; allowed: at most 4294967294 bytes"))
+            .ok_or_else(|| format!("{text} is too large; allowed: at most 4294967294 bytes"))
     }
 }

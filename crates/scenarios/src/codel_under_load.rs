@@ -63,7 +63,7 @@ fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
     both.iter().try_for_each(|spelled| {
         let found = by_name(spelled).map(drop);
-        found.map_err(|error| format!("{key}: {spelled:?}: {error}"))
+        found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
     })
 }
 

@@ -59,10 +59,10 @@ impl Replay {
         let reject = |message: String| Err(ScenarioError::Setting(message));
         if !(1..=ReplaySettings::MAX_RING).contains(&settings.ring) {
             let (slots, max) = (settings.ring, ReplaySettings::MAX_RING);
-            return reject(format!("a ring of {slots} slots; allowed: 1 to {max}"));
+            return reject(format!("ring is {slots}; allowed: 1 to {max}"));
         }
         if settings.rate_bits_per_s == Some(0) {
-            return reject("a rate of 0; allowed: at least 1bit".to_owned());
+            return reject("rate is 0bit; allowed: 1bit or more".to_owned());
         }
         let mut traffic = read(trace)?;
         let names: Vec<String> = traffic.iter().map(|it| it.name.clone()).collect();

@@ -25,7 +25,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             return Err(ScenarioError::Setting(message));
         };
         let value = value_like(Some(like), value)
-            .map_err(|error| ScenarioError::Setting(format!("invalid {key} {value:?}: {error}")))?;
+            .map_err(|error| ScenarioError::Setting(format!("{key} is {value:?}: {error}")))?;
         changed.insert(key.to_owned(), value);
         set_instead_of_sweeping(&mut changed, key, entry.file)?;
     }
@@ -40,9 +40,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
                 .collect();
             if let Err(ScenarioError::Syntax(why)) = check(&alone.to_string()) {
                 let why = why.trim_end().lines().last().unwrap_or(&whole);
-                return Err(ScenarioError::Setting(format!(
-                    "invalid {key} {value:?}: {why}"
-                )));
+                return Err(ScenarioError::Setting(format!("{key} is {value:?}: {why}")));
             }
         }
     }
@@ -113,14 +111,14 @@ mod tests {
         for (key, value, message) in [
             ("rnig", "64", "no setting \"rnig\"; there are"),
             ("scenario", "x", "no setting \"scenario\""),
-            ("ring", "many", "invalid ring \"many\""),
-            ("ring", "1\nrates = []", "invalid ring"),
+            ("ring", "many", "ring is \"many\""),
+            ("ring", "1\nrates = []", "ring is \"1"),
             (
                 "ring",
                 "-1",
-                "invalid ring \"-1\": invalid value: integer `-1`, expected u32",
+                "ring is \"-1\": invalid value: integer `-1`, expected u32",
             ),
-            ("coalesce", "soon", "invalid coalesce \"soon\": "),
+            ("coalesce", "soon", "coalesce is \"soon\": "),
         ] {
             let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
             assert!(error.contains(message), "{key}: {error}");

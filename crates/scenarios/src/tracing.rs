@@ -97,7 +97,10 @@ impl<'w> Writer<'w> {
             }
             Tap::Wire => Self::Wire(Capture::new(
                 out,
-                &format!("taut {version}, scenario {name}, seed {seed}; windows are scaled by 7"),
+                &format!(
+                    "taut {version}, scenario {name}, seed {seed}; \
+                     TCP window scale 7 (multiply windows by 128)"
+                ),
             )),
         }
     }

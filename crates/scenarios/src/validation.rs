@@ -55,6 +55,16 @@ pub fn check<T: PartialOrd + Display>(key: &str, value: T, min: T, max: T) -> Va
     Err(format!("{key} is {value}; allowed: {min} to {max}"))
 }
 
+/// Checks the length of a list.
+///
+/// # Errors
+/// A message with the key, the length and the range.
+pub(crate) fn check_length(key: &str, length: usize, min: usize, max: usize) -> Validation {
+    let noun = if length == 1 { "value" } else { "values" };
+    check(key, length, min, max)
+        .map_err(|_| format!("{key} has {length} {noun}; allowed: {min} to {max}"))
+}
+
 /// Requires a value within a range.
 pub fn within<T: PartialOrd + Display>(
     range: RangeInclusive<T>,
@@ -73,7 +83,7 @@ pub(crate) fn each<T>(
     one: impl Fn(&str, &T) -> Validation,
 ) -> impl Fn(&str, &[T]) -> Validation {
     move |key, values| {
-        within(number.clone())(&format!("{key}, their number"), &values.len())?;
+        check_length(key, values.len(), *number.start(), *number.end())?;
         values.iter().try_for_each(|value| one(key, value))
     }
 }
@@ -114,8 +124,7 @@ pub(crate) fn ring(key: &str, ring: &u32) -> Validation {
 /// Requires the descriptors of the published experiments' card. A ring must have room for its
 /// largest packet before a queue restarts.
 pub(crate) fn card_ring(key: &str, slots: &u32) -> Validation {
-    ring(key, slots)?;
-    within(DescriptorRule::E1000.restart_slots(*slots)..=u32::MAX)(key, slots)
+    within(DescriptorRule::E1000.restart_slots(*slots)..=MAX_RING)(key, slots)
 }
 
 /// Requires the bytes of an object.

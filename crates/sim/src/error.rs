@@ -1,5 +1,7 @@
 //! Errors of a testbed: invalid settings and faults during a run.
 
+use std::ops::RangeInclusive;
+
 use taut_dql::{Error as CountError, MAX_OBJECT};
 use taut_path::queue::QueueConfigError;
 use thiserror::Error;
@@ -20,12 +22,16 @@ pub enum TestbedError {
     #[error("{0}; at least one is needed")]
     Missing(&'static str),
     /// A setting is out of its range.
-    #[error("invalid {what}; allowed: {allowed}")]
+    #[error("{what} is {value}; allowed: {min} to {max}")]
     Setting {
-        /// The setting.
+        /// The setting; its name ends with the unit.
         what: &'static str,
-        /// The allowed values.
-        allowed: &'static str,
+        /// The rejected value.
+        value: u64,
+        /// Minimum.
+        min: u64,
+        /// Maximum.
+        max: u64,
     },
     /// More is in flight than a limit can count.
     #[error(transparent)]
@@ -35,15 +41,16 @@ pub enum TestbedError {
     Fault(#[from] QueueFault),
 }
 
-/// Returns an error for the setting `what` unless `holds`.
+/// Requires that the setting `what` is in `allowed`.
 pub(crate) fn demand(
-    holds: bool,
     what: &'static str,
-    allowed: &'static str,
+    value: impl Into<u64>,
+    allowed: RangeInclusive<u64>,
 ) -> Result<(), TestbedError> {
-    match holds {
+    let (value, (min, max)) = (value.into(), allowed.into_inner());
+    match (min..=max).contains(&value) {
         true => Ok(()),
-        false => Err(TestbedError::Setting { what, allowed }),
+        false => Err(TestbedError::Setting { what, value, min, max }),
     }
 }
 
@@ -53,14 +60,18 @@ pub(crate) fn demand_countable(
     mut bytes: impl Iterator<Item = u32>,
     what: &'static str,
 ) -> Result<(), TestbedError> {
-    const ALLOWED: &str = "at most 268435455 bytes, the most that a limit can count";
-    demand(bytes.all(|it| it <= MAX_OBJECT), what, ALLOWED)
+    bytes.try_for_each(|bytes| demand(what, bytes, 0..=MAX_OBJECT.into()))
 }
 
 /// Rejects times that are not ascending.
 pub(crate) fn demand_order(
-    times_ns: impl Iterator<Item = u64>,
+    mut times_ns: impl Iterator<Item = u64>,
     what: &'static str,
 ) -> Result<(), TestbedError> {
-    demand(times_ns.is_sorted(), what, "in order of time")
+    let mut min_ns = 0;
+    times_ns.try_for_each(|at_ns| {
+        demand(what, at_ns, min_ns..=u64::MAX)?;
+        min_ns = at_ns;
+        Ok(())
+    })
 }

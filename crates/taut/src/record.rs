@@ -11,6 +11,7 @@ use taut_measure::trace::Head;
 use taut_observe::record::{self, Recording};
 use taut_observe::{Inventory, Missing, QueueRow, QueueSet, Selection, gather};
 use taut_path::units::Time;
+use taut_report::number::short_time;
 use taut_report::{emit as output, file};
 use taut_report::{exit, say};
 
@@ -105,7 +106,7 @@ fn no_limit(options: &Record, inventory: &Inventory) -> String {
 
 /// Prints the requested and the achieved rate.
 fn report(options: &Record, recording: &Recording, bytes: u64) {
-    let (samples, hz) = (recording.rounds, recording.rate_hz());
+    let (samples, hz) = (recording.samples, recording.rate_hz());
     let path = options.output.display();
     say!(
         "taut: wrote {bytes} bytes to {path}: {samples} samples of {} queues, {hz} a second \
@@ -113,6 +114,13 @@ fn report(options: &Record, recording: &Recording, bytes: u64) {
         recording.queues.len(),
         options.hz
     );
+    if recording.is_full {
+        let (length, all) = (short_time(recording.length_ns), options.duration);
+        say!(
+            "taut: the recording ended after {length} of {all}: it has 16 million changes; use a \
+             lower --hz or fewer --queues"
+        );
+    }
     for queue in &recording.queues {
         if queue.negative_samples > 0 {
             let (name, number) = (&queue.name, queue.negative_samples);

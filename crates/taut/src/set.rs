@@ -111,36 +111,92 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
     stdout::print(&out)
 }
 
-fn line(it: &Change, dry_run: bool) -> String {
+/// Returns the name of the setting, its old and its new value.
+fn texts(it: &Change) -> [String; 3] {
     let tunable = it.setting.tunable();
-    let (old, new) = (set::to_text(tunable, it.old), set::to_text(tunable, it.new));
+    let text = |value| set::to_text(tunable, value);
+    [tunable.name().to_owned(), text(it.old), text(it.new)]
+}
+
+fn line(it: &Change, dry_run: bool) -> String {
+    let [name, old, new] = texts(it);
     let change = match (it.old == it.new, dry_run) {
         (true, _) => format!("is {old} already"),
         (false, true) => format!("{old} would become {new}"),
         (false, false) => format!("{old} -> {new}"),
     };
-    let (device, queue, name) = (&it.device, it.queue, tunable.name());
+    let (device, queue) = (&it.device, it.queue);
     format!("{device} queue {queue}: {name} {change}\n")
+}
+
+/// Returns which changes before the failed one were undone, and which were not.
+fn undone(failed: &ApplyError) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (change, error) in &failed.not_undone {
+        let ([name, old, new], device, queue) = (texts(change), &change.device, change.queue);
+        lines.push(format!(
+            "{device} queue {queue}: cannot restore {name} to {old}: {error}; it is {new}"
+        ));
+    }
+    match (lines.len(), failed.undone) {
+        (0, 0) => lines.push("nothing was changed".to_owned()),
+        (_, 0) => {}
+        (0, undone) => lines.push(format!("the {undone} previous changes were undone")),
+        (_, undone) => lines.push(format!("the {undone} other changes were undone")),
+    }
+    lines
 }
 
 /// Prints what failed, and whether the changes before it were undone.
 fn report(failed: &ApplyError) -> ExitCode {
     say!("taut: {}", failed.error);
-    match (&failed.not_undone[..], failed.undone) {
-        ([], 0) => say!("taut: nothing was changed"),
-        ([], undone) => say!("taut: the {undone} previous changes were undone"),
-        (left, _) => {
-            for (change, error) in left {
-                let (name, new) = (change.setting.tunable().name(), change.new);
-                let (device, queue) = (&change.device, change.queue);
-                say!("taut: {device} queue {queue}: {name} stays {new}, undo failed: {error}");
-            }
-        }
+    for line in undone(failed) {
+        say!("taut: {line}");
     }
     match failed.error.kind() {
         io::ErrorKind::PermissionDenied => {
             exit::fail(exit::CANNOT_RUN_HERE, "changing a device needs root")
         }
         _ => ExitCode::from(exit::FAILED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use taut_linux::observe::Sysfs;
+
+    use super::*;
+
+    #[test]
+    fn failed_undo_names_values_with_units() {
+        let tree = std::env::temp_dir().join(format!("taut-set-{}", std::process::id()));
+        let limits = tree.join("class/net/eth0/queues/tx-0/byte_queue_limits");
+        fs::create_dir_all(&limits).expect("tree");
+        for name in ["limit", "limit_min", "limit_max", "hold_time"] {
+            fs::write(limits.join(name), "1000\n").expect("file");
+        }
+        let settings = ["hold_time", "100ms", "limit_max", "max"].map(str::to_owned);
+        let settings = set::parse(&settings).expect("settings");
+        let sysfs = Sysfs::at(&tree);
+        let failed = |&setting| {
+            let change = Change::new(&sysfs, "eth0", 0, setting).expect("change");
+            (change, io::Error::other("busy"))
+        };
+        let failed = ApplyError {
+            error: io::Error::other("busy"),
+            undone: 2,
+            not_undone: settings.iter().map(failed).collect(),
+        };
+        fs::remove_dir_all(&tree).expect("removed");
+        assert_eq!(
+            undone(&failed),
+            [
+                "eth0 queue 0: cannot restore hold_time to 1000ms: busy; it is 100ms",
+                "eth0 queue 0: cannot restore limit_max to 1000: busy; it is max",
+                "the 2 other changes were undone",
+            ]
+        );
     }
 }

@@ -160,6 +160,6 @@ pub fn cell(metric: &Metric, row: &QueueRow) -> String {
         Unit::Bytes if row.in_packets() => format!("{}p", readable(&json!(value))),
         Unit::Milliseconds => time(value.saturating_mul(1_000_000)),
         Unit::Nanoseconds => time(value),
-        Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
+        Unit::Bytes | Unit::BitsPerSecond | Unit::Count | Unit::Flag => readable(&json!(value)),
     }
 }

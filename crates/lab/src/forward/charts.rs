@@ -10,8 +10,9 @@ use taut_report::limit_color::limit_color;
 use taut_scenarios::rr_under_load::show::at_most;
 
 /// The text above the charts.
-pub const REMARK: &str = "One part alone does not reduce the ping: without a limit, packets wait \
-    in the ring and the shaper instead of the discipline, and a single queue cannot reorder them.";
+pub const REMARK: &str = "A limit or a discipline alone does not reduce the ping: without a limit, \
+    packets wait in the ring and the shaper instead of the discipline, and a single queue cannot \
+    reorder them.";
 
 /// Returns the distribution of the pings for each rate.
 pub fn charts(ran: &[&ForwardRun]) -> Vec<Chart> {

@@ -32,8 +32,9 @@ impl Experiment for Forward {
     fn plan(&self, cases: &[ForwardCase]) -> String {
         let mut text = format!(
             "forward: {} bulk streams and a ping every 5 ms from {} into a slower link\n\
-             would make 3 network namespaces with a veth from the first to the second and one from \
-             there to the third, each with a TBF, until this process ends\n",
+             would create, until this process ends:\n\
+             3 network namespaces; the first and the third have a veth to the second\n\
+             a TBF on each veth\n",
             self.streams, self.fast_rate,
         );
         for case in cases {

@@ -92,7 +92,7 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
         {
             let share = |ours: u64, kernels: u64| ours as f64 * 100.0 / kernels.max(1) as f64;
             notes.push(format!(
-                "{}: {:.1} % of the p99 and {:.1} % of the goodput of the kernel's bridge",
+                "{}: ping p99 is {:.1} %, goodput {:.1} % of those of the kernel's bridge",
                 one.case,
                 share(one.p99_ns(), kernel.p99_ns()),
                 share(one.goodput_bps, kernel.goodput_bps)

@@ -16,8 +16,8 @@ pub fn compared_with_bare(rows: &[&RingRow]) -> Option<String> {
         .map(|row| format!("{} {:.1} %", row.limit, row.pps / usual.max(1.0) * 100.0))
         .collect();
     Some(format!(
-        "{usual_name} reaches {:.1} % of the packets/s of the bare loop; relative to \
-         {usual_name}: {}",
+        "a limit of {usual_name} has {:.1} % of the packet rate of the bare loop, which has no \
+         taut queue. Rates relative to {usual_name}: {}",
         usual / bare.max(1.0) * 100.0,
         limits.join(", ")
     ))
@@ -85,7 +85,7 @@ mod tests {
         ];
         let line = compared_with_bare(&rows.iter().collect::<Vec<_>>()).expect("both rows");
         assert!(
-            line.contains("96.0 % of the packets/s of the bare loop"),
+            line.contains("96.0 % of the packet rate of the bare loop"),
             "{line}"
         );
         assert!(line.contains("dql 99.0 %"), "{line}");

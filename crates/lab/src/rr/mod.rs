@@ -66,7 +66,8 @@ impl Experiment for RrUnderLoad {
         cases.retain(|case| driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
-                "--only {} selects no row; allowed with this limit and driver: {allowed}",
+                "--only is {}, which selects no row; allowed with this limit and driver: \
+                 {allowed}",
                 settings.rows
             ));
         }
@@ -76,8 +77,8 @@ impl Experiment for RrUnderLoad {
     fn plan(&self, cases: &[Case]) -> String {
         let (settings, driver) = (&self.config.settings, self.config.options.driver);
         let mut text = format!(
-            "rr-under-load: {} bulk streams and one request/response, {} of {} bit/s, ring {}, \
-             completions every {} us, {}\n\
+            "rr-under-load: {} bulk streams and one request/response, {} of {} bit/s, ring of {} \
+             descriptors, completions every {} us, {}\n\
              would create {}, until this process ends\n",
             settings.streams,
             driver.name(),

@@ -90,11 +90,10 @@ impl PacketReceiver {
     /// `InvalidData` for a longer frame, which is lost; otherwise the error of `recvmsg`, including
     /// one `NetworkDown` when the device goes down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let needs = Self::READ_LIMIT_BYTES;
-        if into.len() < needs {
+        let (has, needs) = (into.len(), Self::READ_LIMIT_BYTES);
+        if has < needs {
             return Err(invalid(format!(
-                "buffer of {} bytes: {needs} are needed",
-                into.len()
+                "buffer is {has} bytes; allowed: {needs} or more"
             )));
         }
         loop {

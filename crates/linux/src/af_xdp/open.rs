@@ -98,7 +98,7 @@ impl AfXdp {
     ) -> io::Result<(AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames)> {
         if config.fill_frames == 0 {
             return Err(invalid(
-                "fill_frames is 0; allowed to receive: 1 or more".to_owned(),
+                "fill_frames is 0; allowed for a receiver: 1 or more".to_owned(),
             ));
         }
         let place = place(ns, device, config)?;

@@ -54,7 +54,7 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
             let rate_bytes_per_s = rate_bits_per_s / 8;
             if rate_bytes_per_s == 0 {
                 return Err(invalid(format!(
-                    "tbf rate is {rate_bits_per_s} bit/s; allowed: at least 8"
+                    "tbf rate is {rate_bits_per_s} bit/s; allowed: 8 or more"
                 )));
             }
             request

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::layout::{
-    FILE_WORDS, HEAD_WORDS, QueueMetrics, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
+    FILE_WORDS, HEAD_WORDS, QueueMetrics, SLOT_WORDS, SLOTS, Slot, VERSION, read_head, read_slot,
 };
 use crate::sched::monotonic_ns;
 
@@ -112,7 +112,9 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
         // A file of another format is left alone.
         Ok(None) => return Ok(()),
         Err(version) => {
-            let text = format!("published by another version of taut (layout {version})");
+            let text = format!(
+                "layout version is {version}; allowed: {VERSION}. Use the taut of that program"
+            );
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
     };

@@ -176,7 +176,7 @@ fn truncated_files_and_other_versions_do_not_panic() {
     fs::write(directory.0.join("newer"), &newer).expect("file");
     let problems = directory.read().problems;
     assert!(
-        problems[0].contains("another version of taut (layout 9)"),
+        problems[0].contains("layout version is 9; allowed: 2"),
         "{problems:?}"
     );
 }

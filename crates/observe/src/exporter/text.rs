@@ -122,7 +122,7 @@ fn in_base_unit(unit: Unit, value: i64) -> String {
         Unit::Milliseconds => 1_000,
         Unit::Nanoseconds => 1_000_000_000,
         Unit::BitsPerSecond => return (value as f64 / 8.0).to_string(),
-        Unit::Bytes | Unit::Count => return value.to_string(),
+        Unit::Bytes | Unit::Count | Unit::Flag => return value.to_string(),
     };
     // Only bytes can be negative.
     let value = value.unsigned_abs();

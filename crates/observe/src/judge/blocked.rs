@@ -11,7 +11,7 @@ pub fn completions_lost(it: &Evidence) -> Option<Finding> {
     let (row, trend) = (&queue.row, &queue.trend);
     let last = trend.last;
     if trend.samples == 0 {
-        return not_judged("nothing could be read");
+        return not_judged("no sample could be read");
     }
     if last.in_flight == 0 || last.in_flight < last.limit || trend.excess > 0 {
         return ok("at the end, in flight was below the limit".to_owned());

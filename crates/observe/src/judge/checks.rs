@@ -21,7 +21,7 @@ const COLLAPSED_PACKETS: u64 = 2;
 const HELD_PERCENT: u64 = 20;
 /// Growth of the limit from the first quarter to the last, in percent.
 const GROWTH_PERCENT: u64 = 200;
-/// Falls after a climb that make a sawtooth.
+/// Decreases after an increase that make a sawtooth.
 const TEETH: usize = 3;
 /// The limits of all queues together, as time of the link, in ns.
 const SUM_NS: u64 = 5_000_000;
@@ -31,7 +31,7 @@ fn idle(queue: &QueueEvidence, watched_ns: u64) -> Option<String> {
     let trend = &queue.trend;
     let has_no_limit = queue.row.limits.limit == Some(0) && trend.limit_max == 0;
     if trend.samples == 0 {
-        Some("nothing could be read".to_owned())
+        Some("no sample could be read".to_owned())
     } else if trend.excess > 0 {
         Some("more was completed than queued".to_owned())
     } else if queue.is_stuck(watched_ns) {
@@ -221,7 +221,8 @@ pub fn not_periodic(it: &Evidence) -> Judged {
             && trend.limit_last.saturating_mul(100)
                 >= trend.limit_first.saturating_mul(GROWTH_PERCENT);
         let seen = format!(
-            "limit {first} at first, {last} at last, {} decreases of 30 % after an increase",
+            "limit {first} at first, {last} at last, {} decreases by more than 30 % after an \
+             increase",
             trend.teeth
         );
         match grows || trend.teeth >= TEETH {
@@ -331,11 +332,11 @@ pub fn large_objects(it: &Evidence) -> Judged {
         let limit = trend.limit_last;
         match (offload.segmentation, offload.longest_object_bytes) {
             (Some(true), Some(object)) if object > limit => warn(format!(
-                "objects up to {}, limit {}",
+                "GSO packets up to {}, limit {}",
                 bytes(row, object),
                 bytes(row, limit)
             )),
-            (Some(true), Some(object)) => ok(format!("objects up to {}", bytes(row, object))),
+            (Some(true), Some(object)) => ok(format!("GSO packets up to {}", bytes(row, object))),
             (Some(false), _) => ok("segmentation by the device is off".to_owned()),
             _ => not_judged("the driver does not report whether it segments GSO packets"),
         }

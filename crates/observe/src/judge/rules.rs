@@ -14,29 +14,29 @@ pub const RULES: &[Rule] = &[
         source: "sysfs; Linux has none for devices without a queue of their own",
         why: "Without a limit the whole ring fills, and packets in the ring can be neither \
               reordered nor dropped.",
-        advice: "a kernel with CONFIG_BQL, or a driver that uses the kernel's \
-                 queue; until then a shaper a little below the speed of the link",
+        advice: "use a kernel with CONFIG_BQL, or a driver that uses the kernel's queue; until \
+                 then, shape a little below the speed of the link",
         judge: checks::no_limit,
     },
     Rule {
         name: "never-reports",
         help: "the driver never reports completions to the limit",
         threshold: "limit and in flight stay 0 while the device sends 10 packets or more",
-        source: "the kernel's rule leaves 0 with the first packet; amzn-drivers#262 is such a \
-                 driver",
+        source: "DQL raises a limit of 0 at the first completion; a limit that stays 0 means \
+                 that none was reported (amzn-drivers#262)",
         why: "The directory exists for every driver, whether it reports or not. A limit without \
               reports blocks nothing: the ring fills.",
         advice: "ask the driver's maintainer for byte queue limits, or look for a driver option \
-                 or a later kernel; until then a shaper a little below the speed of the link, or \
-                 a smaller ring (ethtool -G)",
+                 or a later kernel; until then, shape a little below the speed of the link, or \
+                 use a smaller ring (ethtool -G)",
         judge: checks::never_reports,
     },
     Rule {
         name: "completions-lost",
         help: "the queue is blocked, and nothing completes",
-        threshold: "in flight is at or above the limit and both are constant, for at least 100 ms \
-                    and 4 times the transmission time of the limit; a warning if only in the \
-                    second half",
+        threshold: "in flight is at or above the limit and both are constant. This lasts for at \
+                    least 100 ms and 4 times the transmission time of the limit (only in the \
+                    second half: a warning)",
         source: "openwrt#16419 (a reset of queue 0 only), openwrt#24122 (lost completions)",
         why: "The kernel starts a blocked queue again when the driver reports a completion. \
               Without one, the queue never sends again.",
@@ -61,18 +61,18 @@ pub const RULES: &[Rule] = &[
         help: "a file of the device's queues cannot be read",
         threshold: "a file of byte_queue_limits is missing, forbidden or not a number",
         source: "sysfs; stall_thrs, stall_cnt and stall_max exist since Linux 6.9",
-        why: "Rules that need the value do not judge the queue.",
+        why: "Checks that need the value skip the queue.",
         advice: "read it as root, or copy the tree again (cp -rL /sys/class/net)",
         judge: checks::unreadable,
     },
     Rule {
         name: "pinned-at-max",
         help: "the limit is at a configured limit_max, which blocks the queue",
-        threshold: "limit is limit_max all the time, and blocked the queue in 20 % of the busy \
-                    samples",
+        threshold: "limit is limit_max all the time, and blocked the queue in at least 20 % of the \
+                    busy samples",
         source: "field reports of scripts that set limit_max to 3000, 4096 or 8192 blindly",
-        why: "The kernel's rule would allow more because the device starved with less. A maximum \
-              below the required in-flight bytes costs throughput.",
+        why: "DQL would raise the limit, because the device ran dry. A maximum below the required \
+              in-flight bytes costs throughput.",
         advice: "compare the throughput with limit_max at max; if it is better, leave it there \
                  (taut set DEV limit_max max)",
         judge: checks::pinned_at_max,
@@ -92,30 +92,29 @@ pub const RULES: &[Rule] = &[
         help: "the limit is at a configured limit_min",
         threshold: "limit is limit_min, which is not 0, in most samples of the first and the last \
                     quarter",
-        source: "the kernel's rule",
-        why: "The rule would choose a lower limit: more bytes wait in the ring than the link \
-              needs.",
+        source: "DQL never chooses a limit below limit_min",
+        why: "DQL would choose a lower limit: more bytes wait in the ring than the link needs.",
         advice: "lower limit_min (taut set DEV limit_min 0) and see whether throughput holds",
         judge: checks::pinned_at_min,
     },
     Rule {
         name: "limit-oversized",
         help: "the limit is far above the maximum in flight",
-        threshold: "in flight stays below 50 % of the limit, and the link needs more than 1 ms \
-                    for the limit (125,000 bytes if its speed is not known)",
+        threshold: "in flight stays below 50 % of the limit. The link also needs more than 1 ms \
+                    for the limit, or the limit exceeds 125,000 bytes if the speed is unknown",
         source: "1 ms is the default of TCP small queues for a flow; the factor is a choice of \
                  this project",
         why: "With more traffic, the ring would fill up to the limit. Slack reduces the limit at \
               most once per hold time.",
-        advice: "a shorter hold time (taut set DEV hold_time 100ms) decreases the \
-                 limit sooner; a limit_max of twice the maximum in flight caps it",
+        advice: "set a shorter hold time (taut set DEV hold_time 100ms), which decreases the \
+                 limit sooner; or cap it with a limit_max of twice the maximum in flight",
         judge: checks::far_above_need,
     },
     Rule {
         name: "collapsed",
         help: "the limit fell to two packets: completions come one by one",
         threshold: "limit at most twice the largest packet all the time, and it blocked the queue \
-                    in 20 % of the busy samples",
+                    in at least 20 % of the busy samples",
         source: "measured on veth in 2026: with one report per packet, the limit is 2 packets and \
                  costs 10 to 20 % of the throughput",
         why: "The limit is twice the amount completed in an interval. If each packet is an \
@@ -127,13 +126,13 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "aperiodic-completions",
         help: "the limit oscillates or grows: completions are aperiodic",
-        threshold: "while busy: at least 3 decreases of 30 % after an increase, or a limit in the \
-                    last quarter twice that of the first",
-        source: "the kernel's rule assumes comparable intervals; `taut sim aperiodic` shows it",
+        threshold: "while busy: at least 3 decreases by more than 30 % after an increase, or a \
+                    limit in the last quarter at least twice that of the first",
+        source: "DQL assumes comparable intervals; `taut sim aperiodic` shows it",
         why: "If a driver reaps at irregular times, intervals are not comparable: the limit rises \
               too high and stays there, or decreases too far.",
-        advice: "a fixed interrupt period (ethtool -C DEV adaptive-tx off tx-usecs 100), or a \
-                 longer observation to see whether it converges (taut doctor -t 60s)",
+        advice: "set a fixed interrupt period (ethtool -C DEV adaptive-tx off tx-usecs 100), or \
+                 observe for longer to see whether it converges (taut doctor -t 60s)",
         judge: checks::not_periodic,
     },
     Rule {
@@ -142,7 +141,8 @@ pub const RULES: &[Rule] = &[
         threshold: "stall_cnt or tx_timeout is not 0; bad if it grew during the observation",
         source: "byte_queue_limits/stall_cnt (Linux 6.9), queues/tx-N/tx_timeout",
         why: "The device stalled, or lost a completion. All packets behind it waited.",
-        advice: "see the kernel's log for the driver's messages; newer firmware or driver",
+        advice: "see the kernel's log for the driver's messages; update the firmware or the \
+                 driver",
         judge: checks::stalls,
     },
     Rule {
@@ -152,8 +152,8 @@ pub const RULES: &[Rule] = &[
         source: "in flight above the limit while the ring is not full shows that the limit \
                  stopped the queue",
         why: "If the ring fills first, or the device pauses the queue, the limit has no effect.",
-        advice: "a larger ring (ethtool -G DEV tx N) if it fills; pause frames or a slower device \
-                 below if not",
+        advice: "if the ring fills, enlarge it (ethtool -G DEV tx N); otherwise check for \
+                 received pause frames (ethtool -S DEV) or a slower device below",
         judge: checks::stopped_below_limit,
     },
     Rule {
@@ -183,19 +183,19 @@ pub const RULES: &[Rule] = &[
         threshold: "the link needs more than 5 ms for the sum of the limits of its queues",
         source: "5 ms is CoDel's target (RFC 8289)",
         why: "Each queue has its own limit, but all share one link: bytes in flight add up.",
-        advice: "fewer queues (ethtool -L DEV tx N), or a limit_max for each",
+        advice: "use fewer queues (ethtool -L DEV tx N), or set a limit_max for each",
         judge: checks::many_queues,
     },
     Rule {
         name: "large-objects",
         help: "one GSO packet is larger than the limit",
-        threshold: "segmentation by the device is on, and its longest object exceeds the limit of \
-                    a busy queue",
-        source: "ethtool and netlink; the limit can be exceeded by one object",
-        why: "The limit is soft: one more object is always admitted. With objects larger than it, \
-              in flight is up to a limit and an object.",
-        advice: "on a slow link smaller objects: ip link set DEV gso_max_size 16384, or ethtool \
-                 -K DEV tso off",
+        threshold: "segmentation by the device is on, and its longest GSO packet exceeds the \
+                    limit of a busy queue",
+        source: "ethtool and netlink; the limit can be exceeded by one packet",
+        why: "The limit is soft: while it has any room, a packet (or GSO packet) of any size is \
+              admitted. So in flight is up to the limit and one GSO packet.",
+        advice: "on a slow link, use smaller GSO packets: ip link set DEV gso_max_size 16384, or \
+                 ethtool -K DEV tso off",
         judge: checks::large_objects,
     },
 ];

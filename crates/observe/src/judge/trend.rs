@@ -24,7 +24,7 @@ pub struct Trend {
     pub limit_first: u64,
     /// Median of the limit in the last quarter.
     pub limit_last: u64,
-    /// Decreases of the limit by 30 % or more after an increase.
+    /// Decreases of the limit by more than 30 % after an increase.
     pub teeth: usize,
     /// The last sample.
     pub last: Sample,
@@ -83,7 +83,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
-/// Returns the number of increases that ended in a decrease of 30 % or more.
+/// Returns the number of increases that ended in a decrease by more than 30 %.
 fn teeth(limits: impl Iterator<Item = u64>) -> usize {
     let (mut top, mut bottom, mut count) = (0u64, u64::MAX, 0);
     for limit in limits {

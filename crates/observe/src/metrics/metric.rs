@@ -1,4 +1,4 @@
-//! What is known of each metric.
+//! A row of the table of metrics.
 
 use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
 use taut_linux::publish::QueueMetrics;
@@ -18,6 +18,8 @@ pub enum Unit {
     Nanoseconds,
     /// Events.
     Count,
+    /// 0 or 1.
+    Flag,
 }
 
 /// How a metric changes.
@@ -34,23 +36,23 @@ pub enum Kind {
 pub struct Metric {
     /// The field in JSON.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit of the value; bytes stand for packets where the limit counts packets.
     pub unit: Unit,
-    /// Whether it only grows.
+    /// Directions in which the value changes.
     pub kind: Kind,
     /// Heading of its column, if it has one.
     pub column: Option<&'static str>,
     /// The name in Prometheus, in base units: bytes, seconds. For a limit in packets, the suffix is
     /// `_packets` instead of `_bytes`.
     pub prometheus: &'static str,
-    /// One sentence.
+    /// Description, in one sentence.
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
     pub(super) get: Get,
 }
 
-/// Returns the value as it was read; `None` if it is not known.
+/// Reads the value of a row; `None` if it is not known.
 #[derive(Debug)]
 pub(super) enum Get {
     Row(fn(&QueueRow) -> Option<u64>),
@@ -76,21 +78,23 @@ impl Metric {
         }
     }
 
-    /// Returns `true` if it changes with every packet.
-    pub fn is_live(&self) -> bool {
+    /// Returns `true` if `taut top` draws the metric over time, on a line of its own.
+    pub fn has_own_line(&self) -> bool {
         matches!(
             self.name,
             "limit" | "inflight" | "limit_time_ns" | "inflight_time_ns"
         )
     }
 
-    /// Returns `true` if `value` is the highest value of a limit, which limits nothing.
+    /// Returns `true` if the metric is a limit or a bound of it, and `value` is at least the
+    /// kernel's default maximum.
     pub fn is_highest(&self, value: i64) -> bool {
-        self.name.starts_with("limit") && value >= LIMIT_MAX_UNSET.cast_signed()
+        let is_limit = self.unit == Unit::Bytes && self.name.starts_with("limit");
+        is_limit && value >= LIMIT_MAX_UNSET.cast_signed()
     }
 
-    /// Returns `true` if only a taut path has it.
-    pub fn is_of_paths(&self) -> bool {
+    /// Returns `true` if only published queues have the metric.
+    pub fn is_published_only(&self) -> bool {
         matches!(self.get, Get::Published(_))
     }
 }
@@ -104,6 +108,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Nanoseconds => "ns",
             Self::Count => "events",
+            Self::Flag => "0 or 1",
         }
     }
 }

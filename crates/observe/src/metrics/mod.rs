@@ -32,7 +32,7 @@ pub fn to_json(row: &QueueRow) -> Value {
     }
     for metric in METRICS {
         // A queue of the kernel never has the metrics of a path.
-        if path.is_some() || !metric.is_of_paths() {
+        if path.is_some() || !metric.is_published_only() {
             add(metric.name, json!(metric.value(row)));
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::Kind::{Counter, Gauge};
-    use super::Unit::{BitsPerSecond, Bytes, Count, Milliseconds, Nanoseconds};
+    use super::Unit::{BitsPerSecond, Bytes, Count, Flag, Milliseconds, Nanoseconds};
     use super::*;
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         for metric in METRICS {
             let suffix = match (metric.kind, metric.unit) {
                 (Counter, Count | Bytes) => "_total",
-                (Gauge, Count) => "",
+                (Gauge, Flag) => "",
                 (Gauge, Bytes) => "_bytes",
                 (Gauge, Milliseconds | Nanoseconds) => "_seconds",
                 (Gauge, BitsPerSecond) => "_bytes_per_second",
@@ -86,5 +86,12 @@ mod tests {
             assert!(metric.prometheus.starts_with("taut_queue_"));
             assert!(metric.help.ends_with('.') && !metric.source.is_empty());
         }
+    }
+
+    #[test]
+    fn only_limits_have_a_highest_value() {
+        let highest = METRICS.iter().filter(|it| it.is_highest(1_879_048_192));
+        let names: Vec<&str> = highest.map(|it| it.name).collect();
+        assert_eq!(names, ["limit", "limit_min", "limit_max"]);
     }
 }

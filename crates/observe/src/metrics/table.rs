@@ -1,7 +1,7 @@
 //! The table of metrics.
 
 use super::metric::Kind::{Counter, Gauge};
-use super::metric::Unit::{BitsPerSecond, Bytes, Count, Milliseconds, Nanoseconds};
+use super::metric::Unit::{BitsPerSecond, Bytes, Count, Flag, Milliseconds, Nanoseconds};
 use super::metric::{Get, Metric, PATH};
 use taut_linux::publish::QueueMetrics;
 
@@ -19,7 +19,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "unlimited",
-        unit: Count,
+        unit: Flag,
         kind: Gauge,
         column: None,
         prometheus: "taut_queue_unlimited",
@@ -232,6 +232,7 @@ pub const METRICS: &[Metric] = &[
         |it| it.resets,
     ),
     Metric {
+        unit: Flag,
         kind: Gauge,
         ..published(
             "early_completions",

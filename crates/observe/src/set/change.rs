@@ -104,11 +104,13 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
         undone: 0,
         not_undone: Vec::new(),
     };
-    for change in made.into_iter().rev() {
+    for mut change in made.into_iter().rev() {
         let tunable = change.setting.tunable();
-        let now = read_tunable(sysfs, &change.device, change.queue, tunable);
-        if now.as_ref().is_ok_and(|&now| now == change.old) {
-            continue;
+        if let Ok(now) = read_tunable(sysfs, &change.device, change.queue, tunable) {
+            if now == change.old {
+                continue;
+            }
+            change.new = now;
         }
         let setting = tunable.parse(&change.old.to_string());
         let setting = setting.map_err(|error| io::Error::other(error.to_string()));

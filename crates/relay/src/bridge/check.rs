@@ -21,9 +21,7 @@ pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], 
         };
         if !found.is_ethernet() {
             let kind = found.kind;
-            anyhow::bail!(
-                "{name} carries no Ethernet frames (ARPHRD {kind}): a bridge needs two that do"
-            );
+            anyhow::bail!("{name}: link type is {kind}; allowed: Ethernet (1)");
         }
         Ok(found)
     };
@@ -43,12 +41,15 @@ pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], 
 
 fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
     let mut remarks = Vec::new();
-    let [at_a, at_b] = found;
+    let ([a, b], [at_a, at_b]) = (names, found);
     if at_a.mtu_bytes != at_b.mtu_bytes {
-        let longer = usize::from(at_b.mtu_bytes > at_a.mtu_bytes);
+        let ((short, min), (long, max)) = match at_a.mtu_bytes < at_b.mtu_bytes {
+            true => ((a, at_a.mtu_bytes), (b, at_b.mtu_bytes)),
+            false => ((b, at_b.mtu_bytes), (a, at_a.mtu_bytes)),
+        };
         remarks.push(format!(
-            "{} has an MTU of {} and {} of {}: longer packets from {} are dropped (too_long)",
-            names[0], at_a.mtu_bytes, names[1], at_b.mtu_bytes, names[longer]
+            "{long} has an MTU of {max} bytes, {short} of {min} bytes: packets from {long} longer \
+             than {min} are dropped (too_long)"
         ));
     }
     for (name, at) in names.iter().zip(found) {

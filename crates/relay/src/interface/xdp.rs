@@ -108,11 +108,13 @@ fn check_length(device: &str, longest_bytes: u32) -> io::Result<()> {
     if longest_bytes <= XdpInterface::MAX_FRAME_BYTES {
         return Ok(());
     }
-    let max_mtu_bytes = XdpInterface::MAX_FRAME_BYTES - super::LINK_HEADER_BYTES;
+    let [mtu_bytes, max_bytes] =
+        [longest_bytes, XdpInterface::MAX_FRAME_BYTES].map(|it| it - super::LINK_HEADER_BYTES);
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         format!(
-            "{device}: af_xdp supports an MTU of {max_mtu_bytes} at most: use --driver af_packet"
+            "{device}: MTU is {mtu_bytes} bytes; allowed with af_xdp: at most {max_bytes}; use \
+             --driver af_packet"
         ),
     ))
 }
@@ -191,17 +193,16 @@ impl Receiver for XdpSource {
 
     fn remark(&self) -> Option<String> {
         let device = &self.device;
-        let caught = match self.receiver.redirect()? {
-            Redirect::Native => "in its driver",
-            _ => {
-                "in the stack (its driver supports no XDP program, or not with this MTU); GSO \
-                 packets of a sender on this machine are lost: turn its segmentation offloads \
-                 off"
-            }
+        let (mode, lost) = match self.receiver.redirect()? {
+            Redirect::Native => ("native mode", ""),
+            _ => (
+                "generic mode, because the driver supports no XDP program or not with this MTU",
+                ". GSO packets from this host are lost: ethtool -K PEER tso off gso off",
+            ),
         };
         Some(format!(
-            "{device}: an XDP program redirects received frames, {caught}; the \
-             kernel's stack receives none"
+            "{device}: an XDP program redirects all received frames in {mode}. Local sockets \
+             receive none of them{lost}"
         ))
     }
 }
@@ -214,6 +215,6 @@ mod tests {
     fn frame_has_room_for_headroom() {
         check_length("a", 3_840).expect("fits");
         let error = check_length("a", 3_841).expect_err("too long");
-        assert!(error.to_string().contains("MTU of 3818"), "{error}");
+        assert!(error.to_string().contains("at most 3818"), "{error}");
     }
 }

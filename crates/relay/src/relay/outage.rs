@@ -60,7 +60,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             // That is the reason, and it was reported.
             return Ok(());
         }
-        egress.stalls_in_a_row += 1;
+        egress.consecutive_stalls += 1;
         egress.request_reopen(Renewal::SameDevice, self.now_ns);
         let age_ns = stall.age_ns;
         let packets = self.directions[at].in_device_packets();
@@ -71,7 +71,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         // No packet is left that could show that the device sends again.
         let was_last = direction.account().pending_packets() == 0;
         let is_over =
-            direction.source().is_over() && (was_last || egress.stalls_in_a_row >= MAX_STALLS);
+            direction.source().is_over() && (was_last || egress.consecutive_stalls >= MAX_STALLS);
         if self.policy.link_timeout_ns.is_some() && (is_over || interrupt::noted().is_some()) {
             let (name, age_ms) = (egress.link.monitor.device(), age_ns / 1_000_000);
             let text = format!("{name}: stalled, no completion for {age_ms} ms");
@@ -101,7 +101,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             }
             self.reopen(at)?;
             let egress = &mut self.egresses[at];
-            if egress.is_open() && std::mem::take(&mut egress.is_new) {
+            if egress.is_open() && std::mem::take(&mut egress.up_unreported) {
                 self.event(at, Event::Up);
             }
             self.directions[at].set_open(self.egresses[at].is_open(), self.now_ns);
@@ -114,10 +114,13 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         let egress = &mut self.egresses[at];
         let event = match change {
             Change::Up => {
-                (egress.is_new, self.reported) = (true, None);
+                (egress.up_unreported, self.reported) = (true, None);
                 return;
             }
-            Change::Returned => return egress.request_reopen(Renewal::AnotherDevice, self.now_ns),
+            Change::Returned => {
+                egress.failed_since_ns = None;
+                return egress.request_reopen(Renewal::AnotherDevice, self.now_ns);
+            }
             Change::Down => Event::Down,
             Change::Renamed(former_name) => {
                 let name = egress.link.monitor.device().to_owned();
@@ -141,7 +144,9 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             }
         };
         if matches!(event, Event::Down | Event::Removed { .. }) {
-            self.egresses[at].is_new = false;
+            let egress = &mut self.egresses[at];
+            // A reopen after the outage is a new series.
+            (egress.up_unreported, egress.failed_since_ns) = (false, None);
             if self.policy.drops_waiting {
                 self.directions[at].flush(self.now_ns);
             }

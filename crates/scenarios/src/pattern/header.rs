@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
 
-use crate::validation::check;
+use crate::validation::{check, check_length};
 
 /// Ranges of the numbers. A day at 400 Gbit/s is more than any link or run here.
 const MAX_RATE: f64 = 50_000.0;
@@ -157,7 +157,7 @@ fn sizes(value: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
     let Some(sizes) = value else {
         return Ok(vec![super::FULL_BYTES]);
     };
-    check("sizes, their number", sizes.len(), 1, MAX_SIZES)?;
+    check_length("sizes", sizes.len(), 1, MAX_SIZES)?;
     let size = |&size: &u64| check("sizes", size, 1, MAX_SIZE).map(|()| size as u32);
     sizes.iter().map(size).collect()
 }
@@ -217,17 +217,16 @@ fn rates(
         (None, Some(rate)) => vec![(0, rate)],
         (None, None) => {
             return Err(format!(
-                "neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to {MAX_RATE}"
+                "rate_bytes_per_us and rates are missing; allowed: 0.000001 to {MAX_RATE}"
             ));
         }
     };
-    if rates.first().map(|first| first.0) != Some(0) {
-        return Err("rates must begin with one at 0 ns".to_owned());
-    }
+    let first = rates.first().ok_or("rates has 0 values; allowed: 1 or more")?;
+    check("the first time of rates, in ns,", first.0, 0, 0)?;
     if let Some(pair) = rates.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
         let (before, after) = (pair[0].0, pair[1].0);
         return Err(format!(
-            "rates go from {before} ns to {after} ns; allowed: rising times"
+            "a time of rates is {after} ns, after {before} ns; allowed: rising times"
         ));
     }
     let in_bytes_per_s = |(at_ns, rate): (u64, f64)| {

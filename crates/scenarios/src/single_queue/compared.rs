@@ -12,31 +12,43 @@ use crate::scenario::Results;
 use taut_report::document::Summary;
 
 /// A limit is sufficient if it carries this share of the packets carried without a limit.
-const ENOUGH: f64 = 0.999;
+const SUFFICIENT_THROUGHPUT: f64 = 0.999;
 
-/// Longer than the time in which a ring fills and drains once.
+/// Warm-up of a fixed limit: longer than the time in which a ring fills and drains once.
 const FIXED_WARM_UP_NS: u64 = 50_000_000;
 
 /// Row name of the smallest sufficient limit, which is exact to less than an object.
-const SMALLEST_FIXED: &str = "optimum";
-const FIXED_STEP_BYTES: u32 = 4;
+const OPTIMUM: &str = "optimum";
+const OPTIMUM_STEP_BYTES: u32 = 4;
 
-/// Returns the smallest limit that carries [`ENOUGH`] of the packets of `off`.
-fn smallest_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
-    // A fixed limit does not change, so only the first filling of the ring is warm-up.
+/// Returns the bench with a warm-up of at most [`FIXED_WARM_UP_NS`], and no samples.
+fn with_short_warm_up(bench: &SingleQueueConfig) -> SingleQueueConfig {
     let measure_from_ns = bench.measure_from_ns.min(FIXED_WARM_UP_NS);
-    let quick = SingleQueueConfig {
+    let skipped_ns = bench.measure_from_ns - measure_from_ns;
+    let rates = bench.rate_changes.iter();
+    SingleQueueConfig {
         measure_from_ns,
-        end_ns: bench.end_ns - bench.measure_from_ns + measure_from_ns,
+        end_ns: bench.end_ns - skipped_ns,
+        // The short run has the same phases.
+        rate_changes: rates.map(|&(at_ns, rate)| (at_ns - skipped_ns, rate)).collect(),
         sample_ns: 0,
         ..bench.clone()
-    };
-    let is_enough = |bytes| {
-        let seen = observe(&quick, &Rule::bytes(bytes))?;
-        Ok(seen.wire.packets as f64 >= ENOUGH * off.wire.packets as f64)
+    }
+}
+
+/// Returns the smallest limit that carries [`SUFFICIENT_THROUGHPUT`] of the packets of `off`.
+fn smallest_sufficient_bytes(
+    bench: &SingleQueueConfig,
+    off: &Observed,
+) -> Result<u32, TestbedError> {
+    // A fixed limit does not change, so only the first filling of the ring is warm-up.
+    let bench = with_short_warm_up(bench);
+    let is_sufficient = |bytes| {
+        let seen = observe(&bench, &Rule::bytes(bytes))?;
+        Ok(seen.wire.packets as f64 >= SUFFICIENT_THROUGHPUT * off.wire.packets as f64)
     };
     let max_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
-    smallest_above(0, max_bytes, FIXED_STEP_BYTES, is_enough)
+    smallest_above(0, max_bytes, OPTIMUM_STEP_BYTES, is_sufficient)
 }
 
 fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
@@ -63,8 +75,8 @@ impl SingleQueueSettings {
         for name in &self.rules {
             let (name, rule) = match name {
                 RuleName::Fixed => {
-                    let bytes = smallest_fixed_bytes(&bench, &off)?;
-                    (SMALLEST_FIXED.to_owned(), Rule::bytes(bytes))
+                    let bytes = smallest_sufficient_bytes(&bench, &off)?;
+                    (OPTIMUM.to_owned(), Rule::bytes(bytes))
                 }
                 RuleName::Rule(rule) => (rule.to_string(), rule.clone()),
             };
@@ -77,21 +89,21 @@ impl SingleQueueSettings {
 }
 
 /// Returns the ratio of a row's bytes in flight to those of the smallest sufficient limit.
-fn of_smallest_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
-    let is_smallest = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == SMALLEST_FIXED;
-    let min_bytes = rows.iter().find(is_smallest)?["in_flight_mean_bytes"].as_f64()?;
+fn inflight_vs_optimum(row: &Value, rows: &[Value]) -> Option<f64> {
+    let is_optimum = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == OPTIMUM;
+    let min_bytes = rows.iter().find(is_optimum)?["in_flight_mean_bytes"].as_f64()?;
     Some(row["in_flight_mean_bytes"].as_f64()? / min_bytes.max(1.0))
 }
 
 /// Summarises each rule over all traffic, if the smallest sufficient limit is among the rules.
 pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
-    rows.iter().find(|row| row["rule"] == SMALLEST_FIXED)?;
+    rows.iter().find(|row| row["rule"] == OPTIMUM)?;
     let first = &rows.first()?["pattern"];
     let rules = rows.iter().take_while(|row| row["pattern"] == *first);
     let summary = rules.map(|of_first| {
         let rule = &of_first["rule"];
         let of_rule = || rows.iter().filter(|row| row["rule"] == *rule);
-        let ratios = || of_rule().filter_map(|row| of_smallest_fixed(row, rows));
+        let ratios = || of_rule().filter_map(|row| inflight_vs_optimum(row, rows));
         let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,

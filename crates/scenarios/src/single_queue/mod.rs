@@ -71,7 +71,9 @@ fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
 fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     move |key, rule| match rule {
         RuleName::Fixed if show != Show::Compared => {
-            Err(format!("{key} has fixed; allowed with show = \"compared\""))
+            Err(format!(
+                "{key} has fixed; allowed: a limit, or fixed with show = \"compared\""
+            ))
         }
         _ => Ok(()),
     }
@@ -82,9 +84,10 @@ fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Valid
     move |key, traffic| {
         let of_traffic = |error| format!("{key} {:?}: {error}", traffic.name);
         traffic.check(duration).map_err(of_traffic)?;
-        if traffic.tcp.is_some() && show != Show::OverTime {
-            let error = "tcp is allowed with show = \"over-time\"".to_owned();
-            return Err(of_traffic(error));
+        if let Some(tcp) = traffic.tcp.as_ref().filter(|_| show != Show::OverTime) {
+            return Err(of_traffic(format!(
+                "tcp is {tcp:?}; allowed: no tcp, or show = \"over-time\""
+            )));
         }
         Ok(())
     }

@@ -96,17 +96,18 @@ impl FromStr for LimitName {
         }
         let (rest, min_packets) = match text.rsplit_once(":min-") {
             Some((rest, packets)) => {
-                let packets = packets.parse().ok();
-                let packets = packets.filter(|packets| (1..=MAX_PACKETS).contains(packets));
-                let packets =
-                    packets.ok_or("bad minimum; allowed: 1 to 65536 packets, such as dql:min-8")?;
-                (rest, Some(packets))
+                let number = packets.parse().ok();
+                let number = number.filter(|number| (1..=MAX_PACKETS).contains(number));
+                let number = number.ok_or_else(|| {
+                    format!("min is {packets:?}; allowed: 1 to {MAX_PACKETS}, such as dql:min-8")
+                })?;
+                (rest, Some(number))
             }
             None => (text, None),
         };
         let limit: AnyLimit = rest.parse().map_err(|error| format!("{error}"))?;
         if min_packets.is_some() && !["dql", "dql:packets"].contains(&rest) {
-            return Err("only dql has a minimum here, such as dql:min-8".to_owned());
+            return Err(format!("{rest} has no minimum; allowed: dql, such as dql:min-8"));
         }
         Ok(Self::Rule { limit, min_packets })
     }

@@ -49,7 +49,7 @@ fn only_waiting_costs_neither_throughput_nor_core() {
     let missed: Vec<_> = found
         .figures
         .iter()
-        .filter(|figure| !figure.is_predicted())
+        .filter(|figure| !figure.is_within_tenth())
         .collect();
     assert_eq!(found.figures.len(), 4);
     assert_eq!(missed.len(), 1, "{missed:?}");

@@ -70,7 +70,7 @@ fn invalid_value_error_has_key_and_range() {
             "right-size",
             "rules",
             "[\"fixed\"]",
-            "rules has fixed; allowed with show = \"compared\"",
+            "rules has fixed; allowed: a limit, or fixed with show = \"compared\"",
         ),
         (
             "late-segmentation",
@@ -79,22 +79,28 @@ fn invalid_value_error_has_key_and_range() {
             "rows is limit=on, which selects no row; allowed with these limits: limit=off",
         ),
         (
+            "codel-under-load",
+            "ring",
+            "1",
+            "ring is 1; allowed: 32 to 65536",
+        ),
+        (
             "software-consumer",
             "consumers",
             "[]",
-            "consumers, their number is 0; allowed: 1 to 20",
+            "consumers has 0 values; allowed: 1 to 20",
         ),
         (
             "software-consumer",
             "cores",
             "[]",
-            "cores, their number is 0; allowed: 1 to 20",
+            "cores has 0 values; allowed: 1 to 20",
         ),
         (
             "software-consumer",
             "notify",
             "[]",
-            "notify, their number is 0; allowed: 1 to 20",
+            "notify has 0 values; allowed: 1 to 20",
         ),
     ];
     for (name, key, value, message) in cases {

@@ -125,7 +125,7 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": 300"#),
-            "line 1: neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to 50000",
+            "line 1: rate_bytes_per_us and rates are missing; allowed: 0.000001 to 50000",
         ),
         (
             header(r#""end_ns": 0, "rate_bytes_per_us": 1"#),
@@ -145,19 +145,19 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": 300, "rates": [[1, 1]]"#),
-            "line 1: rates must begin with one at 0 ns",
+            "line 1: the first time of rates, in ns, is 1; allowed: 0 to 0",
         ),
         (
             header(r#""end_ns": 300, "rates": []"#),
-            "line 1: rates must begin",
+            "line 1: rates has 0 values; allowed: 1 or more",
         ),
         (
             header(r#""end_ns": 300, "rates": [[0, 1], [9, 1], [9, 2]]"#),
-            "line 1: rates go from 9 ns to 9 ns; allowed: rising times",
+            "line 1: a time of rates is 9 ns, after 9 ns; allowed: rising times",
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "sizes": []"#),
-            "line 1: sizes, their number is 0; allowed: 1 to",
+            "line 1: sizes has 0 values; allowed: 1 to",
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "sizes": [1514, 0]"#),

@@ -1,7 +1,8 @@
 //! E9: the limit follows the link rate.
 
-use crate::support::{number, run_with, show};
+use crate::support::{number, row, run_with, show};
 use serde_json::Value;
+use taut_scenarios::sweep;
 
 #[test]
 fn limit_follows_the_rate() {
@@ -50,6 +51,23 @@ fn limit_follows_the_rate() {
         number(&of_taut[2], "settling_ms"),
     );
     assert!(taut <= 1.5 * linux, "{taut} against {linux}");
+}
+
+/// The run for the optimum has a shorter warm-up, and then the same phases.
+#[test]
+fn optimum_is_sufficient_at_every_rate() {
+    let text = "scenario = \"aperiodic\"\nrules = [\"off\", \"fixed\"]\n\
+                rates = [\"10gbit\", \"1gbit\"]\nsample = \"0ns\"\nwarm_up = \"80ms\"\n\
+                duration = \"20ms\"\ntraffic = [{ name = \"steady\" }]";
+    let found = sweep::run(text, None, 1, &mut |_, _, _| {}).expect("a run");
+    show(&found);
+    let optimum = row(&found, &[("rule", "optimum")]);
+    let carried = number(optimum, "throughput_vs_off");
+    assert!((0.99..=1.01).contains(&carried), "{carried}");
+    // Not the bytes in flight of an unlimited ring.
+    let [limit, unlimited] = [optimum, row(&found, &[("rule", "off")])]
+        .map(|it| number(it, "in_flight_mean_bytes"));
+    assert!(limit < 0.9 * unlimited, "{limit} of {unlimited}");
 }
 
 /// `linux_excess` is the excess of the bytes in flight over the law after the decrease of the rate.

@@ -81,18 +81,17 @@ impl CompletionTrace {
         if self.sizes.is_empty() || self.queues.is_empty() {
             return Err(TestbedError::Missing("the trace has no size or queue"));
         }
-        demand(first_ns == 0, "the first of the rates", "time 0")?;
-        demand_order(self.rates.iter().map(|it| it.0), "the rates")?;
+        demand("the first at_ns of rates", first_ns, 0..=0)?;
+        demand_order(self.rates.iter().map(|it| it.0), "at_ns of rates")?;
         demand_countable(self.sizes.iter().copied(), "sizes")?;
-        let apart = self.bursts.iter().all(|it| it.period_ns > 0);
-        demand(apart, "period_ns of a burst", "at least 1 ns")?;
-        demand(
-            self.end_ns < NEVER_NS,
-            "end_ns",
-            "less than 18446744073709551615 ns",
-        )?;
-        let is_short = !detail.time_series || self.end_ns <= MAX_TIME_SERIES_NS;
-        demand(is_short, "end_ns with a time series", "at most a day")
+        for burst in &self.bursts {
+            demand("period_ns of a burst", burst.period_ns, 1..=u64::MAX)?;
+        }
+        demand("end_ns", self.end_ns, 0..=NEVER_NS - 1)?;
+        match detail.time_series {
+            true => demand("end_ns with a time series", self.end_ns, 0..=MAX_TIME_SERIES_NS),
+            false => Ok(()),
+        }
     }
 
     /// Returns the initial rate: (ns, bytes/s).

@@ -16,10 +16,10 @@ pub const GRID_BYTES: u32 = 64;
 ///
 /// # Errors
 /// Returns the errors of [`observe`].
-pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32>, TestbedError> {
-    pattern.check(detail(pattern))?;
+pub fn smallest_sufficient_limit(trace: &CompletionTrace) -> Result<Option<u32>, TestbedError> {
+    trace.check(detail(trace))?;
     // With objects of one size, limits differ only by whole objects.
-    let (first, rest) = pattern
+    let (first, rest) = trace
         .sizes
         .split_first()
         .ok_or(TestbedError::Missing("the trace has no size"))?;
@@ -28,21 +28,22 @@ pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32
     } else {
         GRID_BYTES
     };
-    let smallest = smallest_multiple(step, |bytes| is_enough(pattern, bytes))?;
+    // A multiple of the object size and the next multiple of the grid admit the same objects.
+    let smallest = smallest_multiple(step, |bytes| is_enough(trace, bytes))?;
     Ok(smallest.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
 }
 
-fn is_enough(pattern: &CompletionTrace, limit_bytes: u32) -> Result<bool, TestbedError> {
-    let seen = observe(pattern, Fixed::bytes(limit_bytes), detail(pattern))?;
-    Ok(seen.utilisation >= pattern.utilisation)
+fn is_enough(trace: &CompletionTrace, limit_bytes: u32) -> Result<bool, TestbedError> {
+    let report = observe(trace, Fixed::bytes(limit_bytes), detail(trace))?;
+    Ok(report.utilisation >= trace.utilisation)
 }
 
 /// Returns settings that measure only the utilisation and stop once the target is missed.
-fn detail(pattern: &CompletionTrace) -> Detail {
+fn detail(trace: &CompletionTrace) -> Detail {
     Detail {
         sample_ns: 0,
         time_series: false,
-        give_up_dry_ns: pattern.max_dry_ns(),
+        give_up_dry_ns: trace.max_dry_ns(),
         ..Detail::FULL
     }
 }

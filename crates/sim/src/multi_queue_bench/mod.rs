@@ -60,17 +60,13 @@ impl MultiQueueConfig {
         if self.queues == 0 {
             return Err(TestbedError::Missing("the device has no queue"));
         }
-        let backlog_packets = 1..=MAX_BACKLOG_PACKETS;
-        demand(
-            backlog_packets.contains(&self.backlog_packets),
-            "backlog_packets",
-            "1 to 1000000",
-        )?;
+        let allowed_packets = 1..=MAX_BACKLOG_PACKETS.into();
+        demand("backlog_packets", self.backlog_packets, allowed_packets)?;
         demand_countable([self.object_bytes].into_iter(), "object_bytes")?;
         demand(
-            self.end_ns().is_some_and(|end_ns| end_ns < NEVER_NS),
-            "alone_ns for each queue, pause_ns and together_ns",
-            "less than 18446744073709551615 ns together",
+            "the sum of alone_ns for each queue, pause_ns and together_ns",
+            self.end_ns().unwrap_or(NEVER_NS),
+            0..=NEVER_NS - 1,
         )
     }
 

@@ -93,7 +93,7 @@ impl NicConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NicConfigError {
     /// A link of 0 bit/s sends nothing.
-    #[error("the link rate is 0; allowed: at least 1 bit/s")]
+    #[error("rate_bits_per_s is 0; allowed: 1 or more")]
     RateZero,
     /// The ring is smaller than its largest packet.
     #[error(transparent)]

@@ -58,9 +58,9 @@ impl Traffic {
     /// # Errors
     /// If arrivals or batches are not in order of time, or for such an object.
     pub fn check(&self) -> Result<(), TestbedError> {
-        demand_order(self.arrivals.iter().map(|it| it.at_ns), "arrivals")?;
-        demand_order(self.batches.iter().map(|it| it.at_ns), "batches")?;
-        demand_countable(self.arrivals.iter().map(|it| it.bytes), "an arrival")
+        demand_order(self.arrivals.iter().map(|it| it.at_ns), "at_ns of arrivals")?;
+        demand_order(self.batches.iter().map(|it| it.at_ns), "at_ns of batches")?;
+        demand_countable(self.arrivals.iter().map(|it| it.bytes), "bytes of an arrival")
     }
 }
 

@@ -103,7 +103,7 @@ pub enum ParseRuleError {
     #[error(transparent)]
     Coalesce(#[from] ParseUnitError),
     /// The coalescing interval is 0.
-    #[error("invalid interval 0; allowed: a time above 0, or no interval to disable coalescing")]
+    #[error("interval is 0; allowed: a time above 0, or no interval to disable coalescing")]
     CoalesceZero,
 }
 

@@ -93,12 +93,12 @@ impl<'a> Group<'a> {
             .driver
             .as_ref()
             .map_or(String::new(), |it| format!(" ({it})"));
-        let range = |value: fn(&Trend) -> i64| {
+        let range = |unit: &str, value: fn(&Trend) -> i64| {
             let values = || queues().map(|it| value(&it.trend));
             let (min, max) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
             let text = |value: i64| match value >= LIMIT_MAX_UNSET.cast_signed() {
                 true => "unlimited".to_owned(),
-                false => readable(&json!(value)),
+                false => format!("{}{unit}", readable(&json!(value))),
             };
             match min == max {
                 true => text(min),
@@ -111,17 +111,19 @@ impl<'a> Group<'a> {
             QueueSet::ranges(&numbers)
         );
         if queues().all(|it| it.trend.samples == 0) {
-            return format!("{name}: nothing could be read");
+            let reason = device.row.problems.first();
+            let reason = reason.map_or("no file of its limit can be read", String::as_str);
+            return format!("{name}: no sample: {reason}");
         }
         format!(
             "{name}: limit {}, at most {} in flight, busy {} % of {}",
-            range(|it| signed(it.limit_last)),
-            range(|it| if it.excess > 0 {
+            range(" bytes", |it| signed(it.limit_last)),
+            range(" bytes", |it| if it.excess > 0 {
                 -signed(it.excess)
             } else {
                 signed(it.in_flight_max)
             }),
-            range(|it| signed(it.busy_percent())),
+            range("", |it| signed(it.busy_percent())),
             short_time(device.watched_ns)
         )
     }

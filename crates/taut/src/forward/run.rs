@@ -213,8 +213,8 @@ fn plan(options: &Forward) -> String {
         ),
     };
     format!(
-        "would forward all frames between {a} and {b}: {}, {shaped}limit {}, {} rings of {}, \
-         completions every {} us\n\
+        "would forward all frames between {a} and {b}: {}, {shaped}limit {}, {} rings of {} \
+         slots, completions every {} us\n\
          {xdp}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
          would keep CAP_NET_RAW only{kept}\n",

@@ -24,11 +24,11 @@ pub fn message(interface: &str, event: &Event<'_>, max_frame_bytes: u32) -> Opti
         Event::Returned => format!("{interface}: interface added again"),
         Event::Mtu(mtu_bytes) if mtu_bytes.saturating_add(HEADER_BYTES) > max_frame_bytes => {
             format!(
-                "{interface}: MTU changed to {mtu_bytes}; frames above {max_frame_bytes} bytes \
+                "{interface}: MTU is now {mtu_bytes} bytes; frames above {max_frame_bytes} bytes \
                  are dropped (too_long): use --driver af_packet"
             )
         }
-        Event::Mtu(mtu_bytes) => format!("{interface}: MTU changed to {mtu_bytes}"),
+        Event::Mtu(mtu_bytes) => format!("{interface}: MTU is now {mtu_bytes} bytes"),
         Event::Stalled { age_ns, .. } => format!(
             "{interface}: stalled, no completion for {} ms; reopening its ring",
             age_ns / 1_000_000

@@ -49,7 +49,10 @@ pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
         Ok(Some(outcome)) => show(options, &outcome, source.broken.as_deref()),
         Ok(None) if interrupt::noted().is_some() => ended(ExitCode::SUCCESS),
         Ok(None) => {
-            let message = format_args!("{} was not up in time: no packet was sent", options.device);
+            let message = format_args!(
+                "{}: the link was down for all of --duration; no packet was sent",
+                options.device
+            );
             exit::fail(exit::FAILED, message)
         }
         Err(error) => match error.downcast_ref::<io::Error>() {
@@ -86,7 +89,7 @@ fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> Result<Source, ExitCode
     // Loopback accepts Ethernet frames too.
     if !device.is_ethernet() && options.device != "lo" {
         let message = format_args!(
-            "{} carries no Ethernet frames (link type {}), and taut sends no others",
+            "{}: link type is {}; allowed: Ethernet (1)",
             options.device, device.kind
         );
         return Err(exit::fail(exit::FAILED, message));
@@ -154,7 +157,8 @@ fn report(name: &str, capture: &CaptureContents, pacing: Pacing) {
     if !capture.other_links.is_empty() {
         let links = capture.other_links.iter().map(u16::to_string);
         say!(
-            "taut: {name} has packets of link type {}; only Ethernet frames (1) are sent",
+            "taut: {name}: link type is {} for some packets, which are dropped; allowed: \
+             Ethernet (1)",
             links.collect::<Vec<_>>().join(", ")
         );
     }

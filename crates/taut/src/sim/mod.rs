@@ -4,7 +4,7 @@ pub mod cases;
 mod common;
 pub mod limit_rules;
 mod limit_rules_show;
-mod many;
+mod sweep_options;
 pub mod options;
 mod output;
 pub mod pauses;

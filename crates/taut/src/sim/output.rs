@@ -11,7 +11,7 @@ use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::AnyRun;
 use taut_scenarios::tracing::{self, Tap};
 
-use super::many::Many;
+use super::sweep_options::SweepOptions;
 use super::progress::ProgressLine;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
@@ -37,7 +37,7 @@ pub struct Output {
     pub report: ReportFile,
 
     #[command(flatten)]
-    pub many: Many,
+    pub sweep_options: SweepOptions,
 
     #[command(flatten)]
     pub pcap: PcapFile,
@@ -96,7 +96,7 @@ fn tap(run: &dyn AnyRun, selected: (Tap, &str), out: &mut dyn Write) -> io::Resu
 impl Output {
     /// Fails if the run would overwrite one of `inputs`.
     pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
-        emit::check_spared(self.files().chain(self.many.resume()), inputs)
+        emit::check_spared(self.files().chain(self.sweep_options.resume()), inputs)
     }
 
     /// Returns the files that are written at the end of the run.

@@ -55,7 +55,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
     let output = &options.output;
     let seed = options.seed.unwrap_or(DEFAULT_SEED);
-    if output.many.is_wanted() {
+    if output.sweep_options.is_sweep() {
         return sweep::run(file, seed, output);
     }
     // These scenarios have their own tables and charts.

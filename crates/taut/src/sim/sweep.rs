@@ -10,22 +10,22 @@ use taut_scenarios::run::AnyRun;
 use taut_scenarios::sweep::{Book, Plan, finished_line};
 
 use super::cases::run_cases;
-use super::many::Many;
+use super::sweep_options::SweepOptions;
 use super::output::Output;
 use taut_linux::interrupt::Interrupt;
 use taut_report::emit;
 use taut_report::text::text;
 use taut_report::{exit, say, stdout};
 
-/// Runs `file` with every combination of `many`, and prints the rows of all.
+/// Runs `file` with every combination of `options`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
-    let many = &output.many;
-    if seed != DEFAULT_SEED && many.sweep.iter().any(|it| it.key == "seed") {
+    let options = &output.sweep_options;
+    if seed != DEFAULT_SEED && options.sweep.iter().any(|it| it.key == "seed") {
         let message =
             format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
         return Err(exit::fail(exit::USAGE, message));
     }
-    let (document, interrupt) = run_all(file, seed, many)?;
+    let (document, interrupt) = run_all(file, seed, options)?;
     let table = || text(&document, stdout::columns());
     let shown = emit::print(&document, output.form(), table);
     Ok(interrupt.map_or(shown, |interrupt| {
@@ -35,11 +35,11 @@ pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode>
 
 type Finished = (Document, Option<Interrupt>);
 
-fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
-    let plan = Plan::new(file, seed, &many.sweep);
+fn run_all(file: &str, seed: u64, options: &SweepOptions) -> Result<Finished, ExitCode> {
+    let plan = Plan::new(file, seed, &options.sweep);
     let mut plan = plan.map_err(|error| exit::fail(exit::USAGE, error))?;
     let mut book = None;
-    if let Some(path) = &many.resume {
+    if let Some(path) = &options.resume {
         let opened = Book::open(path, &mut plan).map_err(|error| {
             let message = format!("cannot resume from {}: {error}", path.display());
             exit::fail(exit::FAILED, message)
@@ -51,7 +51,7 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {
         let (unwritten, finished) = (unwritten.clone(), finished.clone());
-        run_cases(left, many.jobs(), move |run| {
+        run_cases(left, options.jobs(), move |run| {
             finished.fetch_add(1, Ordering::Relaxed);
             if let Some(book) = &mut book
                 && let Err(error) = book.add(&finished_line(&run.document()))
@@ -60,7 +60,7 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
             }
         })?
     };
-    if let Some(path) = &many.resume {
+    if let Some(path) = &options.resume {
         let path = path.display();
         if let Some(error) = unwritten.get() {
             say!("taut: cannot store runs in {path}: {error}");

@@ -226,7 +226,7 @@ fn describe(queue: &SampledQueue<History>, history: &History, width: usize) -> V
     };
     let settings = METRICS
         .iter()
-        .filter(|metric| !metric.is_live())
+        .filter(|metric| !metric.has_own_line())
         .filter_map(|metric| {
             let text = cell(metric, &queue.row);
             (text != "-").then(|| format!("{} {text}", metric.name))

@@ -21,7 +21,10 @@ pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
         return After::Quit;
     }
     if screen.typing {
-        type_filter(screen, key.code);
+        type_filter(screen, key);
+        return After::Continue;
+    }
+    if is_control(key) {
         return After::Continue;
     }
     let (line, page) = (screen.line(), screen.page.max(1));
@@ -45,20 +48,32 @@ pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
     After::Continue
 }
 
-fn type_filter(screen: &mut Screen, code: KeyCode) {
-    match code {
+/// Returns `true` for a character with Ctrl or Alt, which is neither text nor a command.
+fn is_control(key: KeyEvent) -> bool {
+    let modified = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    modified && matches!(key.code, KeyCode::Char(_))
+}
+
+fn type_filter(screen: &mut Screen, key: KeyEvent) {
+    let before = screen.filter.clone();
+    match key.code {
         KeyCode::Enter => screen.typing = false,
         KeyCode::Esc => {
             screen.typing = false;
             screen.filter.clear();
         }
         KeyCode::Backspace => drop(screen.filter.pop()),
-        KeyCode::Char(character) if screen.filter.chars().count() < FILTER_CHARACTERS => {
+        // Some terminals send it for Backspace.
+        KeyCode::Char('h') if key.modifiers == KeyModifiers::CONTROL => drop(screen.filter.pop()),
+        KeyCode::Char(_) if is_control(key) => {}
+        KeyCode::Char(character) if before.chars().count() < FILTER_CHARACTERS => {
             screen.filter.push(character);
         }
         _ => {}
     }
-    screen.select(0);
+    if screen.filter != before {
+        screen.select(0);
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +117,25 @@ mod tests {
             press_all(&mut screen, &[key]);
             assert_eq!(screen.line(), line, "{key:?}");
         }
+    }
+
+    #[test]
+    fn control_keys_are_not_text() {
+        let mut screen = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
+        press_all(&mut screen, &[KeyCode::Down, KeyCode::Char('/')]);
+        let control = |screen: &mut Screen, code, modifiers| {
+            assert_eq!(press(screen, KeyEvent::new(code, modifiers)), After::Continue);
+        };
+        control(&mut screen, KeyCode::Left, KeyModifiers::NONE);
+        control(&mut screen, KeyCode::Char('u'), KeyModifiers::CONTROL);
+        control(&mut screen, KeyCode::Char('x'), KeyModifiers::ALT);
+        assert_eq!((screen.filter.as_str(), screen.line()), ("", 1));
+        press_all(&mut screen, &[KeyCode::Char('e'), KeyCode::Char('t')]);
+        assert_eq!((screen.filter.as_str(), screen.line()), ("et", 0));
+        control(&mut screen, KeyCode::Char('h'), KeyModifiers::CONTROL);
+        assert_eq!(screen.filter, "e");
+        press_all(&mut screen, &[KeyCode::Enter]);
+        control(&mut screen, KeyCode::Char('q'), KeyModifiers::CONTROL);
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn too_long_frames_are_reported_and_counted() {
     assert_eq!(receiver.next(&[2, 0, 0, 0, 0, 99]).len(), 1014);
     let talk = forward.talk();
     assert!(
-        talk.contains("a0 has an MTU of 1500 and b0 of 1000"),
+        talk.contains("a0 has an MTU of 1500 bytes, b0 of 1000 bytes"),
         "{talk}"
     );
     let document = forward.end();
@@ -514,7 +514,7 @@ fn unbridgeable_interfaces_are_named() {
         ("a0 a0", 2, "a0 and a0 are the same interface"),
         ("a0", 2, "<B>"),
         ("a0 none", 1, "no device \"none\"; there are: a0, "),
-        ("lo b0", 1, "lo carries no Ethernet frames"),
+        ("lo b0", 1, "lo: link type is 772; allowed: Ethernet (1)"),
         ("c0 c1", 1, "connected to each other"),
         ("-n nowhere a0 b0", 1, "no network namespace \"nowhere\""),
         ("a0 b0 --limit 1q", 2, "position 2"),

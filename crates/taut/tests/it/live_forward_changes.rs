@@ -16,7 +16,7 @@ fn set_mtus(bench: &Bench, forward: &Forwarder, mtu_bytes: u32) {
     link::set_mtu(&bench.right, "r0", mtu_bytes).expect("mtu");
     for device in ["a0", "b0"] {
         link::set_mtu(&bench.between, device, mtu_bytes).expect("mtu");
-        forward.waits_for(&format!("{device}: MTU changed to {mtu_bytes}"));
+        forward.waits_for(&format!("{device}: MTU is now {mtu_bytes} bytes"));
     }
 }
 

@@ -58,7 +58,7 @@ fn unsupported_interfaces_are_rejected_with_advice() {
     rejected("c0 b0", "c0 receives on 2 queues");
     rejected("a0 none", "no device \"none\"; there are: a0, ");
     link::set_mtu(&bench.between, "a0", 9_000).expect("mtu");
-    rejected("a0 b0", "an MTU of 3818 at most");
+    rejected("a0 b0", "allowed with af_xdp: at most 3818");
 }
 
 /// Sends frames, and counts those that arrive at the other host.
@@ -128,7 +128,7 @@ fn sockets_are_reopened_with_cap_net_raw() {
     // A new MTU: the ring is reopened on the same device.
     for mtu_bytes in [1_400, 1_500] {
         link::set_mtu(&bench.between, "b0", mtu_bytes).expect("mtu");
-        forward.waits_for(&format!("b0: MTU changed to {mtu_bytes}"));
+        forward.waits_for(&format!("b0: MTU is now {mtu_bytes} bytes"));
         assert_eq!(pass(&bench, 20), 20);
     }
     assert!(stream(&bench, 5001, 1 << 16), "in both directions");

@@ -127,7 +127,7 @@ fn bad_findings_come_first_with_advice() {
     let text = stdout(&tree.line("doctor -t 20ms"));
     assert!(
         text.starts_with(
-            "eth0 queue 0: limit 40,000, at most 2,000 in flight, busy 100 % of 20ms\n"
+            "eth0 queue 0: limit 40,000 bytes, at most 2,000 bytes in flight, busy 100 % of 20ms\n"
         ),
         "{text}"
     );

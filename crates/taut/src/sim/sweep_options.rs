@@ -8,7 +8,7 @@ use taut_scenarios::sweep::Swept;
 
 /// The runs of a sweep, and how they are run.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Many {
+pub struct SweepOptions {
     /// Rows to run in parallel; results do not depend on it [default: cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -30,7 +30,7 @@ pub struct Many {
     pub(super) resume: Option<PathBuf>,
 }
 
-impl Many {
+impl SweepOptions {
     /// Returns the number of threads that run cases.
     pub fn jobs(&self) -> usize {
         self.jobs.map_or_else(all_cores, usize::from)
@@ -41,8 +41,8 @@ impl Many {
         self.resume.as_deref()
     }
 
-    /// Returns `true` if there are several runs, or some can be finished already.
-    pub fn is_wanted(&self) -> bool {
+    /// Returns `true` if settings are swept or finished runs are stored.
+    pub fn is_sweep(&self) -> bool {
         !self.sweep.is_empty() || self.resume.is_some()
     }
 }
