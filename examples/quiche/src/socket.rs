@@ -1,0 +1,79 @@
+//! The socket of an endpoint, with or without a limit.
+
+use std::io;
+use std::net::{self, SocketAddr};
+
+use taut_path::AnyLimit;
+use taut_udp::async_udp::AsyncUdp;
+use taut_udp::{Datagram, LimitedUdp, Permit, Snapshot, Source, Stop};
+use tokio::net::UdpSocket;
+
+/// Maximum payload of a datagram, as in quiche's own programs.
+pub const DATAGRAM_BYTES: usize = 1_350;
+/// With Ethernet, IPv4 and UDP headers, which the limit counts.
+const WIRE_BYTES: u32 = DATAGRAM_BYTES as u32 + 42;
+
+pub enum Socket {
+    Plain(UdpSocket),
+    Limited(AsyncUdp),
+}
+
+impl Socket {
+    /// Limits `socket`, with the sources of the other QUIC adapters.
+    pub fn limited(socket: net::UdpSocket, limit: AnyLimit, cap_ns: u64) -> io::Result<Self> {
+        let builder = LimitedUdp::builder(socket).limit(limit).cap_ns(cap_ns);
+        let builder = builder
+            .source(Source::ZeroCopy)
+            .fallback_source(Source::Polled)
+            .fallback_source(Source::Timestamps);
+        AsyncUdp::build(builder).map(Self::Limited)
+    }
+
+    /// Waits for room for one datagram. Without a limit, that is room in the send buffer.
+    pub async fn room(&self) -> io::Result<Option<Permit>> {
+        match self {
+            Self::Plain(socket) => socket.writable().await.map(|()| None),
+            Self::Limited(socket) => socket.reserve(WIRE_BYTES).await.map(Some),
+        }
+    }
+
+    /// Sends a datagram in its room. Returns `false` if the kernel does not accept it now.
+    pub fn send(&self, room: Option<Permit>, payload: &[u8], to: SocketAddr) -> io::Result<bool> {
+        let datagram = [Datagram::new(payload).to(to)];
+        let sent = match (self, room) {
+            (_, Some(room)) => room.send(&datagram)?,
+            (Self::Limited(socket), None) => socket.limited().try_send(&datagram)?,
+            (Self::Plain(socket), None) => {
+                return match socket.try_send_to(payload, to) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+                    sent => sent.map(|_| true),
+                };
+            }
+        };
+        // quiche detects and repairs the loss of a datagram that the kernel rejected.
+        Ok(!matches!(sent.stop, Some(Stop::NoRoom | Stop::BufferFull)))
+    }
+
+    pub async fn receive(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self {
+            Self::Plain(socket) => socket.recv_from(into).await,
+            Self::Limited(socket) => socket.recv_from(into).await,
+        }
+    }
+
+    /// As [`receive`](Self::receive), or `WouldBlock`.
+    pub fn try_receive(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self {
+            Self::Plain(socket) => socket.try_recv_from(into),
+            Self::Limited(socket) => socket.limited().recv_from(into),
+        }
+    }
+
+    /// Returns the state of the limit.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Limited(socket) => Some(socket.limited().snapshot()),
+        }
+    }
+}
