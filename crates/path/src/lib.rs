@@ -123,7 +123,7 @@
 //!   [`reset`](Queue::reset) or [`repair`](Queue::repair).
 //! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
 //!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
-//!   called.
+//!   called. `run_blocking` (feature `std`) does both.
 //! - **`run` returns `NotReady(at)`**: `run` at that time.
 //! - **`run` returns `Failed`**: `run` again after a delay; packets in the ring are not lost.
 //! - **`run` returns `Closed`**, or [`is_closed`](queue::Completer::is_closed) is `true`: stop,
@@ -204,7 +204,7 @@ pub mod queue;
 mod registry;
 pub mod tunables;
 
-pub mod room;
+mod room;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
 pub mod late_segmentation;

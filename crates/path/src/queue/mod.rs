@@ -7,6 +7,8 @@
 
 mod admission;
 mod ages;
+#[cfg(feature = "std")]
+mod blocking;
 mod builder;
 mod burst;
 mod chunks;
