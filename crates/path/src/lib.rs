@@ -30,9 +30,7 @@
 //! use std::collections::VecDeque;
 //! use std::convert::Infallible;
 //! use std::sync::{Arc, Mutex};
-//! use taut_path::{
-//!     AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, Stop, TxRing,
-//! };
+//! use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing, pool::FramePool};
 //!
 //! const SLOTS: usize = 64;
 //!
@@ -75,35 +73,26 @@
 //!     }
 //! }
 //!
-//! /// The sink: frames return here and are reused.
-//! #[derive(Default)]
-//! struct Frames(Vec<Frame>);
-//!
-//! impl PacketSink for Frames {
-//!     fn freed(&mut self, packet: Packet) { self.0.push(packet.into_frame()); }
-//!     fn dropped(&mut self, packet: Packet, _: DropReason) { self.0.push(packet.into_frame()); }
-//! }
-//!
 //! let ring = Ring::default();
 //! let limit: AnyLimit = "taut:99.5%".parse()?;
 //! let (mut tx, mut rx, monitor) = Queue::builder(ring.clone(), ring.clone())
 //!     .qdisc("fq_codel ecn".parse()?)
 //!     .limit(limit)
 //!     .build_halves(0)?;
-//! let mut frames = Frames((0..1000).map(Frame::new).collect());
+//! let mut pool = FramePool::new(1000, 0); // the sink: frames return here and are reused
 //! for interval in 1..=500_u64 {
 //!     let now_ns = interval * 100_000;
-//!     while let Some(frame) = frames.0.pop() {
-//!         tx.enqueue(Packet::new(frame, 1514), now_ns, &mut frames);
+//!     while let Some(frame) = pool.take() {
+//!         tx.enqueue(Packet::new(frame, 1514), now_ns, &mut pool);
 //!     }
 //!     // While the limit and the ring have room.
-//!     if let Stop::Failed(error) = tx.run(now_ns, &mut frames) {
+//!     if let Stop::Failed(error) = tx.run(now_ns, &mut pool) {
 //!         return Err(error.into()); // or run again later: the packets stay in the ring
 //!     }
 //!     let mut slots = ring.0.lock().unwrap();
 //!     slots.1 = slots.0.len().min(8); // the device sends eight packets per interval
 //!     drop(slots);
-//!     let completed = rx.complete(now_ns + 90_000, &mut frames)?; // and completes them together
+//!     let completed = rx.complete(now_ns + 90_000, &mut pool)?; // and completes them together
 //!     assert_eq!(completed.stalled, None);
 //! }
 //! assert!((7 * 1514..=17 * 1514).contains(&monitor.snapshot().queue.limit), "two intervals");
@@ -125,7 +114,7 @@
 //!   [`repair_to`](queue::Completer::repair_to), which takes both halves.
 //! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
 //!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
-//!   called.
+//!   called. `run_blocking` (feature `std`) does both.
 //! - **`run` returns `NotReady(at)`**: `run` at that time.
 //! - **`run` returns `Failed`**: `run` again after a delay; packets in the ring are not lost.
 //! - **`run` returns `Closed`**, or [`is_closed`](queue::Completer::is_closed) is `true`: stop,
@@ -139,6 +128,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`pool`] | frames with their bytes, and their sink |
+//! | [`buffers`] | the caller's buffers by frame, and their sink; an example with two threads |
 //! | [`in_flight`] | a driver's storage between `submit` and `reap` |
 //! | `driver::testing` | with feature `testing`: a mock device, fault injection, tracing |
 //! | [`queue::many`] | several sending threads |
@@ -202,6 +192,7 @@ extern crate self as taut_path;
 extern crate std;
 
 pub mod budget;
+pub mod buffers;
 pub mod classify;
 pub mod driver;
 pub mod gate;
@@ -218,7 +209,7 @@ pub mod queue;
 mod registry;
 pub mod tunables;
 
-pub mod room;
+mod room;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
 pub mod late_segmentation;

@@ -6,7 +6,8 @@
 //! both, without a fence or an atomic.
 
 mod admission;
-mod generations;
+#[cfg(feature = "std")]
+mod blocking;
 mod builder;
 mod burst;
 mod chunks;
@@ -18,6 +19,7 @@ mod context;
 mod counters;
 mod deferred;
 mod error;
+mod generations;
 mod gso_packets;
 mod local;
 pub mod many;

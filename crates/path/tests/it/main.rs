@@ -8,6 +8,7 @@
 
 mod budget;
 mod budget_conservation;
+mod buffers;
 mod classify;
 mod codel;
 mod conservation;

@@ -4,16 +4,14 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models gate::`
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
 use std::sync::Arc as StdArc;
-use std::task::{Wake, Waker};
 
 use taut_dql::Config;
 use taut_dql::sync::SingleWriterU64;
 use taut_path::gate::Gate;
-use taut_path::room::RoomWaker;
 use taut_path::sharing::{CacheAligned, Sharing, Threads};
 
 /// Atomics without the fence between a write and the read that follows it: broken on purpose, and
@@ -157,34 +155,4 @@ fn driver_stop_loses_no_wakeup() {
 #[should_panic(expected = "lost wake-up")]
 fn driver_stop_without_fences_loses_a_wake_up() {
     driver_stop::<Unfenced>();
-}
-
-struct CountWakes(AtomicUsize);
-
-impl Wake for CountWakes {
-    fn wake(self: StdArc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn waiting_sender_is_woken_exactly_once() {
-    loom::model(|| {
-        let wakes = StdArc::new(CountWakes(AtomicUsize::new(0)));
-        let waker = Arc::new(RoomWaker::<Threads>::new(Waker::from(wakes.clone())));
-        let room = Arc::new(AtomicU32::new(0));
-        let sender = {
-            let (waker, room) = (waker.clone(), room.clone());
-            thread::spawn(move || waker.must_wait(|| room.load(Ordering::Relaxed) > 0))
-        };
-        room.store(1, Ordering::Relaxed);
-        let notified = waker.notify(|| room.load(Ordering::Relaxed) > 0);
-        let waits = sender.join().expect("the sender does not panic");
-        let woken = wakes.0.load(Ordering::Relaxed);
-        if waits {
-            assert_eq!(woken, 1, "lost wake-up: the sender sleeps for ever");
-        }
-        assert_eq!(woken, usize::from(notified));
-        assert_eq!(waker.wakeups(), woken as u32);
-    });
 }
