@@ -110,7 +110,8 @@ pub fn topic(name: &str) -> Option<String> {
     match name {
         "limits" => Some(format!("Values of --limit:\n{}\n{LIMITS}", limits_help())),
         "qdiscs" => {
-            let qdiscs = Registry::installed().qdiscs().map(qdisc_help);
+            let registry = Registry::installed();
+            let qdiscs = registry.qdiscs().map(qdisc_help);
             Some(QDISCS.to_owned() + &qdiscs.collect::<String>())
         }
         _ => None,

@@ -62,6 +62,9 @@ fn concurrent_double_take_returns_one_buffer() {
         let stale = Err(PoolError::NotTaken { index: 0 });
         assert!((ours == Ok(7) && theirs == stale) || (ours == stale && theirs == Ok(7)));
         // Both frames are free, and each only once.
-        assert_eq!([1, 2, 3].map(|number| buffers.put(number).is_ok()), [true, true, false]);
+        assert_eq!(
+            [1, 2, 3].map(|number| buffers.put(number).is_ok()),
+            [true, true, false]
+        );
     });
 }
