@@ -208,7 +208,7 @@ fn invalid_line_error_has_the_allowed_values() {
         assert!(error.starts_with(message), "{error}\n{message}");
     }
     let error = read(&b"{\"end_ns\": 3}\n\xff 1\n"[..], "").expect_err("no rate");
-    assert!(error.to_string().contains("neither"), "{error}");
+    assert!(error.to_string().contains("are missing"), "{error}");
     let text = [HEADER.as_bytes(), b"\n\xff 1\n"].concat();
     let error = read(&text[..], "").expect_err("no text").to_string();
     assert_eq!(error, "line 2: is not UTF-8 text");

@@ -137,7 +137,7 @@ fn invalid_settings_are_rejected() {
         error.to_string()
     };
     assert!(rejected(&|e| e.ring = 0).contains("ring has 0 descriptors"));
-    assert!(rejected(&|e| e.rate = Rate(0)).contains("rate is 0"));
+    assert!(rejected(&|e| e.rate = Rate(0)).contains("rate_bits_per_s is 0"));
     assert!(rejected(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
 }
 

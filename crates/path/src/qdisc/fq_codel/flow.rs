@@ -51,13 +51,13 @@ impl FlowSlot {
 
 /// A list of flows, each linked to the next.
 #[derive(Debug)]
-pub(crate) struct FlowList {
+pub(crate) struct RoundRobin {
     first: u32,
     /// Undefined while `first` is [`NONE`].
     last: u32,
 }
 
-impl FlowList {
+impl RoundRobin {
     pub(crate) const EMPTY: Self = Self {
         first: NONE,
         last: NONE,
