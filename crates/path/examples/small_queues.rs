@@ -15,7 +15,7 @@ use taut_path::driver::testing::mock::{self, MockCompletions, MockTx};
 use taut_path::pool::FramePool;
 use taut_path::qdisc::Fifo;
 use taut_path::tsq::{
-    FlowBudgets, Charges, Flow, LIMIT_2012_BYTES, ReleasingSink, SendRequest, Settings, Sizing,
+    Charges, Flow, FlowBudgets, LIMIT_2012_BYTES, ReleasingSink, SendRequest, Settings, Sizing,
     memory_bytes,
 };
 use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Queue, Stop};

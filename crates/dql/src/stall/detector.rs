@@ -2,7 +2,7 @@
 
 use crate::sharing::{Sharing, Wide, Word};
 use crate::stall::Stall;
-use crate::stall::generations::{MAX_GENERATIONS, Generations, generation_length_ns};
+use crate::stall::generations::{Generations, MAX_GENERATIONS, generation_length_ns};
 
 const SLOTS: usize = MAX_GENERATIONS as usize;
 

@@ -2,8 +2,8 @@
 
 use crate::sharing::Local;
 use crate::stall::Stall;
-use crate::stall::generations::{GenerationClock, Generations};
 use crate::stall::detector::StallDetector;
+use crate::stall::generations::{GenerationClock, Generations};
 
 /// Detects a queue whose oldest unit in flight is older than a threshold: the device stopped, or
 /// the driver reports less than it was given.
@@ -45,7 +45,8 @@ impl FifoStallDetector {
     pub fn completed(&mut self, num_queued: u32, num_completed: u32, now_ns: u64) {
         self.settle(num_completed);
         if self.detector.is_stalled() {
-            self.detector.check(&self.generations, num_queued, false, now_ns);
+            self.detector
+                .check(&self.generations, num_queued, false, now_ns);
         }
         let begun = self.clock.begin(&self.generations, num_queued, now_ns);
         if begun.is_some() {
@@ -76,7 +77,9 @@ impl FifoStallDetector {
             return None;
         }
         self.detector.begin_no_earlier_than(burst_start_ns);
-        let stall = self.detector.check(&self.generations, num_queued, false, now_ns);
+        let stall = self
+            .detector
+            .check(&self.generations, num_queued, false, now_ns);
         if stall.is_some() {
             self.last_stall_ns = now_ns;
         }

@@ -1,6 +1,6 @@
 //! Both parts of stall detection over one ledger.
 
-use super::{MAX_GENERATIONS, GenerationClock, Generations, Stall, StallDetector};
+use super::{GenerationClock, Generations, MAX_GENERATIONS, Stall, StallDetector};
 use crate::ledger::Ledger;
 use crate::sharing::Local;
 
@@ -46,13 +46,15 @@ impl Both {
             }
         }
         self.detector.completed(generations.len() as u32);
-        self.ledger.completed(generations.len() as u32, u32::MAX / 4);
+        self.ledger
+            .completed(generations.len() as u32, u32::MAX / 4);
     }
 
     fn check(&mut self, now_ns: u64) -> Option<Stall> {
         self.completes(&[]);
         let num_queued = self.ledger.num_queued();
-        self.detector.check(&self.generations, num_queued, false, now_ns)
+        self.detector
+            .check(&self.generations, num_queued, false, now_ns)
     }
 }
 
@@ -74,7 +76,10 @@ fn stall_is_reported_from_threshold_to_end() {
     both.completes(&[generation]);
     assert_eq!(both.check(S + 8), None);
     let queued = both.ledger.num_queued();
-    assert_eq!(both.detector.next_wakeup(&both.generations, queued, false), None);
+    assert_eq!(
+        both.detector.next_wakeup(&both.generations, queued, false),
+        None
+    );
 }
 
 #[test]
@@ -130,9 +135,17 @@ fn generations_restart_at_a_repair() {
     let queued = both.ledger.num_queued();
     both.detector.repair(queued, 4, 6 * GENERATION_NS);
     sent.drain(..2);
-    assert_eq!(both.check(6 * GENERATION_NS + S), None, "generations begin at the repair");
+    assert_eq!(
+        both.check(6 * GENERATION_NS + S),
+        None,
+        "generations begin at the repair"
+    );
     both.completes(&sent);
-    assert_eq!(both.check(6 * GENERATION_NS + 3 * S), None, "nothing is in flight");
+    assert_eq!(
+        both.check(6 * GENERATION_NS + 3 * S),
+        None,
+        "nothing is in flight"
+    );
 }
 
 #[test]
@@ -164,9 +177,13 @@ fn ring_full_of_stale_packets_is_a_stall() {
     let mut both = Both::new();
     let check = |both: &mut Both, now_ns| {
         let num_queued = both.ledger.num_queued();
-        both.detector.check(&both.generations, num_queued, true, now_ns)
+        both.detector
+            .check(&both.generations, num_queued, true, now_ns)
     };
     assert_eq!(check(&mut both, 7), None);
-    assert_eq!(both.detector.next_wakeup(&both.generations, 0, true), Some(S + 8));
+    assert_eq!(
+        both.detector.next_wakeup(&both.generations, 0, true),
+        Some(S + 8)
+    );
     assert!(check(&mut both, S + 8).is_some());
 }

@@ -13,7 +13,7 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
-use crate::packet::{DropReason, MAX_SEGMENTS, Tag, Packet, Segmentation};
+use crate::packet::{DropReason, MAX_SEGMENTS, Packet, Segmentation, Tag};
 
 /// State of a free place.
 const FREE: u32 = 0;

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use super::{Frame, IS_CHUNK, Tag, Packet, Segmentation};
+use super::{Frame, IS_CHUNK, Packet, Segmentation, Tag};
 
 /// The number of the segmented packet, below [`Tag::REMAINDERS`].
 const NUMBER: u32 = Tag::REMAINDERS;

@@ -4,20 +4,20 @@ use taut_dql::control::Control;
 use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
-use super::generations::StallDetector;
 use super::chunks::ChunkReassembler;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
 use super::error::CompleteError;
+use super::generations::StallDetector;
 use super::outcome::Completed;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
 use crate::late_segmentation::ChunkTracker;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
-use crate::packet::{Tag, Packet, PacketSink};
+use crate::packet::{Packet, PacketSink, Tag};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
 
@@ -179,7 +179,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     #[cold]
     pub(super) fn follow_generation<M: Sharing>(&mut self, shared: &Shared<M>) {
         let current = self.sorter.current;
-        self.stalls.follow(&shared.generations, current.units(self.unit));
+        self.stalls
+            .follow(&shared.generations, current.units(self.unit));
         self.sorter.begin_generation(self.stalls.newest());
     }
 
@@ -277,7 +278,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
                 probe.event(now_ns, Event::Batch(batch));
             });
         if M::SHARED {
-            shared.settings.set_limit(self.control.displayed_limit(limit));
+            shared
+                .settings
+                .set_limit(self.control.displayed_limit(limit));
         }
         if is_observed && units > 0 {
             probe.event(now_ns, Event::Limit(self.shown_limit()));
@@ -363,7 +366,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let coalescer_ns = self.coalescer.as_ref().and_then(Coalescer::next_wakeup);
         let num_queued = shared.ledger.num_queued();
         let is_full = shared.driver.is_closed();
-        let stall_ns = self.stalls.next_wakeup(&shared.generations, num_queued, is_full);
+        let stall_ns = self
+            .stalls
+            .next_wakeup(&shared.generations, num_queued, is_full);
         [coalescer_ns, stall_ns].into_iter().flatten().min()
     }
 }

@@ -78,7 +78,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     ) -> Result<(), TunableError> {
         if let Setting::StallThresholdMs(ms) = setting {
             let threshold_ns = u64::from(ms) * NS_PER_MS;
-            self.stalls.set_threshold_ns(&shared.generations, threshold_ns);
+            self.stalls
+                .set_threshold_ns(&shared.generations, threshold_ns);
             return Ok(());
         }
         let mut config = self.config();

@@ -152,9 +152,7 @@ impl fmt::Display for QueueConfigError {
                 "the budget's rule counts packets; allowed: a rule that counts bytes, such as 40k \
                  or dql",
             ),
-            Self::NotNew => {
-                f.write_str("the queue has already sent; allowed: a new queue")
-            }
+            Self::NotNew => f.write_str("the queue has already sent; allowed: a new queue"),
         }
     }
 }

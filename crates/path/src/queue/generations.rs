@@ -1,7 +1,7 @@
 //! Tags of packets with the generation in which they are sent; see [`taut_dql::stall`].
 
 use taut_dql::ledger::Ledger;
-use taut_dql::stall::{MAX_GENERATIONS, GenerationClock};
+use taut_dql::stall::{GenerationClock, MAX_GENERATIONS};
 pub(super) use taut_dql::stall::{Generations, StallDetector};
 
 use crate::packet::Tag;

@@ -6,7 +6,6 @@
 //! both, without a fence or an atomic.
 
 mod admission;
-mod generations;
 mod builder;
 mod burst;
 mod chunks;
@@ -18,6 +17,7 @@ mod context;
 mod counters;
 mod deferred;
 mod error;
+mod generations;
 mod gso_packets;
 mod local;
 pub mod many;

@@ -20,7 +20,7 @@ use super::send::SendHalf;
 use super::shared::Shared;
 use crate::limit::{Fixed, Limit};
 use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
-use crate::packet::{Frame, Tag, Packet};
+use crate::packet::{Frame, Packet, Tag};
 use crate::qdisc::Fifo;
 use crate::sharing::{CacheAligned, Sharing, Threads};
 

@@ -1,8 +1,8 @@
 //! The sender's state for packets on their way into the ring, except the discipline.
 
 use super::admission::Admission;
-use super::generations::GenerationTagger;
 use super::counters::add;
+use super::generations::GenerationTagger;
 use super::gso_packets::GsoPackets;
 use super::shared::Shared;
 use crate::driver::TxRing;

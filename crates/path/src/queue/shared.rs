@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use core::ops::Deref;
 use core::task::Waker;
 
-use super::generations::Generations;
 use super::counters::{CompleterCells, SenderCells};
+use super::generations::Generations;
 use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;

@@ -2,7 +2,7 @@
 //! older generation, before a reset (stale), or never by this queue (unknown).
 
 use crate::limit::{CompletedCounts, Unit};
-use crate::packet::{Tag, Packet};
+use crate::packet::{Packet, Tag};
 
 /// Packets and their bytes. A batch can exceed the range of [`CompletedCounts`].
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,8 +8,8 @@ use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
 use super::charges::Charges;
-use super::flow_list::FlowList;
 use super::flow::Flow;
+use super::flow_list::FlowList;
 use super::run::Taken;
 use super::settings::{Settings, Sizing, Totals};
 use super::shared_state::SharedState;

@@ -44,17 +44,17 @@
 //! `examples/small_queues.rs` has many flows over one device.
 
 mod account;
-mod flow_budgets;
 mod charges;
-mod flow_list;
 mod flow;
+mod flow_budgets;
+mod flow_list;
 mod owner_lock;
 mod run;
 mod settings;
 mod shared_state;
 
-pub use flow_budgets::{FlowBudgets, FlowBudgetsError, MAX_FLOWS};
 pub use charges::{Charges, ReleasingSink, memory_bytes};
 pub use flow::{Flow, FlowSnapshot, SendRequest};
+pub use flow_budgets::{FlowBudgets, FlowBudgetsError, MAX_FLOWS};
 pub use owner_lock::OwnerLock;
 pub use settings::{LIMIT_2012_BYTES, RATE_TIME_NS, Settings, Sizing, Totals};

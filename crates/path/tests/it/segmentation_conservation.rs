@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::{CompleteError, QueueConfig};
-use taut_path::tsq::{FlowBudgets, Charges, Flow, ReleasingSink, Settings};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, ReleasingSink, Settings};
 use taut_path::{
     DropReason, Event, LateSegmentation, Packet, PacketSink, Probe, Queue, Segmentation, Stop,
 };

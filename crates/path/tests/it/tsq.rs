@@ -11,8 +11,8 @@ use std::task::{Wake, Waker};
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::Fixed;
 use taut_path::tsq::{
-    FlowBudgets, FlowBudgetsError, Charges, Flow, LIMIT_2012_BYTES, MAX_FLOWS, ReleasingSink, SendRequest,
-    Settings, Sizing, memory_bytes,
+    Charges, Flow, FlowBudgets, FlowBudgetsError, LIMIT_2012_BYTES, MAX_FLOWS, ReleasingSink,
+    SendRequest, Settings, Sizing, memory_bytes,
 };
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Queue, Segmentation};
 

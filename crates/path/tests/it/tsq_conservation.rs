@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::DISCIPLINES;
 use taut_path::queue::QueueConfig;
-use taut_path::tsq::{FlowBudgets, Charges, Flow, ReleasingSink, SendRequest, Settings, Sizing};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, ReleasingSink, SendRequest, Settings, Sizing};
 use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
 
 const SLOTS: u32 = 4;

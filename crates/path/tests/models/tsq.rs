@@ -9,7 +9,7 @@ use loom::thread;
 use std::slice::from_ref;
 use std::task::Waker;
 
-use taut_path::tsq::{FlowBudgets, Charges, Flow, SendRequest, Settings, Sizing};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
 /// A model with a bound on preemptions, within which all orders are explored.

@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use taut_path::Packet;
-use taut_path::tsq::{FlowBudgets, FlowBudgetsError, Charges, Flow, Settings, Totals};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings, Totals};
 
 use super::orphaning::Orphans;
 use crate::nic::EmulatedNic;

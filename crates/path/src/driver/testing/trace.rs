@@ -57,7 +57,11 @@ impl fmt::Display for TraceEvent<'_> {
             Self::Kicked => f.write_str("kicked"),
             Self::KickFailed(error) => write!(f, "kick failed: {error:?}"),
             Self::ReapEnded { packets, more } => {
-                let more = if *more { ", more completions pending" } else { "" };
+                let more = if *more {
+                    ", more completions pending"
+                } else {
+                    ""
+                };
                 write!(f, "reaped {packets} packets{more}")
             }
             Self::ReapFailed(error) => write!(f, "reaping failed: {error:?}"),
