@@ -47,7 +47,7 @@ mod account;
 mod charges;
 mod flow;
 mod flow_budgets;
-mod flow_list;
+mod deferred_list;
 mod owner_lock;
 mod run;
 mod settings;
