@@ -58,7 +58,8 @@ mod models;
 /// A fixed number of frames, each with room for one buffer, for any thread.
 ///
 /// A packet costs six locked instructions for both threads together, and no allocation. Free frames
-/// are reused in FIFO order.
+/// are reused in FIFO order. Dropping the store drops the buffers in it, such as those of packets
+/// that a dropped queue still had.
 pub struct Buffers<T> {
     /// A buffer, unless its frame is free or its buffer is lent. One thread at a time can empty a
     /// slot, without unsafe code.

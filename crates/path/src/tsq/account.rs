@@ -5,7 +5,7 @@ use core::fmt;
 
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::flow_list::FlowList;
+use super::deferred_list::DeferredList;
 use super::owner_lock::OwnerLock;
 use super::settings::{LastRequest, OwnLimit, Settings};
 use super::shared_state::SharedState;
@@ -152,7 +152,7 @@ impl FlowAccount {
     }
 
     /// Pushes the flow, which is on no list, to `list`.
-    pub(super) fn push_to(&self, list: &FlowList) {
+    pub(super) fn push_to(&self, list: &DeferredList) {
         list.push(self.slot, &self.next);
     }
 

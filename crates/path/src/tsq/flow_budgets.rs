@@ -8,8 +8,8 @@ use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
 use super::charges::Charges;
+use super::deferred_list::DeferredList;
 use super::flow::Flow;
-use super::flow_list::FlowList;
 use super::run::Taken;
 use super::settings::{Settings, Sizing, Totals};
 use super::shared_state::SharedState;
@@ -163,7 +163,7 @@ impl FlowBudgets {
     /// is something to run.
     pub fn must_wait(&self, list: u32) -> bool {
         let list = self.common.lists.get(list as usize);
-        list.is_none_or(FlowList::must_wait)
+        list.is_none_or(DeferredList::must_wait)
     }
 
     /// Returns the memory of all packets below the sockets, in bytes, including those of ended

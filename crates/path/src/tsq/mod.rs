@@ -45,9 +45,9 @@
 
 mod account;
 mod charges;
+mod deferred_list;
 mod flow;
 mod flow_budgets;
-mod flow_list;
 mod owner_lock;
 mod run;
 mod settings;

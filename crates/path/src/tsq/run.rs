@@ -5,12 +5,12 @@ use alloc::sync::Arc;
 use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
-use super::flow_list::{FlowList, NONE};
+use super::deferred_list::{DeferredList, NONE};
 
 /// The accounts that were taken off a list, while they are run. Dropping it lists the remaining
 /// ones again, so that a panic loses none.
 pub(super) struct Taken<'a> {
-    list: &'a FlowList,
+    list: &'a DeferredList,
     accounts: &'a [Arc<FlowAccount>],
     first: u32,
     /// The account that is sending.
@@ -19,7 +19,7 @@ pub(super) struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     /// Takes all accounts on `list`.
-    pub(crate) fn new(list: &'a FlowList, accounts: &'a [Arc<FlowAccount>]) -> Self {
+    pub(crate) fn new(list: &'a DeferredList, accounts: &'a [Arc<FlowAccount>]) -> Self {
         Self {
             list,
             accounts,

@@ -5,13 +5,13 @@ use core::task::Waker;
 
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::flow_list::FlowList;
+use super::deferred_list::DeferredList;
 use super::settings::{Settings, Sizing, Totals};
 
 /// The state that all flows, packets and runners of a table share.
 #[derive(Debug)]
 pub(super) struct SharedState {
-    pub lists: Box<[FlowList]>,
+    pub lists: Box<[DeferredList]>,
     limit_bytes: AtomicU32,
     /// 0 stands for [`Sizing::Fixed`].
     rate_time_ns: AtomicU32,
@@ -26,7 +26,7 @@ impl SharedState {
     /// Creates a deferred list for each of `wakers`.
     pub(crate) fn new(settings: Settings, wakers: &[Waker]) -> Self {
         let state = Self {
-            lists: wakers.iter().cloned().map(FlowList::new).collect(),
+            lists: wakers.iter().cloned().map(DeferredList::new).collect(),
             limit_bytes: AtomicU32::new(0),
             rate_time_ns: AtomicU32::new(0),
             next_slot: AtomicU32::new(0),

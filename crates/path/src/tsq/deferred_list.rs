@@ -14,12 +14,12 @@ pub(super) const NONE: u32 = u32::MAX;
 /// A linked list of slot numbers. All entries are taken at once and none is removed from the
 /// middle, so a slot number that returns causes no ABA problem.
 #[derive(Debug)]
-pub(super) struct FlowList {
+pub(super) struct DeferredList {
     head: AtomicU32,
     waiting: RoomWaker,
 }
 
-impl FlowList {
+impl DeferredList {
     pub(crate) fn new(waker: Waker) -> Self {
         Self {
             head: AtomicU32::new(NONE),
