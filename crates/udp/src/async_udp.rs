@@ -247,7 +247,7 @@ impl AsyncUdp {
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.
-    pub async fn notification(&self) -> io::Result<()> {
+    pub async fn process_notifications(&self) -> io::Result<()> {
         let ready = self.errors.readable().await?;
         process(&self.limited, Some(ready))
     }

@@ -258,7 +258,11 @@ fn timeout_ends_a_send_on_a_stalled_link() {
     assert_eq!(report.sent + report.rejected + report.unsent, 5_000);
     let state = tunnel.snapshot(0);
     let sent_bytes = u64::from(state.kernel_bytes) + state.counters.departed_bytes;
-    assert_eq!(sent_bytes, report.sent as u64 * 1_060, "the others do not count");
+    assert_eq!(
+        sent_bytes,
+        report.sent as u64 * 1_060,
+        "the others do not count"
+    );
 }
 
 #[test]

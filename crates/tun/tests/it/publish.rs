@@ -44,7 +44,10 @@ fn published_path_has_bounds_and_comparable_bytes() {
     });
     let metrics = metrics().expect("published");
     assert_eq!((metrics.sent_packets, metrics.in_flight), (2, 0));
-    assert_eq!((metrics.sent_bytes, metrics.completed_bytes), (1_268, 1_268));
+    assert_eq!(
+        (metrics.sent_bytes, metrics.completed_bytes),
+        (1_268, 1_268)
+    );
     assert_eq!(metrics.limit_max, u64::from(max_limit));
     assert_eq!(metrics.hold_time_ns, 1_000_000_000);
     drop((tunnel, socket, publisher));
