@@ -110,8 +110,9 @@ pub fn topic(name: &str) -> Option<String> {
     match name {
         "limits" => Some(format!("Values of --limit:\n{}\n{LIMITS}", limits_help())),
         "qdiscs" => {
-            let qdiscs = Registry::installed().qdiscs().map(qdisc_help);
-            Some(QDISCS.to_owned() + &qdiscs.collect::<String>())
+            let registry = Registry::installed();
+            let qdiscs: String = registry.qdiscs().map(qdisc_help).collect();
+            Some(QDISCS.to_owned() + &qdiscs)
         }
         _ => None,
     }
