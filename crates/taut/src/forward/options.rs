@@ -107,8 +107,8 @@ pub struct PathOptions {
     /// Late segmentation of GSO packets: auto, all, early
     ///
     /// all: each segment separately, immediately before submission. early: segments on entry.
-    /// auto: as all with a limit, as early without one. The rings accept no GSO packets, so there
-    /// is no mode that sends them whole. With af_xdp no GSO packets are received. At most 511 GSO
+    /// auto: as all with a limit, as early without one. The rings accept no GSO packets, so no
+    /// mode sends them whole. With af_xdp no GSO packets are received. At most 511 GSO
     /// packets wait whole in each direction; further ones are segmented on entry.
     #[arg(long, value_name = "MODE", value_enum, default_value_t = ForwardSegmentation::Auto,
           hide_possible_values = true)]
