@@ -37,9 +37,10 @@ impl ReportFile {
 pub struct TraceFile {
     /// Write every event of the rows' queues to FILE
     ///
-    /// The simulator runs the rows a second time to record it. docs/trace-format.md describes the
-    /// file, which grows with the rows, their rate and their duration: about 10 MB for each second
-    /// of a full 1 Gbit/s link. Its size is printed at the end.
+    /// `taut sim` runs the rows a second time to record it. `taut lab` keeps the trace of the live
+    /// run in memory until the end. docs/trace-format.md describes the file, which grows with the
+    /// rows, their rate and their duration: about 10 MB for each second of a full 1 Gbit/s link.
+    /// Its size is printed at the end.
     #[arg(id = "trace", long = "trace", value_name = "FILE")]
     pub path: Option<PathBuf>,
 

@@ -111,8 +111,8 @@ pub fn topic(name: &str) -> Option<String> {
         "limits" => Some(format!("Values of --limit:\n{}\n{LIMITS}", limits_help())),
         "qdiscs" => {
             let registry = Registry::installed();
-            let qdiscs = registry.qdiscs().map(qdisc_help);
-            Some(QDISCS.to_owned() + &qdiscs.collect::<String>())
+            let qdiscs: String = registry.qdiscs().map(qdisc_help).collect();
+            Some(QDISCS.to_owned() + &qdiscs)
         }
         _ => None,
     }

@@ -26,7 +26,6 @@ fn live_help(arg: Arg) -> Arg {
             .long_help(LIMITS),
         "coalesce" => arg.long_help(COALESCE),
         "seed" => arg.help("Seed of the emulated NIC; live results still vary"),
-        "trace" => arg.long_help(TRACE),
         _ => arg,
     }
 }
@@ -38,12 +37,6 @@ Each limit adds rows to those without a limit; `off` adds none.";
 
 const COALESCE: &str = "\
 Interrupt interval of the emulated NIC; with --driver af_packet, completion poll interval";
-
-const TRACE: &str = "\
-Write every event of the rows' queues to FILE
-
-The trace is of the live run. It is kept in memory until the end; its size is then printed. It \
-grows by about 10 MB for each second of a full 1 Gbit/s link. docs/trace-format.md describes it.";
 
 impl RrUnderLoad {
     /// Returns the experiment with these options.

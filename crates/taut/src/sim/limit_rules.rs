@@ -43,12 +43,7 @@ pub struct LimitRulesOptions {
     /// `fixed` is the smallest fixed limit that reaches the target utilisation of the trace. The
     /// target of `taut` is that of the trace, unless the limit has its own, as in taut:99.5%.
     /// [default: off, fixed, dql, dql every 200us, dql every 1ms, taut]
-    #[arg(
-        long = "limit",
-        alias = "rule",
-        value_name = "LIMIT",
-        allow_hyphen_values = true
-    )]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true)]
     pub limits: Vec<RuleName>,
 
     /// Seeds of each built-in trace, counted from --seed [default: 1]
@@ -110,7 +105,7 @@ pub fn run_settings(
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     output.spares(&settings.files)?;
-    if output.sweep_options.is_sweep() {
+    if output.many.is_wanted() {
         return sweep::run(&file(&settings), seed, output);
     }
     let subjects = settings.subjects(|warning| say!("taut: {warning}"));

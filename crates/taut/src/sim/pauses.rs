@@ -16,12 +16,7 @@ pub struct PausesOptions {
     /// Limit (repeatable; taut help limits) [default: dql, taut]
     ///
     /// Also such as "dql every 1ms": completions are coalesced to this interval.
-    #[arg(
-        long = "limit",
-        alias = "rule",
-        value_name = "LIMIT",
-        allow_hyphen_values = true
-    )]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true)]
     pub limits: Vec<Rule>,
 
     #[command(flatten)]
