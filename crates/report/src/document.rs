@@ -118,9 +118,7 @@ impl Figure {
     pub fn is_within_tenth(&self) -> bool {
         match self.published[..] {
             [figure] => (self.value - figure).abs() <= 0.1 * figure.abs(),
-            [low, high] => {
-                (low - 0.1 * low.abs()..=high + 0.1 * high.abs()).contains(&self.value)
-            }
+            [low, high] => (low - 0.1 * low.abs()..=high + 0.1 * high.abs()).contains(&self.value),
             _ => false,
         }
     }

@@ -50,7 +50,12 @@ pub(crate) fn demand(
     let (value, (min, max)) = (value.into(), allowed.into_inner());
     match (min..=max).contains(&value) {
         true => Ok(()),
-        false => Err(TestbedError::Setting { what, value, min, max }),
+        false => Err(TestbedError::Setting {
+            what,
+            value,
+            min,
+            max,
+        }),
     }
 }
 

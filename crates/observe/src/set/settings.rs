@@ -26,9 +26,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
 
 fn setting(name: &str, value: &str) -> Result<Setting, String> {
     let tunable = Tunable::by_name(name).map_err(|_| {
-        format!(
-            "setting is {name:?}; allowed: limit_max, limit_min, limit, hold_time, stall_thrs"
-        )
+        format!("setting is {name:?}; allowed: limit_max, limit_min, limit, hold_time, stall_thrs")
     })?;
     let explained = |error: String| format!("{name} {value}: {error}");
     let number = match (tunable, value) {

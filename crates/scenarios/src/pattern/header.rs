@@ -221,7 +221,9 @@ fn rates(
             ));
         }
     };
-    let first = rates.first().ok_or("rates has 0 values; allowed: 1 or more")?;
+    let first = rates
+        .first()
+        .ok_or("rates has 0 values; allowed: 1 or more")?;
     check("the first time of rates, in ns,", first.0, 0, 0)?;
     if let Some(pair) = rates.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
         let (before, after) = (pair[0].0, pair[1].0);

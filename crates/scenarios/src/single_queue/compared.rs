@@ -30,7 +30,9 @@ fn with_short_warm_up(bench: &SingleQueueConfig) -> SingleQueueConfig {
         measure_from_ns,
         end_ns: bench.end_ns - skipped_ns,
         // The short run has the same phases.
-        rate_changes: rates.map(|&(at_ns, rate)| (at_ns - skipped_ns, rate)).collect(),
+        rate_changes: rates
+            .map(|&(at_ns, rate)| (at_ns - skipped_ns, rate))
+            .collect(),
         sample_ns: 0,
         ..bench.clone()
     }

@@ -70,11 +70,9 @@ fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Validation {
 /// Rejects `fixed` except in a comparison, which finds the smallest sufficient limit.
 fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Validation {
     move |key, rule| match rule {
-        RuleName::Fixed if show != Show::Compared => {
-            Err(format!(
-                "{key} has fixed; allowed: a limit, or fixed with show = \"compared\""
-            ))
-        }
+        RuleName::Fixed if show != Show::Compared => Err(format!(
+            "{key} has fixed; allowed: a limit, or fixed with show = \"compared\""
+        )),
         _ => Ok(()),
     }
 }

@@ -107,7 +107,9 @@ impl FromStr for LimitName {
         };
         let limit: AnyLimit = rest.parse().map_err(|error| format!("{error}"))?;
         if min_packets.is_some() && !["dql", "dql:packets"].contains(&rest) {
-            return Err(format!("{rest} has no minimum; allowed: dql, such as dql:min-8"));
+            return Err(format!(
+                "{rest} has no minimum; allowed: dql, such as dql:min-8"
+            ));
         }
         Ok(Self::Rule { limit, min_packets })
     }

@@ -65,8 +65,8 @@ fn optimum_is_sufficient_at_every_rate() {
     let carried = number(optimum, "throughput_vs_off");
     assert!((0.99..=1.01).contains(&carried), "{carried}");
     // Not the bytes in flight of an unlimited ring.
-    let [limit, unlimited] = [optimum, row(&found, &[("rule", "off")])]
-        .map(|it| number(it, "in_flight_mean_bytes"));
+    let [limit, unlimited] =
+        [optimum, row(&found, &[("rule", "off")])].map(|it| number(it, "in_flight_mean_bytes"));
     assert!(limit < 0.9 * unlimited, "{limit} of {unlimited}");
 }
 

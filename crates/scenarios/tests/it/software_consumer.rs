@@ -25,7 +25,10 @@ fn published_limits_and_losses_are_reproduced() {
     show(&found);
     assert_eq!(found.rows.len(), 16);
     assert_eq!(found.figures.len(), 6);
-    let outside = found.figures.iter().filter(|figure| !figure.is_within_tenth());
+    let outside = found
+        .figures
+        .iter()
+        .filter(|figure| !figure.is_within_tenth());
     let outside: Vec<&str> = outside.map(|figure| figure.id.as_str()).collect();
     assert_eq!(outside, ["E12, slow, notify packet, dql, ping"]);
     let of = |consumer: &str, notify: &str, limit: &str| {

@@ -34,7 +34,11 @@ pub fn show(document: &Document) {
         println!("{}", cells.join(" "));
     }
     for figure in &document.figures {
-        let mark = if figure.is_within_tenth() { "ok" } else { "MISS" };
+        let mark = if figure.is_within_tenth() {
+            "ok"
+        } else {
+            "MISS"
+        };
         println!(
             "{}: {:?} -> {:.1} {} {mark}",
             figure.id, figure.published, figure.value, figure.unit

@@ -89,7 +89,11 @@ impl CompletionTrace {
         }
         demand("end_ns", self.end_ns, 0..=NEVER_NS - 1)?;
         match detail.time_series {
-            true => demand("end_ns with a time series", self.end_ns, 0..=MAX_TIME_SERIES_NS),
+            true => demand(
+                "end_ns with a time series",
+                self.end_ns,
+                0..=MAX_TIME_SERIES_NS,
+            ),
             false => Ok(()),
         }
     }

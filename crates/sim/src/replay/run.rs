@@ -91,7 +91,11 @@ pub fn replay(
     };
     bed.run_until(&mut run, NEVER_NS)?;
     let dropped_packets = run.queue.sender_counters().drops.total();
-    demand("dropped_packets (of a backlog of 1000000)", dropped_packets, 0..=0)?;
+    demand(
+        "dropped_packets (of a backlog of 1000000)",
+        dropped_packets,
+        0..=0,
+    )?;
     Ok(run.outcome(&bed, length_ns))
 }
 

@@ -60,7 +60,10 @@ impl Traffic {
     pub fn check(&self) -> Result<(), TestbedError> {
         demand_order(self.arrivals.iter().map(|it| it.at_ns), "at_ns of arrivals")?;
         demand_order(self.batches.iter().map(|it| it.at_ns), "at_ns of batches")?;
-        demand_countable(self.arrivals.iter().map(|it| it.bytes), "bytes of an arrival")
+        demand_countable(
+            self.arrivals.iter().map(|it| it.bytes),
+            "bytes of an arrival",
+        )
     }
 }
 

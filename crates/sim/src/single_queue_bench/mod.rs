@@ -137,7 +137,10 @@ impl SingleQueueConfig {
             return Err(TestbedError::Missing("no object sizes"));
         }
         demand_countable(self.object_bytes.iter().copied(), "object_bytes")?;
-        demand_order(self.rate_changes.iter().map(|it| it.0), "at_ns of rate_changes")
+        demand_order(
+            self.rate_changes.iter().map(|it| it.0),
+            "at_ns of rate_changes",
+        )
     }
 }
 

@@ -4,7 +4,6 @@ pub mod cases;
 mod common;
 pub mod limit_rules;
 mod limit_rules_show;
-mod sweep_options;
 pub mod options;
 mod output;
 pub mod pauses;
@@ -12,6 +11,7 @@ mod progress;
 pub mod rr_under_load;
 pub mod scenario;
 mod sweep;
+mod sweep_options;
 mod watch;
 
 use std::process::ExitCode;

@@ -11,8 +11,8 @@ use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::AnyRun;
 use taut_scenarios::tracing::{self, Tap};
 
-use super::sweep_options::SweepOptions;
 use super::progress::ProgressLine;
+use super::sweep_options::SweepOptions;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
 use taut_report::exit;

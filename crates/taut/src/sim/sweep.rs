@@ -10,8 +10,8 @@ use taut_scenarios::run::AnyRun;
 use taut_scenarios::sweep::{Book, Plan, finished_line};
 
 use super::cases::run_cases;
-use super::sweep_options::SweepOptions;
 use super::output::Output;
+use super::sweep_options::SweepOptions;
 use taut_linux::interrupt::Interrupt;
 use taut_report::emit;
 use taut_report::text::text;

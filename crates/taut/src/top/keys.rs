@@ -50,7 +50,9 @@ pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
 
 /// Returns `true` for a character with Ctrl or Alt, which is neither text nor a command.
 fn is_control(key: KeyEvent) -> bool {
-    let modified = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    let modified = key
+        .modifiers
+        .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
     modified && matches!(key.code, KeyCode::Char(_))
 }
 
@@ -124,7 +126,10 @@ mod tests {
         let mut screen = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
         press_all(&mut screen, &[KeyCode::Down, KeyCode::Char('/')]);
         let control = |screen: &mut Screen, code, modifiers| {
-            assert_eq!(press(screen, KeyEvent::new(code, modifiers)), After::Continue);
+            assert_eq!(
+                press(screen, KeyEvent::new(code, modifiers)),
+                After::Continue
+            );
         };
         control(&mut screen, KeyCode::Left, KeyModifiers::NONE);
         control(&mut screen, KeyCode::Char('u'), KeyModifiers::CONTROL);

@@ -102,7 +102,11 @@ fn link_that_stays_down_ends_with_duration() {
     link::set_down(&world.near, DEVICE).expect("down");
     let sent = world.send("--duration 100ms").end();
     assert_eq!(sent.code, Some(1), "{sent:?}");
-    assert!(sent.talk.contains("the link was down for all of --duration"), "{sent:?}");
+    assert!(
+        sent.talk
+            .contains("the link was down for all of --duration"),
+        "{sent:?}"
+    );
     let mut sending = world.send("--duration 1000s");
     sending.waits_for("waiting");
     sending.signal(Signal::INT);
