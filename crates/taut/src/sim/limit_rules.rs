@@ -105,7 +105,7 @@ pub fn run_settings(
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     output.spares(&settings.files)?;
-    if output.many.is_wanted() {
+    if output.sweep_options.is_sweep() {
         return sweep::run(&file(&settings), seed, output);
     }
     let subjects = settings.subjects(|warning| say!("taut: {warning}"));
