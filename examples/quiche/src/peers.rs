@@ -22,9 +22,6 @@ const BULK: u64 = 2;
 const WINDOW_BYTES: u64 = 64 << 20;
 /// Window of one stream, so that the bulk stream leaves room for the requests.
 const STREAM_WINDOW_BYTES: u64 = 16 << 20;
-/// Capacity of the connection that bulk data leaves: priorities order only data that a stream has
-/// accepted.
-const RESERVED_BYTES: usize = 1_000;
 const BUFFER_BYTES: usize = 1 << 16;
 static BULK_DATA: [u8; BUFFER_BYTES] = [7; BUFFER_BYTES];
 /// Each socket has one connection, so that the id need not be unique.
@@ -111,7 +108,9 @@ pub async fn send(mut endpoint: Endpoint, mut requests: DuplexStream) -> anyhow:
         let written = endpoint.write(REQUESTS, &waiting)?;
         waiting.drain(..written);
         let capacity = endpoint.connection.stream_capacity(BULK)?;
-        let bulk = capacity.saturating_sub(RESERVED_BYTES).min(BUFFER_BYTES);
+        let bulk = capacity
+            .saturating_sub(endpoint.socket.reserved_bytes())
+            .min(BUFFER_BYTES);
         endpoint.write(BULK, &BULK_DATA[..bulk])?;
 
         let mut request = [0; REQUEST_BYTES];

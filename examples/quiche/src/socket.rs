@@ -29,6 +29,16 @@ impl Socket {
         AsyncUdp::build(builder).map(Self::Limited)
     }
 
+    /// Returns the part of the congestion window that bulk data leaves for requests: priorities
+    /// order only data that a stream has accepted. Without a limit it is 0, as usual: data that was
+    /// accepted waits below the socket, where nothing overtakes it.
+    pub fn reserved_bytes(&self) -> usize {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Limited(_) => 1_000,
+        }
+    }
+
     /// Waits for room for one datagram. Without a limit, that is room in the send buffer.
     pub async fn room(&self) -> io::Result<Option<Permit>> {
         match self {
