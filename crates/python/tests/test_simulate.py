@@ -66,7 +66,7 @@ class Simulate(unittest.TestCase):
             (["rate-change"], {"ring": "many"}, 'ring is "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
             (["rate-change"], {"ring": -1}, 'ring is "-1": invalid value'),
-            (["rr-under-load"], {"streams": float("nan")}, 'invalid streams "nan": invalid type'),
+            (["rr-under-load"], {"streams": float("nan")}, 'streams is "nan": invalid type'),
             (["limit-rules"], {"rules": ["dql", "dql"]}, "rules has dql twice"),
             (["/dev/zero"], {}, "/dev/zero is longer than"),
             (['scenario = "rate-change"\n\nrates = 1\n'], {}, "line 3"),
