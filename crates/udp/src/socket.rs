@@ -145,12 +145,12 @@ impl LimitedUdp {
         completed
     }
 
-    /// As [`complete`](Self::complete), after a notification without a completion: an error of the
-    /// socket that has no entry stays until it is read.
+    /// As [`complete`](Self::complete), after a notification. If nothing completed, it also reads
+    /// the error of the socket: one without an entry stays until it is read.
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();
-        let completed = state.complete(self.socket());
+        let completed = state.complete_and_pass(self.socket());
         if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) {
             state.take_pending_error(self.socket());
         }
