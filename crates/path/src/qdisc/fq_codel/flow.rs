@@ -51,13 +51,13 @@ impl FlowSlot {
 
 /// A list of flows, each linked to the next.
 #[derive(Debug)]
-pub(crate) struct RoundRobin {
+pub(crate) struct FlowList {
     first: u32,
     /// Undefined while `first` is [`NONE`].
     last: u32,
 }
 
-impl RoundRobin {
+impl FlowList {
     pub(crate) const EMPTY: Self = Self {
         first: NONE,
         last: NONE,

@@ -14,7 +14,7 @@ use super::codel_state::{CodelRule, Waiting};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 use config::MAX_FLOWS;
-use flow::{FlowSlot, RoundRobin, prefetch};
+use flow::{FlowList, FlowSlot, prefetch};
 use longest::LongestFlow;
 use packet_store::{NONE, PacketStore};
 use turn::{FlowQueue, Held, Turn};
@@ -31,8 +31,8 @@ const MAX_BULK_DROP_PACKETS: u32 = 64;
 pub struct FqCodel {
     flows: Vec<FlowSlot>,
     /// Flows that began to send and have not used their first quantum.
-    new: RoundRobin,
-    old: RoundRobin,
+    new: FlowList,
+    old: FlowList,
     store: PacketStore,
     held: Held,
     longest: LongestFlow,
@@ -47,8 +47,8 @@ impl FqCodel {
         let flows = config.flows.clamp(1, MAX_FLOWS) as usize;
         Self {
             flows: (0..flows).map(|_| FlowSlot::default()).collect(),
-            new: RoundRobin::EMPTY,
-            old: RoundRobin::EMPTY,
+            new: FlowList::EMPTY,
+            old: FlowList::EMPTY,
             // One more: a packet is stored before room is made for it.
             store: PacketStore::new(capacity(config.limit_packets) + 1),
             held: Held::default(),
