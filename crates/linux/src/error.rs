@@ -96,6 +96,16 @@ pub(crate) fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
+/// Requires that the caller's buffer holds what one read can return.
+pub(crate) fn check_buffer(has: usize, needs: usize) -> io::Result<()> {
+    if has < needs {
+        return Err(invalid(format!(
+            "buffer is {has} bytes; allowed: {needs} or more"
+        )));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

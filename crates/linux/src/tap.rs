@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::error::{failed, invalid};
+use crate::error::{check_buffer, failed, invalid};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
 use crate::sys;
@@ -142,12 +142,7 @@ impl Tap {
     /// `InvalidInput` if `into` is shorter than [`read_limit_bytes`](Self::read_limit_bytes),
     /// because the kernel would truncate the frame; otherwise the error of `read` on the device.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        if into.len() < self.read_limit_bytes {
-            let (has, needs) = (into.len(), self.read_limit_bytes);
-            return Err(invalid(format!(
-                "buffer is {has} bytes; allowed: {needs} or more"
-            )));
-        }
+        check_buffer(into.len(), self.read_limit_bytes)?;
         loop {
             match (&self.file).read(into) {
                 Ok(bytes) => return Ok(Some(bytes)),

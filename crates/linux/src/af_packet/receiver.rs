@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::SocketFlags;
 
-use crate::error::{failed, invalid};
+use crate::error::{check_buffer, failed};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
 use crate::sys;
@@ -90,12 +90,7 @@ impl PacketReceiver {
     /// `InvalidData` for a longer frame, which is lost; otherwise the error of `recvmsg`, including
     /// one `NetworkDown` when the device goes down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let (has, needs) = (into.len(), Self::READ_LIMIT_BYTES);
-        if has < needs {
-            return Err(invalid(format!(
-                "buffer is {has} bytes; allowed: {needs} or more"
-            )));
-        }
+        check_buffer(into.len(), Self::READ_LIMIT_BYTES)?;
         loop {
             let (bytes, tag) = match sys::packet::receive(self.fd.as_fd(), into) {
                 Ok(received) => received,
