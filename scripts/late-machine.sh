@@ -77,8 +77,9 @@ pattern() {
 }
 pattern late-rarely 2000
 pattern late-often 40
-# shellcheck disable=SC2046,SC2086
+# shellcheck disable=SC2086
 "$taut" sim limit-rules --pattern "$results/late-rarely.pattern" \
-    --pattern "$results/late-often.pattern" --limit dql --limit taut $curve -j >"$results/simulated.json.part"
+    --pattern "$results/late-often.pattern" --limit dql --limit taut $curve \
+    -j >"$results/simulated.json.part"
 mv "$results/simulated.json.part" "$results/simulated.json"
 python3 scripts/late_machine.py "$results"

@@ -12,7 +12,7 @@ use super::{limit_rules, pauses, rr_under_load};
 ///
 /// Needs no privilege. The same seed gives the same results on every machine.
 #[derive(Debug, Args)]
-#[command(after_help = NUMBERS, after_long_help = AFTER_HELP)]
+#[command(after_help = NUMBERS, after_long_help = format!("{NUMBERS}\n{AFTER_HELP}"))]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Sim {
     /// List the scenarios, one per line
@@ -78,7 +78,6 @@ enum Fixed {
 const NUMBERS: &str = "E1 to E13: experiments of book/experiments.md";
 
 const AFTER_HELP: &str = "\
-E1 to E13: experiments of book/experiments.md
 Examples:
   taut sim --list
   taut sim right-size --report right-size.html";
