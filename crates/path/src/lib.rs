@@ -141,7 +141,7 @@
 //! # Features
 //! | feature | content |
 //! |---|---|
-//! | `std` | `Registry::install`: names of limits and disciplines for the whole process |
+//! | `std` | `Registry::install`, for names of limits and disciplines; `Sender::run_blocking` |
 //! | `testing` | `driver::testing`; needs `std` |
 //! | `serde` | the [`units`] as text |
 //!

@@ -71,7 +71,7 @@ impl Drop for Permit {
 
 impl LimitedUdp {
     /// Reserves room for one object of `bytes` on the wire (0 counts as 1). With a limit in
-    /// packets, it reserves one datagram: call it once for each. Returns `None` if there is no
+    /// packets, it reserves one datagram: call it once for each. Returns `None` without
     /// room, or if other senders wait for it. Does not wait.
     ///
     /// One object can exceed the limit, as when it is sent. It then blocks all senders until the
