@@ -26,7 +26,7 @@ fn matching_rows<'a>(
     let mut rows = run.traces();
     if tap == Tap::Wire && rows.iter().all(|row| row.wire.is_none()) {
         let message = "these rows have no wire between two hosts that could be captured; those of \
-                       rr-under-load and rr-sizes have";
+                       late-segmentation, rr-sizes and rr-under-load have";
         return Err(ScenarioError::Setting(message.to_owned()));
     }
     if !rows.iter().any(|row| row.name.contains(part)) {
