@@ -141,7 +141,11 @@ impl LinkMonitor {
         self.read_notifications()?;
         let waits = self.tracker.state != LinkState::Running;
         if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
-            self.query_if_present()?;
+            match self.query() {
+                // The kernel finds the device no longer some time before its notification.
+                Err(error) if is_absent(&error) => self.tracker.flags(None),
+                result => result?,
+            }
             self.read_notifications()?;
         }
         if self.device.as_bytes() != &self.tracker.name[..] {
@@ -183,14 +187,14 @@ impl LinkMonitor {
                 // The kernel dropped notifications: query the current state instead.
                 Err(Errno::NOBUFS) => {
                     self.tracker.lost_notifications();
-                    self.query_if_present()?;
+                    self.query_after_loss()?;
                 }
                 Err(error) => return Err(failed("recv", &self.device, error)),
             }
         }
     }
 
-    /// Queries the current state. The kernel messages between changes, never within one.
+    /// Queries the current state. The kernel answers between changes, never within one.
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
         let tracker = &mut self.tracker;
@@ -206,11 +210,11 @@ impl LinkMonitor {
         }
     }
 
-    /// Queries the state of a device that might be absent.
-    fn query_if_present(&mut self) -> io::Result<()> {
+    /// Queries the state after the kernel dropped notifications, maybe that of the removal.
+    fn query_after_loss(&mut self) -> io::Result<()> {
         match self.query() {
             Err(error) if is_absent(&error) => {
-                self.tracker.absent();
+                self.tracker.absent(false);
                 Ok(())
             }
             result => result,

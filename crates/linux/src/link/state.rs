@@ -106,8 +106,7 @@ impl LinkTracker {
                 self.name = name.to_vec();
             }
             if notification.is_removed {
-                self.is_moved = notification.is_moved;
-                self.absent();
+                self.absent(notification.is_moved);
             } else {
                 self.set(notification.flags);
             }
@@ -124,7 +123,8 @@ impl LinkTracker {
     }
 
     /// Records that the device is absent.
-    pub(super) fn absent(&mut self) {
+    pub(super) fn absent(&mut self, is_moved: bool) {
+        self.is_moved = is_moved;
         self.was_down = true;
         self.state = LinkState::Removed;
         self.index = 0;

@@ -355,6 +355,24 @@ fn other_devices_are_ignored() {
 }
 
 #[test]
+fn absent_device_is_removed_by_its_notification() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    tracker.apply(notification(UP));
+    // A read of the flags, and a query, before the notification.
+    for _ in 0..2 {
+        tracker.flags(None);
+        assert_eq!((tracker.index, tracker.state), (INDEX, LinkState::Down));
+    }
+    tracker.apply(Notification {
+        is_removed: true,
+        is_moved: true,
+        ..notification(0)
+    });
+    assert_eq!((tracker.index, tracker.state), (0, LinkState::Removed));
+    assert!(tracker.is_moved);
+}
+
+#[test]
 fn flags_alone_find_no_link_running() {
     let mut tracker = LinkTracker::new(DEVICE);
     tracker.apply(notification(UP));
