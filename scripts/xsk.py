@@ -9,12 +9,15 @@ import statistics
 import sys
 
 
+SPEEDS = ["library", "limit", "median, 1,000 packets/s", "range", "vs plain", "runs", "load"]
+DELAYS = ["library", "limit", "Mbit/s", "ring bytes p50", "urgent p50, ms", "urgent p99, ms", "load"]
+FAULTS = ["library", "fault", "limit", "result", "sent", "dropped", "uncertain", "unaccounted",
+          "arrived"]
+
+
 def table(head, rows):
-    print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(str(value) for value in row) + " |")
-    print()
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(value) for value in row) + " |" for row in lines)
 
 
 def speeds(rows):
@@ -64,12 +67,8 @@ def main():
         sys.exit(__doc__)
     with open(sys.argv[1], encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    head = ["library", "limit", "median, 1,000 packets/s", "range", "vs plain", "runs", "load"]
-    table(head, speeds(rows))
-    head = ["library", "limit", "Mbit/s", "ring bytes p50", "urgent p50, ms", "urgent p99, ms", "load"]
-    table(head, delays(rows))
-    head = ["library", "fault", "limit", "result", "sent", "dropped", "uncertain", "unaccounted"]
-    table([*head, "arrived"], faults(rows))
+    print(table(SPEEDS, speeds(rows)), table(DELAYS, delays(rows)), table(FAULTS, faults(rows)),
+          sep="\n\n")
 
 
 if __name__ == "__main__":

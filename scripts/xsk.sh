@@ -2,20 +2,22 @@
 # Builds the senders over two AF_XDP crates and prints their table: the loop of the crate's own
 # examples (plain) compared with a taut queue. Checks the faults by the exit code of each run.
 #
-# usage: scripts/xsk.sh [--runs N] [--packets N] [LIBRARY...]
+# usage: scripts/xsk.sh [--runs N] [--packets N] [--record] [LIBRARY...]
 #        LIBRARY: xdpilone or xsk-rs [default: both]
+#        --record: keeps the runs in docs/live/xsk.jsonl; scripts/stacks.py writes the page from it
 # Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 77 cannot run here (root; for xsk-rs: libelf,
 # m4 and clang). CLANG names another clang.
 set -eu
 cd "$(dirname "$0")/.."
 
-runs=7 packets=1000000 libraries=
+runs=7 packets=1000000 libraries= record=
 while [ $# -gt 0 ]; do
     case $1 in
         --runs) runs=$2; shift ;;
         --packets) packets=$2; shift ;;
+        --record) record=docs/live/xsk.jsonl ;;
         xdpilone | xsk-rs) libraries="$libraries $1" ;;
-        *) sed -n '5,8s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '5,9s/^# //p' "$0" >&2; exit 2 ;;
     esac
     shift
 done
@@ -60,5 +62,6 @@ for library in ${libraries:-xdpilone xsk-rs}; do
     done
 done
 [ -n "$measured" ] || exit 77
+[ -z "$record" ] || cat "$results" >"$record"
 scripts/xsk.py "$results"
 exit $failed

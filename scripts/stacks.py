@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Writes docs/stacks.md and its picture from docs/live/stacks.jsonl and docs/live/xsk.jsonl.
+
+usage: scripts/stacks.py
+scripts/quic.py --record and scripts/xsk.sh --record write the runs.
+"""
+
+import json
+import statistics
+
+import xsk
+from page import fill
+from plot import ROOT, draw
+
+LIMITS = ("plain", "dql", "taut")
+STACKS = ("quinn", "noq", "s2n-quic", "quiche")
+LINKS = {"bridged": "bridge", "routed": "router"}
+
+
+def recorded(name):
+    return [json.loads(line) for line in (ROOT / "docs/live" / name).read_text().splitlines()]
+
+
+def medians(runs):
+    """Medians of the runs of each row and limit."""
+    found = {}
+    for run in runs:
+        key = (run["topology"], run["rate"], run["stack"], run["busy_loops"])
+        found.setdefault(key, {}).setdefault(run["limit"], []).append(run)
+    values = ("p50_us", "p99_us", "goodput_bps", "cpu_ns_per_byte", "calls_per_datagram",
+              "queued_bytes")
+    return {key: {limit: {value: median([it[value] for it in of_limit]) for value in values}
+                  for limit, of_limit in limits.items()} for key, limits in found.items()}
+
+
+def median(values):
+    known = [it for it in values if it is not None]
+    return statistics.median(known) if known else None
+
+
+def ms(values):
+    return " / ".join(f"{values[key] / 1e3:,.1f}" for key in ("p50_us", "p99_us"))
+
+
+def pair(row, value, decimals):
+    both = [row[limit][value] for limit in ("plain", "taut")]
+    return " / ".join("-" if it is None else f"{it:,.{decimals}f}" for it in both)
+
+
+def line(key, row):
+    topology, rate, stack, _ = key
+    lower = row["plain"]["p50_us"] / row["taut"]["p50_us"]
+    goodput = 100 * row["taut"]["goodput_bps"] / row["plain"]["goodput_bps"]
+    cells = [f"{rate.removesuffix('mbit')}, {LINKS[topology]}", stack,
+             *(ms(row[limit]) for limit in LIMITS), f"{lower:.1f} x", f"{goodput:.1f} %",
+             pair(row, "cpu_ns_per_byte", 0), pair(row, "calls_per_datagram", 1)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(rows, busy_loops):
+    def order(key):
+        return list(LINKS).index(key[0]), int(key[1].removesuffix("mbit")), STACKS.index(key[2])
+
+    keys = sorted((key for key in rows if key[3] == busy_loops), key=order)
+    return "\n".join(line(key, rows[key]) for key in keys if len(rows[key]) == len(LIMITS))
+
+
+def queued(rows):
+    """Where the bytes of each stack wait, at 20 Mbit/s."""
+    lines = []
+    for (topology, rate, stack, busy_loops), row in sorted(rows.items()):
+        if rate != "20mbit" or busy_loops or None in [row[it]["queued_bytes"] for it in LIMITS]:
+            continue
+        cells = [f"{row[limit]['queued_bytes'] / 1e3:,.0f} KB, "
+                 f"{row[limit]['queued_bytes'] * 8 / 20e3:,.0f} ms" for limit in LIMITS]
+        lines.append(f"| {stack}, {LINKS[topology]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def chart(rows):
+    """The p50 of a request at 20 Mbit/s behind a router: a group for each stack."""
+    found = [stack for stack in STACKS if ("routed", "20mbit", stack, 0) in rows]
+    lines = []
+    for at, limit in enumerate(LIMITS):
+        points = []
+        for number, stack in enumerate(found, 1):
+            top = rows["routed", "20mbit", stack, 0][limit]["p50_us"] / 1e3
+            left = number - 0.4 + at * 0.27
+            points += [[left, 0], [left, top], [left + 0.25, top], [left + 0.25, 0]]
+        lines.append({"label": limit, "color": limit, "stroke": "filled", "points": points})
+    high = max(point[1] for line in lines for point in line["points"])
+    return {"title": "Request beside bulk data at 20 Mbit/s, p50",
+            "x": {"title": "QUIC stack", "names": found},
+            "y": {"title": "ms", "low": 1, "high": high}, "lines": lines}
+
+
+def spread(values):
+    low, high = min(values), max(values)
+    return f"{low:g} to {high:g}" if low != high else f"{low:g}"
+
+
+def main():
+    runs, frames = recorded("stacks.jsonl"), recorded("xsk.jsonl")
+    rows = medians(runs)
+    draw([chart(rows)], ROOT / "docs/stacks-latency.svg")
+    idle = [it for it in runs if not it["busy_loops"]]
+    example = rows["routed", "20mbit", "noq", 0]
+    counts = [len([it for it in idle if (it["topology"], it["rate"], it["stack"], it["limit"])
+                   == (*key[:3], "taut")]) for key in rows if not key[3]]
+    values = {
+        "PLAIN_MS": f"{example['plain']['p50_us'] / 1e3:,.0f}",
+        "TAUT_MS": f"{example['taut']['p50_us'] / 1e3:,.1f}",
+        "RUNS": spread(counts), "DURATION": idle[0]["duration"],
+        "LOAD": spread([it["load"] for it in idle]),
+        "TABLE": table(rows, 0), "BUSY": table(rows, 2), "QUEUED": queued(rows),
+        "SPEEDS": xsk.table(xsk.SPEEDS, xsk.speeds(frames)),
+        "DELAYS": xsk.table(xsk.DELAYS, xsk.delays(frames)),
+        "FAULTS": xsk.table(xsk.FAULTS, xsk.faults(frames)),
+    }
+    (ROOT / "docs/stacks.md").write_text(fill("stacks-head.md", values))
+
+
+if __name__ == "__main__":
+    main()
