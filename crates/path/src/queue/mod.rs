@@ -22,7 +22,6 @@ mod error;
 mod generations;
 mod gso_packets;
 mod local;
-pub mod many;
 #[cfg(all(test, loom))]
 mod models;
 mod monitor;
