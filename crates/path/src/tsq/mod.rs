@@ -40,8 +40,6 @@
 //! assert_eq!(flow.snapshot().charged_bytes, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! `examples/small_queues.rs` has many flows over one device.
 
 mod account;
 mod charges;
