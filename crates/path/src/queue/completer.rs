@@ -39,7 +39,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     ) -> Self {
         Self {
             half,
-            shared: shared.into(),
+            shared: HalfHandle(shared),
             completions,
             probe,
         }
@@ -87,7 +87,7 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared.share(), &sender.shared()) {
+        if !Arc::ptr_eq(&self.shared.0, &sender.shared()) {
             return Err(RepairError::DifferentQueues);
         }
         self.half
