@@ -315,7 +315,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
         let schedule = is_requested || (stack || driver) && shared.is_open();
         if schedule {
-            shared.room.notify(|| true);
+            shared.room.notify();
         }
         // A queue that runs now shares the remaining room when it stops.
         schedule || self.admission.starts_itself()

@@ -65,7 +65,7 @@ impl<M: Sharing> Shared<M> {
     pub(crate) fn start_stack(&self) -> bool {
         let started = self.stack.open() && self.is_open();
         if started {
-            self.room.notify(|| true);
+            self.room.notify();
         }
         started
     }
@@ -85,14 +85,14 @@ impl<M: Sharing> Shared<M> {
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
         self.closed.store(true);
-        self.room.notify(|| true);
+        self.room.notify();
         self.completer_waker.wake_by_ref();
     }
 
     /// Requests a reset and wakes both halves.
     pub(super) fn request_reset(&self) {
         self.reset.request();
-        self.room.notify(|| true);
+        self.room.notify();
         self.completer_waker.wake_by_ref();
     }
 }

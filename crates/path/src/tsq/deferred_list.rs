@@ -1,10 +1,6 @@
 //! Lists of flows that have room again and wait for their thread.
 
-use core::task::Waker;
-
 use taut_dql::sync::{AtomicU32, Ordering};
-
-use crate::room::RoomWaker;
 
 /// The end of a list.
 pub(super) const NONE: u32 = u32::MAX;
@@ -16,14 +12,12 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct DeferredList {
     head: AtomicU32,
-    waiting: RoomWaker,
 }
 
 impl DeferredList {
-    pub(crate) fn new(waker: Waker) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             head: AtomicU32::new(NONE),
-            waiting: RoomWaker::new(waker),
         }
     }
 
@@ -40,11 +34,10 @@ impl DeferredList {
                 .head
                 .compare_exchange(head, slot, Ordering::AcqRel, Ordering::Relaxed)
             {
-                Ok(_) => break,
+                Ok(_) => return,
                 Err(now) => head = now,
             }
         }
-        self.waiting.notify(|| true);
     }
 
     /// Removes all slots and returns the oldest, from which they are linked in the order in which
@@ -62,10 +55,5 @@ impl DeferredList {
             newest = older;
         }
         first
-    }
-
-    /// For the thread of this list: arms its waker. Returns `false` if the list is not empty.
-    pub(crate) fn must_wait(&self) -> bool {
-        self.waiting.must_wait(|| !self.is_empty())
     }
 }
