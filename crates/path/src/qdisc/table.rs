@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::codel::CodelSettings;
 use super::fifo::FifoSettings;
-use super::fq_codel::FqCodelSettings;
+use super::fq_codel::FqCodelConfig;
 use super::parameters::{self, ParseQdiscError, QdiscSettings, Tokens};
 use super::pfifo_fast::PfifoFastSettings;
 use super::seam::Qdisc;
@@ -17,7 +17,7 @@ pub const DISCIPLINES: &[QdiscInfo] = &[
     QdiscInfo::of::<PfifoFastSettings>(),
     QdiscInfo::of::<FifoSettings>(),
     QdiscInfo::of::<CodelSettings>(),
-    QdiscInfo::of::<FqCodelSettings>(),
+    QdiscInfo::of::<FqCodelConfig>(),
 ];
 
 /// The name of a discipline, and its help.
@@ -38,9 +38,7 @@ impl QdiscInfo {
             help: S::HELP,
             usage: parameters::usage::<S>,
             build: |tokens| parameters::read::<S>(tokens).map(S::build),
-            canonical: |tokens| {
-                parameters::read::<S>(tokens).map(|settings| parameters::write(&settings))
-            },
+            canonical: |tokens| parameters::read::<S>(tokens).map(parameters::write),
         }
     }
 
