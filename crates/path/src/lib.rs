@@ -209,6 +209,7 @@ mod registry;
 pub mod tunables;
 
 mod room;
+mod slots;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
 pub mod late_segmentation;
