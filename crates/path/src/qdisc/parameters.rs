@@ -220,10 +220,10 @@ pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, Parse
 }
 
 /// Writes every parameter that has a value, so that parsing returns the same settings.
-pub(super) fn write<S: QdiscSettings>(mut settings: S) -> String {
+pub(super) fn write<S: QdiscSettings>(settings: &mut S) -> String {
     let mut text = String::from(S::NAME);
     for (keyword, field) in S::PARAMETERS {
-        let Some(value) = field.get(&mut settings) else {
+        let Some(value) = field.get(settings) else {
             continue;
         };
         // Writing to a String cannot fail.
