@@ -1,6 +1,7 @@
 //! The completing half, generic over the way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
+use taut_dql::stall::StallDetector;
 use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
@@ -10,7 +11,6 @@ use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
 use super::error::CompleteError;
-use super::generations::StallDetector;
 use super::outcome::Completed;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};

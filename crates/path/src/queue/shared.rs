@@ -5,13 +5,13 @@ use core::ops::Deref;
 use core::task::Waker;
 
 use super::counters::{CompleterCells, SenderCells};
-use super::generations::Generations;
 use super::published_settings::PublishedSettings;
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
 use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
+use taut_dql::stall::Generations;
 
 /// The gates between the halves, the ledger, and the values that observers read.
 pub(crate) struct Shared<M: Sharing> {
