@@ -41,7 +41,7 @@ impl<S> Field<S> {
     fn get(&self, settings: &mut S) -> Option<u64> {
         match *self {
             Self::Flag(value, field) => (*field(settings) == value).then_some(1),
-            Self::U32(_, field) => Some((*field(settings)).into()).filter(|&value| value > 0),
+            Self::U32(_, field) => Some(u64::from(*field(settings))).filter(|&value| value > 0),
             Self::U64(_, field) => Some(*field(settings)),
             Self::Optional(_, field) => *field(settings),
         }
