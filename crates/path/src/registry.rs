@@ -290,7 +290,7 @@ pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
 /// Returns `true` if the discipline that `text` names marks packets instead of dropping them, so
 /// that its senders should negotiate ECN. `false` for a text that is not a discipline.
 pub fn marks_ecn(text: &str) -> bool {
-    text.parse().is_ok_and(|qdisc: AnyQdisc| {
+    text.parse::<AnyQdisc>().is_ok_and(|qdisc| {
         let spelled = qdisc.to_string();
         let mut tokens = spelled.split(' ');
         tokens.any(|token| matches!(token, "ecn" | "ce_threshold"))

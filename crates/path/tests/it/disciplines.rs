@@ -14,7 +14,7 @@ use taut_path::{DropReason, Ecn, Packet};
 const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 fn canonical(text: &str) -> Result<String, ParseQdiscError> {
-    text.parse().map(|qdisc: AnyQdisc| qdisc.to_string())
+    text.parse::<AnyQdisc>().map(|qdisc| qdisc.to_string())
 }
 
 fn with_priority(frame: u32, priority: u8) -> Packet {
