@@ -201,7 +201,7 @@ impl<L: Limit> World<L> {
                 }
             }
             Step::FailKicks(count) => self.queue.device_mut().failing_kicks += count,
-            Step::FailReap => self.queue.device_mut().failing_reap = true,
+            Step::FailReap => self.queue.device_mut().failing_reaps = 1,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
@@ -230,7 +230,7 @@ impl<L: Limit> World<L> {
         let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
         self.queue.flush(self.now_ns, sink);
         self.queue.device_mut().failing_kicks = 0;
-        self.queue.device_mut().failing_reap = false;
+        self.queue.device_mut().failing_reaps = 0;
         // A deferred doorbell is rung here.
         let stop = self.queue.run(self.now_ns, sink);
         assert!(!matches!(stop, Stop::Failed(_)));
