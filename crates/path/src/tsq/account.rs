@@ -5,7 +5,6 @@ use core::fmt;
 
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::deferred_list::DeferredList;
 use super::owner_lock::OwnerLock;
 use super::settings::{LastRequest, SendRequest};
 use super::shared_state::SharedState;
@@ -40,8 +39,6 @@ pub(crate) struct FlowAccount {
     pub(super) tag: AtomicU32,
     /// The deferred list of the flow.
     list: AtomicU32,
-    /// The next slot in its list.
-    pub(super) next: AtomicU32,
     pub(super) throttled: AtomicUsize,
     pub(super) deferred: AtomicUsize,
 }
@@ -64,7 +61,6 @@ impl FlowAccount {
             lock: OwnerLock::new(),
             tag: AtomicU32::new(0),
             list: AtomicU32::new(0),
-            next: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
         }
@@ -125,14 +121,15 @@ impl FlowAccount {
         let was_open = self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0;
         if was_open && self.is_open() && self.must_defer() {
             self.common.deferred.fetch_add(1, Ordering::Relaxed);
-            let list = self.list.load(Ordering::Relaxed) as usize;
-            self.push_to(&self.common.lists[list]);
+            self.push();
         }
     }
 
-    /// Pushes the flow, which is on no list, to `list`.
-    pub(super) fn push_to(&self, list: &DeferredList) {
-        list.push(self.slot, &self.next);
+    /// Pushes the flow, which is on no list, to its list.
+    pub(super) fn push(&self) {
+        let list = self.list.load(Ordering::Relaxed) as usize;
+        // Cannot fail: the list has room for each slot, and a slot is on it at most once.
+        let _ = self.common.lists[list].push(self.slot);
     }
 
     /// Returns the current limit.

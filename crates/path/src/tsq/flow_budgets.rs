@@ -7,9 +7,8 @@ use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
 use super::charges::Charges;
-use super::deferred_list::DeferredList;
 use super::flow::Flow;
-use super::run::Taken;
+use super::run::SendingFlow;
 use super::settings::{Settings, Sizing, Totals};
 use super::shared_state::SharedState;
 
@@ -76,7 +75,7 @@ impl FlowBudgets {
         if settings.sizing == (Sizing::Rate { time_ns: 0 }) {
             return Err(FlowBudgetsError::RateTimeZero);
         }
-        let common = Arc::new(SharedState::new(settings, lists));
+        let common = Arc::new(SharedState::new(flows, settings, lists));
         let account = |slot| Arc::new(FlowAccount::new(common.clone(), slot));
         Ok(Self {
             accounts: (0..flows).map(account).collect(),
@@ -117,15 +116,18 @@ impl FlowBudgets {
         let Some(list) = self.common.lists.get(list as usize) else {
             return 0;
         };
-        let (mut taken, mut run) = (Taken::new(list, &self.accounts), 0);
-        while let Some(account) = taken.next() {
+        let mut run = 0;
+        // A flow that is listed in the meantime belongs to the next run.
+        for _ in 0..list.len() {
+            let Ok(slot) = list.pop() else { break };
             run += 1;
+            let account = &self.accounts[slot as usize];
             if !account.run_begins() {
                 continue;
             }
             if account.lock.try_lock_or_mark() {
                 let tag = account.tag.load(Ordering::Relaxed);
-                taken.send(account, || send(tag));
+                SendingFlow::run(account, || send(tag));
             } else {
                 self.common
                     .deferred_to_owner

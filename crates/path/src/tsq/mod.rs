@@ -42,7 +42,6 @@
 
 mod account;
 mod charges;
-mod deferred_list;
 mod flow;
 mod flow_budgets;
 mod owner_lock;

@@ -2,15 +2,17 @@
 
 use alloc::boxed::Box;
 
+use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::deferred_list::DeferredList;
 use super::settings::{Settings, Totals};
 
 /// The state that all flows, packets and runners of a table share.
 #[derive(Debug)]
 pub(super) struct SharedState {
-    pub lists: Box<[DeferredList]>,
+    /// The deferred lists, each with room for the slots of all flows: many threads push, the
+    /// thread of a list pops.
+    pub lists: Box<[ConcurrentQueue<u32>]>,
     pub settings: Settings,
     /// The slot at which the search for a free one begins.
     pub next_slot: AtomicU32,
@@ -20,9 +22,10 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    pub(crate) fn new(settings: Settings, lists: u32) -> Self {
+    pub(crate) fn new(flows: u32, settings: Settings, lists: u32) -> Self {
+        let list = |_| ConcurrentQueue::bounded(flows as usize);
         Self {
-            lists: (0..lists).map(|_| DeferredList::new()).collect(),
+            lists: (0..lists).map(list).collect(),
             settings,
             next_slot: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
