@@ -131,6 +131,7 @@
 //! | [`buffers`] | the caller's buffers by frame, and their sink; an example with two threads |
 //! | [`in_flight`] | a driver's storage between `submit` and `reap` |
 //! | `driver::testing` | with feature `testing`: a mock device, which can fail and lose packets |
+//! | [`queue::many`] | several sending threads |
 //! | [`budget`] | a limit that several queues share |
 //! | [`tsq`] | small queues for each flow, around a queue |
 //!

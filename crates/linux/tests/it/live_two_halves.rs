@@ -8,15 +8,16 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use crate::common::packets::{Ring, numbered, receive_into, shaper};
+use crate::common::packets::{Ring, bytes_of, numbered, receive_into, shaper};
 use crate::common::{PATIENCE, StopOnDrop, allowed, until};
 use taut_linux::NetNs;
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::sched::monotonic_ns;
 use taut_path::limit::AnyLimit;
-use taut_path::pool::FramePool;
+use taut_path::pool::{FramePool, PoolError};
 use taut_path::qdisc::Fifo;
+use taut_path::queue::many::{self, Intake, SubmitError, Submitter};
 use taut_path::queue::{Completer, Monitor, QueueConfig, Sender};
 use taut_path::{Completed, Queue, Stop};
 
@@ -117,6 +118,21 @@ impl SendingSide {
         }
     }
 
+    /// Receives packets of the submitters and sends them, until `end` packets were sent.
+    fn send_submitted(&mut self, intake: &mut Intake, end: u32) {
+        loop {
+            let stop = intake.run(&mut self.sender, monotonic_ns(), &mut self.pool);
+            if self.sender.counters().sent_packets == u64::from(end) {
+                break;
+            }
+            self.follow(&stop);
+            if matches!(stop, Stop::Idle) && intake.must_wait() {
+                self.sleeps += 1;
+                sleep();
+            }
+        }
+    }
+
     /// Sleeps if the queue has no room.
     fn follow(&mut self, stop: &Stop<std::io::Error>) {
         match stop {
@@ -206,6 +222,62 @@ fn halves_lose_no_packet_and_no_wakeup() {
         run(&mut halves, |_, _| {}, |sending| sending.send_all(FRAMES));
         receive_all(&mut halves.1, FRAMES);
         assert_all_came_back(&halves, FRAMES);
+    }
+}
+
+/// Submits `frames`, and sleeps while the owner's ring is full; counts the sleeps.
+fn submit(submitter: &Submitter, pool: &FramePool, frames: impl Iterator<Item = u32>) -> u64 {
+    let mut waiter = submitter.waiter(waker_of_this_thread());
+    let mut sleeps = 0;
+    for number in frames {
+        let mut packet = loop {
+            match pool.packet(&bytes_of(number)) {
+                Ok(packet) => break packet,
+                Err(PoolError::Empty { .. }) => thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        while let Err(refused) = submitter.offer(packet) {
+            assert!(matches!(refused, SubmitError::NoRoom(_)), "{refused}");
+            packet = refused.into_packet();
+            if waiter.must_wait() {
+                sleeps += 1;
+                sleep();
+            }
+        }
+    }
+    sleeps
+}
+
+#[test]
+fn three_submitters_lose_no_packet_and_no_wakeup() {
+    const SUBMITTERS: u32 = 3;
+    if !allowed() {
+        return;
+    }
+    for qdisc in [shaper(10_000), RootQdisc::NoQueue] {
+        let mut halves = halves(qdisc, AnyLimit::bytes(8_000), 0);
+        let (submitter, mut intake) = many::split(4, SUBMITTERS, waker_of_this_thread());
+        let pool = halves.0.pool.clone();
+        let submitter_sleeps: u64 = thread::scope(|scope| {
+            let (submitter, pool) = (&submitter, &pool);
+            let submitting = [0, 1, 2].map(|first| {
+                let frames = (first..FRAMES).step_by(SUBMITTERS as usize);
+                scope.spawn(move || submit(submitter, pool, frames))
+            });
+            run(
+                &mut halves,
+                |_, _| {},
+                |sending| sending.send_submitted(&mut intake, FRAMES),
+            );
+            submitting
+                .map(|thread| thread.join().expect("submits"))
+                .iter()
+                .sum()
+        });
+        receive_all(&mut halves.1, FRAMES);
+        assert_all_came_back(&halves, FRAMES);
+        assert!(submitter_sleeps > 0, "no submitter ever had to wait");
     }
 }
 

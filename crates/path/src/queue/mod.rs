@@ -21,6 +21,7 @@ mod deferred;
 mod error;
 mod gso_packets;
 mod local;
+pub mod many;
 #[cfg(all(test, loom))]
 mod models;
 mod monitor;

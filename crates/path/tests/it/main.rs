@@ -35,6 +35,7 @@ mod pool;
 mod queue_coalescing;
 mod queue_early_completion;
 mod queue_faults;
+mod queue_many;
 mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
