@@ -39,6 +39,10 @@ pub trait Word: Debug {
     fn store_release(&self, value: u32);
     /// Adds to the value, wrapping. Any thread can call it.
     fn add(&self, value: u32);
+    /// Sets bits of the value. Any thread can call it.
+    fn set_bits(&self, bits: u32);
+    /// Returns the value and stores 0. Any thread can call it.
+    fn take(&self) -> u32;
 }
 
 /// A number of 64 bits with one writer.
@@ -158,6 +162,16 @@ impl Word for Cell<u32> {
     fn add(&self, value: u32) {
         self.set(self.get().wrapping_add(value));
     }
+
+    #[inline]
+    fn set_bits(&self, bits: u32) {
+        self.set(self.get() | bits);
+    }
+
+    #[inline]
+    fn take(&self) -> u32 {
+        self.replace(0)
+    }
 }
 
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
@@ -189,6 +203,16 @@ impl Word for AtomicU32 {
     #[inline]
     fn add(&self, value: u32) {
         self.fetch_add(value, Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn set_bits(&self, bits: u32) {
+        self.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn take(&self) -> u32 {
+        AtomicU32::swap(self, 0, Ordering::AcqRel)
     }
 }
 

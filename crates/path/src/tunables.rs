@@ -151,6 +151,9 @@ impl Tunable {
 }
 
 impl Setting {
+    /// Number of kinds of settings.
+    pub(crate) const KINDS: usize = 5;
+
     /// Returns the tunable that it sets.
     pub const fn tunable(self) -> Tunable {
         match self {
@@ -170,6 +173,26 @@ impl Setting {
             | Self::LimitMax(value)
             | Self::HoldTimeMs(value)
             | Self::StallThresholdMs(value) => value,
+        }
+    }
+
+    pub(crate) const fn kind(self) -> usize {
+        match self {
+            Self::Limit(_) => 0,
+            Self::LimitMin(_) => 1,
+            Self::LimitMax(_) => 2,
+            Self::HoldTimeMs(_) => 3,
+            Self::StallThresholdMs(_) => 4,
+        }
+    }
+
+    pub(crate) const fn of_kind(kind: usize, value: u32) -> Self {
+        match kind {
+            0 => Self::Limit(value),
+            1 => Self::LimitMin(value),
+            2 => Self::LimitMax(value),
+            3 => Self::HoldTimeMs(value),
+            _ => Self::StallThresholdMs(value),
         }
     }
 

@@ -127,6 +127,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.count(shared, counts, more_pending, now_ns, probe);
         let stalled = self.check_stall(shared, now_ns, probe);
         let schedule = self.restart(shared, completions, counts.packets > 0, now_ns, probe);
+        if M::SHARED {
+            self.apply_requests(shared);
+        }
         let completed = Completed {
             counts,
             stale_packets,

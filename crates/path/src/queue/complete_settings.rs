@@ -43,6 +43,34 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.control.rule().config()
     }
 
+    /// Applies settings that other threads requested.
+    #[inline]
+    pub(super) fn apply_requests<M: Sharing>(&mut self, shared: &Shared<M>) {
+        if let Some(settings) = shared.others.requests.take() {
+            self.apply(shared, settings);
+        }
+    }
+
+    #[cold]
+    fn apply<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        settings: impl Iterator<Item = Setting> + Clone,
+    ) {
+        let mut config = self.config();
+        for setting in settings.clone() {
+            setting.change(&mut config);
+        }
+        // All at once, because each setting might contradict one that another replaces.
+        let _ = self.control.set_config(config);
+        shared.settings.set_config(&self.config());
+        for setting in settings {
+            // They were checked when they were requested. A setting that contradicts another is
+            // dropped.
+            let _ = self.set(shared, setting);
+        }
+    }
+
     pub(super) fn set<M: Sharing>(
         &mut self,
         shared: &Shared<M>,

@@ -36,7 +36,7 @@ pub struct QueueConfig {
     pub late_segmentation: LateSegmentation,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,
-    /// Wakes the completing thread when another thread requests a reset.
+    /// Wakes the completing thread when another thread requests a reset or a setting.
     pub completer_waker: Waker,
 }
 

@@ -5,8 +5,10 @@ use core::fmt;
 
 use super::counters::{CompleterCounters, SenderCounters};
 use super::outcome::Snapshot;
+use super::requests::check;
 use super::shared::Shared;
 use crate::sharing::Threads;
+use crate::tunables::{Setting, TunableError};
 
 /// The state of a queue. Each field is valid, but the set is not atomic, because both halves
 /// continue to run.
@@ -22,7 +24,7 @@ pub struct MonitorSnapshot {
     pub wakeups: u32,
 }
 
-/// Reads a queue from any thread, and requests resets.
+/// Reads a queue from any thread, changes its settings, and requests resets.
 #[derive(Clone)]
 pub struct Monitor {
     shared: Arc<Shared<Threads>>,
@@ -49,9 +51,24 @@ impl Monitor {
         self.shared.is_closed()
     }
 
+    /// Requests a setting from the completer, which applies it at its next batch.
+    ///
+    /// # Errors
+    /// If the value is out of range, or contradicts a current setting. A setting that contradicts a
+    /// concurrent request is dropped.
+    pub fn set(&self, setting: Setting) -> Result<(), TunableError> {
+        let requests = &self.shared.others.requests;
+        check(self.shared.settings.config(), requests, setting)?;
+        requests.request(setting);
+        self.shared.completer_waker.wake_by_ref();
+        Ok(())
+    }
+
     /// Requests a reset from both halves, each at its next call, and wakes them: a sender that
     /// waits for room, and the completer through its `completer_waker`. The sender sends nothing
-    /// until the completer has run. See [`Queue::reset`](super::Queue::reset).
+    /// until the completer has run. A sender that sleeps in
+    /// [`Intake::must_wait`](super::many::Intake::must_wait) takes part with the next packet. See
+    /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {
         self.shared.request_reset();
     }

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use core::task::Waker;
 
 use super::counters::{CompleterCells, SenderCells};
-use super::published_settings::PublishedSettings;
+use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
@@ -13,7 +13,7 @@ use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
 use taut_dql::stall::Generations;
 
-/// The gates between the halves, the ledger, and the values that observers read.
+/// The gates between the halves, the ledger, and the values that observers read and request.
 pub(crate) struct Shared<M: Sharing> {
     pub(super) stack: Gate<M>,
     pub(super) driver: Gate<M>,
@@ -26,10 +26,16 @@ pub(crate) struct Shared<M: Sharing> {
     pub(super) sender: M::Line<SenderCells<M>>,
     pub(super) completer: M::Line<CompleterCells<M>>,
     pub(super) settings: M::Line<PublishedSettings<M>>,
-    /// `true` after one half was dropped. Written by both halves.
-    closed: M::Line<M::Flag>,
+    pub(super) others: M::Line<Others<M>>,
     /// Maximum length of a chunk of a GSO packet, in bytes. Written by the completer only.
     pub(super) chunk_bytes: M::Word,
+}
+
+/// Written by any thread.
+pub(super) struct Others<M: Sharing> {
+    /// `true` after one half was dropped.
+    closed: M::Flag,
+    pub requests: Requests<M>,
 }
 
 impl<M: Sharing> Shared<M> {
@@ -50,7 +56,11 @@ impl<M: Sharing> Shared<M> {
             sender: SenderCells::new().into(),
             completer: CompleterCells::new().into(),
             settings: PublishedSettings::new().into(),
-            closed: M::Flag::new(false).into(),
+            others: Others {
+                closed: M::Flag::new(false),
+                requests: Requests::new(),
+            }
+            .into(),
             chunk_bytes: M::Word::new(u32::MAX),
         }
     }
@@ -79,12 +89,12 @@ impl<M: Sharing> Shared<M> {
 
     /// Returns `true` if one half was dropped.
     pub(super) fn is_closed(&self) -> bool {
-        self.closed.load()
+        self.others.closed.load()
     }
 
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
-        self.closed.store(true);
+        self.others.closed.store(true);
         self.room.notify();
         self.completer_waker.wake_by_ref();
     }
@@ -98,7 +108,20 @@ impl<M: Sharing> Shared<M> {
 }
 
 /// A half's handle of the shared state. Dropping it releases the other half from waiting.
-pub(super) struct HalfHandle(pub Arc<Shared<Threads>>);
+pub(super) struct HalfHandle(Arc<Shared<Threads>>);
+
+impl HalfHandle {
+    /// A handle that does not belong to a half.
+    pub(super) fn share(&self) -> Arc<Shared<Threads>> {
+        self.0.clone()
+    }
+}
+
+impl From<Arc<Shared<Threads>>> for HalfHandle {
+    fn from(shared: Arc<Shared<Threads>>) -> Self {
+        Self(shared)
+    }
+}
 
 impl Deref for HalfHandle {
     type Target = Shared<Threads>;

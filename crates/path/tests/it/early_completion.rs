@@ -79,7 +79,7 @@ fn monitor_shows_early_completions() {
     }
     assert_eq!(sender.run(1, &mut pool), Stop::RingFull);
     // A setting is checked against the rule's own settings, not against the disabled limit.
-    completer.set(Setting::LimitMax(40)).expect("allowed");
+    watch.set(Setting::LimitMax(40)).expect("allowed");
     device.set_completions_valid(true);
     completer.complete(2, &mut pool).expect("completes");
     assert_eq!(watch.snapshot().queue.limit, 40);

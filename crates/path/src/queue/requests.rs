@@ -1,0 +1,192 @@
+//! Settings that other threads request, and those that they read.
+
+use taut_dql::{Config, MAX_LIMIT};
+
+use super::outcome::Snapshot;
+use crate::sharing::{Sharing, Wide, Word};
+use crate::tunables::{Setting, TunableError};
+
+/// Requested settings: a value for each kind, and a bit for each kind that the completer has not
+/// applied yet. Written by any thread.
+#[derive(Debug)]
+pub(super) struct Requests<M: Sharing> {
+    pending: M::Word,
+    values: [M::Word; Setting::KINDS],
+}
+
+impl<M: Sharing> Requests<M> {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: M::Word::new(0),
+            values: core::array::from_fn(|_| M::Word::new(0)),
+        }
+    }
+
+    /// Requests a setting. Of two concurrent requests of one kind, one wins.
+    pub(super) fn request(&self, setting: Setting) {
+        let kind = setting.kind();
+        self.values[kind].store(setting.value());
+        self.pending.set_bits(1 << kind);
+    }
+
+    fn settings(&self, kinds: u32) -> impl Iterator<Item = Setting> + Clone {
+        let requested = (0..Setting::KINDS).filter(move |kind| kinds & 1 << kind != 0);
+        requested.map(|kind| Setting::of_kind(kind, self.values[kind].load()))
+    }
+
+    /// Returns the settings after all requests are applied.
+    pub(super) fn requested(&self, mut config: Config) -> Config {
+        for setting in self.settings(self.pending.load_acquire()) {
+            setting.change(&mut config);
+        }
+        config
+    }
+
+    /// For the completer: takes the settings requested since the last call.
+    #[inline]
+    pub(super) fn take(&self) -> Option<impl Iterator<Item = Setting> + Clone> {
+        (self.pending.load() != 0).then(|| self.settings(self.pending.take()))
+    }
+}
+
+/// The settings of the limit, for other threads. Written by the completer only.
+#[derive(Debug)]
+pub(super) struct PublishedSettings<M: Sharing> {
+    limit: M::Word,
+    min_limit: M::Word,
+    max_limit: M::Word,
+    hold_time_ns: M::Wide,
+    /// Not 0 while completions are early, so that no limit is applied.
+    early: M::Word,
+}
+
+impl<M: Sharing> PublishedSettings<M> {
+    pub(super) fn new() -> Self {
+        Self {
+            limit: M::Word::new(0),
+            min_limit: M::Word::new(0),
+            max_limit: M::Word::new(0),
+            hold_time_ns: M::Wide::new(0),
+            early: M::Word::new(0),
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_limit(&self, limit: u32) {
+        self.limit.store(limit);
+    }
+
+    pub(super) fn set_early_completions(&self, early: bool) {
+        self.early.store(early.into());
+    }
+
+    pub(super) fn set_config(&self, config: &Config) {
+        self.limit.store(config.limit);
+        self.min_limit.store(config.min_limit);
+        self.max_limit.store(config.max_limit);
+        self.hold_time_ns.store(config.hold_time_ns);
+    }
+
+    pub(super) fn config(&self) -> Config {
+        Config {
+            limit: self.limit.load(),
+            min_limit: self.min_limit.load(),
+            max_limit: self.max_limit.load(),
+            hold_time_ns: self.hold_time_ns.load(),
+        }
+    }
+
+    /// The limit and its settings. The totals stay 0.
+    pub(super) fn snapshot(&self, in_flight: u32) -> Snapshot {
+        let config = self.config();
+        let early_completions = self.early.load() != 0;
+        Snapshot {
+            limit: if early_completions {
+                MAX_LIMIT
+            } else {
+                config.limit
+            },
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
+            in_flight,
+            early_completions,
+            ..Snapshot::default()
+        }
+    }
+}
+
+/// Checks `setting` against the current settings, or against those that are requested and not
+/// applied yet.
+pub(super) fn check<M: Sharing>(
+    current: Config,
+    requests: &Requests<M>,
+    setting: Setting,
+) -> Result<(), TunableError> {
+    let check = |mut config: Config| {
+        setting.change(&mut config);
+        config.validate()
+    };
+    check(requests.requested(current))
+        .or_else(|_| check(current))
+        .map_err(|error| TunableError::Rejected(setting.tunable(), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::sharing::{Local, Threads};
+
+    fn requests_are_taken_once<M: Sharing>() {
+        let requests = Requests::<M>::new();
+        let taken = || requests.take().map(|all| all.collect::<Vec<_>>());
+        assert_eq!(taken(), None);
+        requests.request(Setting::LimitMax(9));
+        requests.request(Setting::LimitMin(5));
+        requests.request(Setting::LimitMin(7));
+        let wanted = requests.requested(Config::default());
+        assert_eq!((wanted.min_limit, wanted.max_limit), (7, 9));
+        let both = [Setting::LimitMin(7), Setting::LimitMax(9)];
+        assert_eq!(taken().as_deref(), Some(&both[..]));
+        assert_eq!(taken(), None);
+        assert_eq!(requests.requested(Config::default()), Config::default());
+    }
+
+    #[test]
+    fn request_is_taken_once_with_its_last_value() {
+        requests_are_taken_once::<Local>();
+        requests_are_taken_once::<Threads>();
+    }
+
+    #[test]
+    fn request_is_checked_against_pending_ones() {
+        let requests = Requests::<Threads>::new();
+        let current = Config {
+            max_limit: 10,
+            ..Config::default()
+        };
+        let min = Setting::LimitMin(20);
+        assert!(check(current, &requests, min).is_err());
+        requests.request(Setting::LimitMax(30));
+        assert_eq!(check(current, &requests, min), Ok(()));
+        assert_eq!(check(current, &requests, Setting::LimitMin(5)), Ok(()));
+    }
+
+    #[test]
+    fn early_completions_are_shown_as_no_limit() {
+        let settings = PublishedSettings::<Threads>::new();
+        settings.set_config(&Config {
+            limit: 5,
+            ..Config::default()
+        });
+        assert_eq!(settings.snapshot(3).limit, 5);
+        settings.set_early_completions(true);
+        let shown = settings.snapshot(3);
+        assert_eq!(
+            (shown.limit, shown.in_flight, shown.early_completions),
+            (MAX_LIMIT, 3, true)
+        );
+    }
+}
