@@ -93,8 +93,7 @@ if [ -z "$check" ]; then
     echo
 fi
 
-cargo build --quiet --release -p taut-path --example path_cost --example split_cost \
-    --example locked_instructions
+cargo build --quiet --release -p taut-path --example path_cost --example split_cost
 examples=${CARGO_TARGET_DIR:-target}/release/examples
 path=$examples/path_cost
 cargo build --quiet --release -p taut-sim --example speed
@@ -157,7 +156,7 @@ simulator_instructions() {
 # path_locked BATCH VARIANT: fences and locked instructions for a packet.
 path_locked() {
     path_run dql "$1" 196608 "$2" --dump-instr=yes
-    locked=$("$examples/locked_instructions" "$work/out" <"$work/disassembly")
+    locked=$(python3 scripts/locked_instructions.py "$work/out" <"$work/disassembly")
     awk -v locked="$locked" 'BEGIN { printf "%.2f", locked / 196608 }'
 }
 
@@ -253,9 +252,6 @@ if command -v objdump >/dev/null 2>&1; then
 else
     echo "cost.sh: objdump is not installed: fences are not counted" >&2
 fi
-
-echo
-"$path" time
 
 if [ "$above" -gt 0 ]; then
     echo "cost.sh: the owned variant of the estimator is above the reference in $above of 6 cases" \

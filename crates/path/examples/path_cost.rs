@@ -8,7 +8,7 @@
 //! `owned` is a queue on one thread with static types of limit and discipline. `any` is one with
 //! both chosen by name. `shared` has the halves for two threads (run by one here). `ring` is the
 //! example's ring, sink and packet alone. `bare` is the lower bound: the same packets through an
-//! `rtrb` ring. `path_cost time` prints nanoseconds of all of them, in interleaved repetitions.
+//! `rtrb` ring.
 
 mod device;
 
@@ -16,20 +16,19 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::rc::Rc;
-use std::time;
 
 use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Fifo, Qdisc};
-use taut_path::{Completions, DropReason, Frame, Packet, PacketSink, Queue, TxRing};
+use taut_path::{
+    Completions, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, TxRing,
+};
 
-use device::{SLOTS, STEP_NS};
+use device::{Instant, SLOTS, STEP_NS};
 
 const PACKET_BYTES: u32 = 1514;
 
 /// The limit admits the whole ring, so that its accounting is measured and not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
-
-type InstantRing = device::Instant<false>;
 
 /// Counts completed packets.
 #[derive(Default)]
@@ -55,9 +54,10 @@ struct Case {
 impl Case {
     /// One thread.
     fn owned<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
-        let builder = Queue::builder_for(InstantRing::new())
+        let builder = Queue::builder_for(Instant::new())
             .with_qdisc(discipline)
-            .with_limit(limit);
+            .with_limit(limit)
+            .late_segmentation(LateSegmentation::Off);
         let mut queue = builder.build(0).expect("valid");
         let (mut freed, mut now_ns) = (Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
@@ -81,7 +81,7 @@ impl Case {
 
     /// The halves for two threads.
     fn shared<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
-        let ring = Rc::new(RefCell::new(InstantRing::new()));
+        let ring = Rc::new(RefCell::new(Instant::new()));
         let halves = Queue::builder(Half(ring.clone()), Half(ring));
         let queue = halves
             .with_qdisc(discipline)
@@ -108,7 +108,7 @@ impl Case {
 
     /// The cost of the example's own ring, sink and packet.
     fn ring(self) -> u64 {
-        let (mut ring, mut freed, mut now_ns) = (InstantRing::new(), Freed::default(), 0);
+        let (mut ring, mut freed, mut now_ns) = (Instant::new(), Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
             for index in 0..self.batch {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
@@ -164,7 +164,7 @@ impl Case {
 }
 
 /// A half of the ring, for one thread with both.
-struct Half(Rc<RefCell<InstantRing>>);
+struct Half(Rc<RefCell<Instant>>);
 
 impl TxRing for Half {
     type Error = Infallible;
@@ -207,42 +207,10 @@ impl Completions for Half {
     }
 }
 
-const VARIANTS: [&str; 5] = ["owned", "any", "shared", "ring", "bare"];
-const BATCHES: [u32; 3] = [1, 8, 64];
-const ROUNDS: usize = 15;
-const TIMED_PACKETS: u32 = 1 << 19;
-
-/// Prints nanoseconds per packet: the median and the minimum of repetitions in which all variants
-/// alternate, so that background load affects all of them.
-fn times() {
-    println!("nanoseconds for a packet, dql: median (least) of {ROUNDS} interleaved rounds");
-    print!("{:>5}", "batch");
-    VARIANTS.iter().for_each(|variant| print!(" {variant:>14}"));
-    println!();
-    for batch in BATCHES {
-        let packets = TIMED_PACKETS;
-        let mut taken_ns = [[0.0; ROUNDS]; VARIANTS.len()];
-        for round in 0..ROUNDS {
-            for (of, variant) in taken_ns.iter_mut().zip(VARIANTS) {
-                let start = time::Instant::now();
-                black_box(Case { batch, packets }.run("dql", variant));
-                of[round] = start.elapsed().as_nanos() as f64 / f64::from(packets);
-            }
-        }
-        print!("{batch:>5}");
-        for mut of in taken_ns {
-            of.sort_by(f64::total_cmp);
-            print!(" {:>6.1} ({:>5.1})", of[ROUNDS / 2], of[0]);
-        }
-        println!();
-    }
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (limit, batch, packets, variant) = match words[..] {
-        ["time"] => return times(),
         [limit, batch, packets] => (limit, batch, packets, "owned"),
         [limit, batch, packets, variant] => (limit, batch, packets, variant),
         _ => return usage(),
@@ -258,8 +226,7 @@ fn main() {
 
 fn usage() {
     eprintln!(
-        "usage: path_cost off|fixed|dql BATCH(1..=1024) PACKETS [owned|any|shared|ring|bare]\n\
-         \x20      path_cost time"
+        "usage: path_cost off|fixed|dql BATCH(1..=1024) PACKETS [owned|any|shared|ring|bare]"
     );
     std::process::exit(2);
 }

@@ -26,7 +26,6 @@ const ROWS: [(&str, How); 9] = [
 ];
 const ACTIVE_FLOWS: [u32; 4] = [1, 100, 1_024, 10_000];
 
-/// Each repetition measures everything once, so that background load affects all rows.
 const ROUNDS: usize = 15;
 /// A slice takes a fraction of a millisecond: even on a busy machine most are not interrupted.
 const SLICES: usize = 8;
@@ -73,46 +72,33 @@ impl How {
     }
 }
 
-/// Dropped packets, to be offered again.
-struct Dropped(Vec<Packet>);
+/// Dropped packets and a dequeued burst, to be offered again.
+struct Spare {
+    dropped: Vec<Packet>,
+    burst: Vec<Packet>,
+}
 
-impl PacketSink for Dropped {
+impl PacketSink for Spare {
     fn freed(&mut self, packet: Packet) {
-        self.0.push(packet);
+        self.dropped.push(packet);
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.0.push(packet);
+        self.dropped.push(packet);
     }
 }
 
-/// A dequeued burst, to be offered again.
-struct Sent<'a> {
-    packets: Vec<Packet>,
-    dropped: &'a mut Dropped,
-}
-
-impl PacketSink for Sent<'_> {
-    fn freed(&mut self, packet: Packet) {
-        self.dropped.freed(packet);
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.dropped.dropped(packet, reason);
-    }
-}
-
-impl Burst for Sent<'_> {
+impl Burst for Spare {
     fn push(&mut self, packet: Packet) -> bool {
-        self.packets.push(packet);
-        self.packets.len() < BURST_PACKETS
+        self.burst.push(packet);
+        self.burst.len() < BURST_PACKETS
     }
 }
 
 struct Load {
     how: How,
     discipline: Box<dyn Qdisc + Send>,
-    spare: Dropped,
+    spare: Spare,
     now_ns: u64,
 }
 
@@ -125,7 +111,10 @@ impl Load {
         let mut load = Self {
             how,
             discipline: by_name(&format!("{qdisc} limit {limit}"))?,
-            spare: Dropped(Vec::with_capacity(4096)),
+            spare: Spare {
+                dropped: Vec::with_capacity(4096),
+                burst: Vec::with_capacity(BURST_PACKETS),
+            },
             now_ns: 0,
         };
         for number in 0..packets {
@@ -136,7 +125,7 @@ impl Load {
         }
         let extra = if full { 2_048 } else { 0 };
         let spare = |number| Packet::new(Frame::new(packets + number), 1_514);
-        load.spare.0.extend((0..extra).map(spare));
+        load.spare.dropped.extend((0..extra).map(spare));
         Ok(load)
     }
 
@@ -158,11 +147,11 @@ impl Load {
             };
             self.discipline
                 .enqueue(packet, self.now_ns, &mut self.spare);
-            if let Some(packet) = self.spare.0.pop() {
-                let before = self.spare.0.len();
+            if let Some(packet) = self.spare.dropped.pop() {
+                let before = self.spare.dropped.len();
                 self.discipline
                     .enqueue(packet, self.now_ns, &mut self.spare);
-                dropped += (self.spare.0.len() - before) as u64;
+                dropped += (self.spare.dropped.len() - before) as u64;
             }
         }
         dropped
@@ -170,75 +159,46 @@ impl Load {
 
     #[inline(never)]
     fn run_in_bursts(&mut self, packets: u64) -> u64 {
-        let mut sent = Sent {
-            packets: Vec::with_capacity(BURST_PACKETS),
-            dropped: &mut self.spare,
-        };
         for _ in 0..packets / BURST_PACKETS as u64 {
             self.now_ns += STEP_NS * BURST_PACKETS as u64;
-            self.discipline.dequeue_burst(self.now_ns, &mut sent);
-            for packet in sent.packets.drain(..) {
-                self.discipline.enqueue(packet, self.now_ns, sent.dropped);
+            self.discipline.dequeue_burst(self.now_ns, &mut self.spare);
+            let mut burst = std::mem::take(&mut self.spare.burst);
+            for packet in burst.drain(..) {
+                self.discipline
+                    .enqueue(packet, self.now_ns, &mut self.spare);
             }
+            self.spare.burst = burst;
         }
         0
     }
 
-    /// Adds the packets per second of each slice of a repetition.
-    fn measure(&mut self, rates: &mut Vec<f64>) {
+    /// Returns the packets per second of the fastest slice.
+    fn best_rate(&mut self) -> f64 {
         self.run(WARM_UP_PACKETS);
-        for _ in 0..SLICES {
+        let slices = (0..SLICES).map(|_| {
             let started = Instant::now();
             black_box(self.run(SLICE_PACKETS));
-            rates.push(SLICE_PACKETS as f64 / started.elapsed().as_secs_f64());
-        }
+            SLICE_PACKETS as f64 / started.elapsed().as_secs_f64()
+        });
+        slices.fold(0.0, f64::max)
     }
-}
-
-/// The packets per second of one row in each slice, for each number of flows.
-type Rates = [Vec<f64>; ACTIVE_FLOWS.len()];
-
-fn measure() -> Result<Vec<Rates>, ParseQdiscError> {
-    let mut rates = vec![Rates::default(); ROWS.len()];
-    for _ in 0..ROUNDS {
-        for ((qdisc, how), rates) in ROWS.iter().zip(&mut rates) {
-            for (flows, rates) in ACTIVE_FLOWS.iter().zip(rates) {
-                let mut load = Load::new(qdisc, *flows, *how)?;
-                load.measure(rates);
-            }
-        }
-    }
-    for rates in rates.iter_mut().flatten() {
-        rates.sort_by(f64::total_cmp);
-    }
-    Ok(rates)
 }
 
 fn table() -> Result<(), ParseQdiscError> {
-    let rates = measure()?;
-    println!("million packets in a second, enqueue and dequeue of each:");
-    println!("the best slice of {ROUNDS} rounds / the median");
+    println!("million packets in a second, enqueue and dequeue of each: best of {ROUNDS} rounds");
     print!("{:<29}", "active flows");
-    for flows in ACTIVE_FLOWS {
-        print!("{flows:>14}");
-    }
-    println!("{:>15}", "10000 to 1024");
-    for ((qdisc, how), rates) in ROWS.iter().zip(&rates) {
+    ACTIVE_FLOWS.iter().for_each(|flows| print!("{flows:>9}"));
+    println!();
+    for (qdisc, how) in ROWS {
         print!("{:<29}", format!("{qdisc}{}", how.suffix()));
-        let best_and_median = rates
-            .each_ref()
-            .map(|rates| (rates[rates.len() - 1], rates[rates.len() / 2]));
-        for (best, median) in best_and_median {
-            let cell = format!("{:.1} / {:.1}", best / 1e6, median / 1e6);
-            print!("{cell:>14}");
+        for flows in ACTIVE_FLOWS {
+            let mut best: f64 = 0.0;
+            for _ in 0..ROUNDS {
+                best = best.max(Load::new(qdisc, flows, how)?.best_rate());
+            }
+            print!("{:>9.1}", best / 1e6);
         }
-        let [.., (best, median), (best_of_many, median_of_many)] = best_and_median;
-        let cell = format!(
-            "{:.2} / {:.2}",
-            best_of_many / best,
-            median_of_many / median
-        );
-        println!("{cell:>15}");
+        println!();
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
 use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
 
+use LateSegmentation::{Auto, EachSegment, Off};
 use device::{Instant, SLOTS, STEP_NS};
 
 const BATCH: u32 = 16;
@@ -49,13 +50,14 @@ fn packet(index: u32, segments: u32) -> Packet {
 }
 
 /// Returns the number of completed objects.
-fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32, each: u32) -> u64 {
-    let builder = Queue::builder_for(Instant::<true>::new());
+fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32) -> u64 {
+    let packets = if split == EachSegment { BATCH / segments } else { BATCH };
+    let builder = Queue::builder_for(Instant::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
     let mut queue = builder.late_segmentation(split).build(0).expect("valid");
     let mut now_ns = 0;
     for _ in 0..objects / BATCH {
-        for index in 0..BATCH / each {
+        for index in 0..packets {
             queue.enqueue(packet(index, segments), now_ns, &mut Nowhere);
         }
         // More than once while the limit is still small: the remaining packets are sent after a
@@ -72,46 +74,30 @@ fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32,
     queue.completer_counters().completed_packets
 }
 
+fn completed(variant: &str, objects: u32) -> Option<u64> {
+    let (dql, alone) = (Dynamic::default(), Fixed::packets(1));
+    Some(match variant {
+        "plain" => run(dql, Off, objects, 1),
+        "uncut" => run(dql, Auto, objects, 1),
+        "whole" => run(Fixed::bytes(FIXED_BYTES), Auto, objects, 2),
+        "pieces" => run(dql, EachSegment, objects, BATCH),
+        "plain-alone" => run(alone, Off, objects, 1),
+        "alone" => run(alone, EachSegment, objects, BATCH),
+        _ => return None,
+    })
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let completed = match &words[..] {
-        [variant, objects] => match (variant.as_str(), objects.parse()) {
-            ("plain", Ok(objects)) => run(Dynamic::default(), LateSegmentation::Off, objects, 1, 1),
-            ("uncut", Ok(objects)) => {
-                run(Dynamic::default(), LateSegmentation::Auto, objects, 1, 1)
-            }
-            ("whole", Ok(objects)) => run(
-                Fixed::bytes(FIXED_BYTES),
-                LateSegmentation::Auto,
-                objects,
-                2,
-                1,
-            ),
-            ("plain-alone", Ok(objects)) => {
-                run(Fixed::packets(1), LateSegmentation::Off, objects, 1, 1)
-            }
-            ("alone", Ok(objects)) => run(
-                Fixed::packets(1),
-                LateSegmentation::EachSegment,
-                objects,
-                BATCH,
-                BATCH,
-            ),
-            ("pieces", Ok(objects)) => run(
-                Dynamic::default(),
-                LateSegmentation::EachSegment,
-                objects,
-                BATCH,
-                BATCH,
-            ),
-            _ => return usage(),
-        },
-        _ => return usage(),
+        [variant, objects] => objects.parse().ok().and_then(|it| completed(variant, it)),
+        _ => None,
     };
-    println!("{completed}");
-}
-
-fn usage() {
-    eprintln!("usage: split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS");
-    std::process::exit(2);
+    match completed {
+        Some(completed) => println!("{completed}"),
+        None => {
+            eprintln!("usage: split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS");
+            std::process::exit(2);
+        }
+    }
 }

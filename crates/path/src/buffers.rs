@@ -51,6 +51,7 @@ use concurrent_queue::{ConcurrentQueue, PushError};
 
 use crate::packet::{DropReason, Frame, Packet, PacketSink};
 use crate::pool::PoolError;
+use crate::slots::{Lent, all_free};
 
 #[cfg(all(test, loom))]
 mod models;
@@ -72,14 +73,9 @@ impl<T> Buffers<T> {
     /// per frame, more if `T` is larger.
     pub fn new(frames: u32) -> Self {
         let frames = frames.max(1);
-        let free = ConcurrentQueue::bounded(frames as usize);
-        for index in 0..frames {
-            // Cannot fail: the list has room for all frames.
-            let _ = free.push(index);
-        }
         Self {
             slots: (0..frames).map(|_| ConcurrentQueue::bounded(1)).collect(),
-            free,
+            free: all_free(frames),
         }
     }
 
@@ -121,9 +117,7 @@ impl<T> Buffers<T> {
     /// As [`take`](Self::take).
     pub fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut T) -> R) -> Result<R, PoolError> {
         let (slot, index) = (self.slot(frame)?, frame.index());
-        let buffer = slot.pop().ok();
-        let mut lent = LentBuffer { slot, buffer };
-        let result = lent.buffer.as_mut().map(work);
+        let result = Lent::from(slot).value.as_mut().map(work);
         result.ok_or(PoolError::NotTaken { index })
     }
 
@@ -146,21 +140,6 @@ impl<T> Buffers<T> {
         self.slots
             .get(index as usize)
             .ok_or(PoolError::NoSuchFrame { index, frames })
-    }
-}
-
-/// A lent buffer. `Drop` returns it, even after a panic.
-struct LentBuffer<'a, T> {
-    slot: &'a ConcurrentQueue<T>,
-    buffer: Option<T>,
-}
-
-impl<T> Drop for LentBuffer<'_, T> {
-    fn drop(&mut self) {
-        if let Some(buffer) = self.buffer.take() {
-            // Cannot fail: the slot is empty, because its buffer is here.
-            let _ = self.slot.push(buffer);
-        }
     }
 }
 

@@ -85,8 +85,8 @@ pub fn mark_congestion_ip(packet: &mut [u8]) -> bool {
 }
 
 fn ipv4(packet: &[u8]) -> Option<FrameClass> {
-    let (version, header_words) = (packet.first()? >> 4, packet[0] & 0xf);
-    if version != 4 || header_words < 5 {
+    let header_words = packet.first()? & 0xf;
+    if header_words < 5 {
         return None;
     }
     let header_bytes = usize::from(header_words) * 4;
@@ -107,9 +107,6 @@ fn ipv4(packet: &[u8]) -> Option<FrameClass> {
 }
 
 fn ipv6(packet: &[u8]) -> Option<FrameClass> {
-    if packet.first()? >> 4 != 6 {
-        return None;
-    }
     let traffic_class = (u16_at(packet, 0)? >> 4) as u8;
     let addresses = packet.get(8..40)?;
     let (protocol, header_bytes) = ipv6_transport(packet, packet[6]);
@@ -158,7 +155,7 @@ fn mark_ipv4(packet: &mut [u8]) -> bool {
     let (Some(before), Some(checksum)) = (u16_at(packet, 0), u16_at(packet, 10)) else {
         return false;
     };
-    if before >> 12 != 4 || ecn_of_tos(before as u8) == Ecn::NotCapable {
+    if ecn_of_tos(before as u8) == Ecn::NotCapable {
         return false;
     }
     let after = before | u16::from(ECN_BITS);
@@ -176,7 +173,7 @@ fn mark_ipv6(packet: &mut [u8]) -> bool {
     let Some(word) = u16_at(packet, 0) else {
         return false;
     };
-    if word >> 12 != 6 || ecn_of_tos((word >> 4) as u8) == Ecn::NotCapable {
+    if ecn_of_tos((word >> 4) as u8) == Ecn::NotCapable {
         return false;
     }
     // The traffic class starts in the lower half of the first byte.

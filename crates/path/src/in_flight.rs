@@ -163,27 +163,6 @@ impl HalfTotals {
 }
 
 impl Store {
-    fn new(keys: u32) -> Self {
-        Self {
-            slots: (0..keys).map(|_| PacketSlot::new()).collect(),
-            put: HalfTotals::new(),
-            taken: HalfTotals::new(),
-        }
-    }
-
-    fn halves(self) -> (InFlightSender, InFlightCompleter) {
-        let store = Arc::new(self);
-        let sender = InFlightSender {
-            store: store.clone(),
-            put: InRing::default(),
-        };
-        let completer = InFlightCompleter {
-            taken: InRing::default(),
-            store,
-        };
-        (sender, completer)
-    }
-
     #[inline]
     fn keys(&self) -> u32 {
         self.slots.len() as u32
@@ -199,7 +178,20 @@ impl Store {
 /// Creates a store for the keys below `keys`, each for one packet. It allocates 32 bytes per key
 /// now, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
-    Store::new(keys).halves()
+    let store = Arc::new(Store {
+        slots: (0..keys).map(|_| PacketSlot::new()).collect(),
+        put: HalfTotals::new(),
+        taken: HalfTotals::new(),
+    });
+    let sender = InFlightSender {
+        store: store.clone(),
+        put: InRing::default(),
+    };
+    let completer = InFlightCompleter {
+        store,
+        taken: InRing::default(),
+    };
+    (sender, completer)
 }
 
 /// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops the

@@ -130,7 +130,7 @@
 //! | [`pool`] | frames with their bytes, and their sink |
 //! | [`buffers`] | the caller's buffers by frame, and their sink; an example with two threads |
 //! | [`in_flight`] | a driver's storage between `submit` and `reap` |
-//! | `driver::testing` | with feature `testing`: a mock device, fault injection, tracing |
+//! | `driver::testing` | with feature `testing`: a mock device, which can fail and lose packets |
 //! | [`queue::many`] | several sending threads |
 //! | [`budget`] | a limit that several queues share |
 //! | [`tsq`] | small queues for each flow, around a queue |
@@ -210,6 +210,7 @@ mod registry;
 pub mod tunables;
 
 mod room;
+mod slots;
 #[doc(hidden)]
 pub use taut_dql::{rate, sharing};
 pub mod late_segmentation;

@@ -254,7 +254,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// All reasons, for tables of counters.
+    /// All reasons, in the order of the variants: a table of counters has an entry for each.
     pub const ALL: [Self; 6] = [
         Self::QueueFull,
         Self::MemoryFull,

@@ -34,6 +34,7 @@ use taut_dql::sync::{AtomicBool, AtomicU32, Ordering};
 use crate::packet::{DropReason, Frame, Packet, PacketSink};
 use crate::queue::Drops;
 use crate::sharing::Word;
+use crate::slots::{Lent, all_free};
 
 /// A fixed number of frames of one size, for any thread. A clone is the same pool.
 ///
@@ -145,8 +146,21 @@ impl FramePool {
     /// Creates a pool of `frames` free frames (0 counts as 1) of `frame_bytes` bytes each. All
     /// memory is allocated here, with about 400 bytes of overhead per frame.
     pub fn new(frames: u32, frame_bytes: u32) -> Self {
+        let frames = frames.max(1);
+        let frame = |_| FrameState::new(frame_bytes);
+        let shared = PoolShared {
+            frames: (0..frames).map(frame).collect(),
+            free: all_free(frames),
+            frame_bytes,
+            counts: Counts {
+                freed: Word::new(0),
+                drops: core::array::from_fn(|_| Word::new(0)),
+                unknown: Word::new(0),
+                rejected: Word::new(0),
+            },
+        };
         Self {
-            shared: Arc::new(PoolShared::new(frames, frame_bytes)),
+            shared: Arc::new(shared),
         }
     }
 
@@ -225,9 +239,9 @@ impl FramePool {
         if !state.is_taken.load(Ordering::Acquire) {
             return Err(PoolError::NotTaken { index });
         }
-        let bytes = state.bytes.pop().map_err(|_| PoolError::InUse { index })?;
-        let mut lent = Lent { state, bytes };
-        Ok(work(&mut lent.bytes))
+        let bytes = &mut Lent::from(&state.bytes).value;
+        let result = bytes.as_mut().map(|bytes| work(bytes));
+        result.ok_or(PoolError::InUse { index })
     }
 
     /// Returns the number of free frames.
@@ -266,29 +280,6 @@ impl FramePool {
     }
 }
 
-impl PoolShared {
-    fn new(frames: u32, frame_bytes: u32) -> Self {
-        let frames = frames.max(1);
-        let free = ConcurrentQueue::bounded(frames as usize);
-        for index in 0..frames {
-            // Cannot fail: the list has room for all frames.
-            let _ = free.push(index);
-        }
-        let frame = |_| FrameState::new(frame_bytes);
-        Self {
-            frames: (0..frames).map(frame).collect(),
-            free,
-            frame_bytes,
-            counts: Counts {
-                freed: Word::new(0),
-                drops: core::array::from_fn(|_| Word::new(0)),
-                unknown: Word::new(0),
-                rejected: Word::new(0),
-            },
-        }
-    }
-}
-
 impl FrameState {
     fn new(frame_bytes: u32) -> Self {
         let bytes = ConcurrentQueue::bounded(1);
@@ -297,19 +288,6 @@ impl FrameState {
             is_taken: AtomicBool::new(false),
             bytes,
         }
-    }
-}
-
-/// Lent bytes of a frame. `Drop` returns them, even after a panic.
-struct Lent<'a> {
-    state: &'a FrameState,
-    bytes: Box<[u8]>,
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        // Cannot fail: the slot is empty, because its bytes are here.
-        let _ = self.state.bytes.push(core::mem::take(&mut self.bytes));
     }
 }
 
@@ -326,10 +304,7 @@ impl PacketSink for FramePool {
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let counts = DropReason::ALL.into_iter().zip(&self.shared.counts.drops);
-        for (known, count) in counts {
-            count.add(u32::from(known == reason));
-        }
+        self.shared.counts.drops[reason as usize].add(1);
         let _ = self.release(packet.into_frame());
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -11,9 +11,7 @@ use core::str::FromStr;
 use crate::limit::{
     AnyLimit, Boxed, LIMITS, LimitInfo, ParseLimitError, Spec, builtin_limits_help, visit_limit,
 };
-use crate::qdisc::{
-    AnyQdisc, DISCIPLINES, ParseQdiscError, Qdisc, builtin_canonical, builtin_qdisc,
-};
+use crate::qdisc::{AnyQdisc, DISCIPLINES, ParseQdiscError, Qdisc, builtin_qdisc};
 
 /// Creates a limit from the argument behind its name and a colon.
 type MakeLimit = Arc<dyn Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync>;
@@ -208,13 +206,6 @@ impl Registry {
         builtin_limits_help() + &registered.map(line).collect::<String>()
     }
 
-    /// Returns help for every discipline, one line for each.
-    pub fn qdiscs_help(&self) -> String {
-        let line = |(name, help)| format!("  {name:<13} {help}");
-        let lines: Vec<String> = self.qdiscs().map(line).collect();
-        lines.join("\n")
-    }
-
     /// Parses a limit.
     ///
     /// # Errors
@@ -244,24 +235,16 @@ impl Registry {
     /// # Errors
     /// If it is neither registered nor built-in, or its maker rejects it.
     pub fn qdisc(&self, text: &str) -> Result<AnyQdisc, ParseQdiscError> {
-        if let Some((qdisc, parameters)) = self.registered_qdisc(text) {
-            let made = (qdisc.make)(parameters).map_err(ParseQdiscError::registered)?;
-            return Ok(AnyQdisc::from_box(text.trim(), made));
+        let trimmed = text.trim();
+        let (name, parameters) = trimmed
+            .split_once(char::is_whitespace)
+            .unwrap_or((trimmed, ""));
+        if let Some(qdisc) = self.qdiscs.iter().find(|known| known.name == name) {
+            let made = (qdisc.make)(parameters.trim()).map_err(ParseQdiscError::registered)?;
+            return Ok(AnyQdisc::from_box(trimmed, made));
         }
         let names = self.qdiscs.iter().map(|known| known.name);
-        let built = builtin_qdisc(text).map_err(|error| error.or_one_of(names))?;
-        Ok(AnyQdisc::from_box(&builtin_canonical(text)?, built))
-    }
-
-    /// The registered discipline that `text` names, and its parameters.
-    fn registered_qdisc<'a>(&self, text: &'a str) -> Option<(&RegisteredQdisc, &'a str)> {
-        let text = text.trim();
-        let (name, parameters) = match text.split_once(char::is_whitespace) {
-            Some((name, parameters)) => (name, parameters.trim()),
-            None => (text, ""),
-        };
-        let qdisc = self.qdiscs.iter().find(|known| known.name == name)?;
-        Some((qdisc, parameters))
+        builtin_qdisc(text).map_err(|error| error.or_one_of(names))
     }
 }
 
@@ -304,25 +287,14 @@ pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
     text.parse().map(AnyQdisc::into_inner)
 }
 
-/// Returns `text` with every parameter, as `tc` shows it.
-///
-/// # Errors
-/// As [`by_name`].
-pub fn canonical(text: &str) -> Result<String, ParseQdiscError> {
-    match Registry::installed().registered_qdisc(text) {
-        Some(_) => Ok(text.trim().into()),
-        None => builtin_canonical(text),
-    }
-}
-
 /// Returns `true` if the discipline that `text` names marks packets instead of dropping them, so
 /// that its senders should negotiate ECN. `false` for a text that is not a discipline.
 pub fn marks_ecn(text: &str) -> bool {
-    let marks = |text: String| {
-        let mut tokens = text.split(' ');
+    text.parse::<AnyQdisc>().is_ok_and(|qdisc| {
+        let spelled = qdisc.to_string();
+        let mut tokens = spelled.split(' ');
         tokens.any(|token| matches!(token, "ecn" | "ce_threshold"))
-    };
-    canonical(text).is_ok_and(marks)
+    })
 }
 
 /// Returns help for every limit of the process, one line for each.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::gate::Gate;
-use crate::sharing::{Sharing, Threads, Word};
+use crate::sharing::{Sharing, Word};
 
 #[cfg(all(test, loom))]
 mod models;
@@ -18,7 +18,7 @@ mod models;
 /// One sender waits at a time. The waker can be an eventfd, a parked thread or a task of an async
 /// runtime.
 #[derive(Debug)]
-pub(crate) struct RoomWaker<M: Sharing = Threads> {
+pub(crate) struct RoomWaker<M: Sharing> {
     waiting: Gate<M>,
     waker: Waker,
     wakeups: M::Word,
@@ -46,10 +46,10 @@ impl<M: Sharing> RoomWaker<M> {
         self.waiting.close_unless(has_room)
     }
 
-    /// For the thread that made room, after it published the room: wakes the sender if it waits and
-    /// `has_room` returns `true`. Returns `true` if it was woken.
-    pub(crate) fn notify(&self, has_room: impl FnOnce() -> bool) -> bool {
-        let opened = self.waiting.open_if(has_room);
+    /// For the thread that made room, after it published the room: wakes the sender if it waits.
+    /// Returns `true` if it was woken.
+    pub(crate) fn notify(&self) -> bool {
+        let opened = self.waiting.open_if(|| true);
         if opened {
             self.wakeups.add(1);
             self.waker.wake_by_ref();

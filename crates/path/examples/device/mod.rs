@@ -12,10 +12,10 @@ pub const SLOTS: u32 = 1024;
 /// Time between two batches, in ns: a packet at 1 Gbit/s.
 pub const STEP_NS: u64 = 12_304;
 
-/// A device that completes a packet when it is submitted, and takes chunks if `CUTS`.
-pub struct Instant<const CUTS: bool>(VecDeque<Packet>);
+/// A device that completes a packet when it is submitted, and takes chunks.
+pub struct Instant(VecDeque<Packet>);
 
-impl<const CUTS: bool> Instant<CUTS> {
+impl Instant {
     pub fn new() -> Self {
         Self(VecDeque::with_capacity(SLOTS as usize))
     }
@@ -25,7 +25,7 @@ impl<const CUTS: bool> Instant<CUTS> {
     }
 }
 
-impl<const CUTS: bool> TxRing for Instant<CUTS> {
+impl TxRing for Instant {
     type Error = Infallible;
 
     fn capacity_slots(&self) -> u32 {
@@ -37,11 +37,7 @@ impl<const CUTS: bool> TxRing for Instant<CUTS> {
     }
 
     fn chunk_support(&self) -> ChunkSupport {
-        if CUTS {
-            ChunkSupport::Any
-        } else {
-            ChunkSupport::None
-        }
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
@@ -54,7 +50,7 @@ impl<const CUTS: bool> TxRing for Instant<CUTS> {
     }
 }
 
-impl<const CUTS: bool> Completions for Instant<CUTS> {
+impl Completions for Instant {
     type Error = Infallible;
 
     fn slots_free(&self) -> u32 {

@@ -66,11 +66,6 @@ impl Budget {
     pub fn times_blocked(&self) -> u32 {
         self.0.waiters.waits_begun()
     }
-
-    /// Returns how often another queue woke a queue, wrapping.
-    pub fn times_woken(&self) -> u32 {
-        self.0.waiters.queues_woken()
-    }
 }
 
 /// The halves of a queue under a budget.

@@ -8,6 +8,7 @@ use taut_dql::sync::SingleWriterU64;
 use super::waiters::{BudgetTotals, Waiters};
 use crate::limit::AnyLimit;
 use crate::sharing::Local;
+use crate::slots::Lent;
 
 /// Stores the rule and lends it to one completer at a time. A completer that finds it lent
 /// continues without it: its bytes are room already, and the next batch includes them.
@@ -59,34 +60,12 @@ impl SharedRule {
         if early && waiters.in_flight_bytes() > 0 {
             return;
         }
-        let mut lent = LentRule::from(&self.rule);
-        let Some(rule) = &mut lent.rule else {
+        let mut lent = Lent::from(&self.rule);
+        let Some(rule) = &mut lent.value else {
             return;
         };
         waiters.set_limit(rule.update(&waiters.totals(), now_ns));
         self.due_ns.store(now_ns.saturating_add(self.interval_ns));
-    }
-}
-
-/// The rule while it is lent. `Drop` returns it to its slot, even after a panic.
-struct LentRule<'a> {
-    place: &'a ConcurrentQueue<BudgetRule>,
-    rule: Option<BudgetRule>,
-}
-
-impl<'a> LentRule<'a> {
-    fn from(place: &'a ConcurrentQueue<BudgetRule>) -> Self {
-        let rule = place.pop().ok();
-        Self { place, rule }
-    }
-}
-
-impl Drop for LentRule<'_> {
-    fn drop(&mut self) {
-        if let Some(rule) = self.rule.take() {
-            // Cannot fail: only the thread that took the rule stores one.
-            let _ = self.place.push(rule);
-        }
     }
 }
 

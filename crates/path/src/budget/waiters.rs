@@ -35,7 +35,6 @@ pub(super) struct Waiters {
     /// Queues that wait. While it is 0, a completer does not search the list.
     waiting: AtomicU32,
     last_ticket: AtomicU32,
-    woken: AtomicU32,
     pub(super) queues: Box<[BudgetQueue]>,
 }
 
@@ -101,7 +100,6 @@ impl Waiters {
             times_blocked: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             last_ticket: AtomicU32::new(TICKET_STEP - 1),
-            woken: AtomicU32::new(0),
             queues,
         }
     }
@@ -217,7 +215,6 @@ impl Waiters {
             let queue = self.first_waiting()?;
             // A queue whose ring is full cannot use the room: continue with the next one.
             if self.queues[queue].gates.start_stack() {
-                self.woken.fetch_add(1, Ordering::Relaxed);
                 return Some(queue);
             }
         }
@@ -259,11 +256,6 @@ impl Waiters {
     /// Returns how often a queue began to wait, wrapping.
     pub(super) fn waits_begun(&self) -> u32 {
         self.last_ticket.load(Ordering::Relaxed) / TICKET_STEP
-    }
-
-    /// Returns how often a queue was woken by another, wrapping.
-    pub(super) fn queues_woken(&self) -> u32 {
-        self.woken.load(Ordering::Relaxed)
     }
 }
 

@@ -133,39 +133,33 @@ pub trait Completions {
 
 /// Implements the methods of a ring by those of `$ring`.
 macro_rules! forward_tx_ring {
-    ($this:ident => $ring:expr) => {
-        fn capacity_slots(&self) -> u32 {
-            let $this = self;
+    ($self:ident => $ring:expr) => {
+        fn capacity_slots(&$self) -> u32 {
             $ring.capacity_slots()
         }
 
         #[inline]
-        fn slots_free(&self) -> u32 {
-            let $this = self;
+        fn slots_free(&$self) -> u32 {
             $ring.slots_free()
         }
 
         #[inline]
-        fn slots_of_largest(&self) -> u32 {
-            let $this = self;
+        fn slots_of_largest(&$self) -> u32 {
             $ring.slots_of_largest()
         }
 
         #[inline]
-        fn chunk_support(&self) -> ChunkSupport {
-            let $this = self;
+        fn chunk_support(&$self) -> ChunkSupport {
             $ring.chunk_support()
         }
 
         #[inline]
-        fn submit(&mut self, packet: $crate::Packet, now_ns: u64) -> Result<(), $crate::Packet> {
-            let $this = self;
+        fn submit(&mut $self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
             $ring.submit(packet, now_ns)
         }
 
         #[inline]
-        fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
-            let $this = self;
+        fn kick(&mut $self, now_ns: u64) -> Result<(), Self::Error> {
             $ring.kick(now_ns)
         }
     };
@@ -173,31 +167,27 @@ macro_rules! forward_tx_ring {
 
 /// Implements the methods of a completion half by those of `$completions`.
 macro_rules! forward_completions {
-    ($this:ident => $completions:expr) => {
+    ($self:ident => $completions:expr) => {
         #[inline]
-        fn slots_free(&self) -> u32 {
-            let $this = self;
+        fn slots_free(&$self) -> u32 {
             $completions.slots_free()
         }
 
         #[inline]
         fn reap(
-            &mut self,
+            &mut $self,
             now_ns: u64,
             budget_packets: u32,
-            freed: &mut dyn FnMut($crate::Packet),
+            freed: &mut dyn FnMut(Packet),
         ) -> Result<bool, Self::Error> {
-            let $this = self;
             $completions.reap(now_ns, budget_packets, freed)
         }
 
-        fn in_ring(&self) -> Option<$crate::driver::InRing> {
-            let $this = self;
+        fn in_ring(&$self) -> Option<InRing> {
             $completions.in_ring()
         }
 
-        fn completions_valid(&self) -> bool {
-            let $this = self;
+        fn completions_valid(&$self) -> bool {
             $completions.completions_valid()
         }
     };
@@ -207,13 +197,13 @@ macro_rules! forward_completions {
 impl<R: TxRing, C> TxRing for (R, C) {
     type Error = R::Error;
 
-    forward_tx_ring!(this => this.0);
+    forward_tx_ring!(self => self.0);
 }
 
 impl<R, C: Completions> Completions for (R, C) {
     type Error = C::Error;
 
-    forward_completions!(this => this.1);
+    forward_completions!(self => self.1);
 }
 
 macro_rules! behind_a_pointer {
@@ -221,13 +211,13 @@ macro_rules! behind_a_pointer {
         impl<D: TxRing + ?Sized> TxRing for $pointer {
             type Error = D::Error;
 
-            forward_tx_ring!(this => (**this));
+            forward_tx_ring!(self => (**self));
         }
 
         impl<D: Completions + ?Sized> Completions for $pointer {
             type Error = D::Error;
 
-            forward_completions!(this => (**this));
+            forward_completions!(self => (**self));
         }
     )*};
 }

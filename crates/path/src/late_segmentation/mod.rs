@@ -19,7 +19,7 @@ use core::str::FromStr;
 
 use crate::driver::ChunkSupport;
 use crate::limit::Unit;
-use crate::units::{parse_time_ns, write_time};
+use crate::units::{Time, parse_time_ns};
 
 pub(crate) use table::{ChunkTracker, EndedPacket, LateSegmenter, Plan, Unsegmented, table};
 
@@ -99,7 +99,7 @@ impl fmt::Display for LateSegmentation {
             Self::Auto => f.write_str("auto"),
             Self::ChunksPerLimit(chunks) => write!(f, "1/{chunks}"),
             Self::EachSegment => f.write_str("all"),
-            Self::Time(ns) => write_time(f, ns),
+            Self::Time(ns) => Time(ns).fmt(f),
         }
     }
 }

@@ -306,10 +306,7 @@ impl LateSegmenter {
 }
 
 fn reason_bits(reason: Option<DropReason>) -> u32 {
-    let index = DropReason::ALL
-        .iter()
-        .position(|&known| Some(known) == reason);
-    index.map_or(0, |index| (index as u32 + 1) << REASON_SHIFT)
+    reason.map_or(0, |reason| (reason as u32 + 1) << REASON_SHIFT)
 }
 
 /// The completer's end.

@@ -6,7 +6,10 @@ use taut_dql::{Config, Error, MAX_LIMIT};
 
 use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
 use super::{CompletionBatch, Limit, Unit};
-use crate::units;
+use crate::units::write_exact;
+
+/// The units of a written size; parsing returns the same size.
+const SIZES: [(&str, u64); 4] = [("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10), ("", 1)];
 
 /// A limit that only [`set_config`](Limit::set_config) changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +108,7 @@ impl fmt::Display for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
             Unit::Bytes if self.is_off() => f.write_str("off"),
-            Unit::Bytes => units::write_size(f, self.units.into()),
+            Unit::Bytes => write_exact(f, self.units.into(), &SIZES),
             Unit::Packets => write!(f, "{}p", self.units),
         }
     }

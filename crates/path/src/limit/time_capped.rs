@@ -11,7 +11,7 @@ use taut_dql::{Config, Error, MAX_LIMIT};
 use super::named::NamedLimit;
 use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs, Unit};
-use crate::units::write_time;
+use crate::units::Time;
 
 /// The allowed caps, in ns: an object at 10 Gbit/s takes 1.2 us, and a queue of more than 10 s is
 /// useless.
@@ -159,8 +159,7 @@ impl<L: Limit> Limit for TimeCapped<L> {
 
 impl<L: fmt::Display> fmt::Display for TimeCapped<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.rule)?;
-        write_time(f, self.cap_ns)
+        write!(f, "{}:{}", self.rule, Time(self.cap_ns))
     }
 }
 

@@ -27,14 +27,9 @@ pub struct AnyQdisc {
 impl AnyQdisc {
     /// Wraps `qdisc`, which can be of another crate, under a name of its own.
     pub fn new(name: &str, qdisc: impl Qdisc + Send + 'static) -> Self {
-        Self {
-            qdisc: Box::new(qdisc),
-            spelled: name.into(),
-        }
+        Self::from_box(name, Box::new(qdisc))
     }
-}
 
-impl AnyQdisc {
     pub(crate) fn from_box(name: &str, qdisc: Box<dyn Qdisc + Send>) -> Self {
         let spelled = name.into();
         Self { qdisc, spelled }
@@ -63,15 +58,6 @@ impl fmt::Display for AnyQdisc {
 impl fmt::Debug for AnyQdisc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AnyQdisc({})", self.spelled)
-    }
-}
-
-impl From<Box<dyn Qdisc + Send>> for AnyQdisc {
-    fn from(qdisc: Box<dyn Qdisc + Send>) -> Self {
-        Self {
-            qdisc,
-            spelled: "another discipline".into(),
-        }
     }
 }
 

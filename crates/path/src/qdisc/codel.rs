@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use super::bounded_ring::{BoundedRing, capacity};
 use super::codel_parameters::CodelParameters;
 use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
-use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -141,21 +141,15 @@ impl CodelParameters for CodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {
         &mut self.codel
     }
-
-    fn codel_ref(&self) -> &CodelConfig {
-        &self.codel
-    }
 }
 
 impl QdiscSettings for CodelSettings {
     const NAME: &'static str = "codel";
     const HELP: &'static str = "one queue with CoDel (RFC 8289)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
-        Parameter::value(
+        (
             "limit",
-            LIMIT_PACKETS,
-            |settings| Some(settings.limit_packets.into()),
-            |settings, packets| settings.limit_packets = packets as u32,
+            Field::U32(LIMIT_PACKETS, |settings| &mut settings.limit_packets),
         ),
         Self::TARGET,
         Self::INTERVAL,

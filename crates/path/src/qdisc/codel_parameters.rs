@@ -1,7 +1,7 @@
 //! The parameters of every discipline with CoDel.
 
 use super::codel_state::CodelConfig;
-use super::parameters::{Parameter, QdiscSettings, Range};
+use super::parameters::{Field, Parameter, QdiscSettings, Range};
 
 /// The allowed times of CoDel.
 const WAITING_TIME: Range = Range::time_ns(1, CodelConfig::MAX_INTERVAL_NS);
@@ -9,38 +9,27 @@ const WAITING_TIME: Range = Range::time_ns(1, CodelConfig::MAX_INTERVAL_NS);
 /// Settings of a discipline with CoDel.
 pub(super) trait CodelParameters: QdiscSettings {
     fn codel(&mut self) -> &mut CodelConfig;
-    fn codel_ref(&self) -> &CodelConfig;
 
-    const TARGET: Parameter<Self> = Parameter::value(
+    const TARGET: Parameter<Self> = (
         "target",
-        WAITING_TIME,
-        |settings| Some(settings.codel_ref().target_ns),
-        |settings, ns| settings.codel().target_ns = ns,
+        Field::U64(WAITING_TIME, |settings| &mut settings.codel().target_ns),
     );
-
-    const INTERVAL: Parameter<Self> = Parameter::value(
+    const INTERVAL: Parameter<Self> = (
         "interval",
-        WAITING_TIME,
-        |settings| Some(settings.codel_ref().interval_ns),
-        |settings, ns| settings.codel().interval_ns = ns,
+        Field::U64(WAITING_TIME, |settings| &mut settings.codel().interval_ns),
     );
-
-    const ECN: Parameter<Self> = Parameter::flag(
+    const ECN: Parameter<Self> = (
         "ecn",
-        |settings| settings.codel_ref().ecn,
-        |settings| settings.codel().ecn = true,
+        Field::Flag(true, |settings| &mut settings.codel().ecn),
     );
-
-    const NO_ECN: Parameter<Self> = Parameter::flag(
+    const NO_ECN: Parameter<Self> = (
         "noecn",
-        |settings| !settings.codel_ref().ecn,
-        |settings| settings.codel().ecn = false,
+        Field::Flag(false, |settings| &mut settings.codel().ecn),
     );
-
-    const CE_THRESHOLD: Parameter<Self> = Parameter::value(
+    const CE_THRESHOLD: Parameter<Self> = (
         "ce_threshold",
-        WAITING_TIME,
-        |settings| settings.codel_ref().ce_threshold_ns,
-        |settings, ns| settings.codel().ce_threshold_ns = Some(ns),
+        Field::Optional(WAITING_TIME, |settings| {
+            &mut settings.codel().ce_threshold_ns
+        }),
     );
 }

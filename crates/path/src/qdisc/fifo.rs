@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::bounded_ring::{BoundedRing, capacity};
-use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -103,30 +103,24 @@ impl Qdisc for Fifo {
     }
 }
 
-/// The settings of `pfifo`.
-pub(super) struct FifoSettings {
-    limit_packets: u32,
-}
+/// The settings of `pfifo`: its limit in packets.
+pub(super) struct FifoSettings(u32);
 
 impl Default for FifoSettings {
     fn default() -> Self {
-        Self {
-            limit_packets: DEFAULT_LIMIT_PACKETS,
-        }
+        Self(DEFAULT_LIMIT_PACKETS)
     }
 }
 
 impl QdiscSettings for FifoSettings {
     const NAME: &'static str = "pfifo";
     const HELP: &'static str = "one queue, first in, first out";
-    const PARAMETERS: &'static [Parameter<Self>] = &[Parameter::value(
+    const PARAMETERS: &'static [Parameter<Self>] = &[(
         "limit",
-        LIMIT_PACKETS,
-        |settings| Some(settings.limit_packets.into()),
-        |settings, packets| settings.limit_packets = packets as u32,
+        Field::U32(LIMIT_PACKETS, |settings| &mut settings.0),
     )];
 
     fn build(self) -> Box<dyn Qdisc + Send> {
-        Box::new(Fifo::new(self.limit_packets))
+        Box::new(Fifo::new(self.0))
     }
 }

@@ -15,7 +15,7 @@ mod seam;
 mod shaped;
 mod table;
 
-pub use crate::registry::{by_name, canonical, marks_ecn};
+pub use crate::registry::{by_name, marks_ecn};
 pub use any::AnyQdisc;
 pub use codel::Codel;
 pub use codel_state::CodelConfig;
@@ -26,4 +26,4 @@ pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use seam::{Backlog, Burst, Qdisc, RequeueSupport};
 pub use shaped::Shaped;
 pub use table::{DISCIPLINES, QdiscInfo};
-pub(crate) use table::{builtin_canonical, builtin_qdisc};
+pub(crate) use table::builtin_qdisc;

@@ -7,7 +7,7 @@ use core::fmt::{self, Write};
 
 use super::bounded_ring::MAX_LIMIT_PACKETS;
 use super::seam::Qdisc;
-use crate::units;
+use crate::units::{self, Time, write_exact};
 
 /// The length of a transmit queue of an Ethernet device (`txqueuelen`).
 pub(super) const DEFAULT_LIMIT_PACKETS: u32 = 1000;
@@ -15,47 +15,36 @@ pub(super) const DEFAULT_LIMIT_PACKETS: u32 = 1000;
 /// The allowed values of `limit`.
 pub(super) const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PACKETS as u64);
 
-/// One parameter of a discipline with the settings `S`.
-pub(super) struct Parameter<S: 'static> {
-    /// The keyword of `tc`.
-    pub keyword: &'static str,
-    pub kind: Kind<S>,
+/// One parameter of a discipline with the settings `S`: the keyword of `tc`, and its field.
+pub(super) type Parameter<S> = (&'static str, Field<S>);
+
+/// The field of a parameter in the settings `S`, with the allowed values.
+pub(super) enum Field<S: 'static> {
+    /// A flag that the keyword alone sets to this value.
+    Flag(bool, fn(&mut S) -> &mut bool),
+    /// A number; 0 is the same as no parameter.
+    U32(Range, fn(&mut S) -> &mut u32),
+    U64(Range, fn(&mut S) -> &mut u64),
+    Optional(Range, fn(&mut S) -> &mut Option<u64>),
 }
 
-/// The text after the keyword.
-pub(super) enum Kind<S: 'static> {
-    /// No value: the keyword alone.
-    Flag {
-        is_set: fn(&S) -> bool,
-        set: fn(&mut S),
-    },
-    /// A value.
-    Value {
-        range: Range,
-        /// Returns `None` if the parameter is optional and unset.
-        get: fn(&S) -> Option<u64>,
-        set: fn(&mut S, u64),
-    },
-}
-
-impl<S> Parameter<S> {
-    pub(crate) const fn flag(
-        keyword: &'static str,
-        is_set: fn(&S) -> bool,
-        set: fn(&mut S),
-    ) -> Self {
-        let kind = Kind::Flag { is_set, set };
-        Self { keyword, kind }
+impl<S> Field<S> {
+    /// Returns the allowed values; a flag has none.
+    fn range(&self) -> Option<Range> {
+        match *self {
+            Self::Flag(..) => None,
+            Self::U32(range, _) | Self::U64(range, _) | Self::Optional(range, _) => Some(range),
+        }
     }
 
-    pub(crate) const fn value(
-        keyword: &'static str,
-        range: Range,
-        get: fn(&S) -> Option<u64>,
-        set: fn(&mut S, u64),
-    ) -> Self {
-        let kind = Kind::Value { range, get, set };
-        Self { keyword, kind }
+    /// Returns the value, unless the parameter is not written.
+    fn get(&self, settings: &mut S) -> Option<u64> {
+        match *self {
+            Self::Flag(value, field) => (*field(settings) == value).then_some(1),
+            Self::U32(_, field) => Some(u64::from(*field(settings))).filter(|&value| value > 0),
+            Self::U64(_, field) => Some(*field(settings)),
+            Self::Optional(_, field) => *field(settings),
+        }
     }
 }
 
@@ -115,23 +104,10 @@ impl Range {
     }
 
     fn write(self, f: &mut impl Write, value: u64) -> fmt::Result {
-        let scales: &[(u64, &str)] = match self.unit {
-            Unit::Number(_) => &[],
-            // In sizes, `tc` reads and writes `Mb` for MiB.
-            Unit::Size => &[(1 << 20, "Mb"), (1 << 10, "Kb")],
-            Unit::Time => &[
-                (1_000_000_000, "s"),
-                (1_000_000, "ms"),
-                (1_000, "us"),
-                (1, "ns"),
-            ],
-        };
-        match scales
-            .iter()
-            .find(|(scale, _)| value.is_multiple_of(*scale) && value != 0)
-        {
-            Some((scale, suffix)) => write!(f, "{}{suffix}", value / scale),
-            None => write!(f, "{value}"),
+        match self.unit {
+            Unit::Number(_) => write!(f, "{value}"),
+            Unit::Size => write_exact(f, value, &[("Mb", 1 << 20), ("Kb", 1 << 10), ("", 1)]),
+            Unit::Time => write!(f, "{}", Time(value)),
         }
     }
 }
@@ -221,53 +197,53 @@ pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, Parse
     let mut settings = S::default();
     while let Some((position, token)) = tokens.next() {
         let mut known = S::PARAMETERS.iter();
-        let Some(parameter) = known.find(|known| known.keyword == token) else {
+        let Some((keyword, field)) = known.find(|(keyword, _)| *keyword == token) else {
             let allowed = format!(" {}", usage::<S>());
             return Err(ParseQdiscError::new("unknown parameter", position, allowed));
         };
-        match parameter.kind {
-            Kind::Flag { set, .. } => set(&mut settings),
-            Kind::Value { range, set, .. } => {
-                let (position, token) = tokens.next_or_end();
-                let value = range.parse(token).ok_or_else(|| {
-                    let wrong = format!("bad {}", parameter.keyword);
-                    ParseQdiscError::new(&wrong, position, format!(" {range}"))
-                })?;
-                set(&mut settings, value);
-            }
+        let mut value = |range: Range| {
+            let (position, token) = tokens.next_or_end();
+            range.parse(token).ok_or_else(|| {
+                let wrong = format!("bad {keyword}");
+                ParseQdiscError::new(&wrong, position, format!(" {range}"))
+            })
+        };
+        match *field {
+            Field::Flag(value, field) => *field(&mut settings) = value,
+            // The ranges are within 32 bits.
+            Field::U32(range, field) => *field(&mut settings) = value(range)? as u32,
+            Field::U64(range, field) => *field(&mut settings) = value(range)?,
+            Field::Optional(range, field) => *field(&mut settings) = Some(value(range)?),
         }
     }
     Ok(settings)
 }
 
 /// Writes every parameter that has a value, so that parsing returns the same settings.
-pub(super) fn write<S: QdiscSettings>(settings: &S) -> String {
+pub(super) fn write<S: QdiscSettings>(settings: &mut S) -> String {
     let mut text = String::from(S::NAME);
-    for Parameter { keyword, kind } in S::PARAMETERS {
-        // Writing to a String cannot fail.
-        let _ = match kind {
-            Kind::Flag { is_set, .. } if is_set(settings) => write!(text, " {keyword}"),
-            Kind::Flag { .. } => Ok(()),
-            Kind::Value { range, get, .. } => get(settings).map_or(Ok(()), |value| {
-                write!(text, " {keyword} ").and_then(|()| range.write(&mut text, value))
-            }),
+    for (keyword, field) in S::PARAMETERS {
+        let Some(value) = field.get(settings) else {
+            continue;
         };
+        // Writing to a String cannot fail.
+        let _ = write!(text, " {keyword}");
+        if let Some(range) = field.range() {
+            text.push(' ');
+            let _ = range.write(&mut text, value);
+        }
     }
     text
 }
 
 /// Returns the parameters that can follow the name of a discipline.
 pub(super) fn usage<S: QdiscSettings>() -> String {
-    let parameters = S::PARAMETERS.iter();
     let mut usage = String::new();
-    for Parameter { keyword, kind } in parameters {
+    for (keyword, field) in S::PARAMETERS {
         let space = if usage.is_empty() { "" } else { " " };
-        // Writing to a String cannot fail.
-        let _ = match kind {
-            Kind::Flag { .. } => write!(usage, "{space}[{keyword}]"),
-            Kind::Value { range, .. } => {
-                write!(usage, "{space}[{keyword} {}]", range.placeholder())
-            }
+        let _ = match field.range() {
+            None => write!(usage, "{space}[{keyword}]"),
+            Some(range) => write!(usage, "{space}[{keyword} {}]", range.placeholder()),
         };
     }
     usage

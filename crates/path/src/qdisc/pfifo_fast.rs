@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::bounded_ring::capacity;
 use super::fifo::Fifo;
-use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -120,14 +120,14 @@ impl Qdisc for PfifoFast {
 /// The settings of `pfifo_fast`.
 pub(super) struct PfifoFastSettings {
     limit_packets: u32,
-    scope: BandLimit,
+    total: bool,
 }
 
 impl Default for PfifoFastSettings {
     fn default() -> Self {
         Self {
             limit_packets: DEFAULT_LIMIT_PACKETS,
-            scope: BandLimit::default(),
+            total: false,
         }
     }
 }
@@ -136,20 +136,18 @@ impl QdiscSettings for PfifoFastSettings {
     const NAME: &'static str = "pfifo_fast";
     const HELP: &'static str = "three strict bands, chosen by the priority";
     const PARAMETERS: &'static [Parameter<Self>] = &[
-        Parameter::value(
+        (
             "limit",
-            LIMIT_PACKETS,
-            |settings| Some(settings.limit_packets.into()),
-            |settings, packets| settings.limit_packets = packets as u32,
+            Field::U32(LIMIT_PACKETS, |settings| &mut settings.limit_packets),
         ),
-        Parameter::flag(
-            "total",
-            |settings| settings.scope == BandLimit::Total,
-            |settings| settings.scope = BandLimit::Total,
-        ),
+        ("total", Field::Flag(true, |settings| &mut settings.total)),
     ];
 
     fn build(self) -> Box<dyn Qdisc + Send> {
-        Box::new(PfifoFast::new(self.limit_packets, self.scope))
+        let scope = match self.total {
+            true => BandLimit::Total,
+            false => BandLimit::Each,
+        };
+        Box::new(PfifoFast::new(self.limit_packets, scope))
     }
 }

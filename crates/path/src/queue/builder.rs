@@ -14,7 +14,7 @@ use super::monitor::Monitor;
 use super::outlet::Outlet;
 use super::send::SendHalf;
 use super::sender::Sender;
-use super::shared::Shared;
+use super::shared::{HalfHandle, Shared};
 use crate::driver::{Completions, TxRing};
 use crate::late_segmentation::{LateSegmentation, table};
 use crate::limit::{AnyLimit, Limit};
@@ -146,13 +146,13 @@ where
     /// than `restart_slots` or the largest packet.
     pub fn build(self, now_ns: u64) -> Result<Queue<D, L, Q, P>, QueueConfigError> {
         let parts = self.parts::<Local>(now_ns)?;
-        Ok(Queue::new(
-            parts.send,
-            parts.complete,
-            parts.shared,
-            parts.device,
-            parts.probe,
-        ))
+        Ok(Queue {
+            send: parts.send,
+            complete: parts.complete,
+            shared: parts.shared,
+            device: parts.device,
+            probe: parts.probe,
+        })
     }
 
     fn parts<M: Sharing>(self, now_ns: u64) -> Result<Parts<D, L, Q, P, M>, QueueConfigError> {
@@ -217,10 +217,18 @@ where
     {
         let parts = self.parts::<Threads>(now_ns)?;
         let (shared, (ring, completions)) = (Arc::new(parts.shared), parts.device);
-        Ok((
-            Sender::new(parts.send, shared.clone(), ring, parts.probe.clone()),
-            Completer::new(parts.complete, shared.clone(), completions, parts.probe),
-            Monitor::new(shared),
-        ))
+        let sender = Sender {
+            half: parts.send,
+            shared: HalfHandle(shared.clone()),
+            ring,
+            probe: parts.probe.clone(),
+        };
+        let completer = Completer {
+            half: parts.complete,
+            shared: HalfHandle(shared.clone()),
+            completions,
+            probe: parts.probe,
+        };
+        Ok((sender, completer, Monitor::new(shared)))
     }
 }

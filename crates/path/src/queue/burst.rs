@@ -119,7 +119,7 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
             self.dropped(packet, DropReason::Uncountable);
             return self.continues();
         }
-        packet.tag = self.outlet.generations.tag;
+        packet.tag = self.outlet.tag;
         add(&self.shared.sender.sent_bytes, bytes.into());
         self.at.probe.event(now_ns, Event::Sent(&packet));
         let submission = Submission {

@@ -1,6 +1,7 @@
 //! The completing half, generic over the way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
+use taut_dql::stall::StallDetector;
 use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
@@ -10,7 +11,6 @@ use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
 use super::error::CompleteError;
-use super::generations::StallDetector;
 use super::outcome::Completed;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
@@ -318,7 +318,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
         let schedule = is_requested || (stack || driver) && shared.is_open();
         if schedule {
-            shared.room.notify(|| true);
+            shared.room.notify();
         }
         // A queue that runs now shares the remaining room when it stops.
         schedule || self.admission.starts_itself()

@@ -11,39 +11,22 @@ use super::counters::CompleterCounters;
 use super::error::{CompleteError, RepairError};
 use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
-use super::shared::{HalfHandle, Shared};
+use super::shared::HalfHandle;
 use crate::driver::{Completions, InRing};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::PacketSink;
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
-use crate::sharing::Threads;
 use crate::tunables::{Setting, Tunable, TunableError};
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
 pub struct Completer<C, L = AnyLimit, P = (), A = ()> {
     // Dropped before the handle: the other half is woken last.
-    half: CompleteHalf<L, A>,
-    shared: HalfHandle,
-    completions: C,
-    probe: P,
-}
-
-impl<C, L: Limit, P: Probe> Completer<C, L, P> {
-    pub(super) fn new(
-        half: CompleteHalf<L, ()>,
-        shared: Arc<Shared<Threads>>,
-        completions: C,
-        probe: P,
-    ) -> Self {
-        Self {
-            half,
-            shared: shared.into(),
-            completions,
-            probe,
-        }
-    }
+    pub(super) half: CompleteHalf<L, A>,
+    pub(super) shared: HalfHandle,
+    pub(super) completions: C,
+    pub(super) probe: P,
 }
 
 impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {

@@ -20,30 +20,14 @@ use crate::tunables::{Setting, Tunable, TunableError};
 /// A transmit queue whose two halves, device and probe are on one thread. It can move to another
 /// one. For two threads, see [`Builder::build_halves`](super::Builder::build_halves).
 pub struct Queue<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
-    send: SendHalf<Q, ()>,
-    complete: CompleteHalf<L, ()>,
-    shared: Shared<Local>,
-    device: D,
-    probe: P,
+    pub(super) send: SendHalf<Q, ()>,
+    pub(super) complete: CompleteHalf<L, ()>,
+    pub(super) shared: Shared<Local>,
+    pub(super) device: D,
+    pub(super) probe: P,
 }
 
 impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
-    pub(super) fn new(
-        send: SendHalf<Q, ()>,
-        complete: CompleteHalf<L, ()>,
-        shared: Shared<Local>,
-        device: D,
-        probe: P,
-    ) -> Self {
-        Self {
-            send,
-            complete,
-            shared,
-            device,
-            probe,
-        }
-    }
-
     /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,
     /// once per batch.
     #[inline(always)]

@@ -19,7 +19,6 @@ mod context;
 mod counters;
 mod deferred;
 mod error;
-mod generations;
 mod gso_packets;
 mod local;
 pub mod many;

@@ -2,7 +2,6 @@
 
 use super::admission::Admission;
 use super::counters::add;
-use super::generations::GenerationTagger;
 use super::gso_packets::GsoPackets;
 use super::shared::Shared;
 use crate::driver::TxRing;
@@ -10,11 +9,16 @@ use crate::late_segmentation::LateSegmenter;
 use crate::limit::Unit;
 use crate::packet::Tag;
 use crate::sharing::Sharing;
+use taut_dql::stall::{GenerationClock, MAX_GENERATIONS};
+
+const _: () = assert!(Tag::GENERATIONS == MAX_GENERATIONS);
 
 /// The path of a packet into the ring.
 pub(super) struct Outlet<A> {
-    /// The tag of packets that are sent now, and the time of its next change.
-    pub generations: GenerationTagger,
+    /// The tag of packets that are sent now.
+    pub tag: Tag,
+    /// The time of its next generation.
+    generations: GenerationClock,
     pub unit: UnitMask,
     /// The second limit, if there is one.
     pub admission: A,
@@ -32,7 +36,8 @@ impl Outlet<()> {
         segmenter: Option<LateSegmenter>,
     ) -> Self {
         Self {
-            generations: GenerationTagger::new(tag),
+            tag,
+            generations: GenerationClock::default(),
             unit: UnitMask::new(unit),
             admission: (),
             gso: GsoPackets::new(segmenter),
@@ -46,12 +51,22 @@ impl<A: Admission> Outlet<A> {
     /// Replaces the second limit.
     pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> Outlet<B> {
         Outlet {
+            tag: self.tag,
             generations: self.generations,
             unit: self.unit,
             admission: map(self.admission),
             gso: self.gso,
             kick_pending: self.kick_pending,
             burst_packets: self.burst_packets,
+        }
+    }
+
+    /// Begins a generation of packets if it is time.
+    #[inline]
+    pub(super) fn begin_generation<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
+        let clock = &mut self.generations;
+        if let Some(generation) = clock.run(&shared.generations, &shared.ledger, now_ns) {
+            self.tag = self.tag.in_generation(generation);
         }
     }
 

@@ -67,7 +67,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         shared.stack.open();
         shared.driver.open();
         self.deferred.schedule();
-        shared.room.notify(|| true);
+        shared.room.notify();
     }
 
     /// Corrects the ledger while the sender is idle. The limit stays.

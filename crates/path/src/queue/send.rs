@@ -86,9 +86,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         if M::SHARED && shared.reset.concerns(self.epoch) && !self.take_part_in_reset(shared) {
             return Stop::Limit;
         }
-        self.outlet
-            .generations
-            .run(&shared.generations, &shared.ledger, at.now_ns);
+        self.outlet.begin_generation(shared, at.now_ns);
         let stop = self.run_until_stopped(shared, ring, &mut at);
         self.outlet.admission.share_room();
         stop
@@ -112,7 +110,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         }
         if let Some(epoch) = shared.reset.epoch() {
             self.epoch = epoch;
-            self.outlet.generations.tag = self.outlet.generations.tag.in_epoch(epoch);
+            self.outlet.tag = self.outlet.tag.in_epoch(epoch);
         }
         true
     }

@@ -133,7 +133,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             at.probe.event(at.now_ns, Event::Sent(&chunk));
             ring.submit(chunk, at.now_ns).err()
         };
-        let (is_all, tag) = (chunks == plan.chunks(), self.outlet.generations.tag);
+        let (is_all, tag) = (chunks == plan.chunks(), self.outlet.tag);
         let segmenter = self.outlet.gso.segmenter.as_mut()?;
         let (mut sent, mut rejected) = (0, None);
         while sent < chunks - u32::from(is_all) && rejected.is_none() {

@@ -17,26 +17,10 @@ use crate::sharing::Threads;
 
 /// The sending half: the discipline, the sender's half of the ledger, and the ring.
 pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
-    half: SendHalf<Q, A>,
-    shared: HalfHandle,
-    ring: R,
-    probe: P,
-}
-
-impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
-    pub(super) fn new(
-        half: SendHalf<Q, ()>,
-        shared: Arc<Shared<Threads>>,
-        ring: R,
-        probe: P,
-    ) -> Self {
-        Self {
-            half,
-            shared: shared.into(),
-            ring,
-            probe,
-        }
-    }
+    pub(super) half: SendHalf<Q, A>,
+    pub(super) shared: HalfHandle,
+    pub(super) ring: R,
+    pub(super) probe: P,
 }
 
 impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {

@@ -5,13 +5,13 @@ use core::ops::Deref;
 use core::task::Waker;
 
 use super::counters::{CompleterCells, SenderCells};
-use super::generations::Generations;
 use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
 use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
+use taut_dql::stall::Generations;
 
 /// The gates between the halves, the ledger, and the values that observers read and request.
 pub(crate) struct Shared<M: Sharing> {
@@ -75,7 +75,7 @@ impl<M: Sharing> Shared<M> {
     pub(crate) fn start_stack(&self) -> bool {
         let started = self.stack.open() && self.is_open();
         if started {
-            self.room.notify(|| true);
+            self.room.notify();
         }
         started
     }
@@ -95,14 +95,14 @@ impl<M: Sharing> Shared<M> {
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
         self.others.closed.store(true);
-        self.room.notify(|| true);
+        self.room.notify();
         self.completer_waker.wake_by_ref();
     }
 
     /// Requests a reset and wakes both halves.
     pub(super) fn request_reset(&self) {
         self.reset.request();
-        self.room.notify(|| true);
+        self.room.notify();
         self.completer_waker.wake_by_ref();
     }
 }

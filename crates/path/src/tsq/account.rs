@@ -5,9 +5,8 @@ use core::fmt;
 
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::deferred_list::DeferredList;
 use super::owner_lock::OwnerLock;
-use super::settings::{LastRequest, OwnLimit, Settings};
+use super::settings::{LastRequest, SendRequest};
 use super::shared_state::SharedState;
 use crate::gate::Gate;
 
@@ -24,15 +23,6 @@ const PACKETS: u32 = RUNNING - 1;
 /// idle between two GSO packets when completions are slow.
 const ALWAYS_PACKETS: u32 = 1;
 
-/// The owner of a flow, as a runner sees it.
-#[derive(Debug)]
-pub(super) struct Owner {
-    /// The number that is passed to `send` when the flow is run.
-    pub tag: AtomicU32,
-    /// The deferred list of the flow.
-    list: AtomicU32,
-}
-
 /// A slot of the table. While `state` is 0 it is free. Packets of a flow that has ended keep it
 /// until the last of them is freed.
 pub(crate) struct FlowAccount {
@@ -42,13 +32,13 @@ pub(crate) struct FlowAccount {
     pub(super) slot: u32,
     state: AtomicU32,
     charged_bytes: AtomicUsize,
-    own_limit: OwnLimit,
-    request: LastRequest,
+    pub(super) request: LastRequest,
     throttle: Gate,
     pub(super) lock: OwnerLock,
-    pub(super) owner: Owner,
-    /// The next slot in its list.
-    pub(super) next: AtomicU32,
+    /// The number that is passed to `send` when the flow is run.
+    pub(super) tag: AtomicU32,
+    /// The deferred list of the flow.
+    list: AtomicU32,
     pub(super) throttled: AtomicUsize,
     pub(super) deferred: AtomicUsize,
 }
@@ -66,15 +56,11 @@ impl FlowAccount {
             slot,
             state: AtomicU32::new(0),
             charged_bytes: AtomicUsize::new(0),
-            own_limit: OwnLimit::new(),
             request: LastRequest::new(),
             throttle: Gate::new(),
             lock: OwnerLock::new(),
-            owner: Owner {
-                tag: AtomicU32::new(0),
-                list: AtomicU32::new(0),
-            },
-            next: AtomicU32::new(0),
+            tag: AtomicU32::new(0),
+            list: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
         }
@@ -90,12 +76,11 @@ impl FlowAccount {
         if taken.is_err() {
             return false;
         }
-        self.own_limit.set(None);
-        self.request.set(0, 0);
+        self.request.set(SendRequest::default());
         self.throttle.open();
         self.lock.reset();
-        self.owner.tag.store(tag, Ordering::Relaxed);
-        self.owner.list.store(list, Ordering::Relaxed);
+        self.tag.store(tag, Ordering::Relaxed);
+        self.list.store(list, Ordering::Relaxed);
         self.throttled.store(0, Ordering::Relaxed);
         self.deferred.store(0, Ordering::Relaxed);
         // Release: a thread that sees the flow open sees its fields.
@@ -108,7 +93,7 @@ impl FlowAccount {
         self.state.fetch_and(!OPEN, Ordering::AcqRel);
     }
 
-    pub(crate) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) & OPEN != 0
     }
 
@@ -127,72 +112,49 @@ impl FlowAccount {
         self.state.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Releases the charge of a packet that ended. Its flow might have room then.
+    /// Releases the charge of a packet that ended, and puts its flow on its list if it was
+    /// throttled and has room now.
     pub(super) fn end_packet(&self, bytes: u32) {
-        if self.release(bytes) {
-            self.list_if_room();
-        }
-    }
-
-    /// Releases a packet. Returns `true` if its flow is still open.
-    fn release(&self, bytes: u32) -> bool {
         self.charged_bytes
             .fetch_sub(bytes as usize, Ordering::Release);
         // Last, because this can free the slot for another flow.
-        self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0
-    }
-
-    /// Puts the flow on its list if it is throttled and has room.
-    pub(super) fn list_if_room(&self) {
-        if self.is_open() && self.must_defer(|| self.common.settings()) {
+        let was_open = self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0;
+        if was_open && self.is_open() && self.must_defer() {
             self.common.deferred.fetch_add(1, Ordering::Relaxed);
-            let list = self.owner.list.load(Ordering::Relaxed) as usize;
-            self.push_to(&self.common.lists[list]);
+            self.push();
         }
     }
 
-    /// Pushes the flow, which is on no list, to `list`.
-    pub(super) fn push_to(&self, list: &DeferredList) {
-        list.push(self.slot, &self.next);
-    }
-
-    /// Stores the request of the owner. A release computes the limit from it.
-    pub(crate) fn set_request(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
-        self.request.set(packet_bytes, rate_bytes_per_s);
-    }
-
-    /// Returns the limit that a pacing rate can only lower.
-    pub(crate) fn max_bytes(&self, settings: Settings) -> u32 {
-        self.own_limit.get().unwrap_or(settings.limit_bytes)
-    }
-
-    pub(crate) fn set_own_limit(&self, limit_bytes: Option<u32>) {
-        self.own_limit.set(limit_bytes);
+    /// Pushes the flow, which is on no list, to its list.
+    pub(super) fn push(&self) {
+        let list = self.list.load(Ordering::Relaxed) as usize;
+        // Cannot fail: the list has room for each slot, and a slot is on it at most once.
+        let _ = self.common.lists[list].push(self.slot);
     }
 
     /// Returns the current limit.
-    pub(crate) fn limit_bytes(&self, settings: Settings) -> u64 {
-        let max_bytes = self.max_bytes(settings);
-        self.request.limit_bytes(settings.sizing, max_bytes)
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.request.limit_bytes(self.common.settings)
     }
 
-    pub(crate) fn has_room(&self, settings: Settings) -> bool {
-        self.packets() <= ALWAYS_PACKETS || self.charged_bytes() <= self.limit_bytes(settings)
+    fn has_room(&self) -> bool {
+        self.packets() <= ALWAYS_PACKETS || self.charged_bytes() <= self.limit_bytes()
     }
 
     /// For the owner: returns `true` if one more packet may be sent; otherwise the flow is
     /// throttled.
-    pub(crate) fn may_send(&self, settings: impl Fn() -> Settings) -> bool {
+    pub(crate) fn may_send(&self) -> bool {
         let was_throttled = self.throttle.is_closed();
-        if self.has_room(settings()) {
+        if self.has_room() {
             if was_throttled {
                 self.throttle.open();
             }
             return true;
         }
-        let throttled = self.throttle.close_unless(|| self.has_room(settings()));
+        let throttled = self.throttle.close_unless(|| self.has_room());
         if throttled && !was_throttled {
             self.throttled.fetch_add(1, Ordering::Relaxed);
+            self.common.throttled.fetch_add(1, Ordering::Relaxed);
         }
         !throttled
     }
@@ -202,8 +164,8 @@ impl FlowAccount {
     }
 
     /// For the thread that made room: returns `true` if the flow was throttled and must be listed.
-    pub(crate) fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
-        self.throttle.open_if(|| self.has_room(settings())) && {
+    fn must_defer(&self) -> bool {
+        self.throttle.open_if(|| self.has_room()) && {
             self.deferred.fetch_add(1, Ordering::Relaxed);
             self.mark_listed()
         }

@@ -5,16 +5,7 @@ use alloc::sync::Arc;
 use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
-
-/// The packet that the owner of a flow is about to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SendRequest {
-    /// Memory of the next packet, in bytes.
-    pub packet_bytes: u32,
-    /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`](super::Sizing::Rate)
-    /// reads it.
-    pub rate_bytes_per_s: u64,
-}
+use super::settings::SendRequest;
 
 /// The state of a flow. Each field is valid, but the set is not atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,37 +40,26 @@ impl Flow {
     /// on a deferred list when there is room. Call it only with something to send. A release on
     /// another thread can make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
-        let account = &self.account;
-        account.set_request(request.packet_bytes, request.rate_bytes_per_s);
-        let was_throttled = account.is_throttled();
-        let may = account.may_send(|| account.common.settings());
-        if !may && !was_throttled {
-            account.common.throttled.fetch_add(1, Ordering::Relaxed);
-        }
-        may
+        self.account.request.set(request);
+        self.account.may_send()
     }
 
     /// Returns the recommended maximum payload of a GSO packet, in bytes: half of the configured
     /// limit, so that two are in flight. The pacing rate ([`Sizing::Rate`](super::Sizing::Rate)) is
     /// not considered.
     pub fn max_gso_payload_bytes(&self) -> u32 {
-        self.account.max_bytes(self.account.common.settings()) / 2
+        self.account.common.settings.limit_bytes / 2
     }
 
-    /// Sets a limit for this flow that replaces the global one; `None` removes it.
-    pub fn set_limit(&self, limit_bytes: Option<u32>) {
-        self.account.set_own_limit(limit_bytes);
-        self.account.list_if_room();
-    }
-
-    /// Locks the flow for its owner: see
-    /// [`OwnerLock::try_lock_or_mark`](super::OwnerLock::try_lock_or_mark).
+    /// Locks the flow for its owner, or marks it. If this returns `true`, send the packets that
+    /// may be sent and call [`try_unlock`](Self::try_unlock). Otherwise the thread that has the
+    /// lock sends them.
     pub fn try_lock_or_mark(&self) -> bool {
         self.account.lock.try_lock_or_mark()
     }
 
-    /// Unlocks the flow: see [`OwnerLock::try_unlock`](super::OwnerLock::try_unlock). If it returns
-    /// `false`, send the packets that may be sent and call it again.
+    /// Unlocks the flow, unless it was marked. If this returns `false`, send the packets that may
+    /// be sent and call it again.
     pub fn try_unlock(&self) -> bool {
         self.account.lock.try_unlock()
     }
@@ -94,7 +74,7 @@ impl Flow {
         FlowSnapshot {
             charged_bytes: account.charged_bytes(),
             packets: account.packets(),
-            limit_bytes: account.limit_bytes(account.common.settings()),
+            limit_bytes: account.limit_bytes(),
             is_throttled: account.is_throttled(),
             throttled: account.throttled.load(Ordering::Relaxed) as u64,
             deferred: account.deferred.load(Ordering::Relaxed) as u64,

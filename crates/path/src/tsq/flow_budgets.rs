@@ -2,15 +2,13 @@
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::task::Waker;
 
 use taut_dql::sync::Ordering;
 
 use super::account::FlowAccount;
 use super::charges::Charges;
-use super::deferred_list::DeferredList;
 use super::flow::Flow;
-use super::run::Taken;
+use super::run::SendingFlow;
 use super::settings::{Settings, Sizing, Totals};
 use super::shared_state::SharedState;
 
@@ -62,20 +60,22 @@ impl fmt::Display for FlowBudgetsError {
 impl core::error::Error for FlowBudgetsError {}
 
 impl FlowBudgets {
-    /// Creates a table for `flows` flows, with a deferred list for each of `wakers`, which wakes
-    /// the thread that runs it.
+    /// Creates a table for `flows` flows with this many deferred lists, one for each thread that
+    /// runs flows.
     ///
     /// # Errors
     /// If the number of flows or of lists is out of range, or the settings are invalid.
-    pub fn new(flows: u32, settings: Settings, wakers: &[Waker]) -> Result<Self, FlowBudgetsError> {
+    pub fn new(flows: u32, settings: Settings, lists: u32) -> Result<Self, FlowBudgetsError> {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(FlowBudgetsError::Flows(flows));
         }
-        if wakers.is_empty() {
-            return Err(FlowBudgetsError::List { list: 0, lists: 0 });
+        if lists == 0 {
+            return Err(FlowBudgetsError::List { list: 0, lists });
         }
-        validate(settings)?;
-        let common = Arc::new(SharedState::new(settings, wakers));
+        if settings.sizing == (Sizing::Rate { time_ns: 0 }) {
+            return Err(FlowBudgetsError::RateTimeZero);
+        }
+        let common = Arc::new(SharedState::new(flows, settings, lists));
         let account = |slot| Arc::new(FlowAccount::new(common.clone(), slot));
         Ok(Self {
             accounts: (0..flows).map(account).collect(),
@@ -108,24 +108,6 @@ impl FlowBudgets {
         Charges::new(self.accounts.clone(), frames)
     }
 
-    /// Changes the global settings; flows that have room with it are put on a deferred list.
-    ///
-    /// # Errors
-    /// If the settings are invalid; nothing changes.
-    pub fn set(&self, settings: Settings) -> Result<(), FlowBudgetsError> {
-        validate(settings)?;
-        self.common.set(settings);
-        for account in self.accounts.iter() {
-            account.list_if_room();
-        }
-        Ok(())
-    }
-
-    /// Returns the global settings.
-    pub fn settings(&self) -> Settings {
-        self.common.settings()
-    }
-
     /// For the thread of `list`: calls `send` with the tag of each flow that has room again. A flow
     /// that its owner has locked is left to the owner. Returns the number of flows on the list. If
     /// `send` panics, its flow is put on its deferred list again, behind those that were not run
@@ -134,15 +116,18 @@ impl FlowBudgets {
         let Some(list) = self.common.lists.get(list as usize) else {
             return 0;
         };
-        let (mut taken, mut run) = (Taken::new(list, &self.accounts), 0);
-        while let Some(account) = taken.next() {
+        let mut run = 0;
+        // A flow that is listed in the meantime belongs to the next run.
+        for _ in 0..list.len() {
+            let Ok(slot) = list.pop() else { break };
             run += 1;
+            let account = &self.accounts[slot as usize];
             if !account.run_begins() {
                 continue;
             }
             if account.lock.try_lock_or_mark() {
-                let tag = account.owner.tag.load(Ordering::Relaxed);
-                taken.send(account, || send(tag));
+                let tag = account.tag.load(Ordering::Relaxed);
+                SendingFlow::run(account, || send(tag));
             } else {
                 self.common
                     .deferred_to_owner
@@ -153,17 +138,11 @@ impl FlowBudgets {
         run
     }
 
-    /// Returns `true` if flows are on `list`.
+    /// Returns `true` if flows are on `list`. A thread that frees packets calls it afterwards, and
+    /// wakes the thread of the list.
     pub fn has_deferred(&self, list: u32) -> bool {
         let list = self.common.lists.get(list as usize);
         list.is_some_and(|list| !list.is_empty())
-    }
-
-    /// For the thread of `list`, before it sleeps: arms the list's waker. Returns `false` if there
-    /// is something to run.
-    pub fn must_wait(&self, list: u32) -> bool {
-        let list = self.common.lists.get(list as usize);
-        list.is_none_or(DeferredList::must_wait)
     }
 
     /// Returns the memory of all packets below the sockets, in bytes, including those of ended
@@ -184,13 +163,5 @@ impl FlowBudgets {
     /// Returns counters over all flows.
     pub fn totals(&self) -> Totals {
         self.common.totals()
-    }
-}
-
-/// Rejects invalid settings.
-fn validate(settings: Settings) -> Result<(), FlowBudgetsError> {
-    match settings.sizing {
-        Sizing::Rate { time_ns: 0 } => Err(FlowBudgetsError::RateTimeZero),
-        Sizing::Fixed | Sizing::Rate { .. } => Ok(()),
     }
 }

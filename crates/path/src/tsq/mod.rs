@@ -17,12 +17,11 @@
 //! thread.
 //!
 //! ```
-//! use std::task::Waker;
 //! use taut_path::pool::FramePool;
 //! use taut_path::tsq::{FlowBudgets, ReleasingSink, SendRequest, Settings, memory_bytes};
 //!
 //! let mut pool = FramePool::new(16, 2048);
-//! let budgets = FlowBudgets::new(1, Settings::default(), &[Waker::noop().clone()])?;
+//! let budgets = FlowBudgets::new(1, Settings::default(), 1)?;
 //! let charges = budgets.charges(pool.frames());
 //! let flow = budgets.open(7, 0)?;
 //!
@@ -40,12 +39,9 @@
 //! assert_eq!(flow.snapshot().charged_bytes, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! `examples/small_queues.rs` has many flows over one device.
 
 mod account;
 mod charges;
-mod deferred_list;
 mod flow;
 mod flow_budgets;
 mod owner_lock;
@@ -54,7 +50,6 @@ mod settings;
 mod shared_state;
 
 pub use charges::{Charges, ReleasingSink, memory_bytes};
-pub use flow::{Flow, FlowSnapshot, SendRequest};
+pub use flow::{Flow, FlowSnapshot};
 pub use flow_budgets::{FlowBudgets, FlowBudgetsError, MAX_FLOWS};
-pub use owner_lock::OwnerLock;
-pub use settings::{LIMIT_2012_BYTES, RATE_TIME_NS, Settings, Sizing, Totals};
+pub use settings::{LIMIT_2012_BYTES, RATE_TIME_NS, SendRequest, Settings, Sizing, Totals};

@@ -13,13 +13,13 @@ const MARKED: u32 = 2;
 /// Ownership lock of a flow. A thread that finds it locked marks it. The owner then processes the
 /// flow again before it unlocks, as a socket's owner does.
 #[derive(Debug)]
-pub struct OwnerLock {
+pub(super) struct OwnerLock {
     state: AtomicU32,
 }
 
 impl OwnerLock {
     /// An unlocked lock.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
         }
@@ -27,7 +27,7 @@ impl OwnerLock {
 
     /// Locks the flow, or marks it for its owner. If this returns `true`, do the work and call
     /// [`try_unlock`](Self::try_unlock). Otherwise the owner does the work.
-    pub fn try_lock_or_mark(&self) -> bool {
+    pub(super) fn try_lock_or_mark(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             let next = if seen == FREE { HELD } else { MARKED };
@@ -45,7 +45,7 @@ impl OwnerLock {
 
     /// Unlocks, unless the flow was marked. If this returns `false`, the lock is still held: do the
     /// work again and call this again.
-    pub fn try_unlock(&self) -> bool {
+    pub(super) fn try_unlock(&self) -> bool {
         let free = self
             .state
             .compare_exchange(HELD, FREE, Ordering::AcqRel, Ordering::Acquire);
@@ -57,18 +57,7 @@ impl OwnerLock {
         free.is_ok()
     }
 
-    /// Returns `true` if a thread works on the flow.
-    pub fn is_locked(&self) -> bool {
-        self.state.load(Ordering::Acquire) != FREE
-    }
-
     pub(super) fn reset(&self) {
         self.state.store(FREE, Ordering::Release);
-    }
-}
-
-impl Default for OwnerLock {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -1,6 +1,6 @@
 //! The settings of small queues, and the limit of a flow that follows from them.
 
-use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 /// The limit of Linux in 2012, in bytes of memory: 56 packets of 1,514 bytes.
 pub const LIMIT_2012_BYTES: u32 = 128 << 10;
@@ -60,33 +60,13 @@ pub struct Totals {
     pub deferred_to_owner: u64,
 }
 
-/// The limit of one flow that replaces the global one.
-#[derive(Debug)]
-pub(super) struct OwnLimit {
-    bytes: AtomicU32,
-    is_set: AtomicBool,
-}
-
-impl OwnLimit {
-    pub(crate) fn new() -> Self {
-        Self {
-            bytes: AtomicU32::new(0),
-            is_set: AtomicBool::new(false),
-        }
-    }
-
-    pub(crate) fn set(&self, limit_bytes: Option<u32>) {
-        if let Some(limit_bytes) = limit_bytes {
-            self.bytes.store(limit_bytes, Ordering::Relaxed);
-        }
-        // Release: a reader of this flag sees the limit, too.
-        self.is_set.store(limit_bytes.is_some(), Ordering::Release);
-    }
-
-    pub(crate) fn get(&self) -> Option<u32> {
-        let is_set = self.is_set.load(Ordering::Acquire);
-        is_set.then(|| self.bytes.load(Ordering::Relaxed))
-    }
+/// The packet that the owner of a flow is about to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SendRequest {
+    /// Memory of the next packet, in bytes.
+    pub packet_bytes: u32,
+    /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`] reads it.
+    pub rate_bytes_per_s: u64,
 }
 
 /// The last request of the owner to send. A release computes the limit from it.
@@ -105,16 +85,17 @@ impl LastRequest {
         }
     }
 
-    pub(crate) fn set(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
-        self.packet_bytes.store(packet_bytes, Ordering::Relaxed);
-        let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
+    pub(crate) fn set(&self, request: SendRequest) {
+        self.packet_bytes
+            .store(request.packet_bytes, Ordering::Relaxed);
+        let rate = usize::try_from(request.rate_bytes_per_s).unwrap_or(usize::MAX);
         self.rate_bytes_per_s.store(rate, Ordering::Relaxed);
     }
 
-    /// Returns the limit of a flow by `sizing`, at most `max_bytes`.
-    pub(crate) fn limit_bytes(&self, sizing: Sizing, max_bytes: u32) -> u64 {
-        let max_bytes = u64::from(max_bytes);
-        let Sizing::Rate { time_ns } = sizing else {
+    /// Returns the limit of the flow.
+    pub(crate) fn limit_bytes(&self, settings: Settings) -> u64 {
+        let max_bytes = u64::from(settings.limit_bytes);
+        let Sizing::Rate { time_ns } = settings.sizing else {
             return max_bytes;
         };
         let packet_bytes = u64::from(self.packet_bytes.load(Ordering::Relaxed));

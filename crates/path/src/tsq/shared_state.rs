@@ -1,20 +1,19 @@
 //! The state that all flows of a table share.
 
 use alloc::boxed::Box;
-use core::task::Waker;
 
+use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::deferred_list::DeferredList;
-use super::settings::{Settings, Sizing, Totals};
+use super::settings::{Settings, Totals};
 
 /// The state that all flows, packets and runners of a table share.
 #[derive(Debug)]
 pub(super) struct SharedState {
-    pub lists: Box<[DeferredList]>,
-    limit_bytes: AtomicU32,
-    /// 0 stands for [`Sizing::Fixed`].
-    rate_time_ns: AtomicU32,
+    /// The deferred lists, each with room for the slots of all flows: many threads push, the
+    /// thread of a list pops.
+    pub lists: Box<[ConcurrentQueue<u32>]>,
+    pub settings: Settings,
     /// The slot at which the search for a free one begins.
     pub next_slot: AtomicU32,
     pub throttled: AtomicUsize,
@@ -23,39 +22,15 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    /// Creates a deferred list for each of `wakers`.
-    pub(crate) fn new(settings: Settings, wakers: &[Waker]) -> Self {
-        let state = Self {
-            lists: wakers.iter().cloned().map(DeferredList::new).collect(),
-            limit_bytes: AtomicU32::new(0),
-            rate_time_ns: AtomicU32::new(0),
+    pub(crate) fn new(flows: u32, settings: Settings, lists: u32) -> Self {
+        let list = |_| ConcurrentQueue::bounded(flows as usize);
+        Self {
+            lists: (0..lists).map(list).collect(),
+            settings,
             next_slot: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
             deferred_to_owner: AtomicUsize::new(0),
-        };
-        state.set(settings);
-        state
-    }
-
-    /// Changes the settings.
-    pub(crate) fn set(&self, settings: Settings) {
-        let rate_time_ns = match settings.sizing {
-            Sizing::Fixed => 0,
-            Sizing::Rate { time_ns } => time_ns,
-        };
-        self.rate_time_ns.store(rate_time_ns, Ordering::Relaxed);
-        self.limit_bytes
-            .store(settings.limit_bytes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            sizing: match self.rate_time_ns.load(Ordering::Relaxed) {
-                0 => Sizing::Fixed,
-                time_ns => Sizing::Rate { time_ns },
-            },
-            limit_bytes: self.limit_bytes.load(Ordering::Relaxed),
         }
     }
 

@@ -18,9 +18,8 @@ mod serde;
 use core::fmt;
 use core::str::FromStr;
 
-pub use parse::{
-    ParseUnitError, parse_rate_bits_per_s, parse_size_bytes, parse_time_ns, write_size, write_time,
-};
+pub(crate) use parse::parse_ppm;
+pub use parse::{ParseUnitError, parse_rate_bits_per_s, parse_size_bytes, parse_time_ns};
 
 /// Defines a quantity that is written as text with a unit.
 macro_rules! quantity {
@@ -39,7 +38,7 @@ macro_rules! quantity {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_exact(self.0, &$suffixes, f)
+                write_exact(f, self.0, &$suffixes)
             }
         }
     };
@@ -81,8 +80,12 @@ impl Time {
     }
 }
 
-/// Writes `value` in the largest unit in which it is whole.
-fn write_exact(value: u64, suffixes: &[(&str, u64)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Writes `value` in the largest unit in which it is whole. The last unit is 1.
+pub(crate) fn write_exact(
+    f: &mut impl fmt::Write,
+    value: u64,
+    suffixes: &[(&str, u64)],
+) -> fmt::Result {
     let whole = |&&(_, worth): &&(&str, u64)| value.is_multiple_of(worth) && value >= worth;
     match suffixes.iter().find(whole).or(suffixes.last()) {
         Some((suffix, worth)) => write!(f, "{}{suffix}", value / worth),

@@ -51,8 +51,8 @@ impl ParseUnitError {
     }
 }
 
-/// A suffix and its value, as a fraction.
-type Suffix = (&'static str, u128, u128);
+/// A suffix and its value.
+type Suffix = (&'static str, u128);
 
 const KI: u128 = 1 << 10;
 const MI: u128 = 1 << 20;
@@ -68,24 +68,24 @@ struct Table {
 
 const RATES: Table = Table {
     suffixes: &[
-        ("bit", 1, 1),
-        ("kbit", 1_000, 1),
-        ("mbit", 1_000_000, 1),
-        ("gbit", 1_000_000_000, 1),
-        ("tbit", 1_000_000_000_000, 1),
-        ("kibit", KI, 1),
-        ("mibit", MI, 1),
-        ("gibit", GI, 1),
-        ("tibit", TI, 1),
-        ("bps", 8, 1),
-        ("kbps", 8_000, 1),
-        ("mbps", 8_000_000, 1),
-        ("gbps", 8_000_000_000, 1),
-        ("tbps", 8_000_000_000_000, 1),
-        ("kibps", 8 * KI, 1),
-        ("mibps", 8 * MI, 1),
-        ("gibps", 8 * GI, 1),
-        ("tibps", 8 * TI, 1),
+        ("bit", 1),
+        ("kbit", 1_000),
+        ("mbit", 1_000_000),
+        ("gbit", 1_000_000_000),
+        ("tbit", 1_000_000_000_000),
+        ("kibit", KI),
+        ("mibit", MI),
+        ("gibit", GI),
+        ("tibit", TI),
+        ("bps", 8),
+        ("kbps", 8_000),
+        ("mbps", 8_000_000),
+        ("gbps", 8_000_000_000),
+        ("tbps", 8_000_000_000_000),
+        ("kibps", 8 * KI),
+        ("mibps", 8 * MI),
+        ("gibps", 8 * GI),
+        ("tibps", 8 * TI),
     ],
     bare: Some(1),
     allowed: "a rate such as 100mbit, 1gbit or 1000000 (bit/s)",
@@ -93,19 +93,19 @@ const RATES: Table = Table {
 
 const SIZES: Table = Table {
     suffixes: &[
-        ("b", 1, 1),
-        ("k", KI, 1),
-        ("kb", KI, 1),
-        ("kib", KI, 1),
-        ("m", MI, 1),
-        ("mb", MI, 1),
-        ("mib", MI, 1),
-        ("g", GI, 1),
-        ("gb", GI, 1),
-        ("gib", GI, 1),
-        ("kbit", KI, 8),
-        ("mbit", MI, 8),
-        ("gbit", GI, 8),
+        ("b", 1),
+        ("k", KI),
+        ("kb", KI),
+        ("kib", KI),
+        ("m", MI),
+        ("mb", MI),
+        ("mib", MI),
+        ("g", GI),
+        ("gb", GI),
+        ("gib", GI),
+        ("kbit", 128),
+        ("mbit", 128 * KI),
+        ("gbit", 128 * MI),
     ],
     bare: Some(1),
     allowed: "a size such as 1514, 40k or 3MiB (bytes)",
@@ -113,21 +113,27 @@ const SIZES: Table = Table {
 
 const TIMES: Table = Table {
     suffixes: &[
-        ("ns", 1, 1),
-        ("nsec", 1, 1),
-        ("nsecs", 1, 1),
-        ("us", 1_000, 1),
-        ("usec", 1_000, 1),
-        ("usecs", 1_000, 1),
-        ("ms", 1_000_000, 1),
-        ("msec", 1_000_000, 1),
-        ("msecs", 1_000_000, 1),
-        ("s", 1_000_000_000, 1),
-        ("sec", 1_000_000_000, 1),
-        ("secs", 1_000_000_000, 1),
+        ("ns", 1),
+        ("nsec", 1),
+        ("nsecs", 1),
+        ("us", 1_000),
+        ("usec", 1_000),
+        ("usecs", 1_000),
+        ("ms", 1_000_000),
+        ("msec", 1_000_000),
+        ("msecs", 1_000_000),
+        ("s", 1_000_000_000),
+        ("sec", 1_000_000_000),
+        ("secs", 1_000_000_000),
     ],
     bare: None,
     allowed: "a time such as 250us, 10ms or 5s",
+};
+
+const SHARES: Table = Table {
+    suffixes: &[("%", 10_000)],
+    bare: None,
+    allowed: "a share such as 99.5%",
 };
 
 /// Parses a rate in bit/s.
@@ -154,6 +160,11 @@ pub fn parse_time_ns(text: &str) -> Result<u64, ParseUnitError> {
     TIMES.parse(text)
 }
 
+/// Parses a share in per cent, in millionths.
+pub(crate) fn parse_ppm(text: &str) -> Result<u64, ParseUnitError> {
+    SHARES.parse(text)
+}
+
 impl Table {
     fn parse(&self, text: &str) -> Result<u64, ParseUnitError> {
         let error = |position, what| ParseUnitError {
@@ -162,18 +173,18 @@ impl Table {
             allowed: self.allowed,
         };
         let (digits, fraction, used) = number(text).map_err(|(at, what)| error(at, what))?;
-        let (times, over) = match &text[used..] {
-            "" => (self.bare.ok_or_else(|| error(used + 1, What::NoUnit))?, 1),
+        let times = match &text[used..] {
+            "" => self.bare.ok_or_else(|| error(used + 1, What::NoUnit))?,
             suffix => self
                 .suffixes
                 .iter()
-                .find(|(name, ..)| name.eq_ignore_ascii_case(suffix))
-                .map(|&(_, times, over)| (times, over))
+                .find(|(name, _)| name.eq_ignore_ascii_case(suffix))
+                .map(|&(_, times)| times)
                 .ok_or_else(|| error(used + 1, What::UnknownUnit))?,
         };
         let too_large = error(1, What::TooLarge);
         let scaled = digits.checked_mul(times).ok_or(too_large)?;
-        let divisor = 10u128.pow(fraction) * over;
+        let divisor = 10u128.pow(fraction);
         if scaled % divisor != 0 {
             return Err(error(1, What::NotWhole));
         }
@@ -213,28 +224,4 @@ fn number(text: &str) -> Result<(u128, u32, usize), (usize, What)> {
 
 fn digits_at_start(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-/// Writes a size in the largest exact unit, so that [`parse_size_bytes`] returns the same.
-///
-/// # Errors
-/// Those of the writer.
-pub fn write_size(f: &mut impl fmt::Write, bytes: u64) -> fmt::Result {
-    let scales = [(1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
-    let exact = |(scale, _): &(u64, &str)| bytes > 0 && bytes.is_multiple_of(*scale);
-    match scales.into_iter().find(exact) {
-        Some((scale, suffix)) => write!(f, "{}{suffix}", bytes / scale),
-        None => write!(f, "{bytes}"),
-    }
-}
-
-/// Writes a time in the largest exact unit, so that [`parse_time_ns`] returns the same.
-///
-/// # Errors
-/// Those of the writer.
-pub fn write_time(f: &mut impl fmt::Write, ns: u64) -> fmt::Result {
-    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let exact = |(scale, _): &(u64, &str)| ns > 0 && ns.is_multiple_of(*scale);
-    let (scale, suffix) = scales.into_iter().find(exact).unwrap_or((1, "ns"));
-    write!(f, "{}{suffix}", ns / scale)
 }

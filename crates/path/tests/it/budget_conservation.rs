@@ -127,7 +127,7 @@ impl World {
             Step::Reset(queue) => self.reset(queue),
             Step::Flush(queue) => self.queues[queue].sender.flush(now_ns, &mut self.books),
             Step::FailKick(queue) => self.queues[queue].ring.get().failing_kicks += 1,
-            Step::FailReap(queue) => self.queues[queue].ring.get().failing_reap = true,
+            Step::FailReap(queue) => self.queues[queue].ring.get().failing_reaps = 1,
         }
         self.check();
     }
@@ -182,7 +182,7 @@ impl World {
     fn drain(mut self) {
         for index in 0..QUEUES {
             self.queues[index].ring.get().failing_kicks = 0;
-            self.queues[index].ring.get().failing_reap = false;
+            self.queues[index].ring.get().failing_reaps = 0;
             self.run(index);
         }
         for batch in 0..3_000 {

@@ -143,7 +143,7 @@ impl<L: Limit> World<L> {
             }
             Step::Flush => self.queue.flush(now_ns, &mut self.books),
             Step::FailKicks(count) => self.queue.device_mut().failing_kicks += count,
-            Step::FailReap => self.queue.device_mut().failing_reap = true,
+            Step::FailReap => self.queue.device_mut().failing_reaps = 1,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
@@ -202,7 +202,7 @@ impl<L: Limit> World<L> {
 
     fn drain_device(&mut self) {
         self.queue.device_mut().failing_kicks = 0;
-        self.queue.device_mut().failing_reap = false;
+        self.queue.device_mut().failing_reaps = 0;
         for _ in 0..10_000 {
             let stop = self.queue.run(self.now_ns, &mut self.books);
             assert!(!matches!(stop, Stop::Failed(_)));

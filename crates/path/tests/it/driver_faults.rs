@@ -3,17 +3,14 @@
 //!
 //! A hundred thousand random faults, the same in every run, in virtual time.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::HashSet;
 
 use crate::support::names::limits_and;
-use crate::support::{Broken, Random};
+use crate::support::{Broken, FakeRing, Random, SharedRing as Ring};
 use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{self, CompleteError, Monitor};
-use taut_path::{
-    AnyLimit, Completed, Completions, DropReason, Frame, Packet, PacketSink, Queue, Stop, TxRing,
-};
+use taut_path::{AnyLimit, Completed, DropReason, Frame, Packet, PacketSink, Queue, Stop};
 
 const THRESHOLD_NS: u64 = DEFAULT_THRESHOLD_NS;
 const SLOTS: u32 = 32;
@@ -62,99 +59,6 @@ const ALL: [DriverFault; 11] = [
     DriverFault::Reaping,
     DriverFault::Rejecting,
 ];
-
-/// The ring of the device, with faults on request.
-#[derive(Default)]
-struct State {
-    submitted: VecDeque<Packet>,
-    in_device: VecDeque<Packet>,
-    finished: VecDeque<Packet>,
-    /// Slots of packets that never complete.
-    slots_lost: u32,
-    failing_kicks: u32,
-    failing_reaps: u32,
-    rejecting: u32,
-}
-
-#[derive(Clone, Default)]
-struct Ring(Arc<Mutex<State>>);
-
-impl Ring {
-    fn with<T>(&self, what: impl FnOnce(&mut State) -> T) -> T {
-        what(&mut self.0.lock().expect("no thread panics while it is locked"))
-    }
-
-    fn free(&self) -> u32 {
-        self.with(|ring| {
-            let packets = ring.submitted.len() + ring.in_device.len() + ring.finished.len();
-            SLOTS.saturating_sub(packets as u32 + ring.slots_lost)
-        })
-    }
-}
-
-impl TxRing for Ring {
-    type Error = Broken;
-
-    fn capacity_slots(&self) -> u32 {
-        SLOTS
-    }
-
-    fn slots_free(&self) -> u32 {
-        self.free()
-    }
-
-    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        self.with(|ring| {
-            if ring.rejecting > 0 {
-                ring.rejecting -= 1;
-                return Err(packet);
-            }
-            ring.submitted.push_back(packet);
-            Ok(())
-        })
-    }
-
-    fn kick(&mut self, _now_ns: u64) -> Result<(), Broken> {
-        self.with(|ring| {
-            if ring.failing_kicks > 0 {
-                ring.failing_kicks -= 1;
-                return Err(Broken);
-            }
-            let submitted = std::mem::take(&mut ring.submitted);
-            ring.in_device.extend(submitted);
-            Ok(())
-        })
-    }
-}
-
-impl Completions for Ring {
-    type Error = Broken;
-
-    fn slots_free(&self) -> u32 {
-        self.free()
-    }
-
-    fn reap(
-        &mut self,
-        _now_ns: u64,
-        budget_packets: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Broken> {
-        for _ in 0..budget_packets {
-            match self.with(|ring| ring.finished.pop_front()) {
-                Some(packet) => freed(packet),
-                None => break,
-            }
-        }
-        self.with(|ring| {
-            if ring.failing_reaps > 0 {
-                ring.failing_reaps -= 1;
-                return Err(Broken);
-            }
-            Ok(!ring.finished.is_empty())
-        })
-    }
-}
 
 /// The sink. It accepts each frame of this queue at most once.
 #[derive(Default)]
@@ -304,7 +208,7 @@ struct World {
 
 impl World {
     fn new(limit: &str, split: bool, seed: u64) -> Self {
-        let ring = Ring::default();
+        let ring = Ring::new(SLOTS);
         let mut world = Self {
             driven: Driven::new(limit, &ring, split),
             ring,
@@ -314,8 +218,8 @@ impl World {
             frames: 0,
             reports: Reports::default(),
             stale: Vec::new(),
-            other: Driven::new("off", &Ring::default(), false),
-            other_ring: Ring::default(),
+            other: Driven::new("off", &Ring::new(SLOTS), false),
+            other_ring: Ring::new(SLOTS),
             name: format!("{limit}, split {split}, seed {seed}"),
         };
         // Queue numbers repeat after 63: another test might have built queues in the meantime.
@@ -323,7 +227,7 @@ impl World {
         while world.driven.unknown_completions() == 0 {
             tries += 1;
             assert!(tries < 100, "{}: a foreign packet is taken", world.name);
-            world.other_ring = Ring::default();
+            world.other_ring = Ring::new(SLOTS);
             world.other = Driven::new("off", &world.other_ring, false);
             let foreign = world.foreign();
             world.ring.with(|ring| ring.finished.push_back(foreign));
@@ -382,10 +286,7 @@ impl World {
         for _ in 0..steps {
             self.now_ns += 1_000;
             let count = 1 + self.random.below(8) as usize;
-            self.ring.with(|ring| {
-                let count = count.min(ring.in_device.len());
-                ring.finished.extend(ring.in_device.drain(..count));
-            });
+            self.ring.with(|ring| ring.finish(count));
             self.complete();
             self.run();
         }
@@ -395,11 +296,7 @@ impl World {
     fn run_to_idle(&mut self) {
         for _ in 0..200 {
             self.continue_running(1);
-            let idle = self.ring.with(|ring| {
-                [&ring.submitted, &ring.in_device, &ring.finished]
-                    .iter()
-                    .all(|list| list.is_empty())
-            });
+            let idle = self.ring.with(|ring| ring.packets() == 0);
             if idle && (self.driven.backlog() == 0 || self.driven.in_flight() > 0) {
                 return;
             }
@@ -473,7 +370,7 @@ impl World {
     /// return later.
     fn reset(&mut self) {
         let keep = self.random.below(4) == 0;
-        let old = self.ring.with(std::mem::take);
+        let old = self.ring.with(|ring| std::mem::replace(ring, FakeRing::new(SLOTS)));
         let asks = 1 + self.random.below(3) as u32;
         for entry in &mut self.stale {
             entry.1 += asks;

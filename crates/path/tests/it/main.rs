@@ -51,4 +51,3 @@ mod tsq_conservation;
 mod tunables;
 mod two_threads;
 mod units;
-mod wrappers;

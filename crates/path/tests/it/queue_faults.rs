@@ -39,7 +39,7 @@ fn failed_reap_keeps_packets_and_restart() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
-    bench.queue.device_mut().failing_reap = true;
+    bench.queue.device_mut().failing_reaps = 1;
     assert_eq!(bench.try_complete(2), Err(CompleteError::Driver(Broken)));
     assert_eq!(bench.books.freed, [0, 1]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);
@@ -161,7 +161,7 @@ fn stall_behind_failing_reaps_reaches_the_caller() {
         bench.run();
         for _ in 0..20 {
             bench.now_ns += 100_000_000;
-            bench.queue.device_mut().failing_reap = true;
+            bench.queue.device_mut().failing_reaps = 1;
             assert_eq!(bench.try_complete(0), Err(CompleteError::Driver(Broken)));
             let stall = bench.queue.check_stall(bench.now_ns);
             let is_late = bench.now_ns > 1_125_000_000;

@@ -125,7 +125,7 @@ fn restart_is_reported_despite_unknown_completions() {
     bench.run();
     let device = bench.queue.device_mut();
     device.finished.push_back(packet(7_000, 60));
-    device.failing_reap = true;
+    device.failing_reaps = 1;
     assert_eq!(bench.try_complete(4), Err(CompleteError::Driver(Broken)));
     assert_eq!(bench.queue.probe().unknown, [1], "one event");
     assert!(bench.complete(0).schedule, "and the start is not lost");
@@ -687,7 +687,7 @@ fn reset_without_a_completer_sends_nothing() {
     assert_eq!(ring.get().packets(), 1, "nothing was sent");
     assert!(completer.check_stall(10 * SECOND_NS).is_some());
     // One call of the completer suffices, even if its reap fails.
-    ring.get().failing_reap = true;
+    ring.get().failing_reaps = 1;
     let failed = completer.complete(11 * SECOND_NS, &mut books);
     assert!(failed.is_err());
     assert_eq!(
@@ -728,7 +728,7 @@ fn reset_ends_while_the_device_is_removed() {
     // The device is removed with the packets in its ring: every call fails.
     ring.get().in_device.clear();
     ring.get().failing_kicks = u32::MAX;
-    ring.get().failing_reap = true;
+    ring.get().failing_reaps = 1;
     monitor.request_reset();
     assert_eq!(sender.run(1, &mut books), Stop::Limit);
     assert!(completer.complete(2, &mut books).is_err());

@@ -104,10 +104,10 @@ fn error_of_unknown_name_lists_registered_names() {
             assert!(message.contains(name), "{name} in {message}");
         }
     }
-    let help = registry.limits_help() + &registry.qdiscs_help();
-    for line in ["three packets", "a number of packets", "RFC 8290"] {
-        assert!(help.contains(line), "{line} in {help}");
-    }
+    let help = registry.limits_help();
+    assert!(help.contains("three packets"), "{help}");
+    let mut qdiscs = registry.qdiscs();
+    assert!(qdiscs.any(|(_, help)| help == "a number of packets"));
 }
 
 #[test]

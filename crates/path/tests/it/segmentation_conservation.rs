@@ -229,7 +229,7 @@ impl<L: Limit> World<L> {
             Step::Flush => self.queue.flush(now_ns, sink),
             Step::Refuse(bytes) => self.queue.device_mut().longest_bytes = bytes,
             Step::FailKicks(count) => self.queue.device_mut().failing_kicks += count,
-            Step::FailReap => self.queue.device_mut().failing_reap = true,
+            Step::FailReap => self.queue.device_mut().failing_reaps = 1,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
@@ -263,7 +263,7 @@ impl<L: Limit> World<L> {
     /// With a working device, every packet ends.
     fn drain(&mut self) {
         let ring = self.queue.device_mut();
-        (ring.failing_kicks, ring.failing_reap) = (0, false);
+        (ring.failing_kicks, ring.failing_reaps) = (0, 0);
         ring.longest_bytes = u32::MAX;
         for _ in 0..10_000 {
             let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);

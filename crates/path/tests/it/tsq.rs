@@ -3,10 +3,6 @@
 use std::cell::Cell;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::slice::from_ref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Wake, Waker};
 
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::Fixed;
@@ -71,7 +67,7 @@ fn budgets(flows: u32, limit_bytes: u32) -> Table {
         sizing: Sizing::Fixed,
         limit_bytes,
     };
-    Table::of(FlowBudgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings"))
+    Table::of(FlowBudgets::new(flows, settings, 1).expect("valid settings"))
 }
 
 /// Returns the tags on the first list.
@@ -163,36 +159,23 @@ fn list_runs_in_order_of_releases() {
         .for_each(|packet| budgets.end(packet));
 }
 
-struct Wakes(AtomicU32);
-
-impl Wake for Wakes {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[test]
-fn each_list_wakes_its_sleeping_thread() {
-    let wakes = [0, 1].map(|_| Arc::new(Wakes(AtomicU32::new(0))));
-    let wakers = wakes.clone().map(Waker::from);
+fn flow_is_put_on_its_own_list() {
     let settings = Settings {
         limit_bytes: 0,
         ..Settings::default()
     };
-    let budgets = Table::of(FlowBudgets::new(2, settings, &wakers).expect("valid settings"));
+    let budgets = Table::of(FlowBudgets::new(2, settings, 2).expect("valid settings"));
     let flows = [0, 1].map(|list| budgets.open(10 + list, list).expect("a slot"));
     let below = flows.each_ref().map(|flow| budgets.fill(flow));
-    assert!(budgets.must_wait(1), "nothing to run: it sleeps");
     below
         .into_iter()
         .flatten()
         .for_each(|packet| budgets.end(packet));
-    let woken = wakes.map(|wakes| wakes.0.load(Ordering::Relaxed));
-    assert_eq!(woken, [0, 1], "only sleepers are woken");
-    assert!(!budgets.must_wait(0), "there is something to run");
     let mut tags = Vec::new();
     budgets.run_deferred(1, |tag| tags.push(tag));
     assert_eq!(tags, [11]);
+    assert!(budgets.has_deferred(0) && !budgets.has_deferred(1));
     assert_eq!(deferred(&budgets), [10]);
 }
 
@@ -269,7 +252,7 @@ fn rate_sizing_follows_the_pacing_rate() {
         sizing: Sizing::Rate { time_ns: 1_000_000 },
         limit_bytes: 100_000,
     };
-    let budgets = FlowBudgets::new(1, settings, from_ref(Waker::noop())).expect("valid");
+    let budgets = FlowBudgets::new(1, settings, 1).expect("valid");
     let flow = budgets.open(0, 0).expect("a slot");
     for (rate_bytes_per_s, limit_bytes) in [
         (0, 4_608),
@@ -289,33 +272,6 @@ fn rate_sizing_follows_the_pacing_rate() {
         );
     }
     assert_eq!(flow.max_gso_payload_bytes(), 50_000, "half of the limit");
-}
-
-#[test]
-fn new_settings_release_throttled_flows() {
-    let budgets = budgets(2, 4_000);
-    let [one, two] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
-    let mut below = budgets.fill(&one);
-    below.extend(budgets.fill(&two));
-    two.set_limit(Some(40_000));
-    assert_eq!(deferred(&budgets), [2]);
-    assert_eq!(two.max_gso_payload_bytes(), 20_000);
-    let raised = Settings {
-        limit_bytes: 10_000,
-        ..budgets.settings()
-    };
-    budgets.set(raised).expect("valid");
-    assert_eq!(budgets.settings(), raised);
-    assert_eq!(deferred(&budgets), [1]);
-    below.extend(budgets.fill(&two));
-    assert_eq!(two.snapshot().limit_bytes, 40_000, "its own goes first");
-    two.set_limit(None);
-    assert_eq!(two.snapshot().limit_bytes, 10_000);
-    assert!(!two.may_send(MTU_REQUEST));
-    budgets.set(Settings::OFF).expect("valid");
-    assert!(one.may_send(MTU_REQUEST) && two.may_send(MTU_REQUEST));
-    below.into_iter().for_each(|packet| budgets.end(packet));
-    assert_eq!((budgets.charged_bytes(), budgets.packets()), (0, 0));
 }
 
 #[test]
@@ -358,22 +314,18 @@ fn ended_flow_on_the_list_is_not_run() {
 
 #[test]
 fn invalid_arguments_are_rejected() {
-    let waker = [Waker::noop().clone()];
     for flows in [0, MAX_FLOWS + 1] {
-        let made = FlowBudgets::new(flows, Settings::default(), &waker).map(drop);
+        let made = FlowBudgets::new(flows, Settings::default(), 1).map(drop);
         assert_eq!(made, Err(FlowBudgetsError::Flows(flows)));
     }
     let rate_of_nothing = Settings {
         sizing: Sizing::Rate { time_ns: 0 },
         limit_bytes: 1,
     };
-    assert!(FlowBudgets::new(1, rate_of_nothing, &waker).is_err());
-    assert!(FlowBudgets::new(1, Settings::default(), &[]).is_err());
+    let made = FlowBudgets::new(1, rate_of_nothing, 1).map(drop);
+    assert_eq!(made, Err(FlowBudgetsError::RateTimeZero));
+    assert!(FlowBudgets::new(1, Settings::default(), 0).is_err());
     let budgets = budgets(1, 1);
-    let before = budgets.settings();
-    let rejected = budgets.set(rate_of_nothing);
-    assert_eq!(rejected, Err(FlowBudgetsError::RateTimeZero));
-    assert_eq!(budgets.settings(), before);
     let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
     assert_eq!(error.to_string(), "deferred list is 4; allowed: below 1");
 }

@@ -2,8 +2,6 @@
 //! and no flow with room stays throttled.
 
 use std::collections::BTreeMap;
-use std::slice::from_ref;
-use std::task::Waker;
 
 use crate::support::{FakeRing, packet};
 use proptest::prelude::*;
@@ -30,18 +28,15 @@ enum Step {
     RunDeferred,
     Reset,
     Flush,
-    SetGlobal(Settings),
-    SetFlow(usize, Option<u32>),
     Busy(usize),
     FailKicks(u32),
     FailReap,
     Wait(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let flow = 0usize..SLOTS as usize;
+fn settings() -> impl Strategy<Value = Settings> {
     let limit = prop_oneof![Just(0u32), 1u32..20_000, Just(u32::MAX)];
-    let settings = (limit.clone(), 0u32..3).prop_map(|(limit_bytes, rate)| Settings {
+    (limit, 0u32..3).prop_map(|(limit_bytes, rate)| Settings {
         sizing: match rate {
             0 => Sizing::Fixed,
             time => Sizing::Rate {
@@ -49,7 +44,11 @@ fn step() -> impl Strategy<Value = Step> {
             },
         },
         limit_bytes,
-    });
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = 0usize..SLOTS as usize;
     let charge = prop_oneof![Just(0u32), Just(768), Just(2_304), 1u32..70_000];
     prop_oneof![
         3 => Just(Step::Open),
@@ -62,9 +61,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::RunDeferred),
         1 => Just(Step::Reset),
         1 => Just(Step::Flush),
-        1 => settings.prop_map(Step::SetGlobal),
-        1 => (flow.clone(), prop::option::of(limit))
-            .prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
         1 => flow.prop_map(Step::Busy),
         1 => (1u32..3).prop_map(Step::FailKicks),
         1 => Just(Step::FailReap),
@@ -108,7 +104,7 @@ struct World<L: Limit> {
 }
 
 impl<L: Limit> World<L> {
-    fn new(limit: L, discipline: &str) -> Self {
+    fn new(limit: L, discipline: &str, settings: Settings) -> Self {
         let config = QueueConfig {
             reap_budget_packets: 5,
             ..QueueConfig::default()
@@ -118,8 +114,7 @@ impl<L: Limit> World<L> {
             .with_limit(limit)
             .config(config)
             .build(0);
-        let budgets = FlowBudgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
-            .expect("valid settings");
+        let budgets = FlowBudgets::new(SLOTS, settings, 1).expect("valid settings");
         Self {
             queue: queue.expect("valid settings"),
             charges: budgets.charges(1_000),
@@ -195,12 +190,6 @@ impl<L: Limit> World<L> {
             Step::RunDeferred => self.run_deferred(),
             Step::Reset => self.queue.reset(now_ns),
             Step::Flush => self.queue.flush(now_ns, sink),
-            Step::SetGlobal(settings) => self.budgets.set(settings).expect("valid settings"),
-            Step::SetFlow(flow, limit_bytes) => {
-                if let Some((_, flow, _)) = self.flows.get(flow) {
-                    flow.set_limit(limit_bytes);
-                }
-            }
             Step::Busy(flow) => {
                 if let Some((_, flow, busy)) = self.flows.get_mut(flow) {
                     if *busy {
@@ -212,7 +201,7 @@ impl<L: Limit> World<L> {
                 }
             }
             Step::FailKicks(count) => self.queue.device_mut().failing_kicks += count,
-            Step::FailReap => self.queue.device_mut().failing_reap = true,
+            Step::FailReap => self.queue.device_mut().failing_reaps = 1,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
@@ -241,7 +230,7 @@ impl<L: Limit> World<L> {
         let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
         self.queue.flush(self.now_ns, sink);
         self.queue.device_mut().failing_kicks = 0;
-        self.queue.device_mut().failing_reap = false;
+        self.queue.device_mut().failing_reaps = 0;
         // A deferred doorbell is rung here.
         let stop = self.queue.run(self.now_ns, sink);
         assert!(!matches!(stop, Stop::Failed(_)));
@@ -261,8 +250,8 @@ impl<L: Limit> World<L> {
     }
 }
 
-fn play<L: Limit>(limit: L, discipline: &str, steps: &[Step]) {
-    let mut world = World::new(limit, discipline);
+fn play<L: Limit>(limit: L, discipline: &str, settings: Settings, steps: &[Step]) {
+    let mut world = World::new(limit, discipline, settings);
     for step in steps {
         world.step(step);
     }
@@ -276,15 +265,16 @@ proptest! {
     fn budgets_sum_to_charges_below_sockets(
         steps in prop::collection::vec(step(), 1..250),
         bytes in 0u32..20_000,
+        settings in settings(),
     ) {
         for discipline in DISCIPLINES {
-            play(Fixed::off(), discipline.name, &steps);
-            play(Fixed::bytes(bytes), discipline.name, &steps);
+            play(Fixed::off(), discipline.name, settings, &steps);
+            play(Fixed::bytes(bytes), discipline.name, settings, &steps);
         }
         // Small limits, so that packets are dropped.
         for discipline in ["pfifo limit 6", "pfifo_fast limit 3 total"] {
-            play(Fixed::bytes(bytes), discipline, &steps);
-            play(Dynamic::default(), discipline, &steps);
+            play(Fixed::bytes(bytes), discipline, settings, &steps);
+            play(Dynamic::default(), discipline, settings, &steps);
         }
     }
 }

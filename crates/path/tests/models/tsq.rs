@@ -6,9 +6,6 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use std::slice::from_ref;
-use std::task::Waker;
-
 use taut_path::tsq::{Charges, Flow, FlowBudgets, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
@@ -25,7 +22,7 @@ fn budgets() -> FlowBudgets {
         sizing: Sizing::Fixed,
         limit_bytes: 0,
     };
-    FlowBudgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings")
+    FlowBudgets::new(1, settings, 1).expect("valid settings")
 }
 
 /// A packet below the flow, which any thread can end.

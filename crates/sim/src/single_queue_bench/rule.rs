@@ -64,10 +64,7 @@ impl fmt::Display for Rule {
         self.limit.fmt(f)?;
         match self.coalesce_ns {
             0 => Ok(()),
-            coalesce_ns => {
-                f.write_str(EVERY)?;
-                units::write_time(f, coalesce_ns)
-            }
+            coalesce_ns => write!(f, "{EVERY}{}", units::Time(coalesce_ns)),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Small queues of a host: a budget for the data below each of its sockets.
 
-use std::task::Waker;
-
 use taut_path::Packet;
 use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings, Totals};
 
@@ -44,8 +42,7 @@ pub(super) struct HostBudgets {
 
 impl HostBudgets {
     pub fn new(config: &SmallQueues) -> Result<Self, FlowBudgetsError> {
-        let wakers = [Waker::noop().clone()];
-        let budgets = FlowBudgets::new(config.connections, config.settings, &wakers)?;
+        let budgets = FlowBudgets::new(config.connections, config.settings, LIST + 1)?;
         Ok(Self {
             charges: budgets.charges(0),
             budgets,

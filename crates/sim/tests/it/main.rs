@@ -6,6 +6,7 @@ mod nic_descriptors;
 mod nic_interrupts;
 mod nic_outages;
 mod nic_wire;
+mod outages;
 mod pattern_runs;
 mod s1;
 mod saturated;

@@ -1,7 +1,7 @@
 //! A simulated NIC with link-down, stalls and removal: every packet ends once.
 
+use crate::outages::{DeviceState, Outages};
 use proptest::prelude::*;
-use taut_path::driver::testing::{DeviceState, Outages};
 use taut_path::pool::FramePool;
 use taut_path::tunables::Setting;
 use taut_path::{AnyLimit, Queue};
@@ -85,15 +85,14 @@ impl Sender {
     /// Resets queue and device after a stall, as a program would.
     fn begin_again(&mut self) {
         self.queue.reset(self.now_ns);
-        let flushed: Vec<_> = self.queue.device_mut().flush().collect();
-        for packet in flushed {
+        for packet in self.queue.device_mut().flush() {
             self.late += 1;
             self.pool.release(packet.into_frame()).expect("is ours");
         }
     }
 
     fn set(&mut self, condition: DeviceState) {
-        let Ok(()) = self.queue.device_mut().set_state(condition, self.now_ns);
+        self.queue.device_mut().set_state(condition, self.now_ns);
     }
 
     /// Recovers and drains the device. Every sent packet must have ended once.

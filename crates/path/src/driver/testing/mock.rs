@@ -57,15 +57,6 @@ pub struct SentFrame {
     pub wire_bytes: u32,
 }
 
-impl SentFrame {
-    fn of(packet: &Packet) -> Self {
-        Self {
-            frame: packet.frame().index(),
-            wire_bytes: packet.wire_bytes(),
-        }
-    }
-}
-
 /// The sending half.
 #[derive(Debug)]
 pub struct MockTx(MockRing);
@@ -80,14 +71,8 @@ pub struct MockDevice(MockRing);
 
 /// Creates a ring of `slots` slots, one per packet.
 pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
-    ring_of(slots, 1)
-}
-
-/// Creates a ring of `slots` slots, `slots_per_packet` per packet.
-pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, MockDevice) {
     let shared = MockRing {
         slots,
-        slots_per_packet,
         ring: Arc::default(),
     };
     let completions = MockCompletions(shared.clone());
@@ -97,11 +82,10 @@ pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, M
 #[derive(Debug, Clone)]
 struct MockRing {
     slots: u32,
-    slots_per_packet: u32,
     ring: Arc<Mutex<Ring>>,
 }
 
-/// The packets of the ring, by state. A packet takes its slots in each of them.
+/// The packets of the ring, by state. A packet takes a slot in each.
 #[derive(Debug, Default)]
 struct Ring {
     /// Submitted, before the doorbell.
@@ -117,19 +101,12 @@ struct Ring {
     failing_kick: Option<MockError>,
     failing_reap: Option<MockError>,
     rejects_next: bool,
-    submitted_to_full: u32,
 }
 
 impl Ring {
     fn packets(&self) -> impl Iterator<Item = &Packet> {
         let lists = [&self.submitted, &self.in_device, &self.finished];
         lists.into_iter().flatten().chain(&self.lost)
-    }
-
-    fn held_packets(&self) -> u32 {
-        let lists = [&self.submitted, &self.in_device, &self.finished];
-        let packets: usize = lists.map(VecDeque::len).iter().sum();
-        (packets + self.lost.len()) as u32
     }
 
     fn finish(&mut self, packets: usize) -> usize {
@@ -146,15 +123,19 @@ impl MockRing {
     }
 
     fn slots_free(&self, ring: &Ring) -> u32 {
-        let used = ring.held_packets().saturating_mul(self.slots_per_packet);
-        self.slots.saturating_sub(used)
+        self.slots.saturating_sub(ring.packets().count() as u32)
     }
 }
 
 impl MockDevice {
     /// Returns the packets that the device has and did not complete, oldest first.
     pub fn sent(&self) -> Vec<SentFrame> {
-        self.0.ring().in_device.iter().map(SentFrame::of).collect()
+        let ring = self.0.ring();
+        let sent = ring.in_device.iter().map(|packet| SentFrame {
+            frame: packet.frame().index(),
+            wire_bytes: packet.wire_bytes(),
+        });
+        sent.collect()
     }
 
     /// Returns the number of packets announced by each successful doorbell so far.
@@ -234,12 +215,6 @@ impl MockDevice {
     pub fn reject_next_submit(&self) {
         self.0.ring().rejects_next = true;
     }
-
-    /// Returns the number of packets that were submitted without a free slot, and rejected: a bug
-    /// of the caller.
-    pub fn submitted_to_full(&self) -> u32 {
-        self.0.ring().submitted_to_full
-    }
 }
 
 impl TxRing for MockTx {
@@ -253,21 +228,13 @@ impl TxRing for MockTx {
         self.0.slots_free(&self.0.ring())
     }
 
-    fn slots_of_largest(&self) -> u32 {
-        self.0.slots_per_packet
-    }
-
     fn chunk_support(&self) -> ChunkSupport {
         ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let mut ring = self.0.ring();
-        if core::mem::take(&mut ring.rejects_next) {
-            return Err(packet);
-        }
-        if self.0.slots_free(&ring) < self.0.slots_per_packet.max(1) {
-            ring.submitted_to_full += 1;
+        if core::mem::take(&mut ring.rejects_next) || self.0.slots_free(&ring) == 0 {
             return Err(packet);
         }
         ring.submitted.push_back(packet);
@@ -320,7 +287,7 @@ impl Completions for MockCompletions {
     fn in_ring(&self) -> Option<InRing> {
         let ring = self.0.ring();
         Some(InRing {
-            packets: ring.held_packets(),
+            packets: ring.packets().count() as u32,
             bytes: ring
                 .packets()
                 .fold(0, |sum, packet| sum.wrapping_add(packet.wire_bytes())),

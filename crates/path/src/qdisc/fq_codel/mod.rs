@@ -20,7 +20,6 @@ use packet_store::{NONE, PacketStore};
 use turn::{FlowQueue, Held, Turn};
 
 pub use config::FqCodelConfig;
-pub(super) use settings::FqCodelSettings;
 
 /// Maximum number of packets dropped at once from the longest flow, because the search for it is
 /// expensive.

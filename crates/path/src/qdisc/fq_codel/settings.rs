@@ -4,10 +4,13 @@ use alloc::boxed::Box;
 
 use super::super::codel_parameters::CodelParameters;
 use super::super::codel_state::CodelConfig;
-use super::super::parameters::{LIMIT_PACKETS, Parameter, QdiscSettings, Range};
+use super::super::parameters::{Field, LIMIT_PACKETS, Parameter, QdiscSettings, Range};
 use super::super::seam::Qdisc;
 use super::FqCodel;
 use super::config::{FqCodelConfig, MAX_FLOWS};
+
+const FLOWS: Range = Range::number("flows", 1, MAX_FLOWS as u64);
+const SEED: Range = Range::number("as a seed", 0, u32::MAX as u64);
 
 /// At least a small packet: with less, a GSO packet would wait for hundreds of turns.
 const QUANTUM_BYTES: Range = Range::size_bytes(256, 1 << 20);
@@ -15,63 +18,40 @@ const QUANTUM_BYTES: Range = Range::size_bytes(256, 1 << 20);
 /// At least one GSO packet and its overhead, or nothing could be sent.
 const MEMORY_BYTES: Range = Range::size_bytes(128 << 10, 4 << 30);
 
-#[derive(Default)]
-pub(crate) struct FqCodelSettings(FqCodelConfig);
-
-impl CodelParameters for FqCodelSettings {
+impl CodelParameters for FqCodelConfig {
     fn codel(&mut self) -> &mut CodelConfig {
-        &mut self.0.codel
-    }
-
-    fn codel_ref(&self) -> &CodelConfig {
-        &self.0.codel
+        &mut self.codel
     }
 }
 
-impl QdiscSettings for FqCodelSettings {
+impl QdiscSettings for FqCodelConfig {
     const NAME: &'static str = "fq_codel";
     const HELP: &'static str = "a queue for each flow, with CoDel on each (RFC 8290)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
-        Parameter::value(
+        (
             "limit",
-            LIMIT_PACKETS,
-            |settings| Some(settings.0.limit_packets.into()),
-            |settings, packets| settings.0.limit_packets = packets as u32,
+            Field::U32(LIMIT_PACKETS, |config| &mut config.limit_packets),
         ),
-        Parameter::value(
-            "flows",
-            Range::number("flows", 1, MAX_FLOWS as u64),
-            |settings| Some(settings.0.flows.into()),
-            |settings, flows| settings.0.flows = flows as u32,
-        ),
+        ("flows", Field::U32(FLOWS, |config| &mut config.flows)),
         Self::TARGET,
         Self::INTERVAL,
-        Parameter::value(
+        (
             "quantum",
-            QUANTUM_BYTES,
-            |settings| Some(settings.0.quantum_bytes.into()),
-            |settings, bytes| settings.0.quantum_bytes = bytes as u32,
+            Field::U32(QUANTUM_BYTES, |config| &mut config.quantum_bytes),
         ),
-        Parameter::value(
+        (
             "memory_limit",
-            MEMORY_BYTES,
-            |settings| Some(settings.0.memory_limit_bytes),
-            |settings, bytes| settings.0.memory_limit_bytes = bytes,
+            Field::U64(MEMORY_BYTES, |config| &mut config.memory_limit_bytes),
         ),
         Self::ECN,
         Self::NO_ECN,
         Self::CE_THRESHOLD,
         // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give
         // the same result.
-        Parameter::value(
-            "seed",
-            Range::number("as a seed", 0, u32::MAX as u64),
-            |settings| Some(settings.0.seed.into()).filter(|&seed| seed > 0),
-            |settings, seed| settings.0.seed = seed as u32,
-        ),
+        ("seed", Field::U32(SEED, |config| &mut config.seed)),
     ];
 
     fn build(self) -> Box<dyn Qdisc + Send> {
-        Box::new(FqCodel::new(self.0))
+        Box::new(FqCodel::new(self))
     }
 }

@@ -56,8 +56,12 @@ pub struct FakeRing {
     pub failing_kicks: u32,
     /// Doorbells that failed.
     pub failed_kicks: u32,
-    /// The next reap returns the completed packets and then fails.
-    pub failing_reap: bool,
+    /// Reaps that will return the completed packets and then fail.
+    pub failing_reaps: u32,
+    /// Packets that the device will reject.
+    pub rejecting: u32,
+    /// Slots of packets that never complete.
+    pub slots_lost: u32,
     /// Every reap reports pending completions.
     pub says_more: bool,
     /// Longer packets are rejected.
@@ -81,7 +85,9 @@ impl FakeRing {
             bursts: Vec::new(),
             failing_kicks: 0,
             failed_kicks: 0,
-            failing_reap: false,
+            failing_reaps: 0,
+            rejecting: 0,
+            slots_lost: 0,
             says_more: false,
             longest_bytes: u32::MAX,
             panics_after: None,
@@ -95,7 +101,8 @@ impl FakeRing {
     }
 
     fn free(&self) -> u32 {
-        self.slots - self.packets() as u32 * self.slots_per_packet
+        let used = self.packets() as u32 * self.slots_per_packet;
+        self.slots.saturating_sub(used + self.slots_lost)
     }
 
     /// Completes up to `count` packets of the device, oldest first.
@@ -129,7 +136,8 @@ impl TxRing for FakeRing {
             self.free() >= self.slots_per_packet,
             "submitted to a full ring"
         );
-        if packet.wire_bytes() > self.longest_bytes {
+        if packet.wire_bytes() > self.longest_bytes || self.rejecting > 0 {
+            self.rejecting = self.rejecting.saturating_sub(1);
             return Err(packet);
         }
         if let Some(after) = self.panics_after {
@@ -175,7 +183,8 @@ impl Completions for FakeRing {
                 None => break,
             }
         }
-        if std::mem::take(&mut self.failing_reap) {
+        if self.failing_reaps > 0 {
+            self.failing_reaps -= 1;
             return Err(Broken);
         }
         Ok(self.says_more || !self.finished.is_empty())
@@ -203,6 +212,11 @@ impl SharedRing {
     /// Locks the ring.
     pub fn get(&self) -> MutexGuard<'_, FakeRing> {
         self.0.lock().expect("no thread panics while it is locked")
+    }
+
+    /// Lends the ring to `work`.
+    pub fn with<T>(&self, work: impl FnOnce(&mut FakeRing) -> T) -> T {
+        work(&mut self.get())
     }
 }
 
