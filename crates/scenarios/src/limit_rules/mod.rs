@@ -1,15 +1,12 @@
-//! Comparison of limit rules on completion traces and loads.
+//! Comparison of limit rules on completion traces.
 
 mod compare;
 mod overrun;
 mod points;
 mod row;
 mod rule;
-mod show;
 mod source;
 mod summary;
-mod tcp_load;
-mod workload;
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -22,19 +19,17 @@ use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
 
-pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
-pub use row::{Interval95, LimitRow};
+use compare::Ran;
+pub use compare::{LimitRulesCase, LimitRulesOutcome, NEED};
 pub use rule::RuleName;
-pub use show::NEED;
-use source::find;
-pub use source::{WorkloadSource, names};
+pub use source::names;
+use source::{TraceSource, find};
 
 const MAX_SEEDS: u32 = 31;
 
 settings! {
     LimitRulesSettings, "limit-rules" {
-        /// Synthetic traces by name: the published six (`p..`), further families (`f..`), and a
-        /// load in the world of two hosts (`w..`).
+        /// Synthetic traces by name: the published six (`p..`) and further families (`f..`).
         patterns: Vec<String> where known_names(files),
         /// Completion trace files.
         files: Vec<PathBuf>,
@@ -43,68 +38,49 @@ settings! {
         rules: Vec<RuleName> => validation::each_once(1..=100, "rule"),
         /// Seeds, counted from that of the run. Files have none.
         seeds: u32 => validation::within(1..=MAX_SEEDS),
-        /// Warm-up of a family or a load. The published six have their own times.
+        /// Warm-up of a family. The published six have their own times.
         warm_up: Time => validation::within(Time(0)..=MAX_DURATION),
-        /// Measured time of a family or a load.
+        /// Measured time of a family.
         duration: Time => validation::within(Time::ms(100)..=MAX_DURATION),
     }
 }
 
 impl LimitRulesSettings {
-    /// Returns the workloads; `warn` is called for unknown keys of the files.
+    /// Returns each trace with each of its seeds; `warn` is called for unknown keys of the files.
     ///
     /// # Errors
     /// The first file that is not a valid trace, and the line.
-    pub fn subjects(
+    pub fn cases_with(
         &self,
-        mut warn: impl FnMut(&str),
-    ) -> Result<Vec<WorkloadSource>, ScenarioError> {
+        seed: u64,
+        warn: impl FnMut(&str),
+    ) -> Result<Vec<LimitRulesCase>, ScenarioError> {
+        let of_source = |source: TraceSource| {
+            let source = Arc::new(source);
+            let seeds = 0..source.seeds(self.seeds);
+            seeds.map(move |number| LimitRulesCase::new(source.clone(), number, seed))
+        };
+        Ok(self.sources(warn)?.into_iter().flat_map(of_source).collect())
+    }
+
+    fn sources(&self, mut warn: impl FnMut(&str)) -> Result<Vec<TraceSource>, ScenarioError> {
         let times = Times {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = self.patterns.iter().filter_map(|name| find(name));
-        let mut subjects: Vec<WorkloadSource> = named
-            .map(|name| WorkloadSource::named(name, times))
-            .collect();
+        let mut sources: Vec<TraceSource> =
+            named.map(|name| TraceSource::Named(name, times)).collect();
         for path in &self.files {
             let found = read_file(path).map_err(|error| of_file(path, error))?;
             for key in &found.unknown_keys {
-                warn(&format!(
-                    "{}, line 1: unknown key {key:?} is ignored",
-                    path.display()
-                ));
+                let path = path.display();
+                warn(&format!("{path}, line 1: unknown key {key:?} is ignored"));
             }
-            subjects.push(WorkloadSource::File(Box::new(found.pattern)));
+            sources.push(TraceSource::File(Box::new(found.pattern)));
         }
-        Ok(subjects)
+        Ok(sources)
     }
-
-    /// Returns each of `subjects` with each of its seeds.
-    pub fn cases_of(&self, subjects: Vec<WorkloadSource>, seed: u64) -> Vec<LimitRulesCase> {
-        let of_subject = |subject: WorkloadSource| {
-            let subject = Arc::new(subject);
-            let seeds = 0..subject.seeds(self.seeds);
-            seeds.map(move |number| LimitRulesCase::new(subject.clone(), number, seed))
-        };
-        subjects.into_iter().flat_map(of_subject).collect()
-    }
-
-    /// Returns the results of each workload all of whose seeds have been run.
-    pub fn compared(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Vec<Compared> {
-        let same_subject =
-            |one: &(&LimitRulesCase, &LimitRulesOutcome),
-             next: &(&LimitRulesCase, &LimitRulesOutcome)| {
-                Arc::ptr_eq(&one.0.subject, &next.0.subject)
-            };
-        let subjects = ran.chunk_by(same_subject);
-        let whole = subjects.filter(|ran| ran.len() == ran[0].0.subject.seeds(self.seeds) as usize);
-        whole.map(|ran| Compared::new(&self.rules, ran)).collect()
-    }
-}
-
-fn value(row: &LimitRow) -> serde_json::Value {
-    serde_json::to_value(row).unwrap_or_default()
 }
 
 /// Requires known trace names; the list can be empty only if there are `files`.
@@ -155,25 +131,28 @@ impl Scenario for LimitRulesSettings {
     type Outcome = LimitRulesOutcome;
 
     fn cases(&self, seed: u64) -> Result<Vec<LimitRulesCase>, ScenarioError> {
-        Ok(self.cases_of(self.subjects(|_| {})?, seed))
+        self.cases_with(seed, |_| {})
     }
 
     fn name(&self, case: &LimitRulesCase) -> String {
-        case.subject.name().to_owned()
+        case.source.name().to_owned()
     }
 
     fn run(&self, case: &LimitRulesCase, _seed: u64) -> Result<LimitRulesOutcome, ScenarioError> {
         case.run(&self.rules)
     }
 
+    /// Returns the results of each trace all of whose seeds have been run.
     fn results(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Results {
-        let compared = self.compared(ran);
-        let rows = compared.iter().flat_map(|it| &it.rows);
-        Results {
-            rows: rows.map(value).collect(),
-            series: compared.iter().flat_map(Compared::series).collect(),
-            ..Results::default()
+        let same_source =
+            |one: &Ran<'_>, next: &Ran<'_>| Arc::ptr_eq(&one.0.source, &next.0.source);
+        let mut found = Results::default();
+        for seeds in ran.chunk_by(same_source) {
+            if seeds.len() == seeds[0].0.source.seeds(self.seeds) as usize {
+                compare::push(&mut found, &self.rules, seeds);
+            }
         }
+        found
     }
 
     fn summary(rows: &[serde_json::Value]) -> Option<Summary> {

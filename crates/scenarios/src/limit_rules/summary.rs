@@ -1,10 +1,10 @@
-//! Summary of the rules over all workloads.
+//! Summary of the rules over all traces.
 
 use serde_json::{Value, json};
 
 use taut_report::document::Summary;
 
-/// Returns a row for each rule; `None` for a single workload.
+/// Returns a row for each rule; `None` for a single trace.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     let rules = distinct(rows, "rule");
     if distinct(rows, "pattern").len() < 2 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_mean_and_worst_workloads() {
+    fn each_rule_has_mean_and_worst_traces() {
         let rows = [
             row("a", "dql", Some(2.0), 1.0),
             row("a", "taut", None, 0.5),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn one_workload_has_no_summary() {
+    fn one_trace_has_no_summary() {
         assert_eq!(of(&[row("a", "dql", Some(2.0), 1.0)]), None);
     }
 }

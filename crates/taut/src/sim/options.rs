@@ -49,10 +49,10 @@ enum Fixed {
 
     /// Compare limits on completion traces with the smallest fixed limit that suffices
     ///
-    /// Runs every limit on every trace: the six published ones (p..), synthetic traces (f..),
-    /// simulated TCP load (w..), or files. The reference is the smallest fixed limit that reaches
-    /// the trace's target utilisation, found afterwards. This is a short run; the long comparison
-    /// is scripts/limit-rules.sh.
+    /// Runs every limit on every trace: the six published ones (p..), synthetic traces (f..), or
+    /// files. The reference is the smallest fixed limit that reaches the trace's target
+    /// utilisation, found afterwards. This is a short run; the long comparison is
+    /// scripts/limit-rules.sh.
     #[command(after_long_help = AFTER_HELP_LIMIT_RULES)]
     LimitRules(Box<limit_rules::LimitRulesOptions>),
 
