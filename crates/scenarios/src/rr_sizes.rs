@@ -16,7 +16,6 @@ use crate::two_hosts::{
     GSO_PACKET_BYTES, bands_of, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
 use taut_measure::meter::{Meter, Since};
-use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::nic::link_ns;
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, World};
@@ -101,11 +100,6 @@ impl RrSizesCase {
 }
 
 impl RrSizesSettings {
-    fn rows(&self) -> Vec<RrSizesCase> {
-        let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
-        self.sizes.iter().flat_map(both).collect()
-    }
-
     fn end_ns(&self) -> u64 {
         self.warm_up.0 + self.duration.0
     }
@@ -166,7 +160,8 @@ impl Scenario for RrSizesSettings {
     type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
-        Ok(self.rows())
+        let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
+        Ok(self.sizes.iter().flat_map(both).collect())
     }
 
     fn name(&self, case: &RrSizesCase) -> String {
@@ -203,16 +198,11 @@ impl Scenario for RrSizesSettings {
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: RrSizesCase| {
-            let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
-                Ok(world.run_until(self.end_ns())?)
-            };
-            let row = TraceRow::new(case.name(), dql_or_off(case.limited).to_string(), trace);
-            row.with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, seed, |_| ())?;
-                Ok(world.run_until_seen(self.end_ns(), seen)?)
+            let names = (case.name(), dql_or_off(case.limited).to_string());
+            TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
+                self.world(&case, seed, probe)
             })
         };
-        self.rows().into_iter().map(row).collect()
+        self.cases(seed).into_iter().flatten().map(row).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::error::ScenarioError;
 use crate::run::{AnyRun, Progress};
-use crate::trace_row::TraceRow;
+use crate::trace_row::{Receiver, TraceRow};
 use taut_measure::trace::{Head, Recorder};
 use taut_report::document::Document;
 use taut_sim::pcap::Capture;
@@ -107,19 +107,18 @@ impl<'w> Writer<'w> {
 
     /// Returns `true` if writing failed, so that no further row need be run.
     fn add(&mut self, row: TraceRow<'_>) -> Result<bool, ScenarioError> {
-        match self {
-            Self::Queue(recorder) => {
+        match (self, row.wire) {
+            (Self::Queue(recorder), _) => {
                 recorder.row(&row.name, &row.limit);
-                (row.trace)(recorder)?;
+                (row.run)(Receiver::Queue(&mut *recorder))?;
                 Ok(recorder.has_failed())
             }
-            Self::Wire(capture) => {
-                if let Some(wire) = row.wire {
-                    capture.row(&row.name, wire.rate_bits_per_s);
-                    (wire.look)(&mut |frame| capture.frame(frame))?;
-                }
+            (Self::Wire(capture), Some(rate)) => {
+                capture.row(&row.name, rate.0);
+                (row.run)(Receiver::Wire(&mut |frame| capture.frame(frame)))?;
                 Ok(capture.has_failed())
             }
+            (Self::Wire(capture), None) => Ok(capture.has_failed()),
         }
     }
 }

@@ -7,9 +7,6 @@ mod run;
 mod settings;
 pub mod show;
 
-use taut_measure::trace::{Recorder, Tracer};
-use taut_sim::world::CLIENT;
-
 use crate::prelude::*;
 
 pub use case::{Case, Only, ParseOnlyError};
@@ -58,22 +55,11 @@ impl Scenario for Settings {
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
-            let (name, limit) = (case.to_string(), case.limit.to_string());
-            let case_of_wire = case.clone();
-            let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
-                Ok(world.run_until(self.end_ns())?)
-            };
-            let case = case_of_wire;
-            TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, seed, |_| ())?;
-                Ok(world.run_until_seen(self.end_ns(), seen)?)
+            let names = (case.to_string(), case.limit.to_string());
+            TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
+                self.world(&case, seed, probe)
             })
         };
-        self.rows
-            .cases(&self.limits, &self.late_segmentation)
-            .into_iter()
-            .map(row)
-            .collect()
+        self.cases(seed).into_iter().flatten().map(row).collect()
     }
 }
