@@ -20,7 +20,7 @@ use taut_measure::trace::{Head, Recordings};
 use taut_report::emit::{self, Form};
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
-use taut_scenarios::rr_under_load::show::{Drawn, page, table};
+use taut_scenarios::rr_under_load::show::{self, Drawn};
 use taut_scenarios::rr_under_load::{self as simulated, Case};
 use taut_scenarios::validation;
 
@@ -115,11 +115,11 @@ impl Experiment for RrUnderLoad {
         let report = self.config.options.report.path.as_deref();
         let document = results::document(&self.config, &rows, interrupted);
         let is_published = self.config.is_published();
-        let table = || table::text(&document, &rows, is_published, stdout::columns());
+        let table = || show::text(&document, &rows, is_published, stdout::columns());
         let page = || {
             let drawn: Vec<Drawn> = ran.iter().map(|ran| ran.drawn()).collect();
             let row_ns = self.config.row_ns();
-            page::page(&document, Origin::Live, &drawn, row_ns, command_line(None))
+            show::page(&document, Origin::Live, &drawn, row_ns, command_line(None))
         };
         let shown = emit::emit(&document, Form::json_or_table(json), report, table, page);
         self.write_trace().err().unwrap_or(shown)

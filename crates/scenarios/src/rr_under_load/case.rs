@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, LateSegmentation};
-use thiserror::Error;
 
 use crate::on_off::on_off;
 
@@ -105,30 +104,11 @@ impl fmt::Display for Only {
     }
 }
 
-/// Parse errors of a selection of rows. Positions count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum ParseOnlyError {
-    /// The name is unknown.
-    #[error(
-        "unknown row at position {position}; allowed: all, or limit=on, limit=off, tso=on, tso=off \
-         joined by a comma"
-    )]
-    Unknown {
-        /// Its position.
-        position: usize,
-    },
-    /// The name occurs twice.
-    #[error("duplicate name at position {position}")]
-    Twice {
-        /// Its second position.
-        position: usize,
-    },
-}
-
 impl FromStr for Only {
-    type Err = ParseOnlyError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ParseOnlyError> {
+    /// Errors contain a position, counted from 1.
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut only = Self::default();
         if text == "all" {
             return Ok(only);
@@ -139,10 +119,15 @@ impl FromStr for Only {
                 // Files of earlier versions have `bql`.
                 "limit=on" | "limit=off" | "bql=on" | "bql=off" => &mut only.limit,
                 "tso=on" | "tso=off" => &mut only.tso,
-                _ => return Err(ParseOnlyError::Unknown { position }),
+                _ => {
+                    return Err(format!(
+                        "unknown row at position {position}; allowed: all, or limit=on, \
+                         limit=off, tso=on, tso=off joined by a comma"
+                    ));
+                }
             };
             if selected.replace(part.ends_with("=on")).is_some() {
-                return Err(ParseOnlyError::Twice { position });
+                return Err(format!("duplicate name at position {position}"));
             }
             position += part.chars().count() + 1;
         }

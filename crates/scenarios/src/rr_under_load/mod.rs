@@ -9,8 +9,8 @@ pub mod show;
 
 use crate::prelude::*;
 
-pub use case::{Case, Only, ParseOnlyError};
-pub use published::{Published, figures, is_published};
+pub use case::{Case, Only};
+pub use published::figures;
 pub use row::{Latency, Lateness, Row};
 pub use run::Outcome;
 pub use settings::Settings;
@@ -42,15 +42,12 @@ impl Scenario for Settings {
     fn results(&self, ran: &[(&Case, &Outcome)]) -> Results {
         let rows = self.rows_of(ran);
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        Results {
-            figures: if self.is_published() {
-                figures(&rows, &["coalesce"], &["coalesce", "host_latency"])
-            } else {
-                Vec::new()
-            },
-            rows: rows.iter().map(value).collect(),
-            ..Results::default()
+        let mut found = Results::default();
+        if self.is_published() {
+            found.figures = figures(&rows, &["coalesce", "host_latency"]);
         }
+        found.rows = rows.iter().map(value).collect();
+        found
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

@@ -15,7 +15,7 @@ use super::sweep;
 use crate::rr::Experiment;
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
-use taut_scenarios::rr_under_load::show::{Drawn, page, table};
+use taut_scenarios::rr_under_load::show::{Drawn, page, text};
 
 /// Options of `taut sim rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -49,13 +49,13 @@ pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> Result<Ex
         |document| {
             let settings = run.settings();
             let (rows, is_published) = (settings.rows_of(&run.ran()), settings.is_published());
-            table::text(document, &rows, is_published, stdout::columns())
+            text(document, &rows, is_published, stdout::columns())
         },
         |document| {
             let (ran, command) = (run.ran(), command_line(Some(seed)));
             let drawn = ran.iter().map(|&(case, outcome)| Drawn::of(case, outcome));
             let (drawn, end_ns) = (drawn.collect::<Vec<_>>(), run.settings().end_ns());
-            page::page(document, Origin::Simulated, &drawn, end_ns, command)
+            page(document, Origin::Simulated, &drawn, end_ns, command)
         },
     )
 }

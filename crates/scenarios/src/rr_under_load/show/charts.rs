@@ -1,18 +1,23 @@
-//! Charts of E1.
+//! The page of E1: its charts.
 
 use hdrhistogram::Histogram;
 use taut_measure::meter::Curve;
 use taut_path::LateSegmentation;
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
+use taut_report::document::Document;
 use taut_report::limit_color::limit_color;
+use taut_report::page::{Origin, Page};
 
 use super::super::case::Case;
 use super::super::run::Outcome;
+use super::super::settings::Settings;
+use crate::description::Description;
 use crate::on_off::on_off;
+use crate::schema::Schema;
 
 /// Remark above the charts.
-pub const REMARK: &str = "With and without a limit on the same scale: a limit \
+const REMARK: &str = "With and without a limit on the same scale: a limit \
     removes the time that every packet of the first band waits behind bytes in the ring. \
     The time series begin with the start of the streams, which is not measured.";
 
@@ -51,9 +56,27 @@ fn color(row: &Drawn, all: &[Drawn]) -> usize {
     limit_color(&row.limit(), all.iter().map(String::as_str))
 }
 
+/// Returns the page; `command` reproduces it.
+pub fn page<'d>(
+    document: &'d Document,
+    origin: Origin,
+    drawn: &[Drawn],
+    length_ns: u64,
+    command: String,
+) -> Page<'d> {
+    Page {
+        document,
+        origin,
+        about: &Description::of(Settings::NAME).about,
+        charts: charts(drawn, length_ns),
+        remark: Some(REMARK.to_owned()),
+        command,
+    }
+}
+
 /// Returns the charts: the bytes in the ring for each TSO setting, the rows with a limit on their
 /// own scale, and the latencies.
-pub fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
+fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
     let of_tso = |tso| all.iter().filter(move |it| it.case.tso == tso);
     let mut charts = Vec::new();
     for tso in [true, false] {

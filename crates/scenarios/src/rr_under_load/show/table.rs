@@ -28,7 +28,8 @@ pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option
 
 /// Returns the table, and a curve for each row.
 fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
-    let mut columns: Vec<Vec<String>> = columns(rows, is_published);
+    let mut columns = vec![names(rows, is_published)];
+    columns.extend(groups().map(|group| group.lines(rows, is_published)));
     if rows.iter().all(|row| row.timer_lateness_us.is_none()) {
         columns.pop();
     }
@@ -74,14 +75,6 @@ impl Group {
     }
 }
 
-fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
-    let groups = groups();
-    let others = groups.iter().map(|group| group.lines(rows, is_published));
-    std::iter::once(names(rows, is_published))
-        .chain(others)
-        .collect()
-}
-
 /// Returns the label of each line.
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
@@ -112,13 +105,8 @@ fn groups() -> [Group; 9] {
     [
         Group {
             published: |published| {
-                let [low, high] = published.ring_bytes;
-                let bytes = if low == high {
-                    kilo(low)
-                } else {
-                    format!("{} to {}", kilo(low), kilo(high))
-                };
-                format!("{bytes:^31}")
+                let ends = published.ring_bytes.iter().map(|&bytes| kilo(bytes as u64));
+                format!("{:^31}", ends.collect::<Vec<_>>().join(" to "))
             },
             ..Group::new(
                 ["bytes in the ring", "    p10     p50     p90     max"],
