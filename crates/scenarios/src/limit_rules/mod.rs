@@ -13,7 +13,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::pattern::families::Times;
+use crate::pattern::{Times, synthetic};
 use crate::pattern::read::{PatternFile, read};
 use crate::prelude::*;
 use crate::serde_text::as_texts;
@@ -23,7 +23,7 @@ use compare::Ran;
 pub use compare::{LimitRulesCase, LimitRulesOutcome, NEED};
 pub use rule::RuleName;
 pub use source::names;
-use source::{TraceSource, find};
+use source::TraceSource;
 
 const MAX_SEEDS: u32 = 31;
 
@@ -68,9 +68,10 @@ impl LimitRulesSettings {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
         };
-        let named = self.patterns.iter().filter_map(|name| find(name));
-        let mut sources: Vec<TraceSource> =
-            named.map(|name| TraceSource::Named(name, times)).collect();
+        let named = |name: &String| synthetic().find(|family| family.name == name);
+        let named = self.patterns.iter().filter_map(named);
+        let named = named.map(|family| TraceSource::Synthetic(family, times));
+        let mut sources: Vec<TraceSource> = named.collect();
         for path in &self.files {
             let found = read_file(path).map_err(|error| of_file(path, error))?;
             for key in &found.unknown_keys {
@@ -91,7 +92,7 @@ fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
                 "{key} and files are both empty; give at least one of them"
             ));
         }
-        let Some(name) = patterns.iter().find(|name| find(name).is_none()) else {
+        let Some(name) = patterns.iter().find(|it| !names().any(|name| name == *it)) else {
             return Ok(());
         };
         let names: Vec<&str> = names().collect();
