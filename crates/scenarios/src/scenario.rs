@@ -85,3 +85,16 @@ impl Results {
         Self::all(ran.iter().map(|&(_, part)| part))
     }
 }
+
+/// Returns the rows of each rule, in the order of their first rows.
+pub(crate) fn by_rule(rows: &[Value]) -> Vec<(&str, Vec<&Value>)> {
+    let mut rules: Vec<(&str, Vec<&Value>)> = Vec::new();
+    for row in rows {
+        let rule = row["rule"].as_str().unwrap_or_default();
+        match rules.iter_mut().find(|(of, _)| *of == rule) {
+            Some((_, of_rule)) => of_rule.push(row),
+            None => rules.push((rule, vec![row])),
+        }
+    }
+    rules
+}

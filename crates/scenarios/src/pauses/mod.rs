@@ -7,33 +7,37 @@ mod summary;
 use serde_json::Value;
 
 use crate::prelude::*;
+use taut_sim::pause_bench::observe;
 
-pub use case::{PausesCase, PausesOutcome};
+pub use case::PausesCase;
 pub use settings::PausesSettings;
 pub use taut_sim::single_queue_bench::Rule;
 
 impl Scenario for PausesSettings {
     type Case = PausesCase;
-    type Outcome = PausesOutcome;
+    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<PausesCase>, ScenarioError> {
         Ok(self.all_cases())
     }
 
     fn name(&self, case: &PausesCase) -> String {
-        case.to_string()
+        format!("{}, ring {}, {}", case.rule, case.ring, case.rate)
     }
 
-    fn run(&self, case: &PausesCase, seed: u64) -> Result<PausesOutcome, ScenarioError> {
-        self.run_case(case, seed)
-    }
-
-    fn results(&self, ran: &[(&PausesCase, &PausesOutcome)]) -> Results {
-        let rows = ran.iter().flat_map(|(_, rows)| rows.iter());
-        Results {
-            rows: rows.cloned().collect(),
-            ..Results::default()
+    /// Returns a row for each pause, compared with the same run without one.
+    fn run(&self, case: &PausesCase, seed: u64) -> Result<Results, ScenarioError> {
+        let whole = observe(&self.bench(case, None, seed), &case.rule)?;
+        let mut found = Results::default();
+        for pause in &case.pauses {
+            let report = observe(&self.bench(case, Some(*pause), seed), &case.rule)?;
+            found.rows.push(self.row(case, pause, &report, &whole));
         }
+        Ok(found)
+    }
+
+    fn results(&self, ran: &[(&PausesCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 
     fn summary(rows: &[Value]) -> Option<Summary> {
