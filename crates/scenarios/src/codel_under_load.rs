@@ -73,24 +73,6 @@ fn spelled(discipline: &str, ecn: bool) -> String {
 }
 
 impl CodelUnderLoadSettings {
-    fn rows(&self) -> Vec<CodelUnderLoadCase> {
-        let mut cases = Vec::new();
-        for &kernel in &self.kernels {
-            let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
-            for discipline in self.disciplines.iter().filter(has) {
-                for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
-                    cases.push(CodelUnderLoadCase {
-                        kernel,
-                        discipline: discipline.clone(),
-                        limited,
-                        ecn,
-                    });
-                }
-            }
-        }
-        cases
-    }
-
     /// Returns the number of connections; the last is the request/response flow.
     fn connections(&self) -> u32 {
         self.streams + 1
@@ -188,7 +170,21 @@ impl Scenario for CodelUnderLoadSettings {
     type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
-        Ok(self.rows())
+        let mut cases = Vec::new();
+        for &kernel in &self.kernels {
+            let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
+            for discipline in self.disciplines.iter().filter(has) {
+                for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
+                    cases.push(CodelUnderLoadCase {
+                        kernel,
+                        discipline: discipline.clone(),
+                        limited,
+                        ecn,
+                    });
+                }
+            }
+        }
+        Ok(cases)
     }
 
     fn name(&self, case: &CodelUnderLoadCase) -> String {

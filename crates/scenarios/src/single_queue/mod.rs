@@ -98,21 +98,6 @@ pub struct SingleQueueCase {
 }
 
 impl SingleQueueSettings {
-    /// Returns the cases: the traffic under each rule, unless rules are compared.
-    fn rows(&self) -> Vec<SingleQueueCase> {
-        let with = |rule: Option<Rule>| {
-            let traffic = self.traffic.iter().cloned();
-            traffic.map(move |traffic| SingleQueueCase {
-                traffic,
-                rule: rule.clone(),
-            })
-        };
-        match self.show {
-            Show::Compared => with(None).collect(),
-            _ => self.limits().map(Some).flat_map(with).collect(),
-        }
-    }
-
     /// Returns the rules that are limits.
     fn limits(&self) -> impl Iterator<Item = Rule> {
         let limit = |name: &RuleName| match name {
@@ -154,8 +139,19 @@ impl Scenario for SingleQueueSettings {
     type Case = SingleQueueCase;
     type Outcome = Results;
 
+    /// Returns the traffic under each rule, unless rules are compared.
     fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
-        Ok(self.rows())
+        let with = |rule: Option<Rule>| {
+            let traffic = self.traffic.iter().cloned();
+            traffic.map(move |traffic| SingleQueueCase {
+                traffic,
+                rule: rule.clone(),
+            })
+        };
+        Ok(match self.show {
+            Show::Compared => with(None).collect(),
+            _ => self.limits().map(Some).flat_map(with).collect(),
+        })
     }
 
     fn name(&self, case: &SingleQueueCase) -> String {
