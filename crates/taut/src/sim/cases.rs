@@ -22,7 +22,7 @@ pub fn show(
     page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
 ) -> Result<ExitCode, ExitCode> {
     output.check(&*run)?;
-    let interrupt = run_cases(vec![run.clone()], output.sweep_options.jobs(), |_| {})?;
+    let interrupt = run_cases(vec![run.clone()], output.jobs(), |_| {})?;
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let (shown, run) = ((&document, interrupt), &*run);

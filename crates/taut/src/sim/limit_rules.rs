@@ -13,9 +13,8 @@ use taut_scenarios::run::Run;
 use taut_scenarios::schema::Schema;
 
 use super::cases::{show, usage};
-use super::common::Common;
 use super::limit_rules_show::{page, text};
-use super::output::Output;
+use super::output::{Common, Output};
 use super::sweep;
 use crate::missing;
 use taut_report::{exit, say, stdout};
@@ -103,7 +102,7 @@ pub fn run_settings(
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     output.spares(&settings.files)?;
-    if output.sweep_options.is_sweep() {
+    if output.is_sweep() {
         return sweep::run(&file(&settings), seed, output);
     }
     let cases = settings.cases_with(seed, |warning| say!("taut: {warning}"));

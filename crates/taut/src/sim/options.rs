@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_scenarios::registry::{self, Entry};
 
-use super::common::Common;
+use super::output::Common;
 use super::{limit_rules, pauses, rr_under_load};
 
 /// Run experiments in virtual time, on any machine
@@ -24,22 +25,8 @@ pub struct Sim {
 }
 
 /// The scenario to run.
-#[derive(Debug)]
+#[derive(Debug, Subcommand)]
 pub enum Scenario {
-    /// The experiment that `taut lab` runs live.
-    RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
-    /// The comparison of limit rules on completion traces.
-    LimitRules(Box<limit_rules::LimitRulesOptions>),
-    /// The effect of pauses on limit rules.
-    Pauses(Box<pauses::PausesOptions>),
-    /// A scenario file.
-    File(PathBuf, Common),
-    /// A scenario of the registry.
-    BuiltIn(&'static Entry, Common),
-}
-
-#[derive(Subcommand)]
-enum Fixed {
     /// Measure request/response latency while bulk TCP streams saturate the link
     ///
     /// The transmit path and the emulated NIC of the lab, in virtual time. Needs no privilege. The
@@ -73,6 +60,16 @@ enum Fixed {
         #[command(flatten)]
         common: Box<Common>,
     },
+
+    #[command(flatten)]
+    BuiltIn(BuiltIn),
+}
+
+/// A scenario of the registry, with the options of all scenarios.
+#[derive(Debug)]
+pub struct BuiltIn {
+    pub entry: &'static Entry,
+    pub common: Box<Common>,
 }
 
 const NUMBERS: &str = "E1 to E13: experiments of book/experiments.md";
@@ -116,10 +113,13 @@ fn short_about(entry: &Entry) -> &'static str {
     about
 }
 
-/// Returns the scenarios of the registry without a separate command.
+/// Scenarios with options of their own.
+const OWN_OPTIONS: &str = "limit-rules pauses rr-under-load";
+
+/// Returns the scenarios of the registry without options of their own.
 fn built_in() -> impl Iterator<Item = &'static Entry> {
-    let own = |entry: &&Entry| Fixed::has_subcommand(entry.name);
-    registry::ALL.iter().filter(move |entry| !own(entry))
+    let all = registry::ALL.iter();
+    all.filter(|entry| !is_in(OWN_OPTIONS, entry.name))
 }
 
 /// Scenarios with rows that can be traced.
@@ -145,7 +145,8 @@ fn hide_absent(command: Command) -> Command {
 }
 
 // Not derived: the names come from the registry at run time.
-impl Subcommand for Scenario {
+impl Subcommand for BuiltIn {
+    /// Also adapts the subcommands that `command` already has.
     fn augment_subcommands(command: Command) -> Command {
         let to_command = |entry: &'static Entry| {
             let command = Common::augment_args(Command::new(entry.name));
@@ -156,7 +157,6 @@ impl Subcommand for Scenario {
                 entry.name
             ))
         };
-        let command = Fixed::augment_subcommands(command);
         let command = command.subcommands(built_in().map(to_command));
         command.mut_subcommands(hide_absent)
     }
@@ -166,24 +166,20 @@ impl Subcommand for Scenario {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        Fixed::has_subcommand(name) || built_in().any(|entry| entry.name == name)
+        built_in().any(|entry| entry.name == name)
     }
 }
 
-impl FromArgMatches for Scenario {
+impl FromArgMatches for BuiltIn {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let chosen = matches.subcommand();
-        if let Some((name, below)) = chosen
-            && let Some(entry) = built_in().find(|entry| entry.name == name)
-        {
-            return Ok(Self::BuiltIn(entry, Common::from_arg_matches(below)?));
-        }
-        Ok(match Fixed::from_arg_matches(matches)? {
-            Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
-            Fixed::LimitRules(options) => Self::LimitRules(options),
-            Fixed::Pauses(options) => Self::Pauses(options),
-            Fixed::Run { file, common } => Self::File(file, *common),
-        })
+        let chosen = matches.subcommand().and_then(|(name, below)| {
+            let entry = built_in().find(|entry| entry.name == name)?;
+            Some((entry, below))
+        });
+        let (entry, below) =
+            chosen.ok_or_else(|| clap::Error::new(ErrorKind::InvalidSubcommand))?;
+        let common = Box::new(Common::from_arg_matches(below)?);
+        Ok(Self { entry, common })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

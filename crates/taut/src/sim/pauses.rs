@@ -7,7 +7,7 @@ use taut_scenarios::pauses::{PausesSettings, Rule};
 use taut_scenarios::registry::file;
 use taut_scenarios::schema::Schema;
 
-use super::common::Common;
+use super::output::Common;
 use super::scenario;
 
 /// Options of `taut sim pauses`.

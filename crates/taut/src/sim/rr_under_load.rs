@@ -39,7 +39,7 @@ pub fn run(options: &RrUnderLoadOptions) -> Result<ExitCode, ExitCode> {
 
 /// Runs settings.
 pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
-    if output.sweep_options.is_sweep() {
+    if output.is_sweep() {
         return sweep::run(&file(&settings), seed, output);
     }
     let run = Arc::new(Run::new(settings, seed).map_err(usage)?);
