@@ -44,7 +44,8 @@ fn run_all(file: &str, seed: u64, options: &Output) -> Result<Finished, ExitCode
         })?;
         book = Some(opened);
     }
-    let (runs, left) = (plan.parts().len(), plan.left());
+    let left: Vec<_> = plan.left().map(|part| part.run.clone()).collect();
+    let runs = plan.parts().len();
     let finished = Arc::new(AtomicUsize::new(runs - left.len()));
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {
