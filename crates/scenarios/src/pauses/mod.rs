@@ -11,7 +11,6 @@ use taut_sim::pause_bench::observe;
 
 pub use case::PausesCase;
 pub use settings::PausesSettings;
-pub use taut_sim::single_queue_bench::Rule;
 
 impl Scenario for PausesSettings {
     type Case = PausesCase;

@@ -5,7 +5,6 @@ pub mod limit_rules;
 mod limit_rules_show;
 pub mod options;
 mod output;
-pub mod pauses;
 mod progress;
 pub mod rr_under_load;
 pub mod scenario;
@@ -30,7 +29,6 @@ pub fn sim(sim: &Sim) -> Result<ExitCode, ExitCode> {
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
         Some(Scenario::LimitRules(options)) => limit_rules::run(options),
-        Some(Scenario::Pauses(options)) => pauses::run(options),
         Some(Scenario::Run { file, common }) => scenario::run_file(file, common),
         Some(Scenario::BuiltIn(BuiltIn { entry, common })) => scenario::run(entry.file, common),
         // Without a scenario and without `--list`, clap prints the usage.

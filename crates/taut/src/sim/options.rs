@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_scenarios::registry::{self, Entry};
 
 use super::output::Common;
-use super::{limit_rules, pauses, rr_under_load};
+use super::{limit_rules, rr_under_load};
 
 /// Run experiments in virtual time, on any machine
 ///
@@ -42,13 +42,6 @@ pub enum Scenario {
     /// scripts/limit-rules.sh.
     #[command(after_long_help = AFTER_HELP_LIMIT_RULES)]
     LimitRules(Box<limit_rules::LimitRulesOptions>),
-
-    /// Measure the effect of a pause of the sender or its thread on a limit
-    ///
-    /// Runs every limit on every ring, link rate and pause, and compares it with a run without
-    /// pauses.
-    #[command(after_long_help = AFTER_HELP_PAUSES)]
-    Pauses(Box<pauses::PausesOptions>),
 
     /// Run a scenario file
     #[command(after_long_help = AFTER_HELP_RUN)]
@@ -89,11 +82,6 @@ Examples:
   taut sim limit-rules --only p01 --limit dql --limit taut
   taut sim limit-rules --pattern trace.txt --report limit-rules.html";
 
-const AFTER_HELP_PAUSES: &str = "\
-Examples:
-  taut sim pauses --limit dql --limit taut
-  taut sim pauses --json";
-
 const AFTER_HELP_RUN: &str = "\
 Examples:
   taut sim run scenario.toml
@@ -114,7 +102,7 @@ fn short_about(entry: &Entry) -> &'static str {
 }
 
 /// Scenarios with options of their own.
-const OWN_OPTIONS: &str = "limit-rules pauses rr-under-load";
+const OWN_OPTIONS: &str = "limit-rules rr-under-load";
 
 /// Returns the scenarios of the registry without options of their own.
 fn built_in() -> impl Iterator<Item = &'static Entry> {
