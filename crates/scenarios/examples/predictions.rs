@@ -113,7 +113,7 @@ fn push_section(
     for figure in &document.figures {
         if !only_outside || !figure.is_within_tenth() {
             let live = live.get(&figure.id).map_or_else(String::new, |&it| float(it));
-            let live = if has_live { Some(live) } else { None };
+            let live = has_live.then_some(live);
             writeln!(page, "| {} |", cells(figure, live).join(" | "))?;
         }
     }

@@ -104,16 +104,8 @@ fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
 }
 
 fn read_file(path: &Path) -> Result<PatternFile, ScenarioError> {
-    let open = || {
-        let file = File::open(path)?;
-        match file.metadata()?.is_dir() {
-            true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-            false => Ok(file),
-        }
-    };
-    let file = open().map_err(ScenarioError::Io)?;
     let stem = path.file_stem().unwrap_or(path.as_os_str());
-    read(BufReader::new(file), &stem.to_string_lossy())
+    read(BufReader::new(File::open(path)?), &stem.to_string_lossy())
 }
 
 fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {

@@ -90,16 +90,11 @@ fn effective_modes(modes: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec
 
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let selected = [("limit", self.limit), ("tso", self.tso)];
-        let mut comma = "";
-        for (name, on) in selected.iter().filter_map(|&(name, on)| Some((name, on?))) {
-            write!(f, "{comma}{name}={}", on_off(on))?;
-            comma = ",";
-        }
-        if comma.is_empty() {
-            f.write_str("all")
-        } else {
-            Ok(())
+        let parts = [("limit", self.limit), ("tso", self.tso)].into_iter();
+        let parts = parts.filter_map(|(name, on)| Some(format!("{name}={}", on_off(on?))));
+        match parts.collect::<Vec<_>>().join(",") {
+            parts if parts.is_empty() => f.write_str("all"),
+            parts => f.write_str(&parts),
         }
     }
 }
