@@ -69,20 +69,15 @@ impl Results {
         }
     }
 
-    /// Concatenates results.
-    pub fn all<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+    /// Concatenates the results of independent cases.
+    pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
         let mut all = Self::default();
-        for part in parts {
+        for (_, part) in ran {
             all.rows.extend_from_slice(&part.rows);
             all.figures.extend_from_slice(&part.figures);
             all.series.extend_from_slice(&part.series);
         }
         all
-    }
-
-    /// Concatenates the results of independent cases.
-    pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
-        Self::all(ran.iter().map(|&(_, part)| part))
     }
 }
 

@@ -5,15 +5,15 @@ use taut_measure::meter::{Meter, Since};
 use taut_path::{Probe, qdisc};
 use taut_report::number::{one_decimal, per_second};
 use taut_sim::tcp::GsoSize;
-use taut_sim::world::{CLIENT, SERVER, World, WorldConfig};
+use taut_sim::world::{App, CLIENT, SERVER, World, WorldConfig};
 
 use super::case::Case;
 use super::row::{Latency, Row};
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    Done, GSO_PACKET_BYTES, card, connect_bulk_and_requests, first_band, hosts, stream, think_ns,
-    world,
+    BULK, Done, GSO_PACKET_BYTES, START_NS, card, first_band, hosts, request_response, stream,
+    think_ns, world,
 };
 
 /// Results of one case.
@@ -84,8 +84,14 @@ impl Settings {
             GsoSize::Off
         });
         bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
-        let (requests, think_ns) = (first_band(bulk), think_ns(self.host_latency));
-        connect_bulk_and_requests(&mut world, self.streams, &bulk, &requests, think_ns);
+        let streams = self.streams;
+        for stream in 0..streams {
+            let start_ns = START_NS * u64::from(stream) / u64::from(streams);
+            world.connect(&bulk, BULK, App::Sink, start_ns);
+        }
+        // A byte in each direction, after the start of the streams.
+        let (client, server) = request_response(1, think_ns(self.host_latency));
+        world.connect(&first_band(bulk), client, server, START_NS);
         Ok(world)
     }
 }

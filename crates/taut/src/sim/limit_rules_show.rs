@@ -166,29 +166,22 @@ fn charts(document: &Document) -> Vec<Chart> {
 fn bars(document: &Document, (title, y): (&str, &str), value: &dyn Fn(&Value) -> f64) -> Chart {
     let (drawn, traces) = (drawn(document), traces(document));
     let width = 0.8 / drawn.len().max(1) as f64;
-    let mut highest: f64 = 0.0;
-    let mut lines = Vec::new();
-    for (at, &rule) in drawn.iter().enumerate() {
-        let mut points = Vec::new();
-        for (number, rows) in traces.iter().enumerate() {
+    let line = |(at, &rule): (usize, &&str)| {
+        let bar = |(number, rows): (usize, &&[Value])| {
             let row = rows.iter().find(|row| row["rule"] == rule);
             let value = row.map_or(0.0, value);
-            highest = highest.max(value);
             let left = number as f64 + 0.6 + at as f64 * width;
-            points.extend([
-                (left, 0.0),
-                (left, value),
-                (left + width, value),
-                (left + width, 0.0),
-            ]);
-        }
-        lines.push(Line {
+            let right = left + width;
+            [(left, 0.0), (left, value), (right, value), (right, 0.0)]
+        };
+        Line {
             label: rule.to_owned(),
             color: limit_color(rule, distinct(document, "rule")),
-            points,
+            points: traces.iter().enumerate().flat_map(bar).collect(),
             ..Line::default()
-        });
-    }
+        }
+    };
+    let lines: Vec<Line> = drawn.iter().enumerate().map(line).collect();
     let patterns: Vec<&str> = traces.iter().map(|rows| name(&rows[0], "pattern")).collect();
     Chart {
         title: title.to_owned(),
@@ -197,9 +190,14 @@ fn bars(document: &Document, (title, y): (&str, &str), value: &dyn Fn(&Value) ->
             "pattern, in the order of the rows",
             patterns.len() as f64 + 0.5,
         ),
-        y: Axis::linear(y, highest),
+        y: Axis::linear(y, highest(&lines)),
         lines,
     }
+}
+
+fn highest(lines: &[Line]) -> f64 {
+    let points = lines.iter().flat_map(|line| &line.points);
+    points.map(|point| point.1).fold(0.0, f64::max)
 }
 
 fn over_time(document: &Document, pattern: &str) -> Chart {
@@ -223,9 +221,8 @@ fn over_time(document: &Document, pattern: &str) -> Chart {
     let lines: Vec<Line> = need
         .chain(drawn(document).into_iter().filter_map(limit))
         .collect();
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let end_s = points().map(|point| point.0).fold(0.0, f64::max);
-    let highest = points().map(|point| point.1).fold(0.0, f64::max);
+    let ends_s = lines.iter().filter_map(|line| Some(line.points.last()?.0));
+    let end_s = ends_s.fold(0.0, f64::max);
     Chart {
         title: format!("{pattern}: required in-flight and limits"),
         description: format!(
@@ -233,7 +230,7 @@ fn over_time(document: &Document, pattern: &str) -> Chart {
              over time."
         ),
         x: Axis::up_to("time (s)", end_s),
-        y: Axis::linear("bytes", highest),
+        y: Axis::linear("bytes", highest(&lines)),
         lines,
     }
 }
