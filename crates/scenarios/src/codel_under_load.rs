@@ -1,7 +1,6 @@
 //! E7: bulk streams and one request/response flow in one shared CoDel, with and without the limit,
 //! with drops and with marks, with a correct kernel and with that of 2012.
 
-mod case;
 mod codel_2012;
 mod kernel;
 mod published;
@@ -15,8 +14,8 @@ use crate::prelude::*;
 use crate::two_hosts::{
     BULK, Done, START_NS, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
-pub use case::CodelUnderLoadCase;
 use kernel::Kernel;
+pub use published::CodelUnderLoadCase;
 use taut_measure::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::rng::Rng;

@@ -5,14 +5,48 @@ use std::sync::Arc;
 use super::points::{Points, need_over_time, thinned};
 use super::row::{OfSeed, row};
 use super::rule::RuleName;
-use super::source::TraceSource;
 use crate::error::ScenarioError;
+use crate::pattern::{Family, Times};
 use crate::scenario::Results;
 use taut_report::document::Series;
 use taut_sim::completion_trace::{CompletionTrace, TraceReport, smallest_sufficient_limit};
 
 /// Name of the series of the required in-flight.
 pub const NEED: &str = "need of an interval";
+
+/// A trace, or its family and times.
+pub(super) enum TraceSource {
+    /// A trace from a file.
+    File(Box<CompletionTrace>),
+    /// A synthetic trace.
+    Synthetic(&'static Family, Times),
+}
+
+impl TraceSource {
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(trace) => &trace.id,
+            Self::Synthetic(family, _) => family.name,
+        }
+    }
+
+    /// Returns the trace for a seed.
+    pub fn trace(&self, seed: u64) -> CompletionTrace {
+        match self {
+            Self::File(trace) => (**trace).clone(),
+            Self::Synthetic(family, times) => family.pattern(seed, *times),
+        }
+    }
+
+    /// Returns how many of `seeds` differ.
+    pub const fn seeds(&self, seeds: u32) -> u32 {
+        match self {
+            Self::File(_) => 1,
+            Self::Synthetic(..) => seeds,
+        }
+    }
+}
 
 /// A trace with one seed.
 pub struct LimitRulesCase {

@@ -5,7 +5,6 @@ mod overrun;
 mod points;
 mod row;
 mod rule;
-mod source;
 mod summary;
 
 use std::fs::File;
@@ -19,11 +18,9 @@ use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
 
-use compare::Ran;
 pub use compare::{LimitRulesCase, LimitRulesOutcome, NEED};
+use compare::{Ran, TraceSource};
 pub use rule::RuleName;
-pub use source::names;
-use source::TraceSource;
 
 const MAX_SEEDS: u32 = 31;
 
@@ -43,6 +40,11 @@ settings! {
         /// Measured time of a family.
         duration: Time => validation::within(Time::ms(100)..=MAX_DURATION),
     }
+}
+
+/// Returns the names of all synthetic traces.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    synthetic().map(|family| family.name)
 }
 
 impl LimitRulesSettings {

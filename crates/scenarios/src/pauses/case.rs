@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::settings::PausesSettings;
+use super::PausesSettings;
 use crate::prelude::*;
 use taut_path::limit::{Limit, Unit};
 use taut_sim::pause_bench::{Pause, PauseBenchConfig, PauseReport, Paused};

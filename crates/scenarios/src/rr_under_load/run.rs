@@ -9,7 +9,7 @@ use taut_sim::world::{App, CLIENT, SERVER, World, WorldConfig};
 
 use super::case::Case;
 use super::row::{Latency, Row};
-use super::settings::Settings;
+use super::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
     BULK, Done, GSO_PACKET_BYTES, START_NS, card, first_band, hosts, request_response, stream,

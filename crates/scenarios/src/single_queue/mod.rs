@@ -5,7 +5,6 @@ mod compared;
 mod over_time;
 mod phases;
 mod settled;
-mod tcp_stream;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -119,7 +118,7 @@ impl SingleQueueSettings {
     fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Results, ScenarioError> {
         if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
             let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
-            let seen = tcp_stream::run(card, gso_packet, &rule.limit, end_ns)?;
+            let seen = over_time::run_tcp_stream(card, gso_packet, &rule.limit, end_ns)?;
             return Ok(self.over_time(traffic, rule, &seen));
         }
         let bench = self.bench(traffic, seed);

@@ -9,7 +9,6 @@ mod progress;
 pub mod rr_under_load;
 pub mod scenario;
 mod sweep;
-mod watch;
 
 use std::process::ExitCode;
 

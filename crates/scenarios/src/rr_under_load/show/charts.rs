@@ -11,7 +11,7 @@ use taut_report::page::{Origin, Page};
 
 use super::super::case::Case;
 use super::super::run::Outcome;
-use super::super::settings::Settings;
+use super::super::Settings;
 use crate::description::Description;
 use crate::on_off::on_off;
 use crate::schema::Schema;
