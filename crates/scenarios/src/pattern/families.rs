@@ -5,9 +5,13 @@
 
 use core::f64::consts::TAU;
 
-use super::{BYTES_PER_S, FULL_BYTES};
-use taut_sim::completion_trace::SplitMix;
-use taut_sim::completion_trace::{Burst, CompletionTrace, Interval, Intervals};
+use taut_sim::completion_trace::{Burst, CompletionTrace, Interval, Intervals, SplitMix};
+
+/// 1 Gbit/s.
+pub(super) const BYTES_PER_S: u64 = 125_000_000;
+
+/// Size of a full segment as counted by the limit.
+pub(super) const FULL_BYTES: u32 = 1_514;
 
 /// One family.
 #[derive(Debug, Clone, Copy)]

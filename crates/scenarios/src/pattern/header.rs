@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
 
+use super::families::FULL_BYTES;
 use crate::validation::{check, check_length};
 
 /// Ranges of the numbers. A day at 400 Gbit/s is more than any link or run here.
@@ -139,7 +140,7 @@ fn pattern(
 
 fn sizes(value: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
     let Some(sizes) = value else {
-        return Ok(vec![super::FULL_BYTES]);
+        return Ok(vec![FULL_BYTES]);
     };
     check_length("sizes", sizes.len(), 1, MAX_SIZES)?;
     let size = |&size: &u64| check("sizes", size, 1, MAX_SIZE).map(|()| size as u32);

@@ -9,7 +9,7 @@ use taut_sim::consumer::{ConsumerConfig, ConsumerCore, FixedLimits, Notify, obse
 
 use crate::serde_text::as_texts;
 
-pub use names::{Consumer, LimitName};
+pub use names::{Consumer, LimitName, SoftwareConsumerCase};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
@@ -59,14 +59,6 @@ settings! {
         /// Measured time of each row.
         duration: Time => validation::duration,
     }
-}
-
-/// One consumer with one kind of notification: a row for each limit.
-#[derive(Debug, Clone, Copy)]
-pub struct SoftwareConsumerCase {
-    consumer: Consumer,
-    core: ConsumerCore,
-    notify: Notify,
 }
 
 impl SoftwareConsumerSettings {

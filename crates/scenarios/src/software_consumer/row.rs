@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use taut_sim::consumer::{ConsumerCore, ConsumerReport, Notify};
 
-use super::{Consumer, LimitName, SoftwareConsumerCase};
+use super::names::{Consumer, LimitName, SoftwareConsumerCase};
 use taut_report::document::Figure;
 use taut_report::number::one_decimal;
 
