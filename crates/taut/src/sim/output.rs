@@ -74,27 +74,15 @@ pub struct Output {
     pub pcap: PcapFile,
 
     /// Capture only rows whose name contains TEXT [default: all]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "pcap",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub pcap_row: String,
+    #[arg(long, value_name = "TEXT", requires = "pcap")]
+    pub pcap_row: Option<String>,
 
     #[command(flatten)]
     pub trace: TraceFile,
 
     /// Trace only rows whose name contains TEXT [default: all]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "trace",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub trace_row: String,
+    #[arg(long, value_name = "TEXT", requires = "trace")]
+    pub trace_row: Option<String>,
 }
 
 /// Fails after an interrupt, so that an incomplete trace is discarded.
@@ -158,14 +146,22 @@ impl Output {
         self.report.check()?;
         self.trace.check()?;
         emit::check("capture", self.pcap.path.as_deref())?;
-        let usage = |error| exit::fail(exit::USAGE, error);
-        if self.trace.path.is_some() {
-            tracing::check(run, Tap::Queue, &self.trace_row).map_err(usage)?;
-        }
-        if self.pcap.path.is_some() {
-            tracing::check(run, Tap::Wire, &self.pcap_row).map_err(usage)?;
+        let paths = [&self.trace.path, &self.pcap.path];
+        for (path, (tap, row)) in paths.into_iter().zip(self.taps()) {
+            if path.is_some() {
+                let checked = tracing::check(run, tap, row);
+                checked.map_err(|error| exit::fail(exit::USAGE, error))?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the rows of a trace and of a capture.
+    fn taps(&self) -> [(Tap, &str); 2] {
+        [
+            (Tap::Queue, self.trace_row.as_deref().unwrap_or_default()),
+            (Tap::Wire, self.pcap_row.as_deref().unwrap_or_default()),
+        ]
     }
 
     /// Returns the form of the output.
@@ -197,7 +193,7 @@ impl Output {
         match interrupt {
             Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {
-                let (queue, wire) = ((Tap::Queue, &*self.trace_row), (Tap::Wire, &*self.pcap_row));
+                let [queue, wire] = self.taps();
                 let written = self.trace.write(|out| tap(run, queue, out));
                 let written = written.and_then(|()| self.pcap.write(|out| tap(run, wire, out)));
                 written.err().unwrap_or(shown)
