@@ -63,6 +63,7 @@ mod tests {
                 max: 9_000,
             }),
             curve: Curve::default(),
+            latency_ns: histogram_ns(),
         }
     }
 

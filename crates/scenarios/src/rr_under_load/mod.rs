@@ -16,7 +16,6 @@ use crate::validation::Validation;
 pub use case::{Case, Only};
 pub use published::figures;
 pub use row::{Latency, Lateness, Row};
-pub use run::Outcome;
 
 settings! {
     Settings, "rr-under-load" {
@@ -60,8 +59,8 @@ impl Settings {
     }
 
     /// Returns the rows of the finished cases, in the format of the lab.
-    pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
-        ran.iter().map(|(_, outcome)| outcome.row.clone()).collect()
+    pub fn rows_of(&self, ran: &[(&Case, &Row)]) -> Vec<Row> {
+        ran.iter().map(|&(_, row)| row.clone()).collect()
     }
 }
 
@@ -85,7 +84,7 @@ fn discipline(key: &str, spelled: &String) -> Validation {
 
 impl Scenario for Settings {
     type Case = Case;
-    type Outcome = Outcome;
+    type Outcome = Row;
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.rows.cases(&self.limits, &self.late_segmentation))
@@ -95,12 +94,12 @@ impl Scenario for Settings {
         case.to_string()
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+    fn run(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
         self.run_case(case, seed)
     }
 
-    /// Curves are drawn from the outcomes, not from series.
-    fn results(&self, ran: &[(&Case, &Outcome)]) -> Results {
+    /// Curves are drawn from the rows, not from series.
+    fn results(&self, ran: &[(&Case, &Row)]) -> Results {
         let rows = self.rows_of(ran);
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
         let mut found = Results::default();

@@ -53,6 +53,9 @@ pub struct Row {
     /// Bytes in the ring and the limit over time.
     #[serde(skip)]
     pub curve: Curve,
+    /// Latencies of the transactions, in ns.
+    #[serde(skip)]
+    pub latency_ns: Histogram<u64>,
 }
 
 fn quantiles<S: Serializer>(of: &Quantiles, to: S) -> Result<S::Ok, S::Error> {

@@ -1,6 +1,5 @@
 //! Runs one case.
 
-use hdrhistogram::Histogram;
 use taut_measure::meter::{Meter, Since};
 use taut_path::{Probe, qdisc};
 use taut_report::number::{one_decimal, per_second};
@@ -16,21 +15,12 @@ use crate::two_hosts::{
     think_ns, world,
 };
 
-/// Results of one case.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Its row.
-    pub row: Row,
-    /// Latencies of the transactions, in ns.
-    pub latency_ns: Histogram<u64>,
-}
-
 impl Settings {
     /// Runs one case of valid settings.
     ///
     /// # Errors
     /// If a setting is invalid, or a queue becomes faulty.
-    pub fn run_case(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+    pub fn run_case(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.warm_up.0)?;
@@ -40,7 +30,7 @@ impl Settings {
         let meter = world.probe(CLIENT);
         let latency_ns = world.latency_ns().clone();
         let delivered_bits = (done.arrived_bytes - before) * 8;
-        let row = Row {
+        Ok(Row {
             limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
@@ -58,8 +48,8 @@ impl Settings {
             stalls: None,
             timer_lateness_us: None,
             curve: meter.curve(),
-        };
-        Ok(Outcome { row, latency_ns })
+            latency_ns,
+        })
     }
 
     pub(super) fn world<P: Probe>(

@@ -3,5 +3,5 @@
 mod charts;
 mod table;
 
-pub use charts::{Drawn, at_most, page};
+pub use charts::{at_most, page};
 pub use table::text;
