@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use taut_measure::trace::Recording;
 use taut_report::number::{one_decimal, per_second};
 use taut_report::say;
-use taut_scenarios::rr_under_load::{Case, Latency, Lateness, Row};
+use taut_scenarios::rr_under_load::{Case, Lateness, Row};
 
 use super::config::Config;
 use super::router::{self, Routed};
@@ -104,7 +104,7 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         backlog_packets: forward.backlog_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
-        rr_latency_us: Latency::of(&requests.latency_ns),
+        latency_ns: requests.latency_ns.clone(),
         goodput_bps: window.goodput_bits_per_s(),
         cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),
@@ -113,6 +113,5 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
         timer_lateness_us: Some(Lateness::of(&routed.late_ns)),
         curve: forward.curve.clone(),
-        latency_ns: requests.latency_ns.clone(),
     }
 }

@@ -15,7 +15,7 @@ use crate::validation::Validation;
 
 pub use case::{Case, Only};
 pub use published::figures;
-pub use row::{Latency, Lateness, Row};
+pub use row::{Lateness, Row};
 
 settings! {
     Settings, "rr-under-load" {

@@ -7,7 +7,7 @@ use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, World, WorldConfig};
 
 use super::case::Case;
-use super::row::{Latency, Row};
+use super::row::Row;
 use super::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
@@ -39,7 +39,7 @@ impl Settings {
             backlog_packets: meter.backlog_packets(),
             limit_bytes_p50: case.limits_bytes().then_some(meter.limit_p50()),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
-            rr_latency_us: Latency::of(&latency_ns),
+            latency_ns,
             goodput_bps: per_second(delivered_bits, self.duration.0) as u64,
             cpu_percent: None,
             drops: done.drops,
@@ -48,7 +48,6 @@ impl Settings {
             stalls: None,
             timer_lateness_us: None,
             curve: meter.curve(),
-            latency_ns,
         })
     }
 

@@ -129,8 +129,8 @@ fn groups() -> [Group; 9] {
             ..Group::new(["trans-", "actions/s"], |row| format!("{:.1}", row.rr_tps))
         },
         Group::new(["latency", "    p50     p99"], |row| {
-            let latency = &row.rr_latency_us;
-            format!("{:>7} {:>7}", time(latency.p50), time(latency.p99))
+            let us = |share| time(row.latency_ns.value_at_quantile(share) / 1000);
+            format!("{:>7} {:>7}", us(0.5), us(0.99))
         }),
         Group::new(["goodput", " Mbit/s"], |row| {
             (row.goodput_bps / 1_000_000).to_string()
