@@ -87,20 +87,6 @@ Examples:
   taut sim run scenario.toml
   taut sim run scenario.toml --sweep seed=1,2,3 --resume runs.jsonl";
 
-/// Maximum length of a scenario's description in the list of `-h`.
-const MAX_ABOUT_CHARS: usize = 78;
-
-/// Returns the description of a scenario, without its last parts if it is too long for `-h`.
-fn short_about(entry: &Entry) -> &'static str {
-    let mut about = &*entry.description().about;
-    while about.chars().count() > MAX_ABOUT_CHARS
-        && let Some(end) = about.rfind([',', ':'])
-    {
-        about = &about[..end];
-    }
-    about
-}
-
 /// Scenarios with options of their own.
 const OWN_OPTIONS: &str = "limit-rules rr-under-load";
 
@@ -138,8 +124,7 @@ impl Subcommand for BuiltIn {
     fn augment_subcommands(command: Command) -> Command {
         let to_command = |entry: &'static Entry| {
             let command = Common::augment_args(Command::new(entry.name));
-            let command = command.about(short_about(entry));
-            let command = command.long_about(&*entry.description().about);
+            let command = command.about(&*entry.description().about);
             command.after_long_help(format!(
                 "Examples:\n  taut sim {0}\n  taut sim {0} --seed 2 --report {0}.html",
                 entry.name
