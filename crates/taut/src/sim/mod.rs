@@ -4,7 +4,7 @@ pub mod cases;
 pub mod limit_rules;
 mod limit_rules_show;
 pub mod options;
-mod output;
+pub mod output;
 mod progress;
 pub mod rr_under_load;
 pub mod scenario;

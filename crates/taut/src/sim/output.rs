@@ -52,7 +52,7 @@ pub struct Output {
 
     /// Rows to run in parallel; results do not depend on it [default: cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    pub jobs: Option<u16>,
 
     /// Run with each value of a setting or of seed (repeatable: all combinations)
     ///
