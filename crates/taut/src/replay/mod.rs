@@ -10,7 +10,7 @@ use std::sync::Arc;
 use taut_scenarios::replay;
 
 use crate::missing;
-use crate::sim::cases::show;
+use crate::sim::cases::{failed, show};
 use crate::sim::output::Output;
 use crate::sim::scenario::over_time_page;
 use options::Replay;
@@ -38,11 +38,6 @@ pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
 fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
     let file = File::open(&options.file)
         .map_err(|error| exit::fail(exit::FAILED, missing::unreadable(&options.file, &error)))?;
-    replay::Replay::new(BufReader::new(file), options.settings()).map_err(|error| {
-        let code = match error.is_io() {
-            true => exit::FAILED,
-            false => exit::USAGE,
-        };
-        exit::fail(code, format_args!("{}: {error}", options.file.display()))
-    })
+    let read = replay::Replay::new(BufReader::new(file), options.settings());
+    read.map_err(|error| failed(format_args!("{}: ", options.file.display()), &error))
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use taut_report::document::Document;
 use taut_report::page::Page;
+use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun, run_all};
 
 use super::output::Output;
@@ -36,6 +37,15 @@ pub fn show(
 /// Reports wrong usage.
 pub fn usage(error: impl Display) -> ExitCode {
     exit::fail(exit::USAGE, error)
+}
+
+/// Reports an error of a scenario or of a file that it reads, after `what`.
+pub fn failed(what: impl Display, error: &ScenarioError) -> ExitCode {
+    let code = match error.is_io() {
+        true => exit::FAILED,
+        false => exit::USAGE,
+    };
+    exit::fail(code, format_args!("{what}{error}"))
 }
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line. Returns the interrupt that

@@ -12,12 +12,12 @@ use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::run::Run;
 use taut_scenarios::schema::Schema;
 
-use super::cases::{show, usage};
+use super::cases::{failed, show, usage};
 use super::limit_rules_show::{page, text};
 use super::output::{Common, Output};
 use super::sweep;
 use crate::missing;
-use taut_report::{exit, say, stdout};
+use taut_report::{say, stdout};
 
 /// Options of `taut sim limit-rules`.
 #[derive(Debug, Clone, Args)]
@@ -106,10 +106,7 @@ pub fn run_settings(
         return sweep::run(&file(&settings), seed, output);
     }
     let cases = settings.cases_with(seed, |warning| say!("taut: {warning}"));
-    let cases = cases.map_err(|error| match error.is_io() {
-        true => exit::fail(exit::FAILED, error),
-        false => usage(error),
-    })?;
+    let cases = cases.map_err(|error| failed("", &error))?;
     let run = Arc::new(Run::of(settings, seed, cases));
     let table = |document: &Document| text(document, stdout::columns());
     show(run, output, table, page)

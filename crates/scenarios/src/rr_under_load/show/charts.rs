@@ -150,25 +150,18 @@ fn latency(all: &[Row]) -> Option<Chart> {
         let us = it.latency_ns.value_at_quantile(0.5) / 1000;
         format!("{}: median {us} us", it.case())
     });
+    let line = |row: &&Row| {
+        let stroke = [Stroke::Dotted, Stroke::Solid][usize::from(row.tso)];
+        let name = row.case().to_string();
+        at_most(name, (color(row, all), stroke), &row.latency_ns)
+    };
     Some(Chart {
         title: "Latency of a transaction".to_owned(),
         description: medians.collect::<Vec<_>>().join("; "),
         x: Axis::times("latency", lowest as f64, highest as f64),
         y: Axis::linear("% of the transactions took at most", 100.0),
-        lines: drawn
-            .iter()
-            .map(|it| cumulative(it, color(it, all)))
-            .collect(),
+        lines: drawn.iter().map(line).collect(),
     })
-}
-
-fn cumulative(row: &Row, color: usize) -> Line {
-    let stroke = if row.tso {
-        Stroke::Solid
-    } else {
-        Stroke::Dotted
-    };
-    at_most(row.case().to_string(), (color, stroke), &row.latency_ns)
 }
 
 /// Returns the share of the recorded times, in %, that are at most each time.

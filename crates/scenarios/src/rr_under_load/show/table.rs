@@ -19,15 +19,9 @@ const LINES: Separator = Separator {
     on_rule: "-+-",
 };
 
-/// Returns the table of `rows` with its notes, at most `width` columns wide. It includes the
+/// Returns the table of `rows` with a curve for each and its notes, at most `width` columns wide. It includes the
 /// published rows if they are of the same experiment.
 pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
-    let (table, closing) = (table(rows, is_published, width), closing(document, width));
-    format!("{table}\n{closing}")
-}
-
-/// Returns the table, and a curve for each row.
-fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     let mut columns = vec![names(rows, is_published)];
     columns.extend(groups().map(|group| group.lines(rows, is_published)));
     if rows.iter().all(|row| row.timer_lateness_us.is_none()) {
@@ -37,7 +31,7 @@ fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     for row in rows {
         let _ = write!(text, "\n{}\n{}", row.case(), curves(row, rows));
     }
-    text
+    format!("{text}\n{}", closing(document, width))
 }
 
 /// A group of columns: its heading, its width, and the texts for our rows and for published ones.
