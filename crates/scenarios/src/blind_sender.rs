@@ -115,7 +115,7 @@ impl Scenario for BlindSenderSettings {
     type Case = BlindSenderCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<BlindSenderCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
         let other = |what: &str, when_full| BlindSenderCase {
             what: what.to_owned(),
@@ -125,11 +125,8 @@ impl Scenario for BlindSenderSettings {
         };
         let spins = other("spin", WhenFull::Spin(self.retry.0));
         let waits = other("wait for room", WhenFull::Wait);
-        Ok(sleepers.chain([spins, waits]).collect())
-    }
-
-    fn name(&self, case: &BlindSenderCase) -> String {
-        case.what.clone()
+        let cases = sleepers.chain([spins, waits]);
+        Ok(cases.map(|case| (case.what.clone(), case)).collect())
     }
 
     fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Results, ScenarioError> {
@@ -165,9 +162,9 @@ impl Scenario for BlindSenderSettings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: BlindSenderCase| {
+        let row = |(name, case): (String, BlindSenderCase)| {
             let bench = self.bench(case.when_full, seed);
-            TraceRow::bench(case.what, bench, Rule::off())
+            TraceRow::bench(name, bench, Rule::off())
         };
         let cases = self.cases(seed).into_iter().flatten();
         cases.map(row).collect()

@@ -168,26 +168,23 @@ impl Scenario for CodelUnderLoadSettings {
     type Case = CodelUnderLoadCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let mut cases = Vec::new();
         for &kernel in &self.kernels {
             let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
             for discipline in self.disciplines.iter().filter(has) {
                 for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
-                    cases.push(CodelUnderLoadCase {
+                    let case = CodelUnderLoadCase {
                         kernel,
                         discipline: discipline.clone(),
                         limited,
                         ecn,
-                    });
+                    };
+                    cases.push((case.name(), case));
                 }
             }
         }
         Ok(cases)
-    }
-
-    fn name(&self, case: &CodelUnderLoadCase) -> String {
-        case.name()
     }
 
     fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Results, ScenarioError> {

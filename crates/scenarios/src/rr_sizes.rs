@@ -154,13 +154,10 @@ impl Scenario for RrSizesSettings {
     type Case = RrSizesCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
-        Ok(self.sizes.iter().flat_map(both).collect())
-    }
-
-    fn name(&self, case: &RrSizesCase) -> String {
-        case.name()
+        let cases = self.sizes.iter().flat_map(both);
+        Ok(cases.map(|case| (case.name(), case)).collect())
     }
 
     fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Results, ScenarioError> {
@@ -192,8 +189,8 @@ impl Scenario for RrSizesSettings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: RrSizesCase| {
-            let names = (case.name(), dql_or_off(case.limited).to_string());
+        let row = |(name, case): (String, RrSizesCase)| {
+            let names = (name, dql_or_off(case.limited).to_string());
             TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
                 self.world(&case, seed, probe)
             })

@@ -18,7 +18,7 @@ pub struct Run<S: Scenario> {
     scenario: &'static str,
     settings: S,
     seed: u64,
-    cases: Vec<S::Case>,
+    cases: Vec<(String, S::Case)>,
     outcomes: Vec<OnceLock<S::Outcome>>,
 }
 
@@ -34,7 +34,7 @@ impl<S: Scenario> Run<S> {
     }
 
     /// Creates a run of cases that valid settings have returned.
-    pub fn of(settings: S, seed: u64, cases: Vec<S::Case>) -> Self {
+    pub fn of(settings: S, seed: u64, cases: Vec<(String, S::Case)>) -> Self {
         let outcomes = cases.iter().map(|_| OnceLock::new()).collect();
         Self {
             scenario: S::NAME,
@@ -58,7 +58,7 @@ impl<S: Scenario> Run<S> {
     /// Returns the finished cases with their outcomes, in order.
     pub fn ran(&self) -> Vec<(&S::Case, &S::Outcome)> {
         let both = self.cases.iter().zip(&self.outcomes);
-        both.filter_map(|(case, outcome)| Some((case, outcome.get()?)))
+        both.filter_map(|((_, case), outcome)| Some((case, outcome.get()?)))
             .collect()
     }
 }
@@ -91,11 +91,11 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn name(&self, case: usize) -> String {
-        self.settings.name(&self.cases[case])
+        self.cases[case].0.clone()
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        let outcome = self.settings.run(&self.cases[case], self.seed)?;
+        let outcome = self.settings.run(&self.cases[case].1, self.seed)?;
         // A repeated case has the same outcome.
         let _ = self.outcomes[case].set(outcome);
         Ok(())

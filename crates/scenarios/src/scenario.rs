@@ -7,6 +7,9 @@ use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
+/// The cases of a scenario, each with its name for progress messages.
+pub type Cases<S> = Result<Vec<(String, <S as Scenario>::Case)>, ScenarioError>;
+
 /// A scenario: settings, cases, and results.
 pub trait Scenario: Schema {
     /// A part that runs independently of the others.
@@ -18,10 +21,7 @@ pub trait Scenario: Schema {
     ///
     /// # Errors
     /// If something that the settings refer to is not available.
-    fn cases(&self, seed: u64) -> Result<Vec<Self::Case>, ScenarioError>;
-
-    /// Returns the name of a case for progress messages.
-    fn name(&self, case: &Self::Case) -> String;
+    fn cases(&self, seed: u64) -> Cases<Self>;
 
     /// Runs a case.
     ///

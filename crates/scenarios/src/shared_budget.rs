@@ -184,22 +184,19 @@ impl Scenario for SharedBudgetSettings {
     type Case = (&'static str, Option<SharedBudget>);
     type Outcome = SharedBudgetOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Self::Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,
         };
-        Ok(vec![
+        let cases = [
             ("optimum, fixed budget", None),
             ("none", Some(SharedBudget::None)),
             ("fixed", Some(fixed(self.budget.0 as u32))),
             ("dql", Some(rule(AnyLimit::dql()))),
             ("taut", Some(rule(AnyLimit::taut()))),
-        ])
-    }
-
-    fn name(&self, case: &Self::Case) -> String {
-        case.0.to_owned()
+        ];
+        Ok(cases.map(|case| (case.0.to_owned(), case)).into())
     }
 
     fn run(&self, case: &Self::Case, seed: u64) -> Result<SharedBudgetOutcome, ScenarioError> {

@@ -165,7 +165,7 @@ impl Scenario for WatermarksSettings {
     type Case = MapPoint;
     type Outcome = WatermarksOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<MapPoint>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let mut points = Vec::new();
         for &interrupt_packets in &self.interrupt_packets {
             for &watermark_sixteenths in &self.watermark_sixteenths {
@@ -188,11 +188,8 @@ impl Scenario for WatermarksSettings {
         let light = self.interrupt_packets.iter();
         points.extend(light.map(|&packets| middle(MapLoad::Light, packets)));
         points.push(middle(MapLoad::Free, ASKED_FOR_PACKETS));
-        Ok(points)
-    }
-
-    fn name(&self, point: &MapPoint) -> String {
-        point.load.name().to_owned()
+        let named = |point: MapPoint| (point.load.name().to_owned(), point);
+        Ok(points.into_iter().map(named).collect())
     }
 
     fn run(&self, point: &MapPoint, seed: u64) -> Result<WatermarksOutcome, ScenarioError> {

@@ -52,15 +52,14 @@ impl LimitRulesSettings {
     ///
     /// # Errors
     /// The first file that is not a valid trace, and the line.
-    pub fn cases_with(
-        &self,
-        seed: u64,
-        warn: impl FnMut(&str),
-    ) -> Result<Vec<LimitRulesCase>, ScenarioError> {
+    pub fn cases_with(&self, seed: u64, warn: impl FnMut(&str)) -> Cases<Self> {
         let of_source = |source: TraceSource| {
             let source = Arc::new(source);
             let seeds = 0..source.seeds(self.seeds);
-            seeds.map(move |number| LimitRulesCase::new(source.clone(), number, seed))
+            seeds.map(move |number| {
+                let case = LimitRulesCase::new(source.clone(), number, seed);
+                (source.name().to_owned(), case)
+            })
         };
         Ok(self.sources(warn)?.into_iter().flat_map(of_source).collect())
     }
@@ -125,12 +124,8 @@ impl Scenario for LimitRulesSettings {
     type Case = LimitRulesCase;
     type Outcome = LimitRulesOutcome;
 
-    fn cases(&self, seed: u64) -> Result<Vec<LimitRulesCase>, ScenarioError> {
+    fn cases(&self, seed: u64) -> Cases<Self> {
         self.cases_with(seed, |_| {})
-    }
-
-    fn name(&self, case: &LimitRulesCase) -> String {
-        case.source.name().to_owned()
     }
 
     fn run(&self, case: &LimitRulesCase, _seed: u64) -> Result<LimitRulesOutcome, ScenarioError> {

@@ -24,14 +24,19 @@ pub struct PausesCase {
 }
 
 impl PausesSettings {
-    pub(super) fn all_cases(&self) -> Vec<PausesCase> {
+    pub(super) fn all_cases(&self) -> Vec<(String, PausesCase)> {
         let mut cases = Vec::new();
         for rule in &self.rules {
-            let case = |ring, rate, pauses| PausesCase {
-                rule: rule.clone(),
-                ring,
-                rate,
-                pauses,
+            let case = |ring, rate, pauses| {
+                let rule = rule.clone();
+                let name = format!("{rule}, ring {ring}, {rate}");
+                let case = PausesCase {
+                    rule,
+                    ring,
+                    rate,
+                    pauses,
+                };
+                (name, case)
             };
             for &ring in &self.rings {
                 let rates = self.rates.iter();

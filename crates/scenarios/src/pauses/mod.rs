@@ -69,12 +69,8 @@ impl Scenario for PausesSettings {
     type Case = PausesCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<PausesCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         Ok(self.all_cases())
-    }
-
-    fn name(&self, case: &PausesCase) -> String {
-        format!("{}, ring {}, {}", case.rule, case.ring, case.rate)
     }
 
     /// Returns a row for each pause, compared with the same run without one.

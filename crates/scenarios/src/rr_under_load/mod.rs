@@ -86,12 +86,10 @@ impl Scenario for Settings {
     type Case = Case;
     type Outcome = Row;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(self.rows.cases(&self.limits, &self.late_segmentation))
-    }
-
-    fn name(&self, case: &Case) -> String {
-        case.to_string()
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let cases = self.rows.cases(&self.limits, &self.late_segmentation);
+        let cases = cases.into_iter().map(|case| (case.to_string(), case));
+        Ok(cases.collect())
     }
 
     fn run(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
@@ -111,8 +109,8 @@ impl Scenario for Settings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: Case| {
-            let names = (case.to_string(), case.limit.to_string());
+        let row = |(name, case): (String, Case)| {
+            let names = (name, case.limit.to_string());
             TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
                 self.world(&case, seed, probe)
             })

@@ -139,25 +139,22 @@ impl Scenario for SingleQueueSettings {
     type Outcome = Results;
 
     /// Returns the traffic under each rule, unless rules are compared.
-    fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
-            traffic.map(move |traffic| SingleQueueCase {
-                traffic,
-                rule: rule.clone(),
+            traffic.map(move |traffic| {
+                let rule = rule.clone();
+                let name = match &rule {
+                    Some(rule) => self.row_name(&traffic, rule),
+                    None => traffic.name.clone(),
+                };
+                (name, SingleQueueCase { traffic, rule })
             })
         };
         Ok(match self.show {
             Show::Compared => with(None).collect(),
             _ => self.limits().map(Some).flat_map(with).collect(),
         })
-    }
-
-    fn name(&self, case: &SingleQueueCase) -> String {
-        match &case.rule {
-            Some(rule) => self.row_name(&case.traffic, rule),
-            None => case.traffic.name.clone(),
-        }
     }
 
     fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Results, ScenarioError> {

@@ -164,15 +164,12 @@ impl Scenario for SmallQueuesSettings {
     type Case = OneStream;
     type Outcome = StreamReport;
 
-    fn cases(&self, seed: u64) -> Result<Vec<OneStream>, ScenarioError> {
+    fn cases(&self, seed: u64) -> Cases<Self> {
         let mut cases = self.streams(seed);
         cases.extend(self.knee(seed));
         cases.extend(self.orphans(seed));
-        Ok(cases)
-    }
-
-    fn name(&self, run: &OneStream) -> String {
-        format!("{}, {}", run.part, run.budget)
+        let named = |run: OneStream| (format!("{}, {}", run.part, run.budget), run);
+        Ok(cases.into_iter().map(named).collect())
     }
 
     fn run(&self, run: &OneStream, _seed: u64) -> Result<StreamReport, ScenarioError> {

@@ -94,27 +94,22 @@ impl Scenario for SoftwareConsumerSettings {
     type Case = SoftwareConsumerCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<SoftwareConsumerCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let mut cases = Vec::new();
         for &consumer in &self.consumers {
             for &core in &self.cores {
-                cases.extend(self.notify.iter().map(|&notify| SoftwareConsumerCase {
-                    consumer,
-                    core,
-                    notify,
+                cases.extend(self.notify.iter().map(|&notify| {
+                    let name = format!("{consumer}, {core} core, notify {notify}");
+                    let case = SoftwareConsumerCase {
+                        consumer,
+                        core,
+                        notify,
+                    };
+                    (name, case)
                 }));
             }
         }
         Ok(cases)
-    }
-
-    fn name(&self, case: &SoftwareConsumerCase) -> String {
-        let SoftwareConsumerCase {
-            consumer,
-            core,
-            notify,
-        } = case;
-        format!("{consumer}, {core} core, notify {notify}")
     }
 
     fn run(&self, case: &SoftwareConsumerCase, seed: u64) -> Result<Results, ScenarioError> {
