@@ -143,36 +143,29 @@ pub(super) const ALL: &[Family] = &[
         })
     }),
     // Batches of 8 objects, 10 us apart: one interval is reported in many parts.
-    Family::new(202, "f02-small-budget", |random, times| {
-        let pattern = times.one_queue(random, |random, _| (random.between(150.0, 250.0), 0.0));
-        CompletionTrace {
-            budget: 8,
-            poll_ns: 10_000,
-            ..pattern
-        }
+    Family::new(202, "f02-small-budget", |random, times| CompletionTrace {
+        budget: 8,
+        poll_ns: 10_000,
+        ..times.one_queue(random, |random, _| (random.between(150.0, 250.0), 0.0))
     }),
     // Frequent interrupts at low load and rare ones under load, in on/off bursts.
-    Family::new(203, "f03-moderation", |random, times| {
-        let pattern = times.one_queue(random, |random, now_us| {
-            let under_load = now_us % 50e3 < 25e3;
-            let gap_us = if under_load { 125.0 } else { 20.0 };
-            (gap_us * random.between(0.9, 1.1), 0.0)
-        });
-        CompletionTrace {
-            bursts: vec![Burst {
-                period_ns: 50_000_000,
-                // 24 ms of wire time.
-                objects: 2_000,
-            }],
-            ..pattern
-        }
+    Family::new(203, "f03-moderation", |random, times| CompletionTrace {
+        bursts: vec![Burst {
+            period_ns: 50_000_000,
+            // 24 ms of wire time.
+            objects: 2_000,
+        }],
+        ..times.one_queue(random, |random, now_us| {
+        let under_load = now_us % 50e3 < 25e3;
+        let gap_us = if under_load { 125.0 } else { 20.0 };
+        (gap_us * random.between(0.9, 1.1), 0.0)
+    })
     }),
     // GSO packets among ACKs in bursts: object sizes differ by a factor of a thousand.
     Family::new(204, "f04-supers-and-acks", |random, times| {
         let mut sizes_random = random.clone();
         let size = |share: f64| if share < 0.2 { 65_226 } else { 66 };
         let sizes = (0..499).map(|_| size(sizes_random.even())).collect();
-        let pattern = times.one_queue(random, |random, _| (random.exponential(60.0), 0.0));
         CompletionTrace {
             sizes,
             bursts: vec![Burst {
@@ -180,26 +173,23 @@ pub(super) const ALL: &[Family] = &[
                 // Half of the wire time.
                 objects: 140,
             }],
-            ..pattern
+            ..times.one_queue(random, |random, _| (random.exponential(60.0), 0.0))
         }
     }),
     // A light load that is saturated once a second for 100 ms: learning while idle.
-    Family::new(205, "f05-light-rarely-full", |random, times| {
-        let pattern = times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0));
-        CompletionTrace {
-            bursts: vec![
-                Burst {
-                    period_ns: 997_000,
-                    objects: 4,
-                },
-                Burst {
-                    period_ns: 1_000_000_000,
-                    // 100 ms of wire time.
-                    objects: 8_250,
-                },
-            ],
-            ..pattern
-        }
+    Family::new(205, "f05-light-rarely-full", |random, times| CompletionTrace {
+        bursts: vec![
+            Burst {
+                period_ns: 997_000,
+                objects: 4,
+            },
+            Burst {
+                period_ns: 1_000_000_000,
+                // 100 ms of wire time.
+                objects: 8_250,
+            },
+        ],
+        ..times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0))
     }),
     // Gaps that vary from 50 to 250 us and back in 7 s: a required in-flight that always changes.
     Family::new(206, "f06-sinus", |random, times| {
@@ -240,31 +230,26 @@ pub(super) const ALL: &[Family] = &[
         })
     }),
     // Minimal packets in batches of 64 with late batches: counts that are multiples.
-    Family::new(211, "f11-napi-64", |random, times| {
-        let pattern = times.one_queue(random, |random, _| {
-            (random.between(40.0, 160.0), random.exponential(3.0))
-        });
-        CompletionTrace {
-            sizes: vec![66],
-            budget: 64,
-            poll_ns: 12_000,
-            ..pattern
-        }
+    Family::new(211, "f11-napi-64", |random, times| CompletionTrace {
+        sizes: vec![66],
+        budget: 64,
+        poll_ns: 12_000,
+        ..times.one_queue(random, |random, _| {
+        (random.between(40.0, 160.0), random.exponential(3.0))
+    })
     }),
     // A device that sends for 3 ms and is nearly idle for 2 ms: intervals without required
     // in-flight.
     Family::new(212, "f12-token-bucket", |random, times| {
-        let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
         let cycles = times.steps(5_000_000).map(|(_, start_ns)| start_ns);
         let rates = cycles.flat_map(|ns| [(ns, BYTES_PER_S), (ns + 3_000_000, BYTES_PER_S / 100)]);
         CompletionTrace {
             rates: rates.collect(),
-            ..pattern
+            ..times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0))
         }
     }),
     // A rate that doubles each second, four times up and four times down.
     Family::new(213, "f13-rate-ramp", |random, times| {
-        let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
         let rate = |step: usize| {
             let doublings = [0, 1, 2, 3, 4, 3, 2, 1][step % 8];
             (BYTES_PER_S / 16) << doublings
@@ -273,21 +258,18 @@ pub(super) const ALL: &[Family] = &[
         CompletionTrace {
             rates: rates.map(|(step, ns)| (ns, rate(step))).collect(),
             changes_ns: times.steps(1_000_000_000).map(|it| it.1).collect(),
-            ..pattern
+            ..times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0))
         }
     }),
     // Gaps of 100 us and 1 ms, alternating every 10 s: convergence time and cost in both
     // directions.
-    Family::new(214, "f14-gap-steps", |random, times| {
-        let pattern = times.one_queue(random, |random, now_us| {
-            let slow = now_us % 20e6 >= 10e6;
-            let gap_us = if slow { 1_000.0 } else { 100.0 };
-            (gap_us * random.between(0.8, 1.2), 0.0)
-        });
-        CompletionTrace {
-            changes_ns: times.steps(10_000_000_000).map(|it| it.1).collect(),
-            ..pattern
-        }
+    Family::new(214, "f14-gap-steps", |random, times| CompletionTrace {
+        changes_ns: times.steps(10_000_000_000).map(|it| it.1).collect(),
+        ..times.one_queue(random, |random, now_us| {
+        let slow = now_us % 20e6 >= 10e6;
+        let gap_us = if slow { 1_000.0 } else { 100.0 };
+        (gap_us * random.between(0.8, 1.2), 0.0)
+    })
     }),
     // Gaps whose scale changes by a tenth every 100 ms, without a mean to return to.
     Family::new(215, "f15-random-walk", |random, times| {
