@@ -47,7 +47,7 @@ pub(super) fn row(
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
     let overrun = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), target);
     let utilisations = all(|it| it.seen.utilisation);
-    // `None` if there is no sufficient fixed limit.
+    // `None` without a sufficient fixed limit.
     let ratios: Option<Vec<f64>> = outcomes.iter().map(|it| it.ratio).collect();
     let utilisation = mean(&utilisations)?;
     Some(json!({

@@ -42,7 +42,7 @@ impl SingleQueueSettings {
             let max_bytes = law + 2.0 * f64::from(bench.object_bytes[0]);
             // The convergence time is 0 if the limit started near its final value.
             let settled = convergence_once(limits, starts_ns, ends_ns);
-            let settling_ns = settled.up_ns.or(settled.down_ns).unwrap_or(0);
+            let convergence_ns = settled.up_ns.or(settled.down_ns).unwrap_or(0);
             let time_bytes = marks[1].1.time_bytes - marks[0].1.time_bytes;
             let busy_ns = time_bytes as f64 * 8e9 / rate.0 as f64;
             let limit = |at_ns| f64::from(limit_at(limits, at_ns));
@@ -53,7 +53,7 @@ impl SingleQueueSettings {
                 "limit_before_bytes": limit(starts_ns.saturating_sub(1)),
                 "limit_after_bytes": limit(ends_ns),
                 "law_bytes": law,
-                "settling_ms": settling_ns as f64 / 1e6,
+                "settling_ms": convergence_ns as f64 / 1e6,
                 "excess_byte_s": excess_byte_s(&seen.series, [starts_ns, ends_ns], max_bytes),
                 "idle_us": ((ends_ns - starts_ns) as f64 - busy_ns).max(0.0) / 1e3,
             })
