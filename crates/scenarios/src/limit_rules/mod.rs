@@ -12,8 +12,8 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::pattern::{Times, synthetic};
 use crate::pattern::read::{PatternFile, read};
+use crate::pattern::{Times, synthetic};
 use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
@@ -61,7 +61,11 @@ impl LimitRulesSettings {
                 (source.name().to_owned(), case)
             })
         };
-        Ok(self.sources(warn)?.into_iter().flat_map(of_source).collect())
+        Ok(self
+            .sources(warn)?
+            .into_iter()
+            .flat_map(of_source)
+            .collect())
     }
 
     fn sources(&self, mut warn: impl FnMut(&str)) -> Result<Vec<TraceSource>, ScenarioError> {

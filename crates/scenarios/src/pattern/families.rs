@@ -156,10 +156,10 @@ pub(super) const ALL: &[Family] = &[
             objects: 2_000,
         }],
         ..times.one_queue(random, |random, now_us| {
-        let under_load = now_us % 50e3 < 25e3;
-        let gap_us = if under_load { 125.0 } else { 20.0 };
-        (gap_us * random.between(0.9, 1.1), 0.0)
-    })
+            let under_load = now_us % 50e3 < 25e3;
+            let gap_us = if under_load { 125.0 } else { 20.0 };
+            (gap_us * random.between(0.9, 1.1), 0.0)
+        })
     }),
     // GSO packets among ACKs in bursts: object sizes differ by a factor of a thousand.
     Family::new(204, "f04-supers-and-acks", |random, times| {
@@ -177,19 +177,21 @@ pub(super) const ALL: &[Family] = &[
         }
     }),
     // A light load that is saturated once a second for 100 ms: learning while idle.
-    Family::new(205, "f05-light-rarely-full", |random, times| CompletionTrace {
-        bursts: vec![
-            Burst {
-                period_ns: 997_000,
-                objects: 4,
-            },
-            Burst {
-                period_ns: 1_000_000_000,
-                // 100 ms of wire time.
-                objects: 8_250,
-            },
-        ],
-        ..times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0))
+    Family::new(205, "f05-light-rarely-full", |random, times| {
+        CompletionTrace {
+            bursts: vec![
+                Burst {
+                    period_ns: 997_000,
+                    objects: 4,
+                },
+                Burst {
+                    period_ns: 1_000_000_000,
+                    // 100 ms of wire time.
+                    objects: 8_250,
+                },
+            ],
+            ..times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0))
+        }
     }),
     // Gaps that vary from 50 to 250 us and back in 7 s: a required in-flight that always changes.
     Family::new(206, "f06-sinus", |random, times| {
@@ -235,8 +237,8 @@ pub(super) const ALL: &[Family] = &[
         budget: 64,
         poll_ns: 12_000,
         ..times.one_queue(random, |random, _| {
-        (random.between(40.0, 160.0), random.exponential(3.0))
-    })
+            (random.between(40.0, 160.0), random.exponential(3.0))
+        })
     }),
     // A device that sends for 3 ms and is nearly idle for 2 ms: intervals without required
     // in-flight.
@@ -266,10 +268,10 @@ pub(super) const ALL: &[Family] = &[
     Family::new(214, "f14-gap-steps", |random, times| CompletionTrace {
         changes_ns: times.steps(10_000_000_000).map(|it| it.1).collect(),
         ..times.one_queue(random, |random, now_us| {
-        let slow = now_us % 20e6 >= 10e6;
-        let gap_us = if slow { 1_000.0 } else { 100.0 };
-        (gap_us * random.between(0.8, 1.2), 0.0)
-    })
+            let slow = now_us % 20e6 >= 10e6;
+            let gap_us = if slow { 1_000.0 } else { 100.0 };
+            (gap_us * random.between(0.8, 1.2), 0.0)
+        })
     }),
     // Gaps whose scale changes by a tenth every 100 ms, without a mean to return to.
     Family::new(215, "f15-random-walk", |random, times| {

@@ -68,7 +68,12 @@ impl PausesSettings {
         pauses
     }
 
-    pub(super) fn bench(&self, case: &PausesCase, pause: Option<Pause>, seed: u64) -> PauseBenchConfig {
+    pub(super) fn bench(
+        &self,
+        case: &PausesCase,
+        pause: Option<Pause>,
+        seed: u64,
+    ) -> PauseBenchConfig {
         let warm_ns = self.warm_up.0;
         let paused_ns = pause.map_or(0, |pause| pause.length_ns);
         let every_ns = pause.and_then(|pause| pause.every_ns).unwrap_or(0);

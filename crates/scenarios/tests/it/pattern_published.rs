@@ -53,7 +53,10 @@ const WRITTEN: [[(u64, u64, u64); 6]; 2] = [
 #[test]
 fn interrupts_match_the_published_program() {
     for (offset, expected) in [0, 3].into_iter().zip(WRITTEN) {
-        for (name, expected) in ["p01", "p02", "p03", "p04", "p05", "p06"].into_iter().zip(expected) {
+        for (name, expected) in ["p01", "p02", "p03", "p04", "p05", "p06"]
+            .into_iter()
+            .zip(expected)
+        {
             let pattern = make(name, offset);
             assert_eq!(fingerprint(&pattern), expected, "{name}, offset {offset}");
         }

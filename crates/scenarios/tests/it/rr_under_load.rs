@@ -131,10 +131,7 @@ fn invalid_settings_are_rejected() {
         let mut settings = e1();
         change(&mut settings);
         let case = case(AnyLimit::dql(), false);
-        let error = settings
-            .run(&case, 1)
-            .map(drop)
-            .expect_err("cannot be");
+        let error = settings.run(&case, 1).map(drop).expect_err("cannot be");
         error.to_string()
     };
     assert!(rejected(&|e| e.ring = 0).contains("ring has 0 descriptors"));

@@ -182,7 +182,10 @@ fn bars(document: &Document, (title, y): (&str, &str), value: &dyn Fn(&Value) ->
         }
     };
     let lines: Vec<Line> = drawn.iter().enumerate().map(line).collect();
-    let patterns: Vec<&str> = traces.iter().map(|rows| name(&rows[0], "pattern")).collect();
+    let patterns: Vec<&str> = traces
+        .iter()
+        .map(|rows| name(&rows[0], "pattern"))
+        .collect();
     Chart {
         title: title.to_owned(),
         description: format!("{title}, for {}.", patterns.join(", ")),
@@ -209,7 +212,9 @@ fn over_time(document: &Document, pattern: &str) -> Chart {
             label: label.to_owned(),
             color,
             stroke,
-            points: points.map(|&(ns, value)| (ns as f64 / 1e9, value)).collect(),
+            points: points
+                .map(|&(ns, value)| (ns as f64 / 1e9, value))
+                .collect(),
             ..Line::default()
         })
     };

@@ -166,10 +166,7 @@ fn sweep_of_a_file_runs_with_own_options() {
     let text = "scenario = \"limit-rules\"\npatterns = [\"f06-sinus\"]\nrules = [\"off\"]\n\
                 warm_up = \"0ns\"\nduration = \"100ms\"\nsweep = { seeds = [1, 2] }\n";
     fs::write(&path, text).expect("a file");
-    let rows = lines(&stdout(&format!(
-        "sim run {} --json-lines",
-        path.display()
-    )));
+    let rows = lines(&stdout(&format!("sim run {} --json-lines", path.display())));
     let swept: Vec<_> = rows.iter().map(|row| &row["sweep"]["seeds"]).collect();
     assert_eq!(swept, ["1", "2"]);
 }
