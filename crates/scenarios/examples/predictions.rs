@@ -112,10 +112,8 @@ fn push_section(
     let only_outside = verdict.predicted() == 0 && !verdict.outside.is_empty();
     for figure in &document.figures {
         if !only_outside || !figure.is_within_tenth() {
-            let live = live
-                .get(&figure.id)
-                .map_or_else(String::new, |&it| float(it));
-            let live = has_live.then_some(live);
+            let live = live.get(&figure.id).copied().map(float);
+            let live = has_live.then(|| live.unwrap_or_default());
             writeln!(page, "| {} |", cells(figure, live).join(" | "))?;
         }
     }

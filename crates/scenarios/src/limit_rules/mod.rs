@@ -61,11 +61,8 @@ impl LimitRulesSettings {
                 (source.name().to_owned(), case)
             })
         };
-        Ok(self
-            .sources(warn)?
-            .into_iter()
-            .flat_map(of_source)
-            .collect())
+        let sources = self.sources(warn)?.into_iter();
+        Ok(sources.flat_map(of_source).collect())
     }
 
     fn sources(&self, mut warn: impl FnMut(&str)) -> Result<Vec<TraceSource>, ScenarioError> {

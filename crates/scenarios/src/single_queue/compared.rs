@@ -102,11 +102,8 @@ pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
     rows.iter().find(|row| row["rule"] == OPTIMUM)?;
     let rules = by_rule(rows);
     let summary = rules.iter().map(|(rule, of_rule)| {
-        let ratios = || {
-            of_rule
-                .iter()
-                .filter_map(|row| inflight_vs_optimum(row, rows))
-        };
+        let ratio = |row: &&Value| inflight_vs_optimum(row, rows);
+        let ratios = || of_rule.iter().filter_map(ratio);
         let all = |key: &'static str| of_rule.iter().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,

@@ -182,10 +182,8 @@ fn bars(document: &Document, (title, y): (&str, &str), value: &dyn Fn(&Value) ->
         }
     };
     let lines: Vec<Line> = drawn.iter().enumerate().map(line).collect();
-    let patterns: Vec<&str> = traces
-        .iter()
-        .map(|rows| name(&rows[0], "pattern"))
-        .collect();
+    let patterns = traces.iter().map(|rows| name(&rows[0], "pattern"));
+    let patterns: Vec<&str> = patterns.collect();
     Chart {
         title: title.to_owned(),
         description: format!("{title}, for {}.", patterns.join(", ")),
@@ -204,6 +202,7 @@ fn highest(lines: &[Line]) -> f64 {
 }
 
 fn over_time(document: &Document, pattern: &str) -> Chart {
+    let point = |&(ns, value): &(u64, f64)| (ns as f64 / 1e9, value);
     let line = |label: &str, color, stroke| {
         let row = format!("{pattern}: {label}");
         let is_it = |series: &&Series| series.row == row && !series.points.is_empty();
@@ -212,9 +211,7 @@ fn over_time(document: &Document, pattern: &str) -> Chart {
             label: label.to_owned(),
             color,
             stroke,
-            points: points
-                .map(|&(ns, value)| (ns as f64 / 1e9, value))
-                .collect(),
+            points: points.map(point).collect(),
             ..Line::default()
         })
     };
