@@ -22,6 +22,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(),
     Entry::of::<rr_sizes::RrSizesSettings>(),
     Entry::of::<small_queues::SmallQueuesSettings>(),
+    Entry::named::<small_queues::SmallQueuesSettings>("late-sockets", file!("late-sockets")),
     Entry::of::<single_queue::SingleQueueSettings>(),
     Entry::named::<single_queue::SingleQueueSettings>("aperiodic", file!("aperiodic")),
     Entry::named::<single_queue::SingleQueueSettings>("rate-change", file!("rate-change")),

@@ -1,12 +1,16 @@
 //! E3: data below the socket of one stream, with and without small queues.
 
+mod late_sockets;
 mod one_stream;
 
+use serde_json::Value;
 use taut_path::AnyLimit;
 
 use crate::budget::Budget;
+
 use crate::prelude::*;
 use crate::serde_text::as_texts;
+use late_sockets::LateSockets;
 use one_stream::{OneStream, StreamReport};
 
 settings! {
@@ -41,7 +45,40 @@ settings! {
         knee_warm_up: Time => validation::duration,
         /// Measured time of that search.
         knee_duration: Time => validation::duration,
+        /// Numbers of sockets that an application serves, instead of the other cases; empty for
+        /// none.
+        sockets: Vec<u32> => validation::each(0..=20, validation::within(1..=20_000)),
+        /// Times between two visits of a socket. Periods that are too short to visit all sockets
+        /// are skipped.
+        periods: Vec<Time> => validation::each(0..=20, validation::within(MIN_PERIOD..=MAX_PERIOD)),
+        /// Time for which a visit locks the socket.
+        visit: Time => validation::within(Time(0)..=Time::ms(10_000)),
+        /// Socket buffers, in percent of the bytes that the socket's share of the link sends in a
+        /// period.
+        buffer_percents: Vec<u32> => validation::each(0..=20, validation::within(1..=10_000)),
+        /// Capacity of the discipline above all sockets, in packets.
+        backlog_packets: u32 => validation::within(1..=1_000_000),
     }
+}
+
+/// Range of the time between two visits of a socket.
+const MIN_PERIOD: Time = Time::us(10);
+const MAX_PERIOD: Time = Time::ms(10_000);
+
+/// A run.
+pub enum SmallQueuesCase {
+    /// One stream.
+    Stream(OneStream),
+    /// Many sockets.
+    LateSockets(LateSockets),
+}
+
+/// The outcome of a run.
+pub enum SmallQueuesOutcome {
+    /// One stream.
+    Stream(StreamReport),
+    /// Many sockets: a row.
+    LateSockets(Value),
 }
 
 const STREAM: &str = "stream";
@@ -161,47 +198,80 @@ fn figure(run: &OneStream, seen: &StreamReport, kept: f64) -> Option<Figure> {
 }
 
 impl Scenario for SmallQueuesSettings {
-    type Case = OneStream;
-    type Outcome = StreamReport;
+    type Case = SmallQueuesCase;
+    type Outcome = SmallQueuesOutcome;
 
     fn cases(&self, seed: u64) -> Cases<Self> {
-        let mut cases = self.streams(seed);
-        cases.extend(self.knee(seed));
-        cases.extend(self.orphans(seed));
-        let named = |run: OneStream| (format!("{}, {}", run.part, run.budget), run);
-        Ok(cases.into_iter().map(named).collect())
+        if !self.sockets.is_empty() {
+            let named = |case: LateSockets| {
+                let name = format!("{} sockets", case.sockets);
+                (name, SmallQueuesCase::LateSockets(case))
+            };
+            return Ok(self.late_sockets().into_iter().map(named).collect());
+        }
+        let mut streams = self.streams(seed);
+        streams.extend(self.knee(seed));
+        streams.extend(self.orphans(seed));
+        let named = |run: OneStream| {
+            let name = format!("{}, {}", run.part, run.budget);
+            (name, SmallQueuesCase::Stream(run))
+        };
+        Ok(streams.into_iter().map(named).collect())
     }
 
-    fn run(&self, run: &OneStream, _seed: u64) -> Result<StreamReport, ScenarioError> {
-        run.run()
+    fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<SmallQueuesOutcome, ScenarioError> {
+        Ok(match case {
+            SmallQueuesCase::Stream(run) => SmallQueuesOutcome::Stream(run.run()?),
+            SmallQueuesCase::LateSockets(case) => {
+                SmallQueuesOutcome::LateSockets(self.late_row(case, seed)?)
+            }
+        })
     }
 
-    fn results(&self, ran: &[(&OneStream, &StreamReport)]) -> Results {
+    fn results(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Results {
         let mut found = Results::default();
         // The part and the throughput of the last row without a budget, the reference of the
         // following ones.
         let mut unlimited = ("", 0.0);
-        for &(run, seen) in ran {
-            let throughput = seen.row["throughput_bits_per_s"].as_f64().unwrap_or(0.0);
-            if run.budget == Budget::None {
-                unlimited = (run.part, throughput);
-            }
-            let kept = (unlimited.0 == run.part).then(|| throughput / unlimited.1);
-            if run.part != KNEE || run.coalesce == self.knee_coalesce[0] {
-                found.figures.extend(figure(run, seen, kept.unwrap_or(0.0)));
-            }
-            let mut row = seen.row.clone();
-            row["kept_share"] = kept.into();
-            found.rows.push(row);
-            if run.part == STREAM {
-                // The data below the socket over the measured time.
-                let tso = if run.tso { "TSO" } else { "no TSO" };
-                let mbit = run.rate.0 / 1_000_000;
-                let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
-                let backlog = seen.backlog_over_time.clone();
-                found.series.push(Series::bytes(row, "backlog", backlog));
+        for it in ran {
+            match it {
+                (SmallQueuesCase::Stream(run), SmallQueuesOutcome::Stream(seen)) => {
+                    let throughput = seen.row["throughput_bits_per_s"].as_f64().unwrap_or(0.0);
+                    if run.budget == Budget::None {
+                        unlimited = (run.part, throughput);
+                    }
+                    let kept = (unlimited.0 == run.part).then(|| throughput / unlimited.1);
+                    self.push_stream(&mut found, run, (seen, kept));
+                }
+                (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
+                (SmallQueuesCase::LateSockets(_), SmallQueuesOutcome::Stream(_)) => {}
             }
         }
         found
+    }
+}
+
+impl SmallQueuesSettings {
+    /// Adds the row of a stream, its comparison, and the data below its socket over the measured
+    /// time.
+    fn push_stream(
+        &self,
+        found: &mut Results,
+        run: &OneStream,
+        (seen, kept): (&StreamReport, Option<f64>),
+    ) {
+        if run.part != KNEE || run.coalesce == self.knee_coalesce[0] {
+            found.figures.extend(figure(run, seen, kept.unwrap_or(0.0)));
+        }
+        let mut row = seen.row.clone();
+        row["kept_share"] = kept.into();
+        found.rows.push(row);
+        if run.part == STREAM {
+            let tso = if run.tso { "TSO" } else { "no TSO" };
+            let mbit = run.rate.0 / 1_000_000;
+            let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
+            let backlog = seen.backlog_over_time.clone();
+            found.series.push(Series::bytes(row, "backlog", backlog));
+        }
     }
 }

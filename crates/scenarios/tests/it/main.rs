@@ -5,6 +5,7 @@ mod blind_sender;
 mod codel_under_load;
 mod files;
 mod late_segmentation;
+mod late_sockets;
 mod limit_over_time;
 mod never_worse;
 mod pattern_files;
