@@ -89,8 +89,8 @@ impl Sweep {
     /// File and seed of each run that is not finished.
     fn left(&self) -> PyResult<Vec<(String, u64)>> {
         self.with(|it| {
-            let left = it.plan.parts().filter(|part| !part.is_finished);
-            Ok(left.map(|part| (part.file.to_owned(), part.seed)).collect())
+            let left = it.plan.left();
+            Ok(left.map(|part| (part.file.clone(), part.seed)).collect())
         })
     }
 
@@ -101,7 +101,10 @@ impl Sweep {
         jobs: Option<Units>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let runs = self.with(|it| Ok(it.plan.left()))?;
+        let runs = self.with(|it| {
+            let runs = it.plan.left().map(|part| part.run.clone());
+            Ok(runs.collect::<Vec<SharedRun>>())
+        })?;
         let mut finished = |run: usize| {
             let line = sweep::finished_line(&runs[run].document());
             self.with(|it| it.keep(&line))

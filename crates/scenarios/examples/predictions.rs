@@ -11,6 +11,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 use taut_report::document::{Document, Figure};
+use taut_report::layout::fold;
 use taut_report::number::float;
 use taut_report::verdict::{Verdict, published};
 use taut_scenarios::run::{all_cores, run_all};
@@ -111,47 +112,27 @@ fn push_section(
     let only_outside = verdict.predicted() == 0 && !verdict.outside.is_empty();
     for figure in &document.figures {
         if !only_outside || !figure.is_within_tenth() {
-            push_row(page, figure, has_live.then(|| live.get(&figure.id)))?;
+            let live = live.get(&figure.id).copied().map(float);
+            let live = has_live.then(|| live.unwrap_or_default());
+            writeln!(page, "| {} |", cells(figure, live).join(" | "))?;
         }
     }
     if !remark.is_empty() {
-        push_wrapped(page, remark);
+        // Lines of less than 100 columns.
+        write!(page, "\n{}", fold(remark, 0, Some(99)))?;
     }
     Ok(())
 }
 
-/// Appends a row; `live` is `None` in a table without live results.
-fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> Result<(), Failed> {
-    let Figure {
-        id, unit, value, ..
-    } = figure;
-    let (published, value) = (published(figure), float(*value));
-    let value = if figure.is_within_tenth() {
-        value
-    } else {
-        format!("**{value}**")
+/// Returns the cells of a row; `live` is `None` in a table without live results.
+fn cells(figure: &Figure, live: Option<String>) -> Vec<String> {
+    let value = float(figure.value);
+    let value = match figure.is_within_tenth() {
+        true => value,
+        false => format!("**{value}**"),
     };
-    let published = format!("{published} {unit}");
-    write!(page, "| {id} | {} | {value} |", published.trim_end())?;
-    if let Some(live) = live {
-        write!(
-            page,
-            " {} |",
-            live.map_or_else(String::new, |&it| float(it))
-        )?;
-    }
-    writeln!(page)?;
-    Ok(())
-}
-
-/// Appends a paragraph in lines of at most 100 columns, after an empty line.
-fn push_wrapped(page: &mut String, text: &str) {
-    let mut columns = 100;
-    for word in text.split_whitespace() {
-        let width = 1 + word.chars().count();
-        columns = if columns + width > 100 { 0 } else { columns } + width;
-        page.push(if columns == width { '\n' } else { ' ' });
-        *page += word;
-    }
-    page.push('\n');
+    let published = format!("{} {}", published(figure), figure.unit);
+    let mut cells = vec![figure.id.clone(), published.trim_end().to_owned(), value];
+    cells.extend(live);
+    cells
 }

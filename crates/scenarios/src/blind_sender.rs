@@ -45,10 +45,8 @@ pub struct BlindSenderCase {
     when_full: WhenFull,
     /// Packets per second by the closed form, if the wire is faster.
     closed_per_s: Option<f64>,
-    /// Published result, in kpps.
-    published: Option<f64>,
-    /// Published sleep time, in ms.
-    published_sleep_ms: Option<f64>,
+    /// Published rate in kpps, or sleep time in ms, with this unit.
+    published: Option<(f64, &'static str)>,
 }
 
 /// Returns the time for which a sender sleeps with these ticks, in ns. It was woken by a tick and
@@ -74,34 +72,8 @@ impl BlindSenderSettings {
         asleep_ns.fold(MIN_WARM_UP_NS, u64::max)
     }
 
-    fn senders(&self) -> Vec<BlindSenderCase> {
-        let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
-        let others = [
-            ("spin", WhenFull::Spin(self.retry.0)),
-            ("wait for room", WhenFull::Wait),
-        ];
-        let others = others.map(|(what, when_full)| BlindSenderCase {
-            what: what.to_owned(),
-            when_full,
-            closed_per_s: None,
-            published: None,
-            published_sleep_ms: None,
-        });
-        sleepers.chain(others).collect()
-    }
-
     fn sleeper(&self, sleep: Time, tick: Time) -> BlindSenderCase {
         let held_packets = f64::from(self.ring) + f64::from(self.queue_packets);
-        let published = match (sleep, tick) {
-            (Time(18_000_000), Time(0)) => Some(56.8),
-            (Time(1_000_000), Time(1_000_000)) => Some(511.5),
-            _ => None,
-        };
-        let published_sleep_ms = match (sleep, tick) {
-            (Time(18_000_000), Time(1_000_000)) => Some(18.5),
-            (Time(18_000_000), Time(10_000_000)) => Some(23.0),
-            _ => None,
-        };
         BlindSenderCase {
             what: match tick.0 {
                 0 => format!("sleep {sleep}"),
@@ -112,8 +84,13 @@ impl BlindSenderSettings {
                 tick_ns: tick.0,
             },
             closed_per_s: Some(held_packets * 1e9 / asleep_ns(sleep, tick) as f64),
-            published,
-            published_sleep_ms,
+            published: match (sleep, tick) {
+                (Time(18_000_000), Time(0)) => Some((56.8, "kpps")),
+                (Time(1_000_000), Time(1_000_000)) => Some((511.5, "kpps")),
+                (Time(18_000_000), Time(1_000_000)) => Some((18.5, "ms")),
+                (Time(18_000_000), Time(10_000_000)) => Some((23.0, "ms")),
+                _ => None,
+            },
         }
     }
 
@@ -138,12 +115,18 @@ impl Scenario for BlindSenderSettings {
     type Case = BlindSenderCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<BlindSenderCase>, ScenarioError> {
-        Ok(self.senders())
-    }
-
-    fn name(&self, case: &BlindSenderCase) -> String {
-        case.what.clone()
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
+        let other = |what: &str, when_full| BlindSenderCase {
+            what: what.to_owned(),
+            when_full,
+            closed_per_s: None,
+            published: None,
+        };
+        let spins = other("spin", WhenFull::Spin(self.retry.0));
+        let waits = other("wait for room", WhenFull::Wait);
+        let cases = sleepers.chain([spins, waits]);
+        Ok(cases.map(|case| (case.what.clone(), case)).collect())
     }
 
     fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Results, ScenarioError> {
@@ -160,22 +143,16 @@ impl Scenario for BlindSenderSettings {
             "core_share": seen.core_share,
             "dropped_packets": seen.drops,
         });
-        let awake_per_s = per_s(seen.wakeups).max(f64::MIN_POSITIVE);
-        let figure = |(published, value, unit): (Option<f64>, f64, &'static str)| {
-            Some(Figure::new(
-                format!("E10, {}, {unit}", case.what),
-                &[published?],
-                value,
-                unit,
-                &[],
-            ))
+        let figure = |(published, unit)| {
+            let value = match unit {
+                "ms" => 1e3 / per_s(seen.wakeups).max(f64::MIN_POSITIVE),
+                _ => kpps,
+            };
+            let id = format!("E10, {}, {unit}", case.what);
+            Figure::new(id, &[published], value, unit, &[])
         };
-        let figures = [
-            (case.published, kpps, "kpps"),
-            (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
-        ];
         Ok(Results {
-            figures: figures.into_iter().filter_map(figure).collect(),
+            figures: case.published.map(figure).into_iter().collect(),
             ..Results::row(row)
         })
     }
@@ -185,10 +162,11 @@ impl Scenario for BlindSenderSettings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: BlindSenderCase| {
+        let row = |(name, case): (String, BlindSenderCase)| {
             let bench = self.bench(case.when_full, seed);
-            TraceRow::bench(case.what, bench, Rule::off())
+            TraceRow::bench(name, bench, Rule::off())
         };
-        self.senders().into_iter().map(row).collect()
+        let cases = self.cases(seed).into_iter().flatten();
+        cases.map(row).collect()
     }
 }

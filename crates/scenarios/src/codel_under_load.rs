@@ -1,7 +1,6 @@
 //! E7: bulk streams and one request/response flow in one shared CoDel, with and without the limit,
 //! with drops and with marks, with a correct kernel and with that of 2012.
 
-mod case;
 mod codel_2012;
 mod kernel;
 mod published;
@@ -15,8 +14,8 @@ use crate::prelude::*;
 use crate::two_hosts::{
     BULK, Done, START_NS, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
-pub use case::CodelUnderLoadCase;
 use kernel::Kernel;
+pub use published::CodelUnderLoadCase;
 use taut_measure::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::rng::Rng;
@@ -73,24 +72,6 @@ fn spelled(discipline: &str, ecn: bool) -> String {
 }
 
 impl CodelUnderLoadSettings {
-    fn rows(&self) -> Vec<CodelUnderLoadCase> {
-        let mut cases = Vec::new();
-        for &kernel in &self.kernels {
-            let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
-            for discipline in self.disciplines.iter().filter(has) {
-                for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
-                    cases.push(CodelUnderLoadCase {
-                        kernel,
-                        discipline: discipline.clone(),
-                        limited,
-                        ecn,
-                    });
-                }
-            }
-        }
-        cases
-    }
-
     /// Returns the number of connections; the last is the request/response flow.
     fn connections(&self) -> u32 {
         self.streams + 1
@@ -187,12 +168,23 @@ impl Scenario for CodelUnderLoadSettings {
     type Case = CodelUnderLoadCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
-        Ok(self.rows())
-    }
-
-    fn name(&self, case: &CodelUnderLoadCase) -> String {
-        case.name()
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let mut cases = Vec::new();
+        for &kernel in &self.kernels {
+            let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
+            for discipline in self.disciplines.iter().filter(has) {
+                for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let case = CodelUnderLoadCase {
+                        kernel,
+                        discipline: discipline.clone(),
+                        limited,
+                        ecn,
+                    };
+                    cases.push((case.name(), case));
+                }
+            }
+        }
+        Ok(cases)
     }
 
     fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Results, ScenarioError> {

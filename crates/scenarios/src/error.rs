@@ -16,15 +16,8 @@ pub enum ScenarioError {
     // toml ends its messages with a line break.
     #[error("{}", .0.trim_end())]
     Syntax(String),
-    /// There is no scenario of that name.
-    #[error("no scenario {name:?}; there are: {}", .known.join(", "))]
-    UnknownName {
-        /// The requested name.
-        name: String,
-        /// The existing names.
-        known: Vec<&'static str>,
-    },
-    /// A setting or a file's content is invalid. The text contains the setting and the range.
+    /// A setting or a file's content is invalid. The text contains the setting and the allowed
+    /// values.
     #[error("{0}")]
     Setting(String),
     /// A queue failed. This is a bug: no result is valid.

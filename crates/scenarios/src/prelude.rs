@@ -1,7 +1,7 @@
 //! Common imports of the scenarios.
 
 pub(crate) use crate::error::ScenarioError;
-pub(crate) use crate::scenario::{Results, Scenario};
+pub(crate) use crate::scenario::{Cases, Results, Scenario};
 pub(crate) use crate::schema::settings;
 pub(crate) use crate::trace_row::TraceRow;
 pub(crate) use crate::validation;

@@ -88,9 +88,10 @@ pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
     }
     let Head { scenario: name } = toml::from_str(text)?;
     let entry = ALL.iter().find(|entry| entry.name == name);
-    entry.ok_or_else(|| ScenarioError::UnknownName {
-        name,
-        known: ALL.iter().map(|entry| entry.name).collect(),
+    entry.ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+        let names = names.join(", ");
+        ScenarioError::Setting(format!("no scenario {name:?}; there are: {names}"))
     })
 }
 

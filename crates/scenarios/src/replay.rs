@@ -10,6 +10,7 @@ use taut_sim::single_queue_bench::Rule;
 use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::run::AnyRun;
+use crate::validation::check;
 use taut_report::document::{DOCUMENT_VERSION, Document, Series};
 
 const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the \
@@ -57,10 +58,8 @@ impl Replay {
     /// If the trace cannot be read or replayed, or has no such queue.
     pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ScenarioError> {
         let reject = |message: String| Err(ScenarioError::Setting(message));
-        if !(1..=ReplaySettings::MAX_RING).contains(&settings.ring) {
-            let (slots, max) = (settings.ring, ReplaySettings::MAX_RING);
-            return reject(format!("ring is {slots}; allowed: 1 to {max}"));
-        }
+        check("ring", settings.ring, 1, ReplaySettings::MAX_RING)
+            .map_err(ScenarioError::Setting)?;
         if settings.rate_bits_per_s == Some(0) {
             return reject("rate is 0bit; allowed: 1bit or more".to_owned());
         }

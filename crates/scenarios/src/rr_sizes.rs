@@ -16,7 +16,6 @@ use crate::two_hosts::{
     GSO_PACKET_BYTES, bands_of, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
 use taut_measure::meter::{Meter, Since};
-use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::nic::link_ns;
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{CLIENT, World};
@@ -44,22 +43,18 @@ settings! {
     }
 }
 
-/// Published result of a size: transactions/s, and bytes in the device queue (from, to), first with
-/// the limit and then without.
-type PublishedSize = (u64, [(f64, [f64; 2]); 2]);
-
-const PUBLISHED: [PublishedSize; 5] = [
-    (
-        140_000,
-        [(856.0, [80e3, 215e3]), (854.0, [2_700e3, 2_930e3])],
-    ),
-    (
-        14_000,
-        [(8_500.0, [25e3, 55e3]), (8_523.0, [1_500e3, 1_622e3])],
-    ),
-    (1_400, [(86_582.0, [20e3, 38e3]), (85_738.0, [29e3, 117e3])]),
-    (140, [(320_540.0, [1e3, 10e3]), (323_158.0, [1e3, 13e3])]),
-    (1, [(338_811.0, [0.0, 3e3]), (339_947.0, [0.0, 3e3])]),
+/// Published results: size, limit, transactions/s, and bytes in the device queue (from, to).
+const PUBLISHED: [(u64, bool, f64, [f64; 2]); 10] = [
+    (140_000, true, 856.0, [80e3, 215e3]),
+    (140_000, false, 854.0, [2_700e3, 2_930e3]),
+    (14_000, true, 8_500.0, [25e3, 55e3]),
+    (14_000, false, 8_523.0, [1_500e3, 1_622e3]),
+    (1_400, true, 86_582.0, [20e3, 38e3]),
+    (1_400, false, 85_738.0, [29e3, 117e3]),
+    (140, true, 320_540.0, [1e3, 10e3]),
+    (140, false, 323_158.0, [1e3, 13e3]),
+    (1, true, 338_811.0, [0.0, 3e3]),
+    (1, false, 339_947.0, [0.0, 3e3]),
 ];
 
 /// Capacity of a discipline, in packets: more than all streams can have in flight.
@@ -78,11 +73,10 @@ impl RrSizesCase {
     }
 
     fn figures(&self, in_flight_mean_bytes: u64, tps: f64) -> Vec<Figure> {
-        let published = PUBLISHED.iter().find(|(size, _)| *size == self.size.0);
-        let Some((_, published)) = published else {
+        let is_it = |it: &&(u64, bool, f64, [f64; 2])| (it.0, it.1) == (self.size.0, self.limited);
+        let Some(&(_, _, published_tps, bytes)) = PUBLISHED.iter().find(is_it) else {
             return Vec::new();
         };
-        let (published_tps, bytes) = published[usize::from(!self.limited)];
         let figure = |what, published: &[f64], value, unit| {
             let id = format!("E2, {}, {what}", self.name());
             Figure::new(
@@ -101,11 +95,6 @@ impl RrSizesCase {
 }
 
 impl RrSizesSettings {
-    fn rows(&self) -> Vec<RrSizesCase> {
-        let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
-        self.sizes.iter().flat_map(both).collect()
-    }
-
     fn end_ns(&self) -> u64 {
         self.warm_up.0 + self.duration.0
     }
@@ -165,12 +154,10 @@ impl Scenario for RrSizesSettings {
     type Case = RrSizesCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
-        Ok(self.rows())
-    }
-
-    fn name(&self, case: &RrSizesCase) -> String {
-        case.name()
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
+        let cases = self.sizes.iter().flat_map(both);
+        Ok(cases.map(|case| (case.name(), case)).collect())
     }
 
     fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Results, ScenarioError> {
@@ -202,17 +189,12 @@ impl Scenario for RrSizesSettings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: RrSizesCase| {
-            let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
-                Ok(world.run_until(self.end_ns())?)
-            };
-            let row = TraceRow::new(case.name(), dql_or_off(case.limited).to_string(), trace);
-            row.with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, seed, |_| ())?;
-                Ok(world.run_until_seen(self.end_ns(), seen)?)
+        let row = |(name, case): (String, RrSizesCase)| {
+            let names = (name, dql_or_off(case.limited).to_string());
+            TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
+                self.world(&case, seed, probe)
             })
         };
-        self.rows().into_iter().map(row).collect()
+        self.cases(seed).into_iter().flatten().map(row).collect()
     }
 }

@@ -18,7 +18,7 @@ pub struct Run<S: Scenario> {
     scenario: &'static str,
     settings: S,
     seed: u64,
-    cases: Vec<S::Case>,
+    cases: Vec<(String, S::Case)>,
     outcomes: Vec<OnceLock<S::Outcome>>,
 }
 
@@ -34,7 +34,7 @@ impl<S: Scenario> Run<S> {
     }
 
     /// Creates a run of cases that valid settings have returned.
-    pub fn of(settings: S, seed: u64, cases: Vec<S::Case>) -> Self {
+    pub fn of(settings: S, seed: u64, cases: Vec<(String, S::Case)>) -> Self {
         let outcomes = cases.iter().map(|_| OnceLock::new()).collect();
         Self {
             scenario: S::NAME,
@@ -58,7 +58,7 @@ impl<S: Scenario> Run<S> {
     /// Returns the finished cases with their outcomes, in order.
     pub fn ran(&self) -> Vec<(&S::Case, &S::Outcome)> {
         let both = self.cases.iter().zip(&self.outcomes);
-        both.filter_map(|(case, outcome)| Some((case, outcome.get()?)))
+        both.filter_map(|((_, case), outcome)| Some((case, outcome.get()?)))
             .collect()
     }
 }
@@ -91,11 +91,11 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn name(&self, case: usize) -> String {
-        self.settings.name(&self.cases[case])
+        self.cases[case].0.clone()
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        let outcome = self.settings.run(&self.cases[case], self.seed)?;
+        let outcome = self.settings.run(&self.cases[case].1, self.seed)?;
         // A repeated case has the same outcome.
         let _ = self.outcomes[case].set(outcome);
         Ok(())
@@ -145,41 +145,30 @@ pub fn run_all(
     let all = parts.len() as u64;
     let mut done = 0;
     let work = |&(run, case): &(usize, usize)| runs[run].run(case);
-    side_by_side(&parts, jobs, work, &mut |&(run, case), event| match event {
-        PartEvent::Begun => {
+    side_by_side(&parts, jobs, work, &mut |&(run, case), result| {
+        let Some(result) = result else {
             progress(&runs[run].name(case), done, all);
-            Ok::<_, ScenarioError>(())
+            return Ok::<_, ScenarioError>(());
+        };
+        result?;
+        done += 1;
+        left[run] -= 1;
+        if left[run] == 0 {
+            finished(run);
         }
-        PartEvent::Done(result) => {
-            result?;
-            done += 1;
-            left[run] -= 1;
-            if left[run] == 0 {
-                finished(run);
-            }
-            Ok(())
-        }
+        Ok(())
     })?;
     progress("done", all, all);
     Ok(())
 }
 
-/// An event of a part.
-enum PartEvent<T> {
-    Begun,
-    Done(T),
-}
-
-/// Receives the events of the parts; not called again after an error.
-type PartHandler<'a, P, T, E> = &'a mut dyn FnMut(&P, PartEvent<T>) -> Result<(), E>;
-
-/// Calls `work` for each of `parts` on `jobs` threads, and `on_event` for their events until it
-/// fails.
+/// Calls `work` for each of `parts` on `jobs` threads, and `on_event` when a part begins (`None`)
+/// and with its result, until that fails.
 fn side_by_side<P: Sync, T: Send, E>(
     parts: &[P],
     jobs: usize,
     work: impl Fn(&P) -> T + Sync,
-    on_event: PartHandler<P, T, E>,
+    on_event: &mut dyn FnMut(&P, Option<T>) -> Result<(), E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let (send, event) = mpsc::channel();
@@ -189,8 +178,8 @@ fn side_by_side<P: Sync, T: Send, E>(
             scope.spawn(move || {
                 // The receiver is closed after an error.
                 while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed))
-                    && send.send((part, PartEvent::Begun)).is_ok()
-                    && send.send((part, PartEvent::Done(work(part)))).is_ok()
+                    && send.send((part, None)).is_ok()
+                    && send.send((part, Some(work(part)))).is_ok()
                 {}
             });
         }
@@ -219,8 +208,8 @@ mod tests {
             let events =
                 side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, event| {
                     match event {
-                        PartEvent::Begun => begun += 1,
-                        PartEvent::Done(result) => results.push(result),
+                        None => begun += 1,
+                        Some(result) => results.push(result),
                     }
                     Ok(())
                 });
@@ -236,11 +225,11 @@ mod tests {
         let parts: Vec<u32> = (0..100_000).collect();
         let mut begun = 0;
         let events = side_by_side(&parts, 2, |&part| part, &mut |_, event| match event {
-            PartEvent::Begun => {
+            None => {
                 begun += 1;
                 Ok(())
             }
-            PartEvent::Done(part) => Err(part),
+            Some(part) => Err(part),
         });
         assert!(events.is_err_and(|part| part < 2));
         assert!(begun <= 2);

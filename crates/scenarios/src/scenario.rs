@@ -7,6 +7,9 @@ use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
+/// The cases of a scenario, each with its name for progress messages.
+pub type Cases<S> = Result<Vec<(String, <S as Scenario>::Case)>, ScenarioError>;
+
 /// A scenario: settings, cases, and results.
 pub trait Scenario: Schema {
     /// A part that runs independently of the others.
@@ -18,10 +21,7 @@ pub trait Scenario: Schema {
     ///
     /// # Errors
     /// If something that the settings refer to is not available.
-    fn cases(&self, seed: u64) -> Result<Vec<Self::Case>, ScenarioError>;
-
-    /// Returns the name of a case for progress messages.
-    fn name(&self, case: &Self::Case) -> String;
+    fn cases(&self, seed: u64) -> Cases<Self>;
 
     /// Runs a case.
     ///
@@ -69,19 +69,27 @@ impl Results {
         }
     }
 
-    /// Concatenates results.
-    pub fn all<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+    /// Concatenates the results of independent cases.
+    pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
         let mut all = Self::default();
-        for part in parts {
+        for (_, part) in ran {
             all.rows.extend_from_slice(&part.rows);
             all.figures.extend_from_slice(&part.figures);
             all.series.extend_from_slice(&part.series);
         }
         all
     }
+}
 
-    /// Concatenates the results of independent cases.
-    pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
-        Self::all(ran.iter().map(|&(_, part)| part))
+/// Returns the rows of each rule, in the order of their first rows.
+pub(crate) fn by_rule(rows: &[Value]) -> Vec<(&str, Vec<&Value>)> {
+    let mut rules: Vec<(&str, Vec<&Value>)> = Vec::new();
+    for row in rows {
+        let rule = row["rule"].as_str().unwrap_or_default();
+        match rules.iter_mut().find(|(of, _)| *of == rule) {
+            Some((_, of_rule)) => of_rule.push(row),
+            None => rules.push((rule, vec![row])),
+        }
     }
+    rules
 }

@@ -27,7 +27,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
         let value = value_like(Some(like), value)
             .map_err(|error| ScenarioError::Setting(format!("{key} is {value:?}: {error}")))?;
         changed.insert(key.to_owned(), value);
-        set_instead_of_sweeping(&mut changed, key, entry.file)?;
+        set_instead_of_sweeping(&mut changed, key, &defaults);
     }
     let text = changed.to_string();
     // The error contains the key instead of a line, because the user did not write this file.
@@ -48,18 +48,12 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
 }
 
 /// Replaces the values of a swept setting.
-fn set_instead_of_sweeping(
-    file: &mut Table,
-    key: &str,
-    defaults: &str,
-) -> Result<(), ScenarioError> {
-    let mut defaults: Table = toml::from_str(defaults)?;
-    let swept = file.remove(SWEEP).or_else(|| defaults.remove(SWEEP));
+fn set_instead_of_sweeping(file: &mut Table, key: &str, defaults: &Table) {
+    let swept = file.remove(SWEEP).or_else(|| defaults.get(SWEEP).cloned());
     if let Some(Value::Table(mut swept)) = swept {
         swept.remove(key);
         file.insert(SWEEP.to_owned(), Value::Table(swept));
     }
-    Ok(())
 }
 
 /// Parses `text` as a value of the same type as `like`; without a text there, as TOML.

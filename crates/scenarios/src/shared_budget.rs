@@ -51,25 +51,14 @@ settings! {
 /// Minimum utilisation of the link for a sufficient budget.
 const ENOUGH: f64 = 0.999;
 
-/// The smallest sufficient fixed budget, and its mean bytes in flight.
-pub struct SmallestBudget {
-    bytes: Option<u32>,
-    mean_bytes: f64,
-}
-
-/// A case of the scenario.
-pub enum SharedBudgetCase {
-    /// The search for the smallest sufficient fixed budget.
-    SmallestFixed,
-    /// A budget with its name.
-    Budget(&'static str, SharedBudget),
-}
+/// The smallest sufficient fixed budget, and its mean bytes in flight; `None` if none suffices.
+type SmallestBudget = Option<(u32, f64)>;
 
 /// The outcome of a case.
 pub enum SharedBudgetOutcome {
     /// Result of the search.
     SmallestFixed(SmallestBudget),
-    /// Results of the run.
+    /// Results of a budget.
     Budget(MultiQueueReport),
 }
 
@@ -120,27 +109,23 @@ impl SharedBudgetSettings {
         // If any budget is sufficient, the sum of all queues' own requirements is.
         let max_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
         let max = max_bytes as u32 / step_bytes + 1;
-        let mut mean_bytes = 0.0;
-        let steps = smallest_above(0, max + 1, 1, |steps| {
+        let mut smallest = None;
+        smallest_above(0, max + 1, 1, |steps| {
             let seen = observe(device, fixed(steps * step_bytes))?;
             let is_enough = self.utilisation(&seen) >= ENOUGH;
             if is_enough {
-                mean_bytes = self.mean_bytes(&seen);
+                smallest = Some((steps * step_bytes, self.mean_bytes(&seen)));
             }
             Ok::<_, ScenarioError>(is_enough)
         })?;
-        Ok(SmallestBudget {
-            bytes: (steps <= max).then_some(steps * step_bytes),
-            mean_bytes,
-        })
+        Ok(smallest)
     }
 
-    fn row(&self, budget: &str, seen: &MultiQueueReport, smallest: &SmallestBudget) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport, smallest: SmallestBudget) -> Value {
         let got = &seen.time_bytes;
         let (fewest, max) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
         let mean_bytes = self.mean_bytes(seen);
-        let of_least = smallest.bytes.map(|_| mean_bytes / smallest.mean_bytes);
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
@@ -151,8 +136,8 @@ impl SharedBudgetSettings {
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
             "min_vs_max_served": share(fewest) / share(max).max(1.0),
-            "optimum_bytes": smallest.bytes,
-            "mean_of_least_fixed": of_least,
+            "optimum_bytes": smallest.map(|(bytes, _)| bytes),
+            "mean_of_least_fixed": smallest.map(|(_, smallest)| mean_bytes / smallest),
         })
     }
 }
@@ -195,60 +180,44 @@ fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
 }
 
 impl Scenario for SharedBudgetSettings {
-    type Case = SharedBudgetCase;
+    /// A budget with its name; `None` is the search for the smallest sufficient fixed one.
+    type Case = (&'static str, Option<SharedBudget>);
     type Outcome = SharedBudgetOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<SharedBudgetCase>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Cases<Self> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,
         };
-        Ok(vec![
-            SharedBudgetCase::SmallestFixed,
-            SharedBudgetCase::Budget("none", SharedBudget::None),
-            SharedBudgetCase::Budget("fixed", fixed(self.budget.0 as u32)),
-            SharedBudgetCase::Budget("dql", rule(AnyLimit::dql())),
-            SharedBudgetCase::Budget("taut", rule(AnyLimit::taut())),
-        ])
+        let cases = [
+            ("optimum, fixed budget", None),
+            ("none", Some(SharedBudget::None)),
+            ("fixed", Some(fixed(self.budget.0 as u32))),
+            ("dql", Some(rule(AnyLimit::dql()))),
+            ("taut", Some(rule(AnyLimit::taut()))),
+        ];
+        Ok(cases.map(|case| (case.0.to_owned(), case)).into())
     }
 
-    fn name(&self, case: &SharedBudgetCase) -> String {
-        match case {
-            SharedBudgetCase::SmallestFixed => "optimum, fixed budget".to_owned(),
-            SharedBudgetCase::Budget(name, _) => (*name).to_owned(),
-        }
-    }
-
-    fn run(
-        &self,
-        case: &SharedBudgetCase,
-        seed: u64,
-    ) -> Result<SharedBudgetOutcome, ScenarioError> {
+    fn run(&self, case: &Self::Case, seed: u64) -> Result<SharedBudgetOutcome, ScenarioError> {
         let device = self.device(seed);
-        match case {
-            SharedBudgetCase::SmallestFixed => Ok(SharedBudgetOutcome::SmallestFixed(
-                self.smallest_fixed(&device)?,
-            )),
-            SharedBudgetCase::Budget(_, budget) => Ok(SharedBudgetOutcome::Budget(observe(
-                &device,
-                budget.clone(),
-            )?)),
-        }
+        Ok(match &case.1 {
+            None => SharedBudgetOutcome::SmallestFixed(self.smallest_fixed(&device)?),
+            Some(budget) => SharedBudgetOutcome::Budget(observe(&device, budget.clone())?),
+        })
     }
 
     /// The smallest fixed budget is the reference for the others.
-    fn results(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Results {
+    fn results(&self, ran: &[(&Self::Case, &SharedBudgetOutcome)]) -> Results {
         let mut found = Results::default();
         let Some((_, SharedBudgetOutcome::SmallestFixed(smallest))) = ran.first() else {
             return found;
         };
-        for (case, outcome) in ran {
-            if let (SharedBudgetCase::Budget(name, budget), SharedBudgetOutcome::Budget(seen)) =
-                (case, outcome)
-            {
-                found.rows.push(self.row(name, seen, smallest));
+        for ((name, budget), outcome) in ran {
+            if let SharedBudgetOutcome::Budget(seen) = outcome {
+                found.rows.push(self.row(name, seen, *smallest));
                 found.series.extend(series(name, seen));
-                if *budget == SharedBudget::None {
+                if *budget == Some(SharedBudget::None) {
                     found.figures.extend(figures(seen));
                 }
             }

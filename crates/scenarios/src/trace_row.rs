@@ -1,66 +1,69 @@
 //! Rows of a scenario that can be traced.
 
-use crate::error::ScenarioError;
 use taut_measure::trace::{Recorder, Tracer};
+use taut_path::units::Rate;
 use taut_sim::single_queue_bench::{Rule, SingleQueueConfig, observe_with};
-use taut_sim::world::WireFrame;
+use taut_sim::world::{CLIENT, WireFrame, World};
 
-type Trace<'a> = Box<dyn FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a>;
+use crate::error::ScenarioError;
 
-/// Runs a row, with a callback for each frame on its wire.
-type Look<'a> = Box<dyn FnOnce(&mut dyn FnMut(&WireFrame)) -> Result<(), ScenarioError> + 'a>;
-
-/// The wire between two hosts.
-pub(crate) struct Wire<'a> {
-    pub rate_bits_per_s: u64,
-    pub look: Look<'a>,
+/// The receiver of a row's events.
+pub(crate) enum Receiver<'a, 'w> {
+    /// Records the events of its queue.
+    Queue(&'a mut Recorder<'w>),
+    /// Is called for each frame on its wire.
+    Wire(&'a mut dyn FnMut(&WireFrame)),
 }
 
-/// A row whose queue can be traced: it is run again, with a recorder.
+/// A row whose queue can be traced: it is run again, with a receiver.
 pub struct TraceRow<'a> {
     pub(crate) name: String,
     pub(crate) limit: String,
-    pub(crate) trace: Trace<'a>,
-    pub(crate) wire: Option<Wire<'a>>,
+    /// The rate of the wire between two hosts; `None` without such a wire.
+    pub(crate) wire: Option<Rate>,
+    pub(crate) run: Box<dyn FnOnce(Receiver<'_, '_>) -> Result<(), ScenarioError> + 'a>,
 }
 
 impl<'a> TraceRow<'a> {
-    /// Creates a row with its name, its limit, and the function that runs it.
-    pub fn new(
-        name: impl Into<String>,
-        limit: impl Into<String>,
-        trace: impl FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a,
-    ) -> Self {
+    /// Creates a row that runs a single bench.
+    pub(crate) fn bench(name: impl Into<String>, bench: SingleQueueConfig, rule: Rule) -> Self {
         Self {
             name: name.into(),
-            limit: limit.into(),
-            trace: Box::new(trace),
+            limit: rule.to_string(),
             wire: None,
+            run: Box::new(move |receiver| {
+                if let Receiver::Queue(recorder) = receiver {
+                    observe_with(&bench, &rule, Tracer(Some(recorder)))?;
+                }
+                Ok(())
+            }),
         }
     }
 
-    /// Adds the wire between two hosts, for captures.
-    pub fn with_wire(
-        mut self,
-        rate_bits_per_s: u64,
-        look: impl FnOnce(&mut dyn FnMut(&WireFrame)) -> Result<(), ScenarioError> + 'a,
+    /// Creates a row that runs two hosts until `end_ns`; `world` creates them with their probes.
+    pub(crate) fn two_hosts(
+        (name, limit): (String, String),
+        rate: Rate,
+        end_ns: u64,
+        world: impl for<'r, 'w> FnOnce(
+            &mut dyn FnMut(usize) -> Tracer<'r, 'w>,
+        ) -> Result<World<Tracer<'r, 'w>>, ScenarioError>
+        + 'a,
     ) -> Self {
-        self.wire = Some(Wire {
-            rate_bits_per_s,
-            look: Box::new(look),
-        });
-        self
-    }
-
-    /// Creates a row that runs a single bench.
-    pub fn bench(name: impl Into<String>, bench: SingleQueueConfig, rule: Rule) -> Self {
-        Self::new(
+        Self {
             name,
-            rule.to_string(),
-            move |recorder: &mut Recorder<'_>| {
-                observe_with(&bench, &rule, Tracer(Some(recorder)))?;
-                Ok(())
-            },
-        )
+            limit,
+            wire: Some(rate),
+            run: Box::new(move |receiver| match receiver {
+                Receiver::Queue(recorder) => {
+                    let mut world = world(&mut Tracer::of_queue(recorder, CLIENT))?;
+                    Ok(world.run_until(end_ns)?)
+                }
+                Receiver::Wire(on_frame) => {
+                    let mut world = world(&mut |_| Tracer(None))?;
+                    Ok(world.run_until_seen(end_ns, on_frame)?)
+                }
+            }),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::error::ScenarioError;
 use crate::run::{AnyRun, Progress};
-use crate::trace_row::TraceRow;
+use crate::trace_row::{Receiver, TraceRow};
 use taut_measure::trace::{Head, Recorder};
 use taut_report::document::Document;
 use taut_sim::pcap::Capture;
@@ -36,7 +36,7 @@ fn matching_rows<'a>(
             names => format!("no row has {part:?} in its name; there are: {names}"),
         }));
     }
-    rows.retain(|row| row.name.contains(part));
+    rows.retain(|row| row.name.contains(part) && (tap == Tap::Queue || row.wire.is_some()));
     Ok(rows)
 }
 
@@ -60,66 +60,54 @@ pub fn write(
     progress: Progress,
 ) -> Result<u64, ScenarioError> {
     let rows = matching_rows(run, tap, part)?;
-    let all = rows.len() as u64;
     let Document { scenario, seed, .. } = run.document();
-    let mut writer = Writer::new(tap, (scenario, seed), out);
-    for (done, row) in rows.into_iter().enumerate() {
-        progress(&row.name, done as u64, all);
-        if writer.add(row)? {
-            break;
+    let version = env!("CARGO_PKG_VERSION");
+    let finished = match tap {
+        Tap::Queue => {
+            let head = Head {
+                scenario: scenario.to_owned(),
+                seed,
+                taut_version: version.to_owned(),
+                sampled_hz: None,
+            };
+            let mut recorder = Recorder::new(out, &head);
+            run_rows(rows, progress, |row| {
+                recorder.row(&row.name, &row.limit);
+                (row.run)(Receiver::Queue(&mut recorder))?;
+                Ok(recorder.has_failed())
+            })?;
+            recorder.finish()
         }
-    }
-    progress("done", all, all);
-    let finished = match writer {
-        Writer::Queue(recorder) => recorder.finish(),
-        Writer::Wire(capture) => capture.finish(),
+        Tap::Wire => {
+            let comment = format!(
+                "taut {version}, scenario {scenario}, seed {seed}; \
+                 TCP window scale 7 (multiply windows by 128)"
+            );
+            let mut capture = Capture::new(out, &comment);
+            run_rows(rows, progress, |row| {
+                capture.row(&row.name, row.wire.map_or(0, |rate| rate.0));
+                (row.run)(Receiver::Wire(&mut |frame| capture.frame(frame)))?;
+                Ok(capture.has_failed())
+            })?;
+            capture.finish()
+        }
     };
     finished.map_err(ScenarioError::Io)
 }
 
-enum Writer<'w> {
-    Queue(Recorder<'w>),
-    Wire(Capture<'w>),
-}
-
-impl<'w> Writer<'w> {
-    fn new(tap: Tap, (name, seed): (&str, u64), out: &'w mut dyn Write) -> Self {
-        let version = env!("CARGO_PKG_VERSION");
-        match tap {
-            Tap::Queue => {
-                let head = Head {
-                    scenario: name.to_owned(),
-                    seed,
-                    taut_version: version.to_owned(),
-                    sampled_hz: None,
-                };
-                Self::Queue(Recorder::new(out, &head))
-            }
-            Tap::Wire => Self::Wire(Capture::new(
-                out,
-                &format!(
-                    "taut {version}, scenario {name}, seed {seed}; \
-                     TCP window scale 7 (multiply windows by 128)"
-                ),
-            )),
+/// Runs rows until `run` returns `true`: writing failed, so that no further row need be run.
+fn run_rows(
+    rows: Vec<TraceRow<'_>>,
+    progress: Progress,
+    mut run: impl FnMut(TraceRow<'_>) -> Result<bool, ScenarioError>,
+) -> Result<(), ScenarioError> {
+    let all = rows.len() as u64;
+    for (done, row) in (0..).zip(rows) {
+        progress(&row.name, done, all);
+        if run(row)? {
+            break;
         }
     }
-
-    /// Returns `true` if writing failed, so that no further row need be run.
-    fn add(&mut self, row: TraceRow<'_>) -> Result<bool, ScenarioError> {
-        match self {
-            Self::Queue(recorder) => {
-                recorder.row(&row.name, &row.limit);
-                (row.trace)(recorder)?;
-                Ok(recorder.has_failed())
-            }
-            Self::Wire(capture) => {
-                if let Some(wire) = row.wire {
-                    capture.row(&row.name, wire.rate_bits_per_s);
-                    (wire.look)(&mut |frame| capture.frame(frame))?;
-                }
-                Ok(capture.has_failed())
-            }
-        }
-    }
+    progress("done", all, all);
+    Ok(())
 }

@@ -122,23 +122,6 @@ pub(crate) fn think_ns(host_latency: Time) -> u64 {
     (host_latency.0 / 2).saturating_sub(DELAY_NS)
 }
 
-/// Connects bulk streams that start uniformly within [`START_NS`], and one request/response flow of
-/// a byte that starts after them.
-pub(crate) fn connect_bulk_and_requests<P: Probe>(
-    world: &mut World<P>,
-    streams: u32,
-    bulk: &ConnectionConfig,
-    requests: &ConnectionConfig,
-    think_ns: u64,
-) {
-    for stream in 0..streams {
-        let start_ns = START_NS * u64::from(stream) / u64::from(streams);
-        world.connect(bulk, BULK, App::Sink, start_ns);
-    }
-    let (client, server) = request_response(1, think_ns);
-    world.connect(requests, client, server, START_NS);
-}
-
 /// Totals of both hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {

@@ -43,6 +43,16 @@ settings! {
 /// Interrupt threshold of the card whose interrupts are counted without costs.
 const ASKED_FOR_PACKETS: u32 = 10;
 
+/// Name of the published watermark, and the settings that it depends on.
+const BEST_WATERMARK: &str = "E8, best low watermark, share of the ring";
+const FITTED: [&str; 5] = [
+    "interrupt_cost",
+    "packet_cost",
+    "wakeup_cost",
+    "interrupt_timeout",
+    "preference for the lowest",
+];
+
 /// Warm-up: a few times a full ring and its buffers.
 const WARM_UP_NS: u64 = 20_000_000;
 
@@ -72,32 +82,6 @@ pub struct WatermarksOutcome {
 }
 
 impl WatermarksSettings {
-    fn points(&self) -> Vec<MapPoint> {
-        let mut points = Vec::new();
-        for &interrupt_packets in &self.interrupt_packets {
-            for &watermark_sixteenths in &self.watermark_sixteenths {
-                for &upstream_quarters in &self.upstream_quarters {
-                    points.push(MapPoint {
-                        load: MapLoad::Saturated,
-                        interrupt_packets,
-                        watermark_sixteenths,
-                        upstream_quarters,
-                    });
-                }
-            }
-        }
-        let middle = |load, interrupt_packets| MapPoint {
-            load,
-            interrupt_packets,
-            watermark_sixteenths: 8,
-            upstream_quarters: 4,
-        };
-        let light = self.interrupt_packets.iter();
-        points.extend(light.map(|&packets| middle(MapLoad::Light, packets)));
-        points.push(middle(MapLoad::Free, ASKED_FOR_PACKETS));
-        points
-    }
-
     fn bench(&self, point: MapPoint, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             packets: Some(point.interrupt_packets),
@@ -181,12 +165,31 @@ impl Scenario for WatermarksSettings {
     type Case = MapPoint;
     type Outcome = WatermarksOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<MapPoint>, ScenarioError> {
-        Ok(self.points())
-    }
-
-    fn name(&self, point: &MapPoint) -> String {
-        point.load.name().to_owned()
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let mut points = Vec::new();
+        for &interrupt_packets in &self.interrupt_packets {
+            for &watermark_sixteenths in &self.watermark_sixteenths {
+                for &upstream_quarters in &self.upstream_quarters {
+                    points.push(MapPoint {
+                        load: MapLoad::Saturated,
+                        interrupt_packets,
+                        watermark_sixteenths,
+                        upstream_quarters,
+                    });
+                }
+            }
+        }
+        let middle = |load, interrupt_packets| MapPoint {
+            load,
+            interrupt_packets,
+            watermark_sixteenths: 8,
+            upstream_quarters: 4,
+        };
+        let light = self.interrupt_packets.iter();
+        points.extend(light.map(|&packets| middle(MapLoad::Light, packets)));
+        points.push(middle(MapLoad::Free, ASKED_FOR_PACKETS));
+        let named = |point: MapPoint| (point.load.name().to_owned(), point);
+        Ok(points.into_iter().map(named).collect())
     }
 
     fn run(&self, point: &MapPoint, seed: u64) -> Result<WatermarksOutcome, ScenarioError> {
@@ -205,23 +208,11 @@ impl Scenario for WatermarksSettings {
                 found.rows.push(seen.row.clone());
                 continue;
             }
-            let per_s = seen.interrupts_per_s;
             let id = "E8, interrupts for N = 10";
-            found
-                .figures
-                .push(Figure::new(id, &[150_000.0], per_s, "1/s", &[]));
-            let id = "E8, best low watermark, share of the ring";
-            let best = self.best_watermark(ran);
-            let constants = [
-                "interrupt_cost",
-                "packet_cost",
-                "wakeup_cost",
-                "interrupt_timeout",
-                "preference for the lowest",
-            ];
-            found
-                .figures
-                .push(Figure::new(id, &[0.25, 0.5], best, "rings", &constants));
+            let interrupts = Figure::new(id, &[150_000.0], seen.interrupts_per_s, "1/s", &[]);
+            let (id, best) = (BEST_WATERMARK, self.best_watermark(ran));
+            let best = Figure::new(id, &[0.25, 0.5], best, "rings", &FITTED);
+            found.figures.extend([interrupts, best]);
         }
         found
     }

@@ -126,7 +126,7 @@ sends in TIME.
 Additional values of some verbs:
   fixed             smallest fixed limit that reaches the target utilisation of the trace
                     (sim limit-rules)
-  LIMIT every TIME  completions coalesced to this interval (sim limit-rules, sim pauses, replay)
+  LIMIT every TIME  completions coalesced to this interval (sim limit-rules, replay)
 
 A limit restricts the bytes or packets in flight: submitted to the device and not yet reported
 complete. Sizes are as in tc (40k is 40960 bytes), times need a unit (2ms). In output, k and K are

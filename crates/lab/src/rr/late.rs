@@ -36,7 +36,7 @@ pub fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use taut_measure::meter::{Curve, Quantiles, histogram_ns};
-    use taut_scenarios::rr_under_load::{Latency, Lateness};
+    use taut_scenarios::rr_under_load::Lateness;
 
     use super::*;
 
@@ -50,7 +50,7 @@ mod tests {
             backlog_packets: Quantiles::default(),
             limit_bytes_p50: None,
             rr_tps: 0.0,
-            rr_latency_us: Latency::of(&histogram_ns()),
+            latency_ns: histogram_ns(),
             goodput_bps: 0,
             cpu_percent: None,
             drops: 0,

@@ -20,15 +20,13 @@ use taut_measure::trace::{Head, Recordings};
 use taut_report::emit::{self, Form};
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
-use taut_scenarios::rr_under_load::show::{Drawn, page, table};
-use taut_scenarios::rr_under_load::{self as simulated, Case};
+use taut_scenarios::rr_under_load::{Case, Row, show};
 use taut_scenarios::validation;
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 pub use config::{Config, Options, limits};
 pub use driver::DriverKind;
-use row::RrRun;
 
 /// The experiment.
 pub struct RrUnderLoad {
@@ -48,7 +46,7 @@ impl RrUnderLoad {
 
 impl Experiment for RrUnderLoad {
     type Case = Case;
-    type Measurement = RrRun;
+    type Measurement = Row;
 
     /// The slots of an AF_PACKET ring hold one frame each, so it has no rows with GSO packets.
     fn cases(&self) -> Result<Vec<Case>, String> {
@@ -100,7 +98,7 @@ impl Experiment for RrUnderLoad {
         self.config.options.trace.check()
     }
 
-    fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<RrRun>> {
+    fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<Row>> {
         let ran = row::run(&self.config, case, self.recordings.left_events(), progress)?;
         Ok(ran.map(|(ran, recording)| {
             self.recordings
@@ -110,16 +108,14 @@ impl Experiment for RrUnderLoad {
     }
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
-        let ran: Vec<&RrRun> = rows.iter().flat_map(|row| &row.runs).collect();
-        let rows: Vec<simulated::Row> = ran.iter().map(|ran| ran.row.clone()).collect();
+        let rows: Vec<Row> = rows.iter().flat_map(|row| &row.runs).cloned().collect();
         let report = self.config.options.report.path.as_deref();
         let document = results::document(&self.config, &rows, interrupted);
         let is_published = self.config.is_published();
-        let table = || table::text(&document, &rows, is_published, stdout::columns());
+        let table = || show::text(&document, &rows, is_published, stdout::columns());
         let page = || {
-            let drawn: Vec<Drawn> = ran.iter().map(|ran| ran.drawn()).collect();
             let row_ns = self.config.row_ns();
-            page::page(&document, Origin::Live, &drawn, row_ns, command_line(None))
+            show::page(&document, Origin::Live, &rows, row_ns, command_line(None))
         };
         let shown = emit::emit(&document, Form::json_or_table(json), report, table, page);
         self.write_trace().err().unwrap_or(shown)

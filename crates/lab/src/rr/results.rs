@@ -33,7 +33,7 @@ fn parameters(config: &Config) -> Value {
 /// Returns the document of `rows`.
 pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
     let figures = if config.is_published() {
-        figures(rows, &["coalesce"], &["coalesce"])
+        figures(rows, &["coalesce"])
     } else {
         Vec::new()
     };

@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, anyhow};
-use hdrhistogram::Histogram;
 use taut_measure::trace::Recording;
 use taut_report::number::{one_decimal, per_second};
 use taut_report::say;
-use taut_scenarios::rr_under_load::show::Drawn;
-use taut_scenarios::rr_under_load::{Case, Latency, Lateness, Row};
+use taut_scenarios::rr_under_load::{Case, Lateness, Row};
 
 use super::config::Config;
 use super::router::{self, Routed};
@@ -19,23 +17,6 @@ use crate::load::{Beside, Plan, Requests, Window};
 use crate::progress::Progress;
 use crate::tcp;
 
-/// A row, and the latencies for the report.
-pub struct RrRun {
-    pub row: Row,
-    latency_ns: Histogram<u64>,
-}
-
-impl RrRun {
-    /// Returns the data for the report.
-    pub fn drawn(&self) -> Drawn<'_> {
-        Drawn {
-            case: self.row.case(),
-            curve: &self.row.curve,
-            latency_ns: &self.latency_ns,
-        }
-    }
-}
-
 /// Measures a case, and records at most `max_events` of its queue if the user wants a trace.
 /// Returns `None` if the user interrupted it.
 pub fn run(
@@ -43,7 +24,7 @@ pub fn run(
     case: &Case,
     max_events: Option<usize>,
     progress: &mut Progress,
-) -> anyhow::Result<Option<(RrRun, Option<Recording>)>> {
+) -> anyhow::Result<Option<(Row, Option<Recording>)>> {
     let control = Arc::new(Control::default());
     let world = RrWorld::new(config, case)?;
     let hosts = world.hosts.clone();
@@ -73,9 +54,7 @@ pub fn run(
     };
     let recording = routed.directions[0].recording.take();
     let row = to_row(case, window, &loaded.requests, &routed);
-    let row = Row { retransmits, ..row };
-    let latency_ns = loaded.requests.latency_ns;
-    Ok(Some((RrRun { row, latency_ns }, recording)))
+    Ok(Some((Row { retransmits, ..row }, recording)))
 }
 
 type RouterThread = thread::JoinHandle<anyhow::Result<Routed>>;
@@ -125,7 +104,7 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         backlog_packets: forward.backlog_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
-        rr_latency_us: Latency::of(&requests.latency_ns),
+        latency_ns: requests.latency_ns.clone(),
         goodput_bps: window.goodput_bits_per_s(),
         cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),

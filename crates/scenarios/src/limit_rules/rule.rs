@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
+use taut_path::limit::{Fixed, Limit, NamedLimit, Unit, Utilisation};
 
-use super::workload::Workload;
 use crate::error::ScenarioError;
-use taut_sim::completion_trace::TraceReport;
+use taut_sim::completion_trace::{CompletionTrace, Detail, TraceReport, observe};
 use taut_sim::single_queue_bench::{ParseRuleError, Rule};
 
 /// A rule by name.
@@ -20,10 +19,10 @@ pub enum RuleName {
 }
 
 impl RuleName {
-    /// Runs `workload` with the rule; `fixed_bytes` is the offline optimum.
+    /// Runs `trace` with the rule; `fixed_bytes` is the offline optimum.
     pub(super) fn observe(
         &self,
-        workload: &dyn Workload,
+        trace: &CompletionTrace,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<TraceReport>, ScenarioError> {
         let mut rule = match self {
@@ -31,13 +30,19 @@ impl RuleName {
                 Some(bytes) => Rule::bytes(bytes),
                 None => return Ok(None),
             },
-            Self::Rule(rule) if rule.limit.is_off() => return workload.observe_off().map(Some),
+            Self::Rule(rule) if rule.limit.is_off() => {
+                return Ok(Some(observe(trace, Fixed::off(), Detail::OFF)?));
+            }
             Self::Rule(rule) => rule.clone(),
         };
-        // The workload has a target utilisation; a target in the rule's name takes precedence.
+        // The trace has a target utilisation; a target in the rule's name takes precedence.
         rule.limit
-            .set_default_target(nearest_target(workload.target_utilisation()));
-        workload.observe(&rule).map(Some)
+            .set_default_target(nearest_target(trace.utilisation));
+        let detail = Detail {
+            coalesce_ns: rule.coalesce_ns,
+            ..Detail::FULL
+        };
+        Ok(Some(observe(trace, rule.limit, detail)?))
     }
 
     /// Returns the unit of its limit.

@@ -1,34 +1,21 @@
-//! Summary of the rules over all workloads.
+//! Summary of the rules over all traces.
 
 use serde_json::{Value, json};
 
+use crate::scenario::by_rule;
 use taut_report::document::Summary;
 
-/// Returns a row for each rule; `None` for a single workload.
+/// Returns a row for each rule; `None` for a single trace.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
-    let rules = distinct(rows, "rule");
-    if distinct(rows, "pattern").len() < 2 {
+    if rows.iter().all(|row| row["pattern"] == rows[0]["pattern"]) {
         return None;
     }
-    let row = |rule: &&str| {
-        let of_rule: Vec<&Value> = rows.iter().filter(|row| row["rule"] == **rule).collect();
-        of_one(rule, &of_rule)
-    };
+    let of_rule = |(rule, rows): &(&str, Vec<&Value>)| of_one(rule, rows);
     Some(Summary {
         title: "Over all traces (ratio_mean: geometric; _at: the trace of the extreme; missed: traces on \
                 which utilisation was below the target, where a small ratio is meaningless)",
-        rows: rules.iter().map(row).collect(),
+        rows: by_rule(rows).iter().map(of_rule).collect(),
     })
-}
-
-fn distinct<'r>(rows: &'r [Value], key: &str) -> Vec<&'r str> {
-    let mut found = Vec::new();
-    for text in rows.iter().filter_map(|row| row[key].as_str()) {
-        if !found.contains(&text) {
-            found.push(text);
-        }
-    }
-    found
 }
 
 fn of_one(rule: &str, rows: &[&Value]) -> Value {
@@ -77,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_mean_and_worst_workloads() {
+    fn each_rule_has_mean_and_worst_traces() {
         let rows = [
             row("a", "dql", Some(2.0), 1.0),
             row("a", "taut", None, 0.5),
@@ -101,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn one_workload_has_no_summary() {
+    fn one_trace_has_no_summary() {
         assert_eq!(of(&[row("a", "dql", Some(2.0), 1.0)]), None);
     }
 }

@@ -2,12 +2,13 @@
 
 use core::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
 
+use super::families::FULL_BYTES;
 use crate::validation::{check, check_length};
 
 /// Ranges of the numbers. A day at 400 Gbit/s is more than any link or run here.
@@ -25,28 +26,12 @@ const POLL_NS: u64 = 3_000;
 /// Default target utilisation.
 const UTILISATION: f64 = 0.999;
 
-/// The known keys; others cause a warning and are ignored.
-const KEYS: [&str; 10] = [
-    "id",
-    "rate_bytes_per_us",
-    "rates",
-    "sizes",
-    "budget",
-    "poll_ns",
-    "burst",
-    "warm_ns",
-    "end_ns",
-    "utilisation",
-];
-
-const BURST_KEYS: [&str; 2] = ["period_ns", "objects"];
-
 /// Parses a header into a trace without intervals, and its unknown keys.
 pub(super) fn read(
     line: &str,
     otherwise_id: &str,
 ) -> Result<(CompletionTrace, Vec<String>), String> {
-    let Keys { keys, twice } = serde_json::from_str(line).map_err(|error| {
+    let Keys { mut keys, twice } = serde_json::from_str(line).map_err(|error| {
         format!(
             "the first line must be a JSON object such as {{\"id\": \"name\", \
              \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}"
@@ -55,16 +40,11 @@ pub(super) fn read(
     if let Some(key) = twice {
         return Err(format!("duplicate key {key}"));
     }
-    Ok((pattern(&keys, otherwise_id)?, unknown(&keys)))
-}
-
-fn unknown(keys: &Map<String, Value>) -> Vec<String> {
-    let unknown = keys.keys().filter(|key| !KEYS.contains(&key.as_str()));
-    let of_burst = keys.get("burst").and_then(Value::as_object);
-    let of_burst = of_burst.into_iter().flat_map(Map::keys);
-    let of_burst = of_burst.filter(|key| !BURST_KEYS.contains(&key.as_str()));
+    let mut burst = take(&mut keys, "", "burst")?;
+    let pattern = pattern(&mut keys, burst.as_mut(), otherwise_id)?;
+    let of_burst = burst.iter().flat_map(Map::keys);
     let of_burst = of_burst.map(|key| format!("burst.{key}"));
-    unknown.cloned().chain(of_burst).collect()
+    Ok((pattern, keys.keys().cloned().chain(of_burst).collect()))
 }
 
 /// An object, and its first duplicate key: it is unclear which of the two values is meant.
@@ -100,50 +80,55 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
-/// Parses the value of `key`; `null` is the same as no value. `within` is the key of its object,
-/// with a dot.
-fn value_of<'k, T: Deserialize<'k>>(
-    keys: &'k Map<String, Value>,
+/// Removes and parses the value of `key`; `null` is the same as no value. The remaining keys are
+/// unknown. `within` is the key of its object, with a dot.
+fn take<T: DeserializeOwned>(
+    keys: &mut Map<String, Value>,
     within: &str,
     key: &str,
 ) -> Result<Option<T>, String> {
-    match keys.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => T::deserialize(value)
-            .map(Some)
-            .map_err(|error| format!("{within}{key}: {error}")),
-    }
+    let value = keys.shift_remove(key).unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| format!("{within}{key}: {error}"))
 }
 
-/// Parses a required time or number from 1 on.
-fn required(keys: &Map<String, Value>, within: &str, key: &str, max: u64) -> Result<u64, String> {
-    let value = value_of(keys, within, key)?;
+/// Takes a required time or number from 1 on.
+fn required(
+    keys: &mut Map<String, Value>,
+    within: &str,
+    key: &str,
+    max: u64,
+) -> Result<u64, String> {
+    let value = take(keys, within, key)?;
     let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {max}"))?;
     check(&format!("{within}{key}"), value, 1, max)?;
     Ok(value)
 }
 
-fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<CompletionTrace, String> {
+fn pattern(
+    keys: &mut Map<String, Value>,
+    burst: Option<&mut Map<String, Value>>,
+    otherwise_id: &str,
+) -> Result<CompletionTrace, String> {
     let end_ns = required(keys, "", "end_ns", MAX_NS)?;
-    let warm_ns = value_of(keys, "", "warm_ns")?.unwrap_or(0);
+    let warm_ns = take(keys, "", "warm_ns")?.unwrap_or(0);
     check("warm_ns", warm_ns, 0, end_ns - 1)?;
-    let poll_ns = value_of(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
+    let poll_ns = take(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
     check("poll_ns", poll_ns, 1, MAX_NS)?;
-    let utilisation = value_of(keys, "", "utilisation")?.unwrap_or(UTILISATION);
+    let utilisation = take(keys, "", "utilisation")?.unwrap_or(UTILISATION);
     if !(utilisation > 0.0 && utilisation <= 1.0) {
         return Err(format!(
             "utilisation is {utilisation}; allowed: above 0, at most 1"
         ));
     }
-    let steps: Option<Vec<(u64, f64)>> = value_of(keys, "", "rates")?;
+    let steps: Option<Vec<(u64, f64)>> = take(keys, "", "rates")?;
     let pattern = CompletionTrace {
-        id: value_of(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
+        id: take(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
         changes_ns: changes(steps.as_deref()),
-        rates: rates(steps, value_of(keys, "", "rate_bytes_per_us")?)?,
-        sizes: sizes(value_of(keys, "", "sizes")?)?,
-        budget: value_of(keys, "", "budget")?.unwrap_or(0),
+        rates: rates(steps, take(keys, "", "rate_bytes_per_us")?)?,
+        sizes: sizes(take(keys, "", "sizes")?)?,
+        budget: take(keys, "", "budget")?.unwrap_or(0),
         poll_ns,
-        bursts: value_of(keys, "", "burst")?.map_or_else(|| Ok(Vec::new()), burst)?,
+        bursts: burst.map_or_else(|| Ok(Vec::new()), bursts)?,
         warm_ns,
         end_ns,
         utilisation,
@@ -155,7 +140,7 @@ fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<CompletionTr
 
 fn sizes(value: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
     let Some(sizes) = value else {
-        return Ok(vec![super::FULL_BYTES]);
+        return Ok(vec![FULL_BYTES]);
     };
     check_length("sizes", sizes.len(), 1, MAX_SIZES)?;
     let size = |&size: &u64| check("sizes", size, 1, MAX_SIZE).map(|()| size as u32);
@@ -189,10 +174,10 @@ fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
     Ok(())
 }
 
-fn burst(keys: Map<String, Value>) -> Result<Vec<Burst>, String> {
+fn bursts(keys: &mut Map<String, Value>) -> Result<Vec<Burst>, String> {
     Ok(vec![Burst {
-        period_ns: required(&keys, "burst.", "period_ns", MAX_NS)?,
-        objects: required(&keys, "burst.", "objects", MAX_OBJECTS)?,
+        period_ns: required(keys, "burst.", "period_ns", MAX_NS)?,
+        objects: required(keys, "burst.", "objects", MAX_OBJECTS)?,
     }])
 }
 

@@ -1,13 +1,11 @@
 //! One rule on one ring and link: every pause, and the same run without one.
 
-use std::fmt;
-
 use serde_json::{Value, json};
 
-use super::settings::PausesSettings;
+use super::PausesSettings;
 use crate::prelude::*;
 use taut_path::limit::{Limit, Unit};
-use taut_sim::pause_bench::{Pause, PauseBenchConfig, PauseReport, Paused, observe};
+use taut_sim::pause_bench::{Pause, PauseBenchConfig, PauseReport, Paused};
 use taut_sim::single_queue_bench::Rule;
 
 /// The limit is sampled at these times after the end of a pause, in ns.
@@ -19,38 +17,30 @@ const PERIODS: u64 = 3;
 /// One rule on one ring and link.
 #[derive(Debug, Clone)]
 pub struct PausesCase {
-    rule: Rule,
-    ring: u32,
-    rate: Rate,
-    pauses: Vec<Pause>,
-}
-
-/// A row for each pause.
-pub type PausesOutcome = Vec<Value>;
-
-impl fmt::Display for PausesCase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            rule, ring, rate, ..
-        } = self;
-        write!(f, "{rule}, ring {ring}, {rate}")
-    }
+    pub(super) rule: Rule,
+    pub(super) ring: u32,
+    pub(super) rate: Rate,
+    pub(super) pauses: Vec<Pause>,
 }
 
 impl PausesSettings {
-    pub(super) fn all_cases(&self) -> Vec<PausesCase> {
+    pub(super) fn all_cases(&self) -> Vec<(String, PausesCase)> {
         let mut cases = Vec::new();
         for rule in &self.rules {
-            let case = |ring, rate, pauses| PausesCase {
-                rule: rule.clone(),
-                ring,
-                rate,
-                pauses,
+            let case = |ring, rate, pauses| {
+                let rule = rule.clone();
+                let name = format!("{rule}, ring {ring}, {rate}");
+                let case = PausesCase {
+                    rule,
+                    ring,
+                    rate,
+                    pauses,
+                };
+                (name, case)
             };
             for &ring in &self.rings {
-                for &rate in &self.rates {
-                    cases.push(case(ring, rate, self.single_pauses()));
-                }
+                let rates = self.rates.iter();
+                cases.extend(rates.map(|&rate| case(ring, rate, self.single_pauses())));
             }
             let (ring, rate) = (self.periodic_ring, self.periodic_rate);
             let periodic = self.periodic_pauses.iter().zip(&self.periodic_every);
@@ -78,20 +68,12 @@ impl PausesSettings {
         pauses
     }
 
-    pub(super) fn run_case(
+    pub(super) fn bench(
         &self,
         case: &PausesCase,
+        pause: Option<Pause>,
         seed: u64,
-    ) -> Result<PausesOutcome, ScenarioError> {
-        let whole = observe(&self.bench(case, None, seed), &case.rule)?;
-        let rows = case.pauses.iter().map(|pause| {
-            let report = observe(&self.bench(case, Some(*pause), seed), &case.rule)?;
-            Ok(self.row(case, pause, &report, &whole))
-        });
-        rows.collect()
-    }
-
-    fn bench(&self, case: &PausesCase, pause: Option<Pause>, seed: u64) -> PauseBenchConfig {
+    ) -> PauseBenchConfig {
         let warm_ns = self.warm_up.0;
         let paused_ns = pause.map_or(0, |pause| pause.length_ns);
         let every_ns = pause.and_then(|pause| pause.every_ns).unwrap_or(0);
@@ -110,7 +92,7 @@ impl PausesSettings {
         }
     }
 
-    fn row(
+    pub(super) fn row(
         &self,
         case: &PausesCase,
         pause: &Pause,

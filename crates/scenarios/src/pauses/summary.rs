@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::scenario::by_rule;
 use taut_report::document::Summary;
 
 /// A limit above this multiple of the limit before the pause counts as raised.
@@ -12,22 +13,14 @@ const RATIOS: [&str; 3] = ["ratio_0.1s", "ratio_1s", "ratio_10s"];
 
 /// Returns a row for each rule, in the order of the rows.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {
-    let mut rules: Vec<&str> = Vec::new();
-    for rule in rows.iter().filter_map(|row| row["rule"].as_str()) {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
-    let row = |rule: &&str| {
-        let of_rule: Vec<&Value> = rows.iter().filter(|row| row["rule"] == **rule).collect();
-        of_one(rule, &of_rule, &periodic(rows))
-    };
-    (!rules.is_empty()).then(|| Summary {
+    let periodic = periodic(rows);
+    let of_rule = |(rule, rows): &(&str, Vec<&Value>)| of_one(rule, rows, &periodic);
+    (!rows.is_empty()).then(|| Summary {
         title: "Each rule over its cases of one pause (above_1.25x: cases in which the limit was \
                 raised to more than that; above_ring: cases in which it exceeded what the ring \
                 holds); busy and ratio: busy share of the link and the largest ratio with periodic \
                 pauses",
-        rows: rules.iter().map(row).collect(),
+        rows: by_rule(rows).iter().map(of_rule).collect(),
     })
 }
 

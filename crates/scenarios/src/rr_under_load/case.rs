@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, LateSegmentation};
-use thiserror::Error;
 
 use crate::on_off::on_off;
 
@@ -91,44 +90,20 @@ fn effective_modes(modes: &[LateSegmentation], tso: bool, no_limit: bool) -> Vec
 
 impl fmt::Display for Only {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let selected = [("limit", self.limit), ("tso", self.tso)];
-        let mut comma = "";
-        for (name, on) in selected.iter().filter_map(|&(name, on)| Some((name, on?))) {
-            write!(f, "{comma}{name}={}", on_off(on))?;
-            comma = ",";
-        }
-        if comma.is_empty() {
-            f.write_str("all")
-        } else {
-            Ok(())
+        let parts = [("limit", self.limit), ("tso", self.tso)].into_iter();
+        let parts = parts.filter_map(|(name, on)| Some(format!("{name}={}", on_off(on?))));
+        match parts.collect::<Vec<_>>().join(",") {
+            parts if parts.is_empty() => f.write_str("all"),
+            parts => f.write_str(&parts),
         }
     }
 }
 
-/// Parse errors of a selection of rows. Positions count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum ParseOnlyError {
-    /// The name is unknown.
-    #[error(
-        "unknown row at position {position}; allowed: all, or limit=on, limit=off, tso=on, tso=off \
-         joined by a comma"
-    )]
-    Unknown {
-        /// Its position.
-        position: usize,
-    },
-    /// The name occurs twice.
-    #[error("duplicate name at position {position}")]
-    Twice {
-        /// Its second position.
-        position: usize,
-    },
-}
-
 impl FromStr for Only {
-    type Err = ParseOnlyError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ParseOnlyError> {
+    /// Errors contain a position, counted from 1.
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut only = Self::default();
         if text == "all" {
             return Ok(only);
@@ -139,10 +114,15 @@ impl FromStr for Only {
                 // Files of earlier versions have `bql`.
                 "limit=on" | "limit=off" | "bql=on" | "bql=off" => &mut only.limit,
                 "tso=on" | "tso=off" => &mut only.tso,
-                _ => return Err(ParseOnlyError::Unknown { position }),
+                _ => {
+                    return Err(format!(
+                        "unknown row at position {position}; allowed: all, or limit=on, \
+                         limit=off, tso=on, tso=off joined by a comma"
+                    ));
+                }
             };
             if selected.replace(part.ends_with("=on")).is_some() {
-                return Err(ParseOnlyError::Twice { position });
+                return Err(format!("duplicate name at position {position}"));
             }
             position += part.chars().count() + 1;
         }

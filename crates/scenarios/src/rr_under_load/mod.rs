@@ -3,77 +3,184 @@
 mod case;
 mod published;
 mod row;
-mod run;
-mod settings;
 pub mod show;
 
-use taut_measure::trace::{Recorder, Tracer};
-use taut_sim::world::CLIENT;
+use taut_measure::meter::{Meter, Since};
+use taut_path::{AnyLimit, LateSegmentation, Probe, qdisc};
+use taut_report::number::one_decimal;
+use taut_sim::tcp::GsoSize;
+use taut_sim::world::{App, CLIENT, SERVER, World, WorldConfig};
 
 use crate::prelude::*;
+use crate::serde_text::{as_text, as_texts};
+use crate::two_hosts::{
+    BULK, DELAY_NS, Done, GSO_PACKET_BYTES, START_NS, card, first_band, hosts, request_response,
+    stream, think_ns, world,
+};
+use crate::validation::Validation;
 
-pub use case::{Case, Only, ParseOnlyError};
-pub use published::{Published, figures, is_published};
-pub use row::{Latency, Lateness, Row};
-pub use run::Outcome;
-pub use settings::Settings;
+pub use case::{Case, Only};
+pub use published::figures;
+pub use row::{Lateness, Row};
+
+settings! {
+    Settings, "rr-under-load" {
+        /// Bulk streams.
+        streams: u32 => validation::within(validation::STREAMS),
+        /// Link rate.
+        rate: Rate => validation::within(validation::RATES),
+        /// Descriptors of the ring.
+        ring: u32 => validation::within(validation::RINGS),
+        /// Interrupt interval.
+        coalesce: Time => validation::within(validation::COALESCE_TIMES),
+        /// The discipline, in `tc` syntax.
+        qdisc: String => discipline,
+        /// Limits of the rows with a limit, a row for each.
+        #[serde(with = "as_texts")]
+        limits: Vec<AnyLimit> => validation::limits(0),
+        /// Late segmentations of GSO packets, a row for each.
+        #[serde(with = "as_texts")]
+        late_segmentation: Vec<LateSegmentation> => validation::late_segmentation,
+        /// Time of a transaction outside of the device queue.
+        host_latency: Time => validation::within(Time(2 * DELAY_NS)..=Time::ms(10_000)),
+        /// Warm-up of each row.
+        warm_up: Time => validation::within(validation::WARM_UPS),
+        /// Measured time of each row.
+        duration: Time => validation::within(validation::DURATIONS),
+        /// The rows that are run.
+        #[serde(with = "as_text")]
+        rows: Only where leaving_any(limits),
+    }
+}
 
 impl Settings {
-    /// Returns the rows of the finished cases, in the format of the lab.
-    pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
-        ran.iter().map(|(_, outcome)| outcome.row.clone()).collect()
+    /// Returns `true` for the settings of the published experiment.
+    pub fn is_published(&self) -> bool {
+        (self.streams, self.rate.0, self.ring) == (100, 1_000_000_000, 1024)
     }
+
+    /// Returns the end of a row in ns of virtual time, including the warm-up.
+    pub fn end_ns(&self) -> u64 {
+        self.warm_up.0 + self.duration.0
+    }
+
+    fn world<P: Probe>(
+        &self,
+        case: &Case,
+        seed: u64,
+        probe: impl FnMut(usize) -> P,
+    ) -> Result<World<P>, ScenarioError> {
+        let by_name = || qdisc::by_name(&self.qdisc);
+        by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let card = card(self.rate, self.ring, self.coalesce, seed);
+        let hosts = WorldConfig {
+            late_segmentation: case.late_segmentation,
+            ..hosts(card, self.warm_up.0)
+        };
+        // The same text was parsed above.
+        let discipline = || by_name().expect("the same text");
+        let mut world = world(&hosts, &case.limit, discipline, probe)?;
+        let mut bulk = stream(if case.tso {
+            GsoSize::Fixed(GSO_PACKET_BYTES)
+        } else {
+            GsoSize::Off
+        });
+        bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
+        let streams = self.streams;
+        for stream in 0..streams {
+            let start_ns = START_NS * u64::from(stream) / u64::from(streams);
+            world.connect(&bulk, BULK, App::Sink, start_ns);
+        }
+        // A byte in each direction, after the start of the streams.
+        let (client, server) = request_response(1, think_ns(self.host_latency));
+        world.connect(&first_band(bulk), client, server, START_NS);
+        Ok(world)
+    }
+
+    /// Returns the rows of the finished cases, in the format of the lab.
+    pub fn rows_of(&self, ran: &[(&Case, &Row)]) -> Vec<Row> {
+        ran.iter().map(|&(_, row)| row.clone()).collect()
+    }
+}
+
+/// Requires a selection with at least one row for `limits`.
+fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
+    move |key, rows| {
+        if rows.cases(limits, &[LateSegmentation::Off]).is_empty() {
+            return Err(format!(
+                "{key} is {rows}, which selects no row; allowed with these limits: limit=off"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Requires a discipline in `tc` syntax.
+fn discipline(key: &str, spelled: &String) -> Validation {
+    let found = qdisc::by_name(spelled).map(drop);
+    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
 }
 
 impl Scenario for Settings {
     type Case = Case;
-    type Outcome = Outcome;
+    type Outcome = Row;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(self.rows.cases(&self.limits, &self.late_segmentation))
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let cases = self.rows.cases(&self.limits, &self.late_segmentation);
+        let cases = cases.into_iter().map(|case| (case.to_string(), case));
+        Ok(cases.collect())
     }
 
-    fn name(&self, case: &Case) -> String {
-        case.to_string()
+    fn run(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
+        let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
+        let mut world = self.world(case, seed, meter)?;
+        world.run_until(self.warm_up.0)?;
+        let before = world.arrived_bytes(SERVER);
+        world.run_until(self.end_ns())?;
+        let done = Done::of(&world, self.streams + 1);
+        let meter = world.probe(CLIENT);
+        let latency_ns = world.latency_ns().clone();
+        let delivered_bits = (done.arrived_bytes - before) * 8;
+        Ok(Row {
+            limit: case.limit.clone(),
+            bql: case.bql(),
+            tso: case.tso,
+            late_segmentation: case.late_segmentation,
+            inflight_bytes: meter.in_flight_bytes(),
+            backlog_packets: meter.backlog_packets(),
+            limit_bytes_p50: case.limits_bytes().then_some(meter.limit_p50()),
+            rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
+            latency_ns,
+            goodput_bps: per_second(delivered_bits, self.duration.0) as u64,
+            cpu_percent: None,
+            drops: done.drops,
+            marks: done.marks,
+            retransmits: done.retransmits,
+            stalls: None,
+            timer_lateness_us: None,
+            curve: meter.curve(),
+        })
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
-        self.run_case(case, seed)
-    }
-
-    /// Curves are drawn from the outcomes, not from series.
-    fn results(&self, ran: &[(&Case, &Outcome)]) -> Results {
+    /// Curves are drawn from the rows, not from series.
+    fn results(&self, ran: &[(&Case, &Row)]) -> Results {
         let rows = self.rows_of(ran);
         let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        Results {
-            figures: if self.is_published() {
-                figures(&rows, &["coalesce"], &["coalesce", "host_latency"])
-            } else {
-                Vec::new()
-            },
-            rows: rows.iter().map(value).collect(),
-            ..Results::default()
+        let mut found = Results::default();
+        if self.is_published() {
+            found.figures = figures(&rows, &["coalesce", "host_latency"]);
         }
+        found.rows = rows.iter().map(value).collect();
+        found
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: Case| {
-            let (name, limit) = (case.to_string(), case.limit.to_string());
-            let case_of_wire = case.clone();
-            let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
-                Ok(world.run_until(self.end_ns())?)
-            };
-            let case = case_of_wire;
-            TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, seed, |_| ())?;
-                Ok(world.run_until_seen(self.end_ns(), seen)?)
+        let row = |(name, case): (String, Case)| {
+            let names = (name, case.limit.to_string());
+            TraceRow::two_hosts(names, self.rate, self.end_ns(), move |probe| {
+                self.world(&case, seed, probe)
             })
         };
-        self.rows
-            .cases(&self.limits, &self.late_segmentation)
-            .into_iter()
-            .map(row)
-            .collect()
+        self.cases(seed).into_iter().flatten().map(row).collect()
     }
 }

@@ -6,46 +6,34 @@ use super::{Case, Row};
 use crate::on_off::on_off;
 use taut_report::document::Figure;
 
-/// The published row of one case: bytes in the device queue and transactions/s.
-#[derive(Debug, Clone, Copy)]
-pub struct Published {
+/// The published row of one case.
+pub(super) struct Published {
     /// Whether the queue was limited by Linux's rule, then the only one.
-    pub bql: bool,
+    bql: bool,
     /// Whether the senders used GSO packets.
-    pub tso: bool,
-    /// Bytes in the device queue, from and to.
-    pub ring_bytes: [u64; 2],
+    tso: bool,
+    /// Bytes in the device queue, or the ends of their range.
+    pub ring_bytes: &'static [f64],
     /// Transactions/s.
-    pub rr_tps: u64,
+    pub rr_tps: f64,
+}
+
+const fn published(bql: bool, tso: bool, ring_bytes: &'static [f64], rr_tps: f64) -> Published {
+    Published {
+        bql,
+        tso,
+        ring_bytes,
+        rr_tps,
+    }
 }
 
 /// E1 in `docs/sources.md`: 100 bulk streams and one
 /// request/response at high priority on 1 Gbit/s, e1000, ring 1024, pfifo_fast.
 const PUBLISHED: [Published; 4] = [
-    Published {
-        bql: false,
-        tso: true,
-        ring_bytes: [3_000_000, 3_200_000],
-        rr_tps: 36,
-    },
-    Published {
-        bql: true,
-        tso: true,
-        ring_bytes: [156_000, 194_000],
-        rr_tps: 535,
-    },
-    Published {
-        bql: false,
-        tso: false,
-        ring_bytes: [453_000, 454_000],
-        rr_tps: 234,
-    },
-    Published {
-        bql: true,
-        tso: false,
-        ring_bytes: [66_000, 66_000],
-        rr_tps: 914,
-    },
+    published(false, true, &[3_000_000.0, 3_200_000.0], 36.0),
+    published(true, true, &[156_000.0, 194_000.0], 535.0),
+    published(false, false, &[453_000.0, 454_000.0], 234.0),
+    published(true, false, &[66_000.0], 914.0),
 ];
 
 impl Published {
@@ -58,55 +46,23 @@ impl Published {
     }
 }
 
-/// Returns `true` for the settings of the published experiment.
-pub const fn is_published(streams: u32, rate_bits_per_s: u64, ring_slots: u32) -> bool {
-    streams == 100 && rate_bits_per_s == 1_000_000_000 && ring_slots == 1024
-}
-
-/// Compares `rows` with the published results. Constants that were fitted to the bytes or to the
-/// rates are listed with them.
-pub fn figures(
-    rows: &[Row],
-    bytes_constants: &[&'static str],
-    rate_constants: &[&'static str],
-) -> Vec<Figure> {
-    let with_published = rows
-        .iter()
-        .filter_map(|row| Some((row, Published::of(&row.case())?)));
-    with_published
-        .flat_map(|(row, published)| figures_of(row, published, bytes_constants, rate_constants))
-        .collect()
-}
-
-fn figures_of(
-    row: &Row,
-    published: &Published,
-    bytes_constants: &[&'static str],
-    rate_constants: &[&'static str],
-) -> [Figure; 2] {
-    let case = format!("bql_{}/tso_{}", on_off(row.bql), on_off(row.tso));
-    let [low, high] = published.ring_bytes;
-    let bytes = if low == high {
-        vec![low as f64]
-    } else {
-        vec![low as f64, high as f64]
-    };
-    let tps = [published.rr_tps as f64];
-    let value = row.inflight_bytes.p90 as f64;
-    [
-        Figure::new(
-            format!("E1/{case}/inflight_bytes_p90"),
-            &bytes,
-            value,
-            "bytes",
-            bytes_constants,
-        ),
-        Figure::new(
-            format!("E1/{case}/rr_tps"),
-            &tps,
-            row.rr_tps,
-            "transactions/s",
-            rate_constants,
-        ),
-    ]
+/// Compares `rows` with the published results. `rate_constants` were fitted to the rates.
+pub fn figures(rows: &[Row], rate_constants: &[&'static str]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for row in rows {
+        let Some(Published {
+            ring_bytes, rr_tps, ..
+        }) = Published::of(&row.case())
+        else {
+            continue;
+        };
+        let id = |what| format!("E1/bql_{}/tso_{}/{what}", on_off(row.bql), on_off(row.tso));
+        let (bytes_id, bytes) = (id("inflight_bytes_p90"), row.inflight_bytes.p90 as f64);
+        let (tps_id, unit) = (id("rr_tps"), "transactions/s");
+        figures.extend([
+            Figure::new(bytes_id, ring_bytes, bytes, "bytes", &["coalesce"]),
+            Figure::new(tps_id, &[*rr_tps], row.rr_tps, unit, rate_constants),
+        ]);
+    }
+    figures
 }

@@ -31,8 +31,9 @@ pub struct Row {
     pub limit_bytes_p50: Option<u64>,
     /// Transactions per second.
     pub rr_tps: f64,
-    /// Latency of the transactions.
-    pub rr_latency_us: Latency,
+    /// Latencies of the transactions, in ns.
+    #[serde(rename = "rr_latency_us", serialize_with = "in_us")]
+    pub latency_ns: Histogram<u64>,
     /// Payload bits that arrived at the receivers for the first time, per second.
     pub goodput_bps: u64,
     /// Processor time of this process, including the kernel's work for it; 100 is one core. `None`
@@ -65,27 +66,22 @@ fn quantiles<S: Serializer>(of: &Quantiles, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(values)
 }
 
-/// Latency distribution of request and response, in us: 99 of 100 are at most `p99`.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Latency {
-    /// 10th percentile.
-    pub p10: u64,
-    /// 25th percentile.
-    pub p25: u64,
-    /// Median.
-    pub p50: u64,
-    /// 75th percentile.
-    pub p75: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 95th percentile.
-    pub p95: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// 99.9th percentile.
-    pub p99_9: u64,
-    /// Maximum.
-    pub max: u64,
+/// The quantiles of a latency distribution.
+const LATENCIES: [(&str, f64); 9] = [
+    ("p10", 0.1),
+    ("p25", 0.25),
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99_9", 0.999),
+    ("max", 1.0),
+];
+
+fn in_us<S: Serializer>(latency_ns: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+    let us = |share| latency_ns.value_at_quantile(share) / 1000;
+    to.collect_map(LATENCIES.map(|(name, share)| (name, us(share))))
 }
 
 /// Lateness of scheduled events, in us. It adds to every latency, and can let a ring run dry.
@@ -107,24 +103,6 @@ impl Lateness {
             p50: us(0.5),
             p99: us(0.99),
             max: late_ns.max() / 1000,
-        }
-    }
-}
-
-impl Latency {
-    /// Returns the distribution of values in ns.
-    pub fn of(latency_ns: &Histogram<u64>) -> Self {
-        let us = |share| latency_ns.value_at_quantile(share) / 1000;
-        Self {
-            p10: us(0.1),
-            p25: us(0.25),
-            p50: us(0.5),
-            p75: us(0.75),
-            p90: us(0.9),
-            p95: us(0.95),
-            p99: us(0.99),
-            p99_9: us(0.999),
-            max: latency_ns.max() / 1000,
         }
     }
 }

@@ -8,7 +8,7 @@ use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 use super::{SingleQueueSettings, Traffic};
 use crate::error::ScenarioError;
 use crate::limit_rules::RuleName;
-use crate::scenario::Results;
+use crate::scenario::{Results, by_rule};
 use taut_report::document::Summary;
 
 /// A limit is sufficient if it carries this share of the packets carried without a limit.
@@ -100,13 +100,11 @@ fn inflight_vs_optimum(row: &Value, rows: &[Value]) -> Option<f64> {
 /// Summarises each rule over all traffic, if the smallest sufficient limit is among the rules.
 pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
     rows.iter().find(|row| row["rule"] == OPTIMUM)?;
-    let first = &rows.first()?["pattern"];
-    let rules = rows.iter().take_while(|row| row["pattern"] == *first);
-    let summary = rules.map(|of_first| {
-        let rule = &of_first["rule"];
-        let of_rule = || rows.iter().filter(|row| row["rule"] == *rule);
-        let ratios = || of_rule().filter_map(|row| inflight_vs_optimum(row, rows));
-        let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
+    let rules = by_rule(rows);
+    let summary = rules.iter().map(|(rule, of_rule)| {
+        let ratio = |row: &&Value| inflight_vs_optimum(row, rows);
+        let ratios = || of_rule.iter().filter_map(ratio);
+        let all = |key: &'static str| of_rule.iter().filter_map(move |row| row[key].as_f64());
         json!({
             "rule": rule,
             "inflight_vs_optimum_best": ratios().reduce(f64::min),

@@ -5,7 +5,6 @@ mod compared;
 mod over_time;
 mod phases;
 mod settled;
-mod tcp_stream;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -98,21 +97,6 @@ pub struct SingleQueueCase {
 }
 
 impl SingleQueueSettings {
-    /// Returns the cases: the traffic under each rule, unless rules are compared.
-    fn rows(&self) -> Vec<SingleQueueCase> {
-        let with = |rule: Option<Rule>| {
-            let traffic = self.traffic.iter().cloned();
-            traffic.map(move |traffic| SingleQueueCase {
-                traffic,
-                rule: rule.clone(),
-            })
-        };
-        match self.show {
-            Show::Compared => with(None).collect(),
-            _ => self.limits().map(Some).flat_map(with).collect(),
-        }
-    }
-
     /// Returns the rules that are limits.
     fn limits(&self) -> impl Iterator<Item = Rule> {
         let limit = |name: &RuleName| match name {
@@ -134,7 +118,7 @@ impl SingleQueueSettings {
     fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Results, ScenarioError> {
         if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
             let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
-            let seen = tcp_stream::run(card, gso_packet, &rule.limit, end_ns)?;
+            let seen = over_time::run_tcp_stream(card, gso_packet, &rule.limit, end_ns)?;
             return Ok(self.over_time(traffic, rule, &seen));
         }
         let bench = self.bench(traffic, seed);
@@ -154,15 +138,23 @@ impl Scenario for SingleQueueSettings {
     type Case = SingleQueueCase;
     type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
-        Ok(self.rows())
-    }
-
-    fn name(&self, case: &SingleQueueCase) -> String {
-        match &case.rule {
-            Some(rule) => self.row_name(&case.traffic, rule),
-            None => case.traffic.name.clone(),
-        }
+    /// Returns the traffic under each rule, unless rules are compared.
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let with = |rule: Option<Rule>| {
+            let traffic = self.traffic.iter().cloned();
+            traffic.map(move |traffic| {
+                let rule = rule.clone();
+                let name = match &rule {
+                    Some(rule) => self.row_name(&traffic, rule),
+                    None => traffic.name.clone(),
+                };
+                (name, SingleQueueCase { traffic, rule })
+            })
+        };
+        Ok(match self.show {
+            Show::Compared => with(None).collect(),
+            _ => self.limits().map(Some).flat_map(with).collect(),
+        })
     }
 
     fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Results, ScenarioError> {

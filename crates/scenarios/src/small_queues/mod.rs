@@ -3,7 +3,7 @@
 mod late_sockets;
 mod one_stream;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use taut_path::AnyLimit;
 
 use crate::budget::Budget;
@@ -65,10 +65,10 @@ settings! {
 const MIN_PERIOD: Time = Time::us(10);
 const MAX_PERIOD: Time = Time::ms(10_000);
 
-/// A run and its part of the table.
+/// A run.
 pub enum SmallQueuesCase {
     /// One stream.
-    Stream(&'static str, OneStream),
+    Stream(OneStream),
     /// Many sockets.
     LateSockets(LateSockets),
 }
@@ -76,7 +76,7 @@ pub enum SmallQueuesCase {
 /// The outcome of a run.
 pub enum SmallQueuesOutcome {
     /// One stream.
-    Stream(Box<StreamReport>),
+    Stream(StreamReport),
     /// Many sockets: a row.
     LateSockets(Value),
 }
@@ -89,21 +89,9 @@ const ORPHANS: &str = "orphaning driver";
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl SmallQueuesSettings {
-    fn parts(&self, seed: u64) -> Vec<SmallQueuesCase> {
-        if !self.sockets.is_empty() {
-            let sockets = self.late_sockets().into_iter();
-            return sockets.map(SmallQueuesCase::LateSockets).collect();
-        }
-        let streams = self.streams(seed).into_iter().map(|run| (STREAM, run));
-        let knee = self.knee(seed).into_iter().map(|run| (KNEE, run));
-        let orphans = self.orphans(seed).map(|run| (ORPHANS, run));
-        let all = streams.chain(knee).chain(orphans);
-        all.map(|(part, run)| SmallQueuesCase::Stream(part, run))
-            .collect()
-    }
-
     fn stream(&self, rate: Rate, tso: bool, budget: Budget, seed: u64) -> OneStream {
         OneStream {
+            part: STREAM,
             rate,
             tso,
             budget,
@@ -137,6 +125,7 @@ impl SmallQueuesSettings {
         for &coalesce in &self.knee_coalesce {
             for &rate in &self.knee_rates {
                 runs.extend(self.knee_budgets.iter().map(|&budget| OneStream {
+                    part: KNEE,
                     ring: self.knee_ring,
                     coalesce,
                     requests_every_ns: None,
@@ -152,6 +141,7 @@ impl SmallQueuesSettings {
     /// Returns an orphaning driver with and without a limit, and one that does not orphan.
     fn orphans(&self, seed: u64) -> [OneStream; 3] {
         let run = |(orphans, limit)| OneStream {
+            part: ORPHANS,
             limit,
             orphans,
             ..self.stream(self.rates[0], false, ORPHANED_BUDGET, seed)
@@ -165,97 +155,73 @@ impl SmallQueuesSettings {
     }
 }
 
-fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> Value {
-    let us = |ns: u64| ns as f64 / 1e3;
-    json!({
-        "part": part,
-        "rate_bits_per_s": run.rate.0,
-        "coalesce_us": us(run.coalesce.0),
-        "tso": run.tso,
-        "budget": run.budget.to_string(),
-        "limit": run.limit.to_string(),
-        "orphans": run.orphans,
-        "throughput_bits_per_s": seen.throughput_bits_per_s,
-        "kept_share": kept,
-        "link_share": seen.throughput_bits_per_s / run.max_bits_per_s(),
-        "backlog_mean_bytes": seen.backlog_mean_bytes,
-        "backlog_p90_bytes": seen.backlog_bytes.p90,
-        "backlog_max_bytes": seen.backlog_bytes.max,
-        "backlog_p90_us": us(seen.backlog_ns.p90),
-        "backlog_max_us": us(seen.backlog_ns.max),
-        "charged_max_bytes": seen.charged_max_bytes,
-        "packet_mean_bytes": seen.packet_mean_bytes,
-        "round_trip_mean_us": seen.round_trip_mean_us,
-        "window_mean_bytes": seen.window_mean_bytes,
-        "socket_memory_mean_bytes": seen.socket_memory_mean_bytes,
-        "requests_p50_us": seen.requests_p50_us,
-        "requests_p99_us": seen.requests_p99_us,
-        "throttled": seen.throttled,
-        "deferred": seen.deferred,
-        "drops": seen.drops,
-        "orphaned_packets": seen.orphaned_packets,
-    })
-}
-
 /// Compares a row with published results, if there are any. `kept` is the share of the throughput
 /// without a budget.
-fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<Figure> {
+fn figure(run: &OneStream, seen: &StreamReport, kept: f64) -> Option<Figure> {
     let kib = |kib: u32| Budget::Bytes(kib << 10);
-    let buffering_ms = seen.backlog_ns.p90 as f64 / 1e6;
-    let backlog_bytes = seen.backlog_bytes.p90 as f64;
+    let buffering_ms = seen.backlog_p90_ns as f64 / 1e6;
+    let value = |key: &str| seen.row[key].as_f64().unwrap_or_default();
     let mbit = run.rate.0 / 1_000_000;
-    let (id, published, value, unit): (_, &[f64], _, _) = match (part, mbit, run.tso, run.budget) {
-        (STREAM, 1_000, false, budget) if budget == kib(128) => {
+    let budget = run.budget;
+    let (id, published, value, unit): (_, &[f64], _, _) = match (run.part, mbit, run.tso) {
+        (STREAM, 1_000, false) if budget == kib(128) => {
             ("1gbit, 128k, buffering", &[0.0, 1.0], buffering_ms, "ms")
         }
-        (STREAM, 100, false, budget) if budget == kib(128) => {
+        (STREAM, 100, false) if budget == kib(128) => {
             ("100mbit, 128k, buffering", &[0.0, 8.0], buffering_ms, "ms")
         }
-        (STREAM, 100, false, Budget::None) => {
+        (STREAM, 100, false) if budget == Budget::None => {
             ("100mbit, none, buffering", &[130.0], buffering_ms, "ms")
         }
-        (STREAM, 1_000, true, Budget::None) => {
-            ("1gbit, none, backlog", &[3e6], backlog_bytes, "bytes")
+        (STREAM, 1_000, true) if budget == Budget::None => {
+            let bytes = value("backlog_p90_bytes");
+            ("1gbit, none, backlog", &[3e6], bytes, "bytes")
         }
-        (STREAM, 1_000, true, Budget::Bytes(40_000)) => {
-            let bytes = seen.packet_mean_bytes;
+        (STREAM, 1_000, true) if budget == Budget::Bytes(40_000) => {
+            let bytes = value("packet_mean_bytes");
             ("1gbit, 40000, GSO packet", &[20e3], bytes, "bytes")
         }
-        (KNEE, 10_000, _, budget) if budget == kib(64) => {
+        (KNEE, 10_000, _) if budget == kib(64) => {
             ("10gbit, 64k, throughput kept", &[1.0], kept, "")
         }
-        (KNEE, 20_000, _, budget) if budget == kib(128) => {
+        (KNEE, 20_000, _) if budget == kib(128) => {
             ("20gbit, 128k, throughput kept", &[1.0], kept, "")
         }
-        _ => return Vec::new(),
+        _ => return None,
     };
-    let coalesce = if part == KNEE {
-        "knee_coalesce"
-    } else {
-        "coalesce"
+    let coalesce = match run.part {
+        KNEE => "knee_coalesce",
+        _ => "coalesce",
     };
     let id = format!("E3, {id}");
-    vec![Figure::new(id, published, value, unit, &[coalesce])]
+    Some(Figure::new(id, published, value, unit, &[coalesce]))
 }
 
 impl Scenario for SmallQueuesSettings {
     type Case = SmallQueuesCase;
     type Outcome = SmallQueuesOutcome;
 
-    fn cases(&self, seed: u64) -> Result<Vec<SmallQueuesCase>, ScenarioError> {
-        Ok(self.parts(seed))
-    }
-
-    fn name(&self, case: &SmallQueuesCase) -> String {
-        match case {
-            SmallQueuesCase::Stream(part, run) => format!("{part}, {}", run.budget),
-            SmallQueuesCase::LateSockets(case) => format!("{} sockets", case.sockets),
+    fn cases(&self, seed: u64) -> Cases<Self> {
+        if !self.sockets.is_empty() {
+            let named = |case: LateSockets| {
+                let name = format!("{} sockets", case.sockets);
+                (name, SmallQueuesCase::LateSockets(case))
+            };
+            return Ok(self.late_sockets().into_iter().map(named).collect());
         }
+        let mut streams = self.streams(seed);
+        streams.extend(self.knee(seed));
+        streams.extend(self.orphans(seed));
+        let named = |run: OneStream| {
+            let name = format!("{}, {}", run.part, run.budget);
+            (name, SmallQueuesCase::Stream(run))
+        };
+        Ok(streams.into_iter().map(named).collect())
     }
 
     fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<SmallQueuesOutcome, ScenarioError> {
         Ok(match case {
-            SmallQueuesCase::Stream(_, run) => SmallQueuesOutcome::Stream(Box::new(run.run()?)),
+            SmallQueuesCase::Stream(run) => SmallQueuesOutcome::Stream(run.run()?),
             SmallQueuesCase::LateSockets(case) => {
                 SmallQueuesOutcome::LateSockets(self.late_row(case, seed)?)
             }
@@ -264,17 +230,18 @@ impl Scenario for SmallQueuesSettings {
 
     fn results(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Results {
         let mut found = Results::default();
-        // The last row without a budget, the reference of the following ones.
-        let mut unlimited = None::<(&str, f64)>;
+        // The part and the throughput of the last row without a budget, the reference of the
+        // following ones.
+        let mut unlimited = ("", 0.0);
         for it in ran {
             match it {
-                (SmallQueuesCase::Stream(part, run), SmallQueuesOutcome::Stream(seen)) => {
+                (SmallQueuesCase::Stream(run), SmallQueuesOutcome::Stream(seen)) => {
+                    let throughput = seen.row["throughput_bits_per_s"].as_f64().unwrap_or(0.0);
                     if run.budget == Budget::None {
-                        unlimited = Some((part, seen.throughput_bits_per_s));
+                        unlimited = (run.part, throughput);
                     }
-                    let of_part = unlimited.filter(|(of, _)| of == part);
-                    let kept = of_part.map(|(_, max)| seen.throughput_bits_per_s / max);
-                    self.push_stream(&mut found, part, run, (seen, kept));
+                    let kept = (unlimited.0 == run.part).then(|| throughput / unlimited.1);
+                    self.push_stream(&mut found, run, (seen, kept));
                 }
                 (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
                 (SmallQueuesCase::LateSockets(_), SmallQueuesOutcome::Stream(_)) => {}
@@ -285,29 +252,26 @@ impl Scenario for SmallQueuesSettings {
 }
 
 impl SmallQueuesSettings {
-    /// Adds the row of a stream, its comparisons, and its curve.
+    /// Adds the row of a stream, its comparison, and the data below its socket over the measured
+    /// time.
     fn push_stream(
         &self,
         found: &mut Results,
-        part: &'static str,
         run: &OneStream,
         (seen, kept): (&StreamReport, Option<f64>),
     ) {
-        if part != KNEE || run.coalesce == self.knee_coalesce[0] {
-            let kept = kept.unwrap_or(0.0);
-            found.figures.extend(figures(part, run, seen, kept));
+        if run.part != KNEE || run.coalesce == self.knee_coalesce[0] {
+            found.figures.extend(figure(run, seen, kept.unwrap_or(0.0)));
         }
-        found.rows.push(row(part, run, seen, kept));
-        if part == STREAM {
-            found.series.push(series(run, seen));
+        let mut row = seen.row.clone();
+        row["kept_share"] = kept.into();
+        found.rows.push(row);
+        if run.part == STREAM {
+            let tso = if run.tso { "TSO" } else { "no TSO" };
+            let mbit = run.rate.0 / 1_000_000;
+            let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
+            let backlog = seen.backlog_over_time.clone();
+            found.series.push(Series::bytes(row, "backlog", backlog));
         }
     }
-}
-
-/// Returns the series of the data below the socket over the measured time.
-fn series(run: &OneStream, seen: &StreamReport) -> Series {
-    let tso = if run.tso { "TSO" } else { "no TSO" };
-    let mbit = run.rate.0 / 1_000_000;
-    let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
-    Series::bytes(row, "backlog", seen.backlog_over_time.clone())
 }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use serde_json::{Value, json};
 use taut_measure::meter::{Level, Quantiles, Since};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
@@ -29,6 +30,8 @@ const SAMPLES: u64 = 200;
 /// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct OneStream {
+    /// The part of the table.
+    pub part: &'static str,
     pub rate: Rate,
     pub tso: bool,
     pub budget: Budget,
@@ -48,28 +51,13 @@ pub struct OneStream {
 }
 
 /// Results of the measured time.
-#[derive(Debug)]
 pub struct StreamReport {
-    pub throughput_bits_per_s: f64,
-    /// Data below the socket: in the discipline and in the ring.
-    pub backlog_bytes: Quantiles,
-    pub backlog_mean_bytes: u64,
-    /// Link time of this data.
-    pub backlog_ns: Quantiles,
+    /// The row. Its `kept_share` depends on other rows.
+    pub row: Value,
+    /// 90th percentile of the link time of the data below the socket.
+    pub backlog_p90_ns: u64,
     /// Samples of this data, in bytes.
     pub backlog_over_time: Vec<(u64, f64)>,
-    pub packet_mean_bytes: f64,
-    pub round_trip_mean_us: f64,
-    pub window_mean_bytes: f64,
-    /// Twice the window, in memory: the send buffer after autotuning.
-    pub socket_memory_mean_bytes: f64,
-    pub requests_p50_us: Option<u64>,
-    pub requests_p99_us: Option<u64>,
-    pub charged_max_bytes: u64,
-    pub throttled: u64,
-    pub deferred: u64,
-    pub drops: u64,
-    pub orphaned_packets: u64,
 }
 
 impl OneStream {
@@ -80,36 +68,56 @@ impl OneStream {
         let before = world.arrived_bytes(SERVER);
         let samples = self.sample(&mut world)?;
         let delivered = world.arrived_bytes(SERVER) - before;
+        let throughput = delivered as f64 * 8e9 / self.duration_ns as f64;
         let below = world.probe(CLIENT);
+        let (backlog_bytes, backlog_ns) = (below.bytes.quantiles(), below.backlog_ns(self.rate.0));
+        let packet_mean_bytes = below.stream_bytes as f64 / below.stream_packets.max(1) as f64;
+        let cwnd_bytes = samples.cwnd_bytes as f64;
+        // Twice the window, in memory: the send buffer after autotuning.
+        let in_memory = f64::from(self.packet_memory_bytes()) / f64::from(self.packet_payload());
+        let socket_memory_bytes = 2.0 * in_memory * cwnd_bytes / SAMPLES as f64;
         let totals = world.small_queue_totals(CLIENT);
         let latency_ns = world.latency_ns();
         let latency_us =
             |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
-        let in_memory = f64::from(self.packet_memory_bytes()) / f64::from(self.packet_payload());
+        let us = |ns: u64| ns as f64 / 1e3;
+        let row = json!({
+            "part": self.part,
+            "rate_bits_per_s": self.rate.0,
+            "coalesce_us": us(self.coalesce.0),
+            "tso": self.tso,
+            "budget": self.budget.to_string(),
+            "limit": self.limit.to_string(),
+            "orphans": self.orphans,
+            "throughput_bits_per_s": throughput,
+            "kept_share": null,
+            "link_share": throughput / self.max_bits_per_s(),
+            "backlog_mean_bytes": below.bytes.mean(),
+            "backlog_p90_bytes": backlog_bytes.p90,
+            "backlog_max_bytes": backlog_bytes.max,
+            "backlog_p90_us": us(backlog_ns.p90),
+            "backlog_max_us": us(backlog_ns.max),
+            "charged_max_bytes": samples.charged_max_bytes,
+            "packet_mean_bytes": packet_mean_bytes,
+            "round_trip_mean_us": samples.srtt_ns as f64 / SAMPLES as f64 / 1e3,
+            "window_mean_bytes": cwnd_bytes / SAMPLES as f64,
+            "socket_memory_mean_bytes": socket_memory_bytes.min(f64::from(SEND_BUFFER_BYTES)),
+            "requests_p50_us": latency_us(0.5),
+            "requests_p99_us": latency_us(0.99),
+            "throttled": totals.throttled,
+            "deferred": totals.deferred,
+            "drops": world.dropped_packets(CLIENT),
+            "orphaned_packets": world.orphaned_packets(CLIENT),
+        });
         Ok(StreamReport {
-            throughput_bits_per_s: delivered as f64 * 8e9 / self.duration_ns as f64,
-            backlog_bytes: below.bytes.quantiles(),
-            backlog_mean_bytes: below.bytes.mean(),
-            backlog_ns: below.backlog_ns(self.rate.0),
+            row,
+            backlog_p90_ns: backlog_ns.p90,
             backlog_over_time: samples.backlog_bytes,
-            packet_mean_bytes: below.stream_bytes as f64 / below.stream_packets.max(1) as f64,
-            round_trip_mean_us: samples.srtt_ns as f64 / SAMPLES as f64 / 1e3,
-            window_mean_bytes: samples.cwnd_bytes as f64 / SAMPLES as f64,
-            socket_memory_mean_bytes: (2.0 * in_memory * samples.cwnd_bytes as f64
-                / SAMPLES as f64)
-                .min(f64::from(SEND_BUFFER_BYTES)),
-            requests_p50_us: latency_us(0.5),
-            requests_p99_us: latency_us(0.99),
-            charged_max_bytes: samples.charged_max_bytes,
-            throttled: totals.throttled,
-            deferred: totals.deferred,
-            drops: world.dropped_packets(CLIENT),
-            orphaned_packets: world.orphaned_packets(CLIENT),
         })
     }
 
     /// Returns the maximum payload rate of the link, in bit/s.
-    pub fn max_bits_per_s(&self) -> f64 {
+    fn max_bits_per_s(&self) -> f64 {
         self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 

@@ -1,16 +1,15 @@
 //! E12: the device is a polling thread, on the sender's core or on a separate one.
 
-mod case;
 mod names;
 mod row;
 
 use crate::prelude::*;
+use taut_path::AnyLimit;
 use taut_sim::consumer::{ConsumerConfig, ConsumerCore, FixedLimits, Notify, observe};
 
 use crate::serde_text::as_texts;
 
-pub use case::{SoftwareConsumerCase, SoftwareConsumerOutcome};
-pub use names::{Consumer, LimitName};
+pub use names::{Consumer, LimitName, SoftwareConsumerCase};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
@@ -93,29 +92,32 @@ impl SoftwareConsumerSettings {
 
 impl Scenario for SoftwareConsumerSettings {
     type Case = SoftwareConsumerCase;
-    type Outcome = SoftwareConsumerOutcome;
+    type Outcome = Results;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<SoftwareConsumerCase>, ScenarioError> {
-        Ok(SoftwareConsumerCase::all(
-            &self.consumers,
-            &self.cores,
-            &self.notify,
-        ))
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let mut cases = Vec::new();
+        for &consumer in &self.consumers {
+            for &core in &self.cores {
+                cases.extend(self.notify.iter().map(|&notify| {
+                    let name = format!("{consumer}, {core} core, notify {notify}");
+                    let case = SoftwareConsumerCase {
+                        consumer,
+                        core,
+                        notify,
+                    };
+                    (name, case)
+                }));
+            }
+        }
+        Ok(cases)
     }
 
-    fn name(&self, case: &SoftwareConsumerCase) -> String {
-        case.to_string()
-    }
-
-    fn run(
-        &self,
-        case: &SoftwareConsumerCase,
-        seed: u64,
-    ) -> Result<SoftwareConsumerOutcome, ScenarioError> {
-        let config = self.config(case, seed);
+    fn run(&self, case: &SoftwareConsumerCase, seed: u64) -> Result<Results, ScenarioError> {
+        let (config, size_bytes) = (self.config(case, seed), self.size.0 as u32);
         let fixed = FixedLimits::new(&config)?;
-        let of_limit = |name: &LimitName| {
-            let size_bytes = self.size.0 as u32;
+        let smallest = observe(&config, AnyLimit::bytes(fixed.smallest(ENOUGH)))?;
+        let mut seen = Vec::new();
+        for name in &self.limits {
             let packets = match name {
                 LimitName::Fixed(share) => fixed.smallest(f64::from(share.ppm()) / 1e6),
                 LimitName::Rule { .. } => 0,
@@ -124,26 +126,19 @@ impl Scenario for SoftwareConsumerSettings {
                 units: name.units(size_bytes),
                 ..config
             };
-            observe(&config, name.limit(size_bytes, packets))
-        };
-        let smallest = taut_path::AnyLimit::bytes(fixed.smallest(ENOUGH));
-        Ok(SoftwareConsumerOutcome {
-            smallest: observe(&config, smallest)?,
-            seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
-            fixed,
+            seen.push((name, observe(&config, name.limit(size_bytes, packets))?));
+        }
+        let optimum = (&smallest, fixed.best());
+        let rows = seen.iter();
+        let rows = rows.map(|(limit, seen)| row::row(case, limit, seen, optimum));
+        Ok(Results {
+            rows: rows.collect(),
+            figures: row::figures(case, &seen),
+            ..Results::default()
         })
     }
 
-    fn results(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Results {
-        let mut found = Results::default();
-        for (case, outcome) in ran {
-            let limits = self.limits.iter().zip(&outcome.seen);
-            let rows = limits.clone();
-            found
-                .rows
-                .extend(rows.map(|(limit, seen)| row::row(case, limit, seen, outcome)));
-            found.figures.extend(row::figures(case, limits));
-        }
-        found
+    fn results(&self, ran: &[(&SoftwareConsumerCase, &Results)]) -> Results {
+        Results::of(ran)
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use taut_dql::{Config, MAX_LIMIT};
 use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit, Utilisation};
+use taut_sim::consumer::{ConsumerCore, Notify};
 
 /// Speed of the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,6 +23,14 @@ impl fmt::Display for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
+}
+
+/// One consumer with one kind of notification: a row for each limit.
+#[derive(Debug, Clone, Copy)]
+pub struct SoftwareConsumerCase {
+    pub(super) consumer: Consumer,
+    pub(super) core: ConsumerCore,
+    pub(super) notify: Notify,
 }
 
 /// A limit by name.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use taut_sim::consumer::{ConsumerCore, ConsumerReport, Notify};
 
-use super::{Consumer, LimitName, SoftwareConsumerCase, SoftwareConsumerOutcome};
+use super::names::{Consumer, LimitName, SoftwareConsumerCase};
 use taut_report::document::Figure;
 use taut_report::number::one_decimal;
 
@@ -15,13 +15,14 @@ fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
+/// Returns a row. `smallest` has the smallest sufficient fixed limit, and `best_per_s` is the
+/// throughput of the best one.
 pub(super) fn row(
     case: &SoftwareConsumerCase,
     limit: &LimitName,
     seen: &ConsumerReport,
-    outcome: &SoftwareConsumerOutcome,
+    (smallest, best_per_s): (&ConsumerReport, f64),
 ) -> Value {
-    let smallest = &outcome.smallest;
     let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
         "consumer": case.consumer,
@@ -36,20 +37,20 @@ pub(super) fn row(
         "inflight_mean": one_decimal(seen.in_flight_mean),
         "ping_us": { "p50": ping_us(seen, 0.5), "p99": ping_us(seen, 0.99) },
         // Rounded to a hundred-thousandth: the target is exact to a thousandth.
-        "throughput_vs_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
+        "throughput_vs_best": (seen.packets_per_s / best_per_s * 1e5).round() / 1e5,
         "inflight_vs_optimum": thousandths(seen.in_flight_mean / smallest.in_flight_mean),
         "ping_vs_optimum": thousandths(ping_p99(seen) / ping_p99(smallest)),
     })
 }
 
 /// Compares a limit that counts packets with the published results.
-pub(super) fn figures<'a>(
+pub(super) fn figures(
     case: &SoftwareConsumerCase,
-    limits: impl Iterator<Item = (&'a LimitName, &'a ConsumerReport)> + Clone,
+    limits: &[(&LimitName, ConsumerReport)],
 ) -> Vec<Figure> {
     let seen = |name: &str| {
-        let is_it = |(limit, _): &(&LimitName, &ConsumerReport)| limit.to_string() == name;
-        limits.clone().find(is_it).map(|(_, seen)| seen)
+        let found = limits.iter().find(|(limit, _)| limit.to_string() == name);
+        found.map(|(_, seen)| seen)
     };
     let (off, dql) = (seen("off"), seen("dql:packets"));
     let figure = |what: &str, published: &[f64], value, unit| {

@@ -12,16 +12,21 @@ use crate::setting;
 use crate::trace_row::TraceRow;
 use taut_report::document::Document;
 
-/// A combination, its run, and its rows if another process has finished it.
-struct Planned {
+/// A run of a [`Plan`]: another process needs only the file and the seed.
+pub struct Part {
+    /// The values of the combination.
     point: Vec<(String, String)>,
-    file: String,
-    seed: u64,
-    run: SharedRun,
+    /// The scenario file with these values.
+    pub file: String,
+    /// The seed.
+    pub seed: u64,
+    /// The run of file and seed.
+    pub run: SharedRun,
+    /// The rows that were added by [`take`](Plan::take).
     finished: Option<Vec<Value>>,
 }
 
-impl Planned {
+impl Part {
     fn new(file: &str, seed: u64, point: &[(&str, &str)]) -> Result<Self, ScenarioError> {
         let (seeds, changes): (Point, Point) = point.iter().partition(|(key, _)| *key == "seed");
         let seed = match seeds.last() {
@@ -77,10 +82,11 @@ impl Planned {
 /// let file = "scenario = \"rate-change\"\nduration = \"30ms\"";
 /// let swept = ["ring=64,128".parse().unwrap()];
 /// let mut here = Plan::new(file, 1, &swept)?;
-/// run_all(&here.left(), 2, &mut |_, _, _| (), &mut |_| ())?;
+/// let left: Vec<_> = here.left().map(|part| part.run.clone()).collect();
+/// run_all(&left, 2, &mut |_, _, _| (), &mut |_| ())?;
 /// // The same somewhere else, of which only lines come back, in any order.
 /// let mut there = Plan::new(file, 1, &swept)?;
-/// for part in there.parts().rev() {
+/// for part in there.parts().iter().rev() {
 ///     let run = part.run.clone();
 ///     run_all(&[run.clone()], 1, &mut |_, _, _| (), &mut |_| ())?;
 ///     here.take(&finished_line(&run.document())).unwrap();
@@ -91,21 +97,9 @@ impl Planned {
 pub struct Plan {
     base: SharedRun,
     swept: Vec<Swept>,
-    planned: Vec<Planned>,
+    parts: Vec<Part>,
     /// The indices of the runs with each [`key`].
     by_key: HashMap<Value, Vec<usize>>,
-}
-
-/// A run of a [`Plan`] for another process, which needs only the file and the seed.
-pub struct Part<'a> {
-    /// The scenario file with the values of the combination.
-    pub file: &'a str,
-    /// The seed.
-    pub seed: u64,
-    /// The run of file and seed.
-    pub run: &'a SharedRun,
-    /// Whether its rows were added by [`take`](Plan::take).
-    pub is_finished: bool,
 }
 
 impl Plan {
@@ -121,34 +115,28 @@ impl Plan {
         all_swept.extend_from_slice(swept);
         reject_duplicates(&all_swept).map_err(ScenarioError::Setting)?;
         let points = grid(&all_swept);
-        let planned = points.iter().map(|point| Planned::new(&file, seed, point));
-        let planned: Vec<_> = planned.collect::<Result<_, _>>()?;
+        let parts = points.iter().map(|point| Part::new(&file, seed, point));
+        let parts: Vec<_> = parts.collect::<Result<_, _>>()?;
         let mut by_key = HashMap::<_, Vec<usize>>::new();
-        for (at, it) in planned.iter().enumerate() {
+        for (at, it) in parts.iter().enumerate() {
             by_key.entry(key(&it.run.document())).or_default().push(at);
         }
         Ok(Self {
             base: prepare_one(&file, seed)?,
-            planned,
+            parts,
             by_key,
             swept: all_swept,
         })
     }
 
     /// Returns every run, in the order of the rows.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> + ExactSizeIterator {
-        self.planned.iter().map(|it| Part {
-            file: &it.file,
-            seed: it.seed,
-            run: &it.run,
-            is_finished: it.finished.is_some(),
-        })
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     /// Returns the runs without rows from [`take`](Self::take).
-    pub fn left(&self) -> Vec<SharedRun> {
-        let left = self.parts().filter(|part| !part.is_finished);
-        left.map(|part| part.run.clone()).collect()
+    pub fn left(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.finished.is_none())
     }
 
     /// Adds the rows of a [`finished_line`] of another process. Returns `true` if it is one of
@@ -163,14 +151,14 @@ impl Plan {
         };
         let those = self.by_key.get(run).map_or(&[][..], Vec::as_slice);
         for &at in those {
-            self.planned[at].finished = Some(rows.clone());
+            self.parts[at].finished = Some(rows.clone());
         }
         Ok(!those.is_empty())
     }
 
     /// Returns the run of a case, and the case's number in it.
     fn at(&self, mut case: usize) -> (&SharedRun, usize) {
-        let mut runs = self.planned.iter().map(|it| &it.run);
+        let mut runs = self.parts.iter().map(|it| &it.run);
         let run = runs.find(|run| {
             let is_in_it = case < run.cases();
             if !is_in_it {
@@ -184,7 +172,7 @@ impl Plan {
 
 impl AnyRun for Plan {
     fn cases(&self) -> usize {
-        self.planned.iter().map(|it| it.run.cases()).sum()
+        self.parts.iter().map(|it| it.run.cases()).sum()
     }
 
     fn name(&self, case: usize) -> String {
@@ -206,7 +194,7 @@ impl AnyRun for Plan {
             parameters.insert(SWEEP.to_owned(), Value::Object(sweeps.collect()));
         }
         Document {
-            rows: self.planned.iter().flat_map(Planned::rows).collect(),
+            rows: self.parts.iter().flat_map(Part::rows).collect(),
             figures: Vec::new(),
             series: Vec::new(),
             summary: None,
@@ -284,9 +272,9 @@ mod tests {
         let other = Plan::new(file, 2, &[]).unwrap();
         let line = finished_line(&other.base.document());
         assert_eq!(plan.take(&line), Ok(false));
-        assert_eq!(plan.left().len(), 1);
+        assert_eq!(plan.left().count(), 1);
         assert_eq!(plan.take(&finished_line(&plan.base.document())), Ok(true));
-        assert_eq!(plan.left().len(), 0);
+        assert_eq!(plan.left().count(), 0);
         for line in ["", "{}", "[1]", "{\"run\": {}}"] {
             assert!(plan.take(line).is_err(), "{line}");
         }

@@ -31,13 +31,8 @@ pub struct Replay {
     pub limits: Vec<Rule>,
 
     /// Only rows (queues of the trace) whose name contains TEXT [default: all]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub row: String,
+    #[arg(long, value_name = "TEXT")]
+    pub row: Option<String>,
 
     /// Link rate [default: maximum of the trace]
     #[arg(long = "rate", value_name = "RATE", value_parser = within(LINK_RATES))]
@@ -61,7 +56,7 @@ impl Replay {
     pub fn settings(&self) -> ReplaySettings {
         ReplaySettings {
             file: self.file.display().to_string(),
-            row: self.row.clone(),
+            row: self.row.clone().unwrap_or_default(),
             rules: match self.limits.is_empty() {
                 true => ReplaySettings::default_rules(),
                 false => self.limits.clone(),

@@ -1,16 +1,21 @@
 //! Runs cases with a progress line, until all are done or the user interrupts.
 
 use std::fmt::Display;
+use std::io;
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use taut_report::document::Document;
 use taut_report::page::Page;
+use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun, run_all};
 
 use super::output::Output;
 use super::progress::ProgressLine;
-use super::watch;
-use taut_linux::interrupt::Interrupt;
+use taut_linux::interrupt::{Interrupt, note, noted};
 use taut_report::exit;
 
 /// Runs `run` and writes the requested output: the document, a page, traces. `text` returns the
@@ -22,7 +27,7 @@ pub fn show(
     page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
 ) -> Result<ExitCode, ExitCode> {
     output.check(&*run)?;
-    let interrupt = run_cases(vec![run.clone()], output.sweep_options.jobs(), |_| {})?;
+    let interrupt = run_cases(vec![run.clone()], output.jobs(), |_| {})?;
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let (shown, run) = ((&document, interrupt), &*run);
@@ -34,6 +39,15 @@ pub fn usage(error: impl Display) -> ExitCode {
     exit::fail(exit::USAGE, error)
 }
 
+/// Reports an error of a scenario or of a file that it reads, after `what`.
+pub fn failed(what: impl Display, error: &ScenarioError) -> ExitCode {
+    let code = match error.is_io() {
+        true => exit::FAILED,
+        false => exit::USAGE,
+    };
+    exit::fail(code, format_args!("{what}{error}"))
+}
+
 /// Runs the cases of `runs` on `jobs` threads, with a progress line. Returns the interrupt that
 /// ended the runs early, if there was one. Calls `finished` for each complete run.
 pub fn run_cases(
@@ -41,7 +55,7 @@ pub fn run_cases(
     jobs: usize,
     mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
 ) -> Result<Option<Interrupt>, ExitCode> {
-    let ran = watch::watch(move || {
+    let ran = watch(move || {
         let mut progress = ProgressLine::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         run_all(&runs, jobs, &mut show, &mut |run| {
@@ -55,4 +69,40 @@ pub fn run_cases(
         Err(error) => (error.to_string(), exit::FAILED),
     };
     Err(exit::fail(code, message))
+}
+
+/// Interval at which interrupts are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The usual stack size of a main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Runs `work` on a separate thread, until it is done or the process is interrupted. After an
+/// interrupt the thread keeps running until the process exits, so `work` must store its results
+/// elsewhere.
+fn watch<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Result<T, Interrupt>> {
+    note()?;
+    let (send, done) = channel();
+    let worker = thread::Builder::new()
+        .name("run".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // After an interrupt, the receiver is dropped.
+            let _ = send.send(work());
+        })?;
+    loop {
+        match done.recv_timeout(CHECK_INTERVAL) {
+            Ok(result) => return Ok(Ok(result)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                Err(panic) => resume_unwind(panic),
+                Ok(()) => unreachable!("the thread sends before it ends"),
+            },
+        }
+        if let Some(interrupt) = noted() {
+            return Ok(Err(interrupt));
+        }
+    }
 }

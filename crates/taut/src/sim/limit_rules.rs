@@ -7,20 +7,17 @@ use std::sync::Arc;
 use clap::Args;
 use taut_path::units::Time;
 use taut_report::document::Document;
-use taut_scenarios::description::Description;
-use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names};
+use taut_scenarios::limit_rules::{LimitRulesSettings, RuleName, names};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::run::Run;
 use taut_scenarios::schema::Schema;
 
-use super::cases::{show, usage};
-use super::common::Common;
-use super::limit_rules_show::{charts, remark, text};
-use super::output::Output;
+use super::cases::{failed, show, usage};
+use super::limit_rules_show::{page, text};
+use super::output::{Common, Output};
 use super::sweep;
 use crate::missing;
-use taut_report::page::{Origin, Page, command_line};
-use taut_report::{exit, say, stdout};
+use taut_report::{say, stdout};
 
 /// Options of `taut sim limit-rules`.
 #[derive(Debug, Clone, Args)]
@@ -34,7 +31,7 @@ pub struct LimitRulesOptions {
     #[arg(long, value_name = "FILE")]
     pub pattern: Vec<PathBuf>,
 
-    /// Built-in trace, or a prefix such as p, f, w or p04 (repeatable)
+    /// Built-in trace, or a prefix such as p, f or p04 (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
 
@@ -50,11 +47,11 @@ pub struct LimitRulesOptions {
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
 
-    /// Measurement time of a synthetic trace or load (f.., w..) [default: 2s]
+    /// Measurement time of a synthetic trace (f..) [default: 2s]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
 
-    /// Warm-up time of a synthetic trace or load [default: 2s]
+    /// Warm-up time of a synthetic trace [default: 2s]
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Time>,
 
@@ -105,32 +102,12 @@ pub fn run_settings(
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     output.spares(&settings.files)?;
-    if output.sweep_options.is_sweep() {
+    if output.is_sweep() {
         return sweep::run(&file(&settings), seed, output);
     }
-    let subjects = settings.subjects(|warning| say!("taut: {warning}"));
-    let subjects = subjects.map_err(|error| match error.is_io() {
-        true => exit::fail(exit::FAILED, error),
-        false => usage(error),
-    })?;
-    let cases = settings.cases_of(subjects, seed);
+    let cases = settings.cases_with(seed, |warning| say!("taut: {warning}"));
+    let cases = cases.map_err(|error| failed("", &error))?;
     let run = Arc::new(Run::of(settings, seed, cases));
-    let compared = || run.settings().compared(&run.ran());
-    show(
-        run.clone(),
-        output,
-        |document| text(document, &compared(), stdout::columns()),
-        |document| page(document, &compared(), seed),
-    )
-}
-
-fn page<'d>(document: &'d Document, compared: &[Compared], seed: u64) -> Page<'d> {
-    Page {
-        document,
-        origin: Origin::Simulated,
-        about: &Description::of(LimitRulesSettings::NAME).about,
-        charts: charts(compared),
-        remark: Some(remark(compared)),
-        command: command_line(Some(seed)),
-    }
+    let table = |document: &Document| text(document, stdout::columns());
+    show(run, output, table, page)
 }

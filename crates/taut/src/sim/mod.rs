@@ -1,23 +1,19 @@
 //! Experiments in virtual time.
 
 pub mod cases;
-mod common;
 pub mod limit_rules;
 mod limit_rules_show;
 pub mod options;
-mod output;
-pub mod pauses;
+pub mod output;
 mod progress;
 pub mod rr_under_load;
 pub mod scenario;
 mod sweep;
-mod sweep_options;
-mod watch;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use options::{Scenario, Sim};
+use options::{BuiltIn, Scenario, Sim};
 use taut_scenarios::registry::{self, Entry};
 
 use crate::missing;
@@ -32,9 +28,8 @@ pub fn sim(sim: &Sim) -> Result<ExitCode, ExitCode> {
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
         Some(Scenario::LimitRules(options)) => limit_rules::run(options),
-        Some(Scenario::Pauses(options)) => pauses::run(options),
-        Some(Scenario::File(path, common)) => scenario::run_file(path, common),
-        Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
+        Some(Scenario::Run { file, common }) => scenario::run_file(file, common),
+        Some(Scenario::BuiltIn(BuiltIn { entry, common })) => scenario::run(entry.file, common),
         // Without a scenario and without `--list`, clap prints the usage.
         None => Ok(list()),
     }

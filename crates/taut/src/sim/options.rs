@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_scenarios::registry::{self, Entry};
 
-use super::common::Common;
-use super::{limit_rules, pauses, rr_under_load};
+use super::output::Common;
+use super::{limit_rules, rr_under_load};
 
 /// Run experiments in virtual time, on any machine
 ///
@@ -24,22 +25,8 @@ pub struct Sim {
 }
 
 /// The scenario to run.
-#[derive(Debug)]
+#[derive(Debug, Subcommand)]
 pub enum Scenario {
-    /// The experiment that `taut lab` runs live.
-    RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
-    /// The comparison of limit rules on completion traces.
-    LimitRules(Box<limit_rules::LimitRulesOptions>),
-    /// The effect of pauses on limit rules.
-    Pauses(Box<pauses::PausesOptions>),
-    /// A scenario file.
-    File(PathBuf, Common),
-    /// A scenario of the registry.
-    BuiltIn(&'static Entry, Common),
-}
-
-#[derive(Subcommand)]
-enum Fixed {
     /// Measure request/response latency while bulk TCP streams saturate the link
     ///
     /// The transmit path and the emulated NIC of the lab, in virtual time. Needs no privilege. The
@@ -49,19 +36,12 @@ enum Fixed {
 
     /// Compare limits on completion traces with the smallest fixed limit that suffices
     ///
-    /// Runs every limit on every trace: the six published ones (p..), synthetic traces (f..),
-    /// simulated TCP load (w..), or files. The reference is the smallest fixed limit that reaches
-    /// the trace's target utilisation, found afterwards. This is a short run; the long comparison
-    /// is scripts/limit-rules.sh.
+    /// Runs every limit on every trace: the six published ones (p..), synthetic traces (f..), or
+    /// files. The reference is the smallest fixed limit that reaches the trace's target
+    /// utilisation, found afterwards. This is a short run; the long comparison is
+    /// scripts/limit-rules.sh.
     #[command(after_long_help = AFTER_HELP_LIMIT_RULES)]
     LimitRules(Box<limit_rules::LimitRulesOptions>),
-
-    /// Measure the effect of a pause of the sender or its thread on a limit
-    ///
-    /// Runs every limit on every ring, link rate and pause, and compares it with a run without
-    /// pauses.
-    #[command(after_long_help = AFTER_HELP_PAUSES)]
-    Pauses(Box<pauses::PausesOptions>),
 
     /// Run a scenario file
     #[command(after_long_help = AFTER_HELP_RUN)]
@@ -73,6 +53,16 @@ enum Fixed {
         #[command(flatten)]
         common: Box<Common>,
     },
+
+    #[command(flatten)]
+    BuiltIn(BuiltIn),
+}
+
+/// A scenario of the registry, with the options of all scenarios.
+#[derive(Debug)]
+pub struct BuiltIn {
+    pub entry: &'static Entry,
+    pub common: Box<Common>,
 }
 
 const NUMBERS: &str = "E1 to E13: experiments of book/experiments.md";
@@ -92,34 +82,18 @@ Examples:
   taut sim limit-rules --only p01 --limit dql --limit taut
   taut sim limit-rules --pattern trace.txt --report limit-rules.html";
 
-const AFTER_HELP_PAUSES: &str = "\
-Examples:
-  taut sim pauses --limit dql --limit taut
-  taut sim pauses --json";
-
 const AFTER_HELP_RUN: &str = "\
 Examples:
   taut sim run scenario.toml
   taut sim run scenario.toml --sweep seed=1,2,3 --resume runs.jsonl";
 
-/// Maximum length of a scenario's description in the list of `-h`.
-const MAX_ABOUT_CHARS: usize = 78;
+/// Scenarios with options of their own.
+const OWN_OPTIONS: &str = "limit-rules rr-under-load";
 
-/// Returns the description of a scenario, without its last parts if it is too long for `-h`.
-fn short_about(entry: &Entry) -> &'static str {
-    let mut about = &*entry.description().about;
-    while about.chars().count() > MAX_ABOUT_CHARS
-        && let Some(end) = about.rfind([',', ':'])
-    {
-        about = &about[..end];
-    }
-    about
-}
-
-/// Returns the scenarios of the registry without a separate command.
+/// Returns the scenarios of the registry without options of their own.
 fn built_in() -> impl Iterator<Item = &'static Entry> {
-    let own = |entry: &&Entry| Fixed::has_subcommand(entry.name);
-    registry::ALL.iter().filter(move |entry| !own(entry))
+    let all = registry::ALL.iter();
+    all.filter(|entry| !is_in(OWN_OPTIONS, entry.name))
 }
 
 /// Scenarios with rows that can be traced.
@@ -145,18 +119,17 @@ fn hide_absent(command: Command) -> Command {
 }
 
 // Not derived: the names come from the registry at run time.
-impl Subcommand for Scenario {
+impl Subcommand for BuiltIn {
+    /// Also adapts the subcommands that `command` already has.
     fn augment_subcommands(command: Command) -> Command {
         let to_command = |entry: &'static Entry| {
             let command = Common::augment_args(Command::new(entry.name));
-            let command = command.about(short_about(entry));
-            let command = command.long_about(&*entry.description().about);
+            let command = command.about(&*entry.description().about);
             command.after_long_help(format!(
                 "Examples:\n  taut sim {0}\n  taut sim {0} --seed 2 --report {0}.html",
                 entry.name
             ))
         };
-        let command = Fixed::augment_subcommands(command);
         let command = command.subcommands(built_in().map(to_command));
         command.mut_subcommands(hide_absent)
     }
@@ -166,24 +139,20 @@ impl Subcommand for Scenario {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        Fixed::has_subcommand(name) || built_in().any(|entry| entry.name == name)
+        built_in().any(|entry| entry.name == name)
     }
 }
 
-impl FromArgMatches for Scenario {
+impl FromArgMatches for BuiltIn {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let chosen = matches.subcommand();
-        if let Some((name, below)) = chosen
-            && let Some(entry) = built_in().find(|entry| entry.name == name)
-        {
-            return Ok(Self::BuiltIn(entry, Common::from_arg_matches(below)?));
-        }
-        Ok(match Fixed::from_arg_matches(matches)? {
-            Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
-            Fixed::LimitRules(options) => Self::LimitRules(options),
-            Fixed::Pauses(options) => Self::Pauses(options),
-            Fixed::Run { file, common } => Self::File(file, *common),
-        })
+        let chosen = matches.subcommand().and_then(|(name, below)| {
+            let entry = built_in().find(|entry| entry.name == name)?;
+            Some((entry, below))
+        });
+        let (entry, below) =
+            chosen.ok_or_else(|| clap::Error::new(ErrorKind::InvalidSubcommand))?;
+        let common = Box::new(Common::from_arg_matches(below)?);
+        Ok(Self { entry, common })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

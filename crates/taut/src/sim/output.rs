@@ -1,24 +1,38 @@
-//! Output of a simulation besides its table.
+//! Options of a simulation, and its output besides the table.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use taut_report::document::Document;
 use taut_report::page::Page;
 use taut_scenarios::error::ScenarioError;
-use taut_scenarios::run::AnyRun;
+use taut_scenarios::run::{AnyRun, all_cores};
+use taut_scenarios::sweep::Swept;
 use taut_scenarios::tracing::{self, Tap};
 
 use super::progress::ProgressLine;
-use super::sweep_options::SweepOptions;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
 use taut_report::exit;
 use taut_report::output_file::{PcapFile, ReportFile, TraceFile};
 
-/// Options of the output besides the table.
+/// Options of all scenarios.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Seed of all random numbers [default: 1]
+    ///
+    /// Scenarios without random input (jitter, loss, random traces) give the same results for every
+    /// seed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Options of a run, and of its output besides the table.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
     /// Print one JSON document instead of the table
@@ -36,34 +50,39 @@ pub struct Output {
     #[command(flatten)]
     pub report: ReportFile,
 
-    #[command(flatten)]
-    pub sweep_options: SweepOptions,
+    /// Rows to run in parallel; results do not depend on it [default: cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// Run with each value of a setting or of seed (repeatable: all combinations)
+    ///
+    /// KEY is a setting of crates/scenarios/files/SCENARIO.toml. A value with a comma needs double
+    /// quotes, and a list needs brackets. Quote it for the shell:
+    /// --sweep 'rates=["1gbit"],["1mbit"]'. Not with --report, --trace or --pcap.
+    #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
+    pub sweep: Vec<Swept>,
+
+    /// Store finished runs in FILE; skip those it already has
+    ///
+    /// A run is one combination of the swept values, with all its rows. An interrupt discards only
+    /// unfinished runs, so prefer many short runs, such as --sweep seed=1,2,3. Not with --report,
+    /// --trace or --pcap.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace", "pcap"])]
+    pub resume: Option<PathBuf>,
 
     #[command(flatten)]
     pub pcap: PcapFile,
 
     /// Capture only rows whose name contains TEXT [default: all]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "pcap",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub pcap_row: String,
+    #[arg(long, value_name = "TEXT", requires = "pcap")]
+    pub pcap_row: Option<String>,
 
     #[command(flatten)]
     pub trace: TraceFile,
 
     /// Trace only rows whose name contains TEXT [default: all]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "trace",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub trace_row: String,
+    #[arg(long, value_name = "TEXT", requires = "trace")]
+    pub trace_row: Option<String>,
 }
 
 /// Fails after an interrupt, so that an incomplete trace is discarded.
@@ -96,7 +115,17 @@ fn tap(run: &dyn AnyRun, selected: (Tap, &str), out: &mut dyn Write) -> io::Resu
 impl Output {
     /// Fails if the run would overwrite one of `inputs`.
     pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
-        emit::check_spared(self.files().chain(self.sweep_options.resume()), inputs)
+        emit::check_spared(self.files().chain(self.resume.as_deref()), inputs)
+    }
+
+    /// Returns the number of threads that run cases.
+    pub fn jobs(&self) -> usize {
+        self.jobs.map_or_else(all_cores, usize::from)
+    }
+
+    /// Returns `true` if settings are swept or finished runs are stored.
+    pub fn is_sweep(&self) -> bool {
+        !self.sweep.is_empty() || self.resume.is_some()
     }
 
     /// Returns the files that are written at the end of the run.
@@ -117,14 +146,22 @@ impl Output {
         self.report.check()?;
         self.trace.check()?;
         emit::check("capture", self.pcap.path.as_deref())?;
-        let usage = |error| exit::fail(exit::USAGE, error);
-        if self.trace.path.is_some() {
-            tracing::check(run, Tap::Queue, &self.trace_row).map_err(usage)?;
-        }
-        if self.pcap.path.is_some() {
-            tracing::check(run, Tap::Wire, &self.pcap_row).map_err(usage)?;
+        let paths = [&self.trace.path, &self.pcap.path];
+        for (path, (tap, row)) in paths.into_iter().zip(self.taps()) {
+            if path.is_some() {
+                let checked = tracing::check(run, tap, row);
+                checked.map_err(|error| exit::fail(exit::USAGE, error))?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the rows of a trace and of a capture.
+    fn taps(&self) -> [(Tap, &str); 2] {
+        [
+            (Tap::Queue, self.trace_row.as_deref().unwrap_or_default()),
+            (Tap::Wire, self.pcap_row.as_deref().unwrap_or_default()),
+        ]
     }
 
     /// Returns the form of the output.
@@ -156,7 +193,7 @@ impl Output {
         match interrupt {
             Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {
-                let (queue, wire) = ((Tap::Queue, &*self.trace_row), (Tap::Wire, &*self.pcap_row));
+                let [queue, wire] = self.taps();
                 let written = self.trace.write(|out| tap(run, queue, out));
                 let written = written.and_then(|()| self.pcap.write(|out| tap(run, wire, out)));
                 written.err().unwrap_or(shown)

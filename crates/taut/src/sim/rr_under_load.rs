@@ -15,7 +15,7 @@ use super::sweep;
 use crate::rr::Experiment;
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
-use taut_scenarios::rr_under_load::show::{Drawn, page, table};
+use taut_scenarios::rr_under_load::show::{page, text};
 
 /// Options of `taut sim rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -39,23 +39,21 @@ pub fn run(options: &RrUnderLoadOptions) -> Result<ExitCode, ExitCode> {
 
 /// Runs settings.
 pub fn run_settings(settings: Settings, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
-    if output.sweep_options.is_sweep() {
+    if output.is_sweep() {
         return sweep::run(&file(&settings), seed, output);
     }
     let run = Arc::new(Run::new(settings, seed).map_err(usage)?);
+    let rows = || run.settings().rows_of(&run.ran());
     show(
         run.clone(),
         output,
         |document| {
-            let settings = run.settings();
-            let (rows, is_published) = (settings.rows_of(&run.ran()), settings.is_published());
-            table::text(document, &rows, is_published, stdout::columns())
+            let is_published = run.settings().is_published();
+            text(document, &rows(), is_published, stdout::columns())
         },
         |document| {
-            let (ran, command) = (run.ran(), command_line(Some(seed)));
-            let drawn = ran.iter().map(|&(case, outcome)| Drawn::of(case, outcome));
-            let (drawn, end_ns) = (drawn.collect::<Vec<_>>(), run.settings().end_ns());
-            page::page(document, Origin::Simulated, &drawn, end_ns, command)
+            let (end_ns, command) = (run.settings().end_ns(), command_line(Some(seed)));
+            page(document, Origin::Simulated, &rows(), end_ns, command)
         },
     )
 }

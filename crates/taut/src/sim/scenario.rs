@@ -5,12 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use taut_report::document::Document;
-use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
+use taut_scenarios::description::Description;
+use taut_scenarios::limit_rules::LimitRulesSettings;
+use taut_scenarios::registry::{self, DEFAULT_SEED};
+use taut_scenarios::rr_under_load;
 use taut_scenarios::schema::Schema;
-use taut_scenarios::{limit_rules, rr_under_load};
 
 use super::cases::{show, usage};
-use super::common::Common;
+use super::output::Common;
 use super::rr_under_load::run_settings;
 use super::sweep;
 use crate::missing;
@@ -21,11 +23,6 @@ use taut_report::{exit, stdout};
 
 /// Maximum size of a scenario file.
 const MAX_BYTES: u64 = 1 << 20;
-
-/// `taut sim NAME`.
-pub fn run_named(entry: &Entry, options: &Common) -> Result<ExitCode, ExitCode> {
-    run(entry.file, options)
-}
 
 /// `taut sim run FILE`.
 pub fn run_file(path: &Path, options: &Common) -> Result<ExitCode, ExitCode> {
@@ -55,39 +52,37 @@ fn read(path: &Path) -> std::io::Result<String> {
 pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
     let output = &options.output;
     let seed = options.seed.unwrap_or(DEFAULT_SEED);
-    if output.sweep_options.is_sweep() {
+    if output.is_sweep() {
         return sweep::run(file, seed, output);
     }
-    // These scenarios have their own tables and charts.
-    match registry::find(file).map(|entry| entry.name) {
-        Ok(rr_under_load::Settings::NAME) => {
-            if let Ok(settings) = registry::read(file) {
+    // Without a sweep, these scenarios have their own tables and charts.
+    match registry::find(file).map_or("", |entry| entry.name) {
+        rr_under_load::Settings::NAME => {
+            if let Ok(settings) = registry::read::<rr_under_load::Settings>(file)
+                && settings.sweep.is_none()
+            {
                 return run_settings(settings, seed, output);
             }
         }
-        Ok(limit_rules::LimitRulesSettings::NAME) => {
-            if let Ok(settings) = registry::read(file) {
+        LimitRulesSettings::NAME => {
+            if let Ok(settings) = registry::read::<LimitRulesSettings>(file)
+                && settings.sweep.is_none()
+            {
                 return super::limit_rules::run_settings(settings, seed, output);
             }
         }
         _ => {}
     }
-    match taut_scenarios::sweep::prepare(file, options.seed) {
-        Ok(run) => show(
-            run,
-            output,
-            |document| text(document, stdout::columns()),
-            |document| {
-                let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
-                over_time_page(
-                    document,
-                    entry.map_or("", |entry| &entry.description().about),
-                    Some(document.seed),
-                )
-            },
-        ),
-        Err(error) => Err(usage(error)),
-    }
+    let run = taut_scenarios::sweep::prepare(file, options.seed).map_err(usage)?;
+    show(
+        run,
+        output,
+        |document| text(document, stdout::columns()),
+        |document| {
+            let about = &Description::of(document.scenario).about;
+            over_time_page(document, about, Some(document.seed))
+        },
+    )
 }
 
 /// Returns the page of a simulated run, with its series as charts.

@@ -11,7 +11,6 @@ use taut_scenarios::sweep::{Book, Plan, finished_line};
 
 use super::cases::run_cases;
 use super::output::Output;
-use super::sweep_options::SweepOptions;
 use taut_linux::interrupt::Interrupt;
 use taut_report::emit;
 use taut_report::text::text;
@@ -19,13 +18,12 @@ use taut_report::{exit, say, stdout};
 
 /// Runs `file` with every combination of `options`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
-    let options = &output.sweep_options;
-    if seed != DEFAULT_SEED && options.sweep.iter().any(|it| it.key == "seed") {
+    if seed != DEFAULT_SEED && output.sweep.iter().any(|it| it.key == "seed") {
         let message =
             format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
         return Err(exit::fail(exit::USAGE, message));
     }
-    let (document, interrupt) = run_all(file, seed, options)?;
+    let (document, interrupt) = run_all(file, seed, output)?;
     let table = || text(&document, stdout::columns());
     let shown = emit::print(&document, output.form(), table);
     Ok(interrupt.map_or(shown, |interrupt| {
@@ -35,7 +33,7 @@ pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode>
 
 type Finished = (Document, Option<Interrupt>);
 
-fn run_all(file: &str, seed: u64, options: &SweepOptions) -> Result<Finished, ExitCode> {
+fn run_all(file: &str, seed: u64, options: &Output) -> Result<Finished, ExitCode> {
     let plan = Plan::new(file, seed, &options.sweep);
     let mut plan = plan.map_err(|error| exit::fail(exit::USAGE, error))?;
     let mut book = None;
@@ -46,7 +44,8 @@ fn run_all(file: &str, seed: u64, options: &SweepOptions) -> Result<Finished, Ex
         })?;
         book = Some(opened);
     }
-    let (runs, left) = (plan.parts().len(), plan.left());
+    let left: Vec<_> = plan.left().map(|part| part.run.clone()).collect();
+    let runs = plan.parts().len();
     let finished = Arc::new(AtomicUsize::new(runs - left.len()));
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {

@@ -186,11 +186,3 @@ fn stderr_is_empty_without_a_terminal() {
     let output = taut(&format!("sim {QUICK}")).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
-
-#[test]
-fn pauses_rejects_an_unknown_rule() {
-    let help = stdout("sim pauses --help");
-    assert!(help.contains("--limit <LIMIT>"), "{help}");
-    let error = failed("sim pauses --limit nonsense", 2);
-    assert!(error.contains("unknown limit"), "{error}");
-}

@@ -160,6 +160,18 @@ fn scenarios_with_own_options_can_be_swept() {
 }
 
 #[test]
+fn sweep_of_a_file_runs_with_own_options() {
+    let scratch = Scratch::new("own");
+    let path = scratch.file("own.toml");
+    let text = "scenario = \"limit-rules\"\npatterns = [\"f06-sinus\"]\nrules = [\"off\"]\n\
+                warm_up = \"0ns\"\nduration = \"100ms\"\nsweep = { seeds = [1, 2] }\n";
+    fs::write(&path, text).expect("a file");
+    let rows = lines(&stdout(&format!("sim run {} --json-lines", path.display())));
+    let swept: Vec<_> = rows.iter().map(|row| &row["sweep"]["seeds"]).collect();
+    assert_eq!(swept, ["1", "2"]);
+}
+
+#[test]
 fn invalid_sweeps_are_rejected() {
     let scratch = Scratch::new("rejected");
     let path = scratch.file("runs");

@@ -1,7 +1,7 @@
 //! Presentation of the results: a table, and a page with charts.
 
 mod charts;
-pub mod page;
-pub mod table;
+mod table;
 
-pub use charts::{Drawn, at_most};
+pub use charts::{at_most, page};
+pub use table::text;

@@ -19,16 +19,11 @@ const LINES: Separator = Separator {
     on_rule: "-+-",
 };
 
-/// Returns the table of `rows` with its notes, at most `width` columns wide. It includes the
-/// published rows if they are of the same experiment.
+/// Returns the table of `rows` with a curve for each and its notes, at most `width` columns wide. It
+/// includes the published rows if they are of the same experiment.
 pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
-    let (table, closing) = (table(rows, is_published, width), closing(document, width));
-    format!("{table}\n{closing}")
-}
-
-/// Returns the table, and a curve for each row.
-fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
-    let mut columns: Vec<Vec<String>> = columns(rows, is_published);
+    let mut columns = vec![names(rows, is_published)];
+    columns.extend(groups().map(|group| group.lines(rows, is_published)));
     if rows.iter().all(|row| row.timer_lateness_us.is_none()) {
         columns.pop();
     }
@@ -36,7 +31,7 @@ fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     for row in rows {
         let _ = write!(text, "\n{}\n{}", row.case(), curves(row, rows));
     }
-    text
+    format!("{text}\n{}", closing(document, width))
 }
 
 /// A group of columns: its heading, its width, and the texts for our rows and for published ones.
@@ -74,14 +69,6 @@ impl Group {
     }
 }
 
-fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
-    let groups = groups();
-    let others = groups.iter().map(|group| group.lines(rows, is_published));
-    std::iter::once(names(rows, is_published))
-        .chain(others)
-        .collect()
-}
-
 /// Returns the label of each line.
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
@@ -112,13 +99,8 @@ fn groups() -> [Group; 9] {
     [
         Group {
             published: |published| {
-                let [low, high] = published.ring_bytes;
-                let bytes = if low == high {
-                    kilo(low)
-                } else {
-                    format!("{} to {}", kilo(low), kilo(high))
-                };
-                format!("{bytes:^31}")
+                let ends = published.ring_bytes.iter().map(|&bytes| kilo(bytes as u64));
+                format!("{:^31}", ends.collect::<Vec<_>>().join(" to "))
             },
             ..Group::new(
                 ["bytes in the ring", "    p10     p50     p90     max"],
@@ -141,8 +123,8 @@ fn groups() -> [Group; 9] {
             ..Group::new(["trans-", "actions/s"], |row| format!("{:.1}", row.rr_tps))
         },
         Group::new(["latency", "    p50     p99"], |row| {
-            let latency = &row.rr_latency_us;
-            format!("{:>7} {:>7}", time(latency.p50), time(latency.p99))
+            let us = |share| time(row.latency_ns.value_at_quantile(share) / 1000);
+            format!("{:>7} {:>7}", us(0.5), us(0.99))
         }),
         Group::new(["goodput", " Mbit/s"], |row| {
             (row.goodput_bps / 1_000_000).to_string()
