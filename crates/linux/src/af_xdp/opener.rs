@@ -2,10 +2,8 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::completions::{Opener, SocketEnds};
-use super::line::Line;
 use super::program::Program;
 use super::receiver::ReceiveEnd;
 use super::socket::{ReceiveRings, SocketTarget, XdpSocket};
@@ -13,27 +11,6 @@ use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Giver;
 use crate::link;
-
-/// The sockets of one umem. A new one registers the umem only if its device has no other.
-#[derive(Clone, Default)]
-pub(super) struct Group(Arc<Mutex<Vec<Bound>>>);
-
-/// A socket, and the index of its device.
-type Bound = (u32, Weak<Line<XdpSocket>>);
-
-impl Group {
-    fn any_on(&self, index: u32) -> Option<Arc<Line<XdpSocket>>> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bound = lines.iter().filter(|(at, _)| *at == index);
-        bound.find_map(|(_, line)| line.upgrade())
-    }
-
-    fn add(&self, index: u32, line: &Arc<Line<XdpSocket>>) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|(_, line)| line.strong_count() > 0);
-        lines.push((index, Arc::downgrade(line)));
-    }
-}
 
 /// The use of a socket.
 pub(super) enum Role {
@@ -67,17 +44,15 @@ impl Role {
 pub(super) struct SocketOpener {
     place: SocketTarget,
     role: Role,
-    group: Group,
     /// The index of the device to which it is bound.
     index: u32,
 }
 
 impl SocketOpener {
-    pub(super) fn new(place: SocketTarget, role: Role, group: Group) -> Self {
+    pub(super) fn new(place: SocketTarget, role: Role) -> Self {
         Self {
             place,
             role,
-            group,
             index: 0,
         }
     }
@@ -88,10 +63,7 @@ impl SocketOpener {
             ns, device, config, ..
         } = &self.place;
         self.index = link::index(ns, device)?;
-        let other = self.group.any_on(self.index);
-        let shared = other.as_ref().map(|line| line.kernel.as_fd());
-        let mut opened = self.place.open(self.index, shared)?;
-        let line = opened.tx.line.clone();
+        let mut opened = self.place.open(self.index)?;
         let receive = match &mut self.role {
             Role::Send { fill_frames, rings } => {
                 for &index in fill_frames.iter() {
@@ -103,17 +75,16 @@ impl SocketOpener {
                 None
             }
             Role::Receive { program, .. } => {
-                let index = self.index;
-                let socket = line.kernel.as_fd();
-                let redirect = program.serve((ns, device, index), config.queue, socket)?;
+                let line = opened.tx.line.clone();
+                let place = (ns, device.as_str(), self.index);
+                let redirect = program.serve(place, config.queue, line.kernel.as_fd())?;
                 Some(ReceiveEnd {
                     rings: opened.receive,
-                    line: line.clone(),
+                    line,
                     redirect,
                 })
             }
         };
-        self.group.add(self.index, &line);
         Ok(((opened.tx, opened.completion), receive))
     }
 }

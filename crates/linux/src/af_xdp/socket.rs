@@ -10,8 +10,7 @@ use rustix::net::sockopt::{
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
 use rustix::net::xdp::{
-    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XdpOptionsFlags, XdpUmemReg,
-    XdpUmemRegFlags,
+    SocketAddrXdp, SocketAddrXdpFlags, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
@@ -85,7 +84,6 @@ pub(super) struct OpenedSocket {
 }
 
 /// Settings to open a socket repeatedly.
-#[derive(Clone)]
 pub(super) struct SocketTarget {
     pub(super) ns: NetNs,
     pub(super) device: String,
@@ -95,12 +93,8 @@ pub(super) struct SocketTarget {
 
 impl SocketTarget {
     /// Opens a socket and binds it to the device `index`, with the modes that the configuration
-    /// allows. `shared` is a bound socket of the same umem, if there is one.
-    pub(super) fn open(
-        &self,
-        index: u32,
-        shared: Option<BorrowedFd<'_>>,
-    ) -> io::Result<OpenedSocket> {
+    /// allows.
+    pub(super) fn open(&self, index: u32) -> io::Result<OpenedSocket> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
@@ -109,16 +103,16 @@ impl SocketTarget {
             .min(self.frames.frame_bytes());
         bind(
             self.config.mode,
-            |attempt| self.attempt((index, frame_limit_bytes), attempt, shared),
+            |attempt| self.attempt(index, frame_limit_bytes, attempt),
             thread::sleep,
         )
     }
 
     fn attempt(
         &self,
-        (index, frame_limit_bytes): (u32, u32),
+        index: u32,
+        frame_limit_bytes: u32,
         attempt: Attempt,
-        shared: Option<BorrowedFd<'_>>,
     ) -> io::Result<OpenedSocket> {
         let fd = (self.ns)
             .run(|| {
@@ -126,15 +120,17 @@ impl SocketTarget {
                 socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
             })?
             .map_err(naming("socket AF_XDP", &self.device))?;
-        if shared.is_none() {
-            set_xdp_umem_reg(&fd, self.umem_registration()).map_err(|cause| {
-                failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory())
-            })?;
-        }
+        set_xdp_umem_reg(&fd, self.umem_registration())
+            .map_err(|cause| failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory()))?;
         self.set_ring_sizes(fd.as_fd())?;
         self.widen(fd.as_fd());
         let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
-        self.bind(fd.as_fd(), index, attempt, shared)
+        let mode = match attempt {
+            Attempt::ZeroCopy => SocketAddrXdpFlags::XDP_ZEROCOPY,
+            Attempt::Copy => SocketAddrXdpFlags::XDP_COPY,
+        };
+        let flags = mode | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        rustix::net::bind(&fd, &SocketAddrXdp::new(flags, index, self.config.queue))
             .map_err(|cause| failed_with("bind", &self.device, cause, || self.which_queue()))?;
         let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
@@ -192,37 +188,6 @@ impl SocketTarget {
             rx: Consumer::new(rx),
         };
         Ok((tx, completion, receive))
-    }
-
-    /// Binds the socket to its queue of the device `index`; `shared` is a bound socket whose frames
-    /// it uses.
-    fn bind(
-        &self,
-        fd: BorrowedFd<'_>,
-        index: u32,
-        attempt: Attempt,
-        shared: Option<BorrowedFd<'_>>,
-    ) -> rustix::io::Result<()> {
-        let flags = match (shared, attempt) {
-            (Some(_), _) => SocketAddrXdpFlags::XDP_SHARED_UMEM,
-            (None, Attempt::ZeroCopy) => {
-                SocketAddrXdpFlags::XDP_ZEROCOPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
-            }
-            (None, Attempt::Copy) => {
-                SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
-            }
-        };
-        let addr = SocketAddrXdp::new(flags, index, self.config.queue);
-        match shared {
-            Some(shared_umem_fd) => {
-                let addr = SocketAddrXdpWithSharedUmem {
-                    addr,
-                    shared_umem_fd,
-                };
-                rustix::net::bind(fd, &addr)
-            }
-            None => rustix::net::bind(fd, &addr),
-        }
     }
 
     /// Describes the memory of a rejected umem.
