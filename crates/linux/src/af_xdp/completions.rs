@@ -254,7 +254,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     #[inline]
     fn next_completed(&mut self) -> Option<Packet> {
         let end = self.end.as_mut()?;
-        while let Some(address) = end.completion.pop() {
+        while let Some([address]) = end.completion.pop() {
             let index = self.frames.index_of(address);
             if let Some(packet) = self.in_flight.take(index) {
                 self.frames.umem().reclaim(index);

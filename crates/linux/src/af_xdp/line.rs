@@ -9,13 +9,14 @@ use taut_path::driver::CompletionStatus;
 
 use crate::error::failed;
 use crate::handover::{Giver, Taker};
-use crate::shared_ring::{Consumer, Memory, Producer, Word, pending};
-use crate::sys::xdp_ring::Descriptor;
+use crate::shared_ring::{Consumer, Memory, Producer, pending};
 
 /// The kernel's side of a socket. Tests replace it.
 pub trait Kernel: Debug {
-    type Tx: Memory<Entry = Descriptor> + Debug;
-    type Completion: Memory<Entry = u64> + Debug;
+    /// Entries are those of a [`Descriptor`](crate::sys::xdp_ring::Descriptor).
+    type Tx: Memory<Entry = [u64; 2]> + Debug;
+    /// Entries are addresses in the umem.
+    type Completion: Memory<Entry = [u64; 1]> + Debug;
 
     /// The doorbell.
     fn wake(&self) -> io::Result<()>;
@@ -39,7 +40,7 @@ pub struct Line<K: Kernel> {
 #[derive(Debug)]
 pub struct TxEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
-    pub(crate) tx: Producer<Arc<K::Tx>>,
+    pub(crate) tx: Producer<K::Tx>,
     /// Position of the kernel after the last doorbell.
     pub(crate) taken: u32,
 }
@@ -48,17 +49,16 @@ pub struct TxEnd<K: Kernel> {
 #[derive(Debug)]
 pub struct CompletionEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
-    pub(crate) completion: Consumer<Arc<K::Completion>>,
+    pub(crate) completion: Consumer<K::Completion>,
 }
 
 /// Returns both ends of a newly bound socket.
 pub(crate) fn ends<K: Kernel>(
     kernel: K,
     frame_limit_bytes: u32,
-    tx: K::Tx,
-    completion: K::Completion,
+    tx: Arc<K::Tx>,
+    completion: Arc<K::Completion>,
 ) -> (TxEnd<K>, CompletionEnd<K>) {
-    let (tx, completion) = (Arc::new(tx), Arc::new(completion));
     let line = Arc::new(Line {
         kernel,
         frame_limit_bytes,
@@ -85,28 +85,26 @@ impl<K: Kernel> Line<K> {
 
     /// Returns the slots of the ring that the kernel has emptied.
     pub(crate) fn room(&self) -> u32 {
-        self.tx.slots().saturating_sub(pending(&self.tx))
+        self.tx.slots().saturating_sub(pending(&*self.tx))
     }
 
     /// Returns `true` if the kernel has not taken all published frames, and needs a doorbell.
     #[inline]
     pub(crate) fn needs_doorbell(&self) -> bool {
-        pending(&self.tx) > 0
-            && (!self.kernel.is_zero_copy()
-                || self.tx.flags().load_relaxed() & libc::XDP_RING_NEED_WAKEUP != 0)
+        pending(&*self.tx) > 0 && (!self.kernel.is_zero_copy() || self.tx.needs_wakeup())
     }
 
     /// Returns the position up to which the kernel took frames.
     #[inline]
     pub(crate) fn taken(&self) -> u32 {
-        self.tx.consumer().load_acquire()
+        self.tx.consumed()
     }
 
     /// Returns the frames that the kernel took and has not completed.
     #[inline]
     pub(crate) fn held(&self) -> u32 {
         // Completions first: their position never overtakes that of taken frames.
-        let completed = self.completion.producer().load_acquire();
+        let completed = self.completion.produced();
         let held = self.taken().wrapping_sub(completed) as i32;
         // A kernel that rejects a descriptor might complete it without taking it.
         held.max(0) as u32

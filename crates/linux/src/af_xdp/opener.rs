@@ -68,7 +68,7 @@ impl SocketOpener {
             Role::Send { fill_frames, rings } => {
                 for &index in fill_frames.iter() {
                     let address = self.place.frames.whole_frame(index);
-                    opened.receive.fill.push(address);
+                    opened.receive.fill.push([address]);
                 }
                 opened.receive.fill.publish();
                 *rings = Some(opened.receive);

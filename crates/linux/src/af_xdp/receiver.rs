@@ -16,7 +16,7 @@ use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
 use crate::handover::{Action, Taker};
-use crate::shared_ring::{Memory, Word};
+use crate::sys::xdp_ring::Descriptor;
 
 /// The receiver's part of a socket.
 pub(super) struct ReceiveEnd {
@@ -121,7 +121,7 @@ impl AfXdpReceiver {
     fn next_packet(&mut self) -> Option<Packet> {
         let end = self.end.as_mut()?;
         loop {
-            let descriptor = end.rings.rx.pop()?;
+            let descriptor = Descriptor::from_words(end.rings.rx.pop()?);
             let index = self.frames.index_of(descriptor.address);
             // A frame is accepted from a driver only if it had been given to it.
             let is_in_rings = self.in_rings.get_mut(index as usize);
@@ -156,7 +156,7 @@ impl AfXdpReceiver {
     fn push(&mut self, index: u32) {
         if let Some(end) = &mut self.end {
             // Cannot fail: the ring has a slot for each of these frames.
-            end.rings.fill.push(self.frames.whole_frame(index));
+            end.rings.fill.push([self.frames.whole_frame(index)]);
             end.rings.fill.publish();
         }
     }
@@ -164,8 +164,7 @@ impl AfXdpReceiver {
     /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
         let Some(end) = &self.end else { return Ok(()) };
-        let flags = end.rings.fill.memory().flags().load_relaxed();
-        if flags & libc::XDP_RING_NEED_WAKEUP == 0 {
+        if !end.rings.fill.needs_wakeup() {
             return Ok(());
         }
         match recv(

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::io::Errno;
@@ -26,7 +27,7 @@ use crate::link;
 use crate::netns::NetNs;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
-use crate::sys::xdp_ring::{AddressSlot, DescriptorSlot, MappedRing};
+use crate::sys::xdp_ring::MappedRing;
 
 /// Bytes that the kernel charges to the send buffer for a frame beyond its length, with a margin.
 /// The default buffer holds about 93 frames of 1514 bytes.
@@ -43,8 +44,8 @@ pub struct XdpSocket {
 }
 
 impl Kernel for XdpSocket {
-    type Tx = MappedRing<DescriptorSlot>;
-    type Completion = MappedRing<AddressSlot>;
+    type Tx = MappedRing<2>;
+    type Completion = MappedRing<1>;
 
     fn wake(&self) -> io::Result<()> {
         send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
@@ -65,16 +66,12 @@ impl AsFd for XdpSocket {
 /// The rings for receiving.
 #[derive(Debug)]
 pub(super) struct ReceiveRings {
-    pub(super) fill: Producer<MappedRing<AddressSlot>>,
-    pub(super) rx: Consumer<MappedRing<DescriptorSlot>>,
+    pub(super) fill: Producer<MappedRing<1>>,
+    pub(super) rx: Consumer<MappedRing<2>>,
 }
 
 /// The mapped TX and COMPLETION rings, and those of a receiver.
-type MappedRings = (
-    MappedRing<DescriptorSlot>,
-    MappedRing<AddressSlot>,
-    ReceiveRings,
-);
+type MappedRings = (Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings);
 
 /// A newly bound socket.
 pub(super) struct OpenedSocket {
@@ -184,10 +181,10 @@ impl SocketTarget {
         let tx = MappedRing::map(fd, tx_at as u64, at.tx, slots).map_err(named)?;
         let completion = MappedRing::map(fd, completion_at, at.cr, slots).map_err(named)?;
         let receive = ReceiveRings {
-            fill: Producer::new(fill),
-            rx: Consumer::new(rx),
+            fill: Producer::new(Arc::new(fill)),
+            rx: Consumer::new(Arc::new(rx)),
         };
-        Ok((tx, completion, receive))
+        Ok((Arc::new(tx), Arc::new(completion), receive))
     }
 
     /// Describes the memory of a rejected umem.

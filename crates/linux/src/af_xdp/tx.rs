@@ -184,7 +184,6 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         let descriptor = Descriptor {
             address: self.frames.place(index),
             length_bytes: packet.wire_bytes(),
-            options: 0,
         };
         if !self.frames.umem().to_device(index) {
             return Err(packet);
@@ -195,7 +194,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             return Err(packet);
         }
         if let Some(end) = &mut self.ends.get_mut().end {
-            end.tx.push(descriptor);
+            end.tx.push(descriptor.to_words());
         }
         Ok(())
     }
