@@ -37,6 +37,8 @@ pub(crate) struct Taker<T> {
     shared: Arc<HandoverState<T>>,
     /// The request of the current end.
     epoch: u32,
+    /// The current end; `None` between its release and the next one.
+    pub(crate) end: Option<T>,
 }
 
 /// The action requested of the taker.
@@ -50,6 +52,7 @@ pub(crate) enum Action {
     Take,
 }
 
+/// The taker has no end yet.
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let shared = Arc::new(HandoverState {
         requested: AtomicU32::new(0),
@@ -60,6 +63,7 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let taker = Taker {
         shared: shared.clone(),
         epoch: 0,
+        end: None,
     };
     let giver = Giver {
         shared,
@@ -112,6 +116,26 @@ impl<T> Giver<T> {
 }
 
 impl<T> Taker<T> {
+    /// Executes a request of the other half, if there is one: passes the end to `leave`, or takes
+    /// the next one. Returns `true` if there is a next one. A single load if there is no request.
+    #[inline]
+    pub(crate) fn update(&mut self, leave: impl FnOnce(T)) -> bool {
+        match self.action() {
+            Action::Continue => {}
+            Action::Release => {
+                if let Some(end) = self.end.take() {
+                    leave(end);
+                }
+                self.set_released();
+            }
+            Action::Take => {
+                self.end = self.take();
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns the requested action. A single load if there is none.
     #[inline]
     pub(crate) fn action(&self) -> Action {

@@ -82,7 +82,8 @@ fn halves<F: FrameSource>(
     source: F,
 ) -> (AfPacketTx<F>, AfPacketCompletions) {
     let shared = Arc::clone(&opened.shared);
-    let (giver, taker) = handover();
-    let tx = AfPacketTx::new(&place.device, place.slots, source, (opened, taker));
+    let (giver, mut taker) = handover();
+    taker.end = Some(opened);
+    let tx = AfPacketTx::new(&place.device, place.slots, source, taker);
     (tx, AfPacketCompletions::new(shared, place, giver))
 }

@@ -12,7 +12,7 @@ use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::{By, TxCounters};
 use super::target::OpenedRing;
 use crate::frame_source::FrameSource;
-use crate::handover::{Action, Taker};
+use crate::handover::Taker;
 use crate::vlan;
 
 /// The sending half. Copies each packet or segment into its slot, and there sets CE on a packet
@@ -22,32 +22,8 @@ use crate::vlan;
 pub struct AfPacketTx<F = FramePool> {
     pub(super) device: String,
     capacity_slots: u32,
-    ends: RefCell<RenewableRing>,
+    ring: RefCell<Taker<OpenedRing>>,
     source: F,
-}
-
-/// The ring, and the source of the next one.
-#[derive(Debug)]
-struct RenewableRing {
-    /// `None` while the ring is being renewed.
-    ring: Option<OpenedRing>,
-    next: Taker<OpenedRing>,
-}
-
-impl RenewableRing {
-    /// Executes a request of the other half, if there is one.
-    #[inline]
-    fn handle_request(&mut self) -> Option<&mut OpenedRing> {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => {
-                self.ring = None;
-                self.next.set_released();
-            }
-            Action::Take => self.ring = self.next.take(),
-        }
-        self.ring.as_mut()
-    }
 }
 
 impl<F: FrameSource> AfPacketTx<F> {
@@ -55,15 +31,12 @@ impl<F: FrameSource> AfPacketTx<F> {
         device: &str,
         capacity_slots: u32,
         source: F,
-        (ring, next): (OpenedRing, Taker<OpenedRing>),
+        ring: Taker<OpenedRing>,
     ) -> Self {
         Self {
             device: device.to_owned(),
             capacity_slots,
-            ends: RefCell::new(RenewableRing {
-                ring: Some(ring),
-                next,
-            }),
+            ring: RefCell::new(ring),
             source,
         }
     }
@@ -71,10 +44,9 @@ impl<F: FrameSource> AfPacketTx<F> {
 
 impl<F> AfPacketTx<F> {
     fn of_ring<R>(&self, read: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
-        self.ends
-            .borrow_mut()
-            .handle_request()
-            .map(|ring| read(ring))
+        let mut ring = self.ring.borrow_mut();
+        ring.update(drop);
+        ring.end.as_ref().map(read)
     }
 
     /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
@@ -132,7 +104,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// could carry when the ring was opened (a VLAN tag does not count), or for which there is no
     /// free slot.
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let Some(ring) = &mut self.ends.get_mut().ring else {
+        let Some(ring) = &mut self.ring.get_mut().end else {
             return Err(packet);
         };
         let number = ring.shared.state.submitted();
@@ -167,7 +139,9 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// keeps rejecting a frame although it holds none of ours, as a token bucket does with a frame
     /// longer than its burst.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        match self.ends.get_mut().handle_request() {
+        let ring = self.ring.get_mut();
+        ring.update(drop);
+        match &ring.end {
             Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
             // Without a ring, no packet was submitted.
             None => Ok(()),

@@ -10,10 +10,11 @@ use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
-use super::line::{Common, CompletionEnd, Kernel, TxEnd, TxGiver, XdpCounters};
+use super::line::{Common, CompletionEnd, Kernel, TxEnd, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
+use crate::handover::Giver;
 
 /// Both ends of a new socket.
 pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
@@ -66,7 +67,7 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     is_zero_copy: bool,
     /// `None` between closing the socket and opening the next one.
     end: Option<CompletionEnd<K>>,
-    giver: TxGiver<K>,
+    giver: Giver<TxEnd<K>>,
     opener: Box<dyn Opener<K>>,
     /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
@@ -82,7 +83,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         frames: UmemFrames,
         in_flight: InFlightCompleter,
         capacity_slots: u32,
-        (end, giver): (CompletionEnd<K>, TxGiver<K>),
+        (end, giver): (CompletionEnd<K>, Giver<TxEnd<K>>),
         opener: Box<dyn Opener<K>>,
     ) -> Self {
         let lost = vec![false; frames.frames() as usize].into();

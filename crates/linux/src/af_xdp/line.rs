@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use taut_path::driver::CompletionStatus;
 
 use crate::error::failed;
-use crate::handover::{Giver, Taker};
 use crate::shared_ring::{Consumer, Memory, Producer, pending};
 
 /// The kernel's side of a socket. Tests replace it.
@@ -230,8 +229,3 @@ impl Counters {
         }
     }
 }
-
-/// Passes a new end from the completing half to the sending half.
-pub(crate) type TxGiver<K> = Giver<TxEnd<K>>;
-/// Receives it in the sending half.
-pub(crate) type TxTaker<K> = Taker<TxEnd<K>>;

@@ -82,12 +82,12 @@ impl AfXdp {
         let place = place(ns, device, config)?;
         let frames = place.frames.clone();
         let program = Program::load(device, redirect)?;
-        let (giver, taker) = handover();
+        let (giver, mut taker) = handover();
         let wanted = config.fill_frames;
         let role = Role::Receive { giver, program };
         let (tx, completions, end) = driver(place, role)?;
-        let end = end.ok_or(io::ErrorKind::InvalidData)?;
-        let receiver = AfXdpReceiver::new(tx.common(), frames.clone(), wanted, (end, taker));
+        taker.end = end;
+        let receiver = AfXdpReceiver::new(tx.common(), frames.clone(), wanted, taker);
         Ok((tx, completions, receiver, frames))
     }
 
@@ -131,13 +131,14 @@ fn driver(
     let mut opener = SocketOpener::new(place, role);
     let ((tx, completion), receive) = opener.open_one()?;
     let (in_sender, in_completer) = in_flight::split(frames.frames());
-    let (giver, taker) = handover();
+    let (giver, mut taker) = handover();
+    taker.end = Some(tx);
     let tx = AfXdpTx::new(
         common.clone(),
         frames.clone(),
         in_sender,
         capacity_slots,
-        (tx, taker),
+        taker,
     );
     let completions = AfXdpCompletions::new(
         common,

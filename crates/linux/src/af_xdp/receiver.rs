@@ -15,7 +15,7 @@ use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
-use crate::handover::{Action, Taker};
+use crate::handover::Taker;
 use crate::sys::xdp_ring::Descriptor;
 
 /// The receiver's part of a socket.
@@ -42,9 +42,7 @@ pub struct ReceiveCounters {
 pub struct AfXdpReceiver {
     common: Arc<Common>,
     frames: UmemFrames,
-    /// `None` while the socket is being renewed.
-    end: Option<ReceiveEnd>,
-    next: Taker<ReceiveEnd>,
+    socket: Taker<ReceiveEnd>,
     /// For each frame: it is in the FILL or RX ring.
     in_rings: Box<[bool]>,
     frames_in_rings: u32,
@@ -56,14 +54,13 @@ impl AfXdpReceiver {
         common: Arc<Common>,
         frames: UmemFrames,
         frames_wanted: u32,
-        (end, next): (ReceiveEnd, Taker<ReceiveEnd>),
+        socket: Taker<ReceiveEnd>,
     ) -> Self {
         let mut receiver = Self {
             common,
             in_rings: vec![false; frames.frames() as usize].into(),
             frames,
-            end: Some(end),
-            next,
+            socket,
             frames_in_rings: 0,
             frames_wanted,
         };
@@ -90,7 +87,7 @@ impl AfXdpReceiver {
             take(packet);
             taken += 1;
         }
-        if let Some(end) = &mut self.end {
+        if let Some(end) = &mut self.socket.end {
             end.rings.rx.release();
         }
         self.refill();
@@ -100,26 +97,18 @@ impl AfXdpReceiver {
 
     /// Executes a request of the completing half while it renews the socket.
     pub(super) fn handle_request(&mut self) {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => {
-                self.end = None;
-                self.next.set_released();
-            }
-            Action::Take => {
-                self.end = self.next.take();
-                // Frames of the old socket belong to this one now.
-                for index in 0..self.in_rings.len() as u32 {
-                    if self.in_rings[index as usize] {
-                        self.push(index);
-                    }
+        if self.socket.update(drop) {
+            // Frames of the old socket belong to this one now.
+            for index in 0..self.in_rings.len() as u32 {
+                if self.in_rings[index as usize] {
+                    self.push(index);
                 }
             }
         }
     }
 
     fn next_packet(&mut self) -> Option<Packet> {
-        let end = self.end.as_mut()?;
+        let end = self.socket.end.as_mut()?;
         loop {
             let descriptor = Descriptor::from_words(end.rings.rx.pop()?);
             let index = self.frames.index_of(descriptor.address);
@@ -135,7 +124,7 @@ impl AfXdpReceiver {
 
     /// Passes free frames to the driver, as many as it needs.
     fn refill(&mut self) {
-        if self.end.is_none() || self.frames_in_rings >= self.frames_wanted {
+        if self.socket.end.is_none() || self.frames_in_rings >= self.frames_wanted {
             return;
         }
         while self.frames_in_rings < self.frames_wanted {
@@ -148,13 +137,13 @@ impl AfXdpReceiver {
             self.frames_in_rings += 1;
             self.push(index);
         }
-        if let Some(end) = &mut self.end {
+        if let Some(end) = &mut self.socket.end {
             end.rings.fill.publish();
         }
     }
 
     fn push(&mut self, index: u32) {
-        if let Some(end) = &mut self.end {
+        if let Some(end) = &mut self.socket.end {
             // Cannot fail: the ring has a slot for each of these frames.
             end.rings.fill.push([self.frames.whole_frame(index)]);
             end.rings.fill.publish();
@@ -163,7 +152,7 @@ impl AfXdpReceiver {
 
     /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
-        let Some(end) = &self.end else { return Ok(()) };
+        let Some(end) = &self.socket.end else { return Ok(()) };
         if !end.rings.fill.needs_wakeup() {
             return Ok(());
         }
@@ -180,7 +169,7 @@ impl AfXdpReceiver {
     /// Returns where packets are redirected: [`Redirect::Native`] or [`Redirect::Generic`]. `None`
     /// while the socket is being renewed.
     pub fn redirect(&self) -> Option<Redirect> {
-        self.end.as_ref().map(|end| end.redirect)
+        self.socket.end.as_ref().map(|end| end.redirect)
     }
 
     /// Returns the lost packets since the socket was last opened.
@@ -202,7 +191,7 @@ impl AfXdpReceiver {
 
     /// Returns the descriptor to poll; `None` while the socket is being renewed.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.end.as_ref().map(|end| end.line.kernel.as_fd())
+        self.socket.end.as_ref().map(|end| end.line.kernel.as_fd())
     }
 }
 
@@ -210,7 +199,7 @@ impl AfXdpReceiver {
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
         // The socket must be closed before its frames are released.
-        self.end = None;
+        self.socket.end = None;
         for index in 0..self.in_rings.len() as u32 {
             if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
                 let _ = self.frames.release(Frame::new(index));

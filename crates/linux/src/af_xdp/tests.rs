@@ -38,14 +38,9 @@ fn driver_with(mut opener: MockOpener, frames: &UmemFrames) -> (Tx, Done) {
     let common = Arc::new(Common::new("mock0"));
     let (tx, completion) = opener.open().expect("prepared");
     let (in_sender, in_completer) = in_flight::split(FRAMES);
-    let (giver, taker) = handover();
-    let tx = AfXdpTx::new(
-        common.clone(),
-        frames.clone(),
-        in_sender,
-        SLOTS,
-        (tx, taker),
-    );
+    let (giver, mut taker) = handover();
+    taker.end = Some(tx);
+    let tx = AfXdpTx::new(common.clone(), frames.clone(), in_sender, SLOTS, taker);
     let end = (completion, giver);
     let opener = Box::new(opener);
     let done = AfXdpCompletions::new(common, frames.clone(), in_completer, SLOTS, end, opener);
@@ -315,7 +310,7 @@ fn ring_can_restart_before_the_sender_took_it() {
         done.renew().expect("opens");
         assert_eq!(done.counters().reopened, 3);
         assert_eq!(reap(&mut done, &frames), 3);
-        assert!(tx.is_open());
+        assert!(tx.frame_limit_bytes() > 0);
         submit(&mut tx, &frames, 1);
         tx.kick(0).expect("rings");
         let last = sockets.iter().find(|socket| socket.is_used(&done));
@@ -409,8 +404,8 @@ fn removed_device_can_be_recreated() {
     assert_eq!(reap(&mut done, &frames), 2);
     tx.kick(0).expect("has nothing to ring");
     assert_eq!(
-        (tx.slots_free(), tx.is_open(), frames.free_frames()),
-        (0, false, FRAMES)
+        (tx.slots_free(), tx.frame_limit_bytes(), frames.free_frames()),
+        (0, 0, FRAMES)
     );
     // Request again when there is one.
     let mut later = MockOpener(vec![second.clone()], false);

@@ -10,11 +10,11 @@ use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
-use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
+use super::line::{Common, Kernel, TxEnd, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-use crate::handover::Action;
+use crate::handover::Taker;
 use crate::sys::xdp_ring::Descriptor;
 use crate::vlan;
 
@@ -26,37 +26,13 @@ pub struct AfXdpTx<K: Kernel = XdpSocket> {
     frames: UmemFrames,
     in_flight: InFlightSender,
     capacity_slots: u32,
-    ends: RefCell<RenewableEnd<K>>,
+    end: RefCell<Taker<TxEnd<K>>>,
     judge: EarlyCompletionDetector,
 }
 
-/// The end of the socket's ring, and the source of the next one.
-#[derive(Debug)]
-struct RenewableEnd<K: Kernel> {
-    /// `None` while the socket is being renewed.
-    end: Option<TxEnd<K>>,
-    next: TxTaker<K>,
-}
-
-impl<K: Kernel> RenewableEnd<K> {
-    /// Executes a request of the other half, if there is one.
-    #[inline]
-    fn handle_request(&mut self) {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => self.leave(),
-            Action::Take => self.end = self.next.take(),
-        }
-    }
-
-    #[cold]
-    fn leave(&mut self) {
-        if let Some(mut end) = self.end.take() {
-            // If the ring stays, the kernel owns the submitted packets.
-            end.tx.publish();
-        }
-        self.next.set_released();
-    }
+/// Publishes the submitted packets: if the ring stays, the kernel owns them.
+fn leave<K: Kernel>(mut end: TxEnd<K>) {
+    end.tx.publish();
 }
 
 impl<K: Kernel> AfXdpTx<K> {
@@ -65,17 +41,14 @@ impl<K: Kernel> AfXdpTx<K> {
         frames: UmemFrames,
         in_flight: InFlightSender,
         capacity_slots: u32,
-        (end, next): (TxEnd<K>, TxTaker<K>),
+        end: Taker<TxEnd<K>>,
     ) -> Self {
         Self {
             common,
             frames,
             in_flight,
             capacity_slots,
-            ends: RefCell::new(RenewableEnd {
-                end: Some(end),
-                next,
-            }),
+            end: RefCell::new(end),
             judge: EarlyCompletionDetector::new(),
         }
     }
@@ -92,9 +65,9 @@ impl<K: Kernel> AfXdpTx<K> {
     /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
     /// VLAN tag. 0 while the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        let end = ends.end.as_ref();
+        let mut taker = self.end.borrow_mut();
+        taker.update(leave);
+        let end = taker.end.as_ref();
         end.map_or(0, |end| end.line.frame_limit_bytes)
     }
 
@@ -106,13 +79,6 @@ impl<K: Kernel> AfXdpTx<K> {
     /// Returns the current status of completions.
     pub fn completion_status(&self) -> CompletionStatus {
         self.common.completion_status()
-    }
-
-    /// Returns `true` if the socket is open, and `false` while it is being renewed.
-    pub fn is_open(&self) -> bool {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        ends.end.is_some()
     }
 
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
@@ -148,9 +114,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// 0 while the socket is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        let Some(end) = &mut ends.end else {
+        let mut taker = self.end.borrow_mut();
+        taker.update(leave);
+        let Some(end) = &mut taker.end else {
             return 0;
         };
         let held = self.in_flight.keys() - self.in_flight.free();
@@ -164,7 +130,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// frame is not taken from this umem.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let Some(end) = &mut self.ends.get_mut().end else {
+        let Some(end) = &mut self.end.get_mut().end else {
             return Err(packet);
         };
         if end.tx.room(1) == 0 {
@@ -193,7 +159,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             self.frames.umem().reclaim(index);
             return Err(packet);
         }
-        if let Some(end) = &mut self.ends.get_mut().end {
+        if let Some(end) = &mut self.end.get_mut().end {
             end.tx.push(descriptor.to_words());
         }
         Ok(())
@@ -206,9 +172,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// removed.
     #[inline]
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        let ends = self.ends.get_mut();
-        ends.handle_request();
-        let Some(end) = &mut ends.end else {
+        let taker = self.end.get_mut();
+        taker.update(leave);
+        let Some(end) = &mut taker.end else {
             return Ok(());
         };
         end.tx.publish();
