@@ -27,6 +27,7 @@ mod privilege;
 pub mod publish;
 pub mod sched;
 pub mod segment;
+mod send_buffer;
 mod shared_ring;
 #[allow(unsafe_code)]
 mod sys;

@@ -13,7 +13,7 @@ use crate::vlan;
 
 impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     fn device(&self) -> &str {
-        self.0.device()
+        self.1.device()
     }
 
     fn driver(&self) -> &'static str {
@@ -41,7 +41,6 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     }
 
     fn set_device(&mut self, name: &str) {
-        name.clone_into(&mut self.0.device);
         self.1.set_device(name);
     }
 

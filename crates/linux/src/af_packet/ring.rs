@@ -1,13 +1,12 @@
 //! Opening a transmit ring as two halves.
 
 use std::io;
-use std::sync::Arc;
 
 use taut_path::driver::EarlyCompletionDetector;
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
-use super::target::{OpenedRing, RingTarget};
+use super::target::{CompletionEnd, RingTarget, TxEnd};
 use super::tx::AfPacketTx;
 use crate::frame_source::FrameSource;
 use crate::handover::handover;
@@ -51,10 +50,10 @@ impl AfPacket {
         config: &PacketConfig,
     ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
         let place = RingTarget::new(ns, device, config.slots);
-        let opened = place.open(EarlyCompletionDetector::new())?;
-        let frame_bytes = opened.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
+        let ends = place.open(EarlyCompletionDetector::new())?;
+        let frame_bytes = ends.0.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
-        let (tx, completions) = halves(place, opened, frames.clone());
+        let (tx, completions) = halves(place, ends, frames.clone());
         Ok((tx, completions, frames))
     }
 
@@ -71,19 +70,18 @@ impl AfPacket {
         source: F,
     ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
         let place = RingTarget::new(ns, device, ring_slots);
-        let opened = place.open(EarlyCompletionDetector::new())?;
-        Ok(halves(place, opened, source))
+        let ends = place.open(EarlyCompletionDetector::new())?;
+        Ok(halves(place, ends, source))
     }
 }
 
 fn halves<F: FrameSource>(
     place: RingTarget,
-    opened: OpenedRing,
+    (tx, completion): (TxEnd, CompletionEnd),
     source: F,
 ) -> (AfPacketTx<F>, AfPacketCompletions) {
-    let shared = Arc::clone(&opened.shared);
     let (giver, mut taker) = handover();
-    taker.end = Some(opened);
-    let tx = AfPacketTx::new(&place.device, place.slots, source, taker);
-    (tx, AfPacketCompletions::new(shared, place, giver))
+    taker.end = Some(tx);
+    let tx = AfPacketTx::new(place.slots, source, taker);
+    (tx, AfPacketCompletions::new(completion, place, giver))
 }

@@ -9,8 +9,8 @@ use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
-use super::doorbell::{By, TxCounters};
-use super::target::OpenedRing;
+use super::doorbell::TxCounters;
+use super::target::TxEnd;
 use crate::frame_source::FrameSource;
 use crate::handover::Taker;
 use crate::vlan;
@@ -20,21 +20,14 @@ use crate::vlan;
 /// half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
-    pub(super) device: String,
     capacity_slots: u32,
-    ring: RefCell<Taker<OpenedRing>>,
+    ring: RefCell<Taker<TxEnd>>,
     source: F,
 }
 
 impl<F: FrameSource> AfPacketTx<F> {
-    pub(super) fn new(
-        device: &str,
-        capacity_slots: u32,
-        source: F,
-        ring: Taker<OpenedRing>,
-    ) -> Self {
+    pub(super) fn new(capacity_slots: u32, source: F, ring: Taker<TxEnd>) -> Self {
         Self {
-            device: device.to_owned(),
             capacity_slots,
             ring: RefCell::new(ring),
             source,
@@ -43,7 +36,7 @@ impl<F: FrameSource> AfPacketTx<F> {
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, read: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
+    fn of_ring<R>(&self, read: impl FnOnce(&TxEnd) -> R) -> Option<R> {
         let mut ring = self.ring.borrow_mut();
         ring.update(drop);
         ring.end.as_ref().map(read)
@@ -55,23 +48,10 @@ impl<F> AfPacketTx<F> {
         self.of_ring(|ring| ring.frame_limit_bytes).unwrap_or(0)
     }
 
-    /// Returns `true` if the kernel takes a full ring at once. Otherwise no frame is lost, but the
-    /// device sees fewer frames than the ring holds. This happens with a small `net.core.wmem_max`
-    /// in a user namespace, or if the ring was [reopened](crate::Port::reopen) without
-    /// CAP_NET_ADMIN.
-    pub fn send_buffer_suffices(&self) -> bool {
-        self.of_ring(|ring| ring.send_buffer_suffices) == Some(true)
-    }
-
     /// Returns the counters of exceptions.
     pub fn counters(&self) -> TxCounters {
-        self.of_ring(|ring| ring.shared.doorbell.counters())
+        self.of_ring(|ring| ring.doorbell.counters())
             .unwrap_or_default()
-    }
-
-    /// Returns the device's name.
-    pub fn device(&self) -> &str {
-        &self.device
     }
 }
 
@@ -85,8 +65,11 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// 0 while the ring is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        self.of_ring(|ring| ring.shared.state.slots_free())
-            .unwrap_or(0)
+        self.of_ring(|ring| {
+            let held = ring.in_flight.keys() - ring.in_flight.free();
+            self.capacity_slots.saturating_sub(held)
+        })
+        .unwrap_or(0)
     }
 
     /// A segment is completed in its slot. If the source does not segment, a GSO packet is
@@ -107,9 +90,12 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let Some(ring) = &mut self.ring.get_mut().end else {
             return Err(packet);
         };
-        let number = ring.shared.state.submitted();
+        if ring.in_flight.free() == 0 {
+            return Err(packet);
+        }
+        let number = ring.doorbell.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
-        let filled = ring.writer.fill(ring.shared.state.slot(number), |bytes| {
+        let filled = ring.writer.fill(number, |bytes| {
             let length = match packet.chunk() {
                 None => source.copy_to(&packet, bytes),
                 Some(_) => source.write_segment(&packet, bytes)?,
@@ -128,7 +114,9 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         if !filled {
             return Err(packet);
         }
-        ring.shared.state.put(number, packet);
+        ring.in_flight
+            .put(ring.doorbell.slots.slot(number), packet)?;
+        ring.doorbell.set_submitted(number + 1);
         Ok(())
     }
 
@@ -142,7 +130,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let ring = self.ring.get_mut();
         ring.update(drop);
         match &ring.end {
-            Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
+            Some(ring) => ring.doorbell.ring(),
             // Without a ring, no packet was submitted.
             None => Ok(()),
         }

@@ -25,13 +25,10 @@ use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
 use crate::frames::Frames;
 use crate::link;
 use crate::netns::NetNs;
+use crate::send_buffer;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
 use crate::sys::xdp_ring::MappedRing;
-
-/// Bytes that the kernel charges to the send buffer for a frame beyond its length, with a margin.
-/// The default buffer holds about 93 frames of 1514 bytes.
-const CHARGE_OVERHEAD_BYTES: u32 = 1024;
 
 /// Maximum number of frames that one send moves (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.18; not in libc).
 const MAX_TX_SKB_BUDGET: libc::c_int = 9;
@@ -218,13 +215,6 @@ impl SocketTarget {
         let budget = config.budget_packets.clamp(1, config.ring_slots());
         let _ =
             sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
-        let needed = config
-            .ring_slots()
-            .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);
-        let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, requested);
-        // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`. If the buffer is too small no frame is
-        // lost, but the excess waits in the ring.
-        let _ = set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF));
+        let _ = send_buffer::widen(fd, config.ring_slots() as usize, config.frame_bytes as usize);
     }
 }

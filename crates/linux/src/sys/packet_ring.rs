@@ -58,9 +58,9 @@ struct RingMemory {
 }
 
 impl RingMemory {
-    /// Returns a word of a slot's header. Any slot number is taken modulo the ring.
-    fn word(&self, slot: u32, offset: usize) -> &AtomicU32 {
-        let at = self.slot_start(slot) + offset;
+    /// Returns a word of the header of a packet's slot.
+    fn word(&self, packet: u64, offset: usize) -> &AtomicU32 {
+        let at = self.slot_start(packet) + offset;
         // SAFETY: `slot_start` is inside the mapping with a whole slot after it, and `offset` is
         // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts at
         // a power of two of at least 64). The mapping lives as long as `self`. This process
@@ -68,8 +68,13 @@ impl RingMemory {
         unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
     }
 
-    fn slot_start(&self, slot: u32) -> usize {
-        (slot as usize % self.geometry.slots) * self.geometry.slot_bytes
+    /// Returns the slot of a packet: its number modulo the ring.
+    fn slot(&self, packet: u64) -> u32 {
+        (packet % self.geometry.slots as u64) as u32
+    }
+
+    fn slot_start(&self, packet: u64) -> usize {
+        self.slot(packet) as usize * self.geometry.slot_bytes
     }
 }
 
@@ -111,10 +116,14 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
 }
 
 impl SlotWriter {
-    /// Calls `write` to fill the slot and to return the length of the frame, and submits it.
-    /// `false` if the slot is not available, or if `write` returned no frame.
-    pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> Option<u32>) -> bool {
-        let status = self.0.word(slot, offset_of!(libc::tpacket2_hdr, tp_status));
+    /// Calls `write` to fill the packet's slot and to return the length of the frame, and submits
+    /// it. `false` if the slot is not available, or if `write` returned no frame.
+    pub(crate) fn fill(
+        &mut self,
+        packet: u64,
+        write: impl FnOnce(&mut [u8]) -> Option<u32>,
+    ) -> bool {
+        let status = self.0.word(packet, offset_of!(libc::tpacket2_hdr, tp_status));
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
@@ -128,14 +137,14 @@ impl SlotWriter {
                 .mapping
                 .start()
                 .as_ptr()
-                .add(self.0.slot_start(slot) + FRAME_OFFSET);
+                .add(self.0.slot_start(packet) + FRAME_OFFSET);
             std::slice::from_raw_parts_mut(start, length_bytes)
         };
         let Some(frame_bytes) = write(bytes) else {
             return false;
         };
         self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_len))
             .store(frame_bytes, Ordering::Relaxed);
         // Release: a reader of this status also sees the frame.
         status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
@@ -144,27 +153,25 @@ impl SlotWriter {
 }
 
 impl SlotReader {
-    /// Returns the slot's status word. Accesses of the kernel before it wrote the status are
+    /// Returns the slot of a packet.
+    pub(crate) fn slot(&self, packet: u64) -> u32 {
+        self.0.slot(packet)
+    }
+
+    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the status are
     /// visible after this.
-    pub(crate) fn status(&self, slot: u32) -> u32 {
+    pub(crate) fn status(&self, packet: u64) -> u32 {
         self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
             .load(Ordering::Acquire)
     }
 
-    /// Returns the length that [`SlotWriter::fill`] stored for the frame.
-    pub(crate) fn frame_bytes(&self, slot: u32) -> u32 {
-        self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
-            .load(Ordering::Relaxed)
-    }
-
     /// Makes a slot available that the kernel marked as malformed.
-    pub(crate) fn recover(&self, slot: u32) {
+    pub(crate) fn recover(&self, packet: u64) {
         // Fails only if the slot is not marked, and then there is nothing to do.
         let _ = self
             .0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
             .compare_exchange(
                 libc::TP_STATUS_WRONG_FORMAT,
                 libc::TP_STATUS_AVAILABLE,
