@@ -26,6 +26,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::netdevice::index_to_name;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
@@ -162,9 +163,12 @@ impl LinkMonitor {
         if index == 0 {
             return sys::link::flags(fd, &self.device).map(Some);
         }
-        let name = sys::link::name(fd, index)?;
+        let name = index_to_name(fd, index)?;
         match sys::link::flags(fd, &name) {
-            Err(error) if is_absent(&error) => sys::link::name(fd, index).map(|_| None),
+            Err(error) if is_absent(&error) => {
+                index_to_name(fd, index)?;
+                Ok(None)
+            }
             flags => flags.map(Some),
         }
     }

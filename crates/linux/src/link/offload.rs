@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::netdevice::index_to_name;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::check_name;
@@ -80,7 +81,7 @@ impl OffloadControl {
     /// # Errors
     /// `NotFound` (or `ENODEV`) if the device is absent.
     pub fn name(&self, index: u32) -> io::Result<String> {
-        sys::link::name(self.fd.as_fd(), index)
+        index_to_name(&self.fd, index)
             .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))
     }
 

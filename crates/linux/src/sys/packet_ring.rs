@@ -6,14 +6,14 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::MapFlags;
 
-use super::check;
 use super::mapping::Mapping;
+use super::socket::set_option;
 
 /// Offset of a frame in its slot without `PACKET_TX_HAS_OFF`: the header's aligned length
 /// (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
@@ -83,7 +83,7 @@ impl RingMemory {
 pub(crate) struct SlotWriter(Arc<RingMemory>);
 
 /// Reads the headers of slots.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct SlotReader(Arc<RingMemory>);
 
 /// Creates a transmit ring for the packet socket `fd` and maps it.
@@ -97,16 +97,7 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
         tp_frame_size: ring.slot_bytes as u32,
         tp_frame_nr: ring.slots as u32,
     };
-    // SAFETY: the pointer and length describe `request`, which outlives the call.
-    check(unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_TX_RING,
-            (&raw const request).cast(),
-            size_of::<libc::tpacket_req>() as libc::socklen_t,
-        )
-    })?;
+    set_option(fd, libc::SOL_PACKET, libc::PACKET_TX_RING, request)?;
     let mapping = Mapping::shared(fd, 0, ring.bytes(), MapFlags::empty())?;
     let memory = Arc::new(RingMemory {
         mapping,
