@@ -39,8 +39,6 @@ pub(super) struct Doorbell {
     early: AtomicBool,
     /// The last doorbell left packets that the kernel did not take.
     remaining: AtomicBool,
-    qdisc_full: AtomicU64,
-    send_buffer_full: AtomicU64,
 }
 
 /// The progress of the kernel in the ring.
@@ -50,6 +48,7 @@ struct Progress {
     packets: u64,
     /// Consecutive doorbells at which the discipline held none of our frames and rejected one.
     rejections: u32,
+    counters: TxCounters,
     /// Detects early completions, from the frames that the kernel holds when a doorbell returns.
     detector: EarlyCompletionDetector,
 }
@@ -70,11 +69,10 @@ impl Doorbell {
             progress: Mutex::new(Progress {
                 packets: 0,
                 rejections: 0,
+                counters: TxCounters::default(),
                 detector,
             }),
             remaining: AtomicBool::new(false),
-            qdisc_full: AtomicU64::new(0),
-            send_buffer_full: AtomicU64::new(0),
         }
     }
 
@@ -98,10 +96,7 @@ impl Doorbell {
     }
 
     pub(super) fn counters(&self) -> TxCounters {
-        TxCounters {
-            qdisc_full: self.qdisc_full.load(Ordering::Relaxed),
-            send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),
-        }
+        self.lock().counters
     }
 
     /// Rings the kernel's doorbell. Packets that the kernel does not take now stay in the ring.
@@ -161,17 +156,14 @@ impl Doorbell {
         let alone = !self.holds_last_frame(progress);
         progress.rejections = if alone { progress.rejections + 1 } else { 0 };
         match error {
-            Errno::INTR => Ok(()),
-            Errno::AGAIN => {
-                self.send_buffer_full.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
+            Errno::INTR => {}
+            Errno::AGAIN => progress.counters.send_buffer_full += 1,
             Errno::NOBUFS if progress.rejections < MAX_REJECTIONS => {
-                self.qdisc_full.fetch_add(1, Ordering::Relaxed);
-                Ok(())
+                progress.counters.qdisc_full += 1;
             }
-            _ => Err(failed("sendto", &self.device, error)),
+            _ => return Err(failed("sendto", &self.device, error)),
         }
+        Ok(())
     }
 
     /// Returns `true` if the kernel still holds the frame that it took last.

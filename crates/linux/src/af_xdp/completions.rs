@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
@@ -15,6 +14,7 @@ use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Giver;
+use crate::sys::umem::Umem;
 
 /// Both ends of a new socket.
 pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
@@ -43,13 +43,6 @@ pub trait Opener<K: Kernel>: Send {
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
 
-/// What happens to the frames of abandoned packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loss {
-    FramesAreOurs,
-    KernelHasFrames,
-}
-
 /// How a ring is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
@@ -73,8 +66,6 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     renewal: Option<Renewal>,
     /// Packets that were abandoned, or completed just before, and not returned yet.
     abandoned: VecDeque<Packet>,
-    /// For each frame: the kernel still owns it although its packet was abandoned.
-    lost: Box<[bool]>,
 }
 
 impl<K: Kernel> AfXdpCompletions<K> {
@@ -86,11 +77,9 @@ impl<K: Kernel> AfXdpCompletions<K> {
         (end, giver): (CompletionEnd<K>, Giver<TxEnd<K>>),
         opener: Box<dyn Opener<K>>,
     ) -> Self {
-        let lost = vec![false; frames.frames() as usize].into();
         Self {
             common,
             frames,
-            lost,
             in_flight,
             capacity_slots,
             is_zero_copy: end.line.kernel.is_zero_copy(),
@@ -117,7 +106,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Returns the counters of exceptions.
     pub fn counters(&self) -> XdpCounters {
-        self.common.counters.read()
+        self.common.counters()
     }
 
     /// Returns the current status of completions.
@@ -189,9 +178,8 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
         };
-        self.take_all(Loss::KernelHasFrames);
-        let reopened = &self.common.counters.reopened;
-        reopened.fetch_add(1, Ordering::Relaxed);
+        self.take_all(Umem::abandon);
+        self.common.count(|it| it.reopened += 1);
         self.giver.give(line.tx_end());
     }
 
@@ -207,8 +195,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Continues with a new socket.
     pub(super) fn continue_with(&mut self, (tx, completion): SocketEnds<K>) {
-        let reopened = &self.common.counters.reopened;
-        reopened.fetch_add(1, Ordering::Relaxed);
+        self.common.count(|it| it.reopened += 1);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();
         self.end = Some(completion);
         self.giver.give(tx);
@@ -216,38 +203,30 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Takes all packets out of the socket and closes it.
     fn close(&mut self) {
-        self.take_all(Loss::FramesAreOurs);
-        // The last reference: the kernel now closes the socket.
+        self.take_all(Umem::reclaim);
+        // The last reference: the kernel now closes the socket, and so releases all frames.
         self.end = None;
-        for (index, lost) in (0..).zip(&mut self.lost) {
-            if std::mem::take(lost) {
-                self.frames.recover(index);
-            }
+        for index in 0..self.frames.frames() {
+            self.frames.recover(index);
         }
     }
 
-    /// Returns all packets in flight: first those complete, then the abandoned ones.
-    fn take_all(&mut self, loss: Loss) {
+    /// Returns all packets in flight: first those complete, then the abandoned ones, for each of
+    /// which it calls `abandon` with its frame.
+    fn take_all(&mut self, abandon: fn(&Umem, u32) -> bool) {
         let mut found = std::mem::take(&mut self.abandoned);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
         let seen = found.len();
-        let (umem, lost) = (self.frames.umem(), &mut self.lost);
+        let umem = self.frames.umem();
         self.in_flight.take_all(&mut |mut packet| {
-            let index = packet.frame().index();
-            match loss {
-                Loss::FramesAreOurs => {
-                    umem.reclaim(index);
-                }
-                Loss::KernelHasFrames => lost[index as usize] = umem.abandon(index),
-            }
+            abandon(umem, packet.frame().index());
             packet.mark_stale();
             found.push_back(packet);
         });
         let abandoned = (found.len() - seen) as u64;
-        let counter = &self.common.counters.lost_packets;
-        counter.fetch_add(abandoned, Ordering::Relaxed);
+        self.common.count(|it| it.lost_packets += abandoned);
         self.abandoned = found;
     }
 
@@ -261,14 +240,10 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 self.frames.umem().reclaim(index);
                 return Some(packet);
             }
-            let counters = &self.common.counters;
-            let lost = self.lost.get_mut(index as usize);
-            let counter = if lost.is_some_and(std::mem::take) && self.frames.recover(index) {
-                &counters.recovered_frames
-            } else {
-                &counters.unknown_completions
-            };
-            counter.fetch_add(1, Ordering::Relaxed);
+            match self.frames.recover(index) {
+                true => self.common.count(|it| it.recovered_frames += 1),
+                false => self.common.count(|it| it.unknown_completions += 1),
+            }
         }
         None
     }

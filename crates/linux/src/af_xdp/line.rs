@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_path::driver::CompletionStatus;
 
@@ -124,7 +124,11 @@ impl<K: Kernel> Line<K> {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN) if moved => {}
                     Some(code @ (libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) => {
-                        common.counters.refusal(code);
+                        common.count(|it| match code {
+                            libc::EBUSY => it.busy += 1,
+                            libc::ENOBUFS => it.no_buffers += 1,
+                            _ => it.send_buffer_full += 1,
+                        });
                         break;
                     }
                     _ => return Err(failed("sendto", &common.device, error)),
@@ -139,7 +143,8 @@ impl<K: Kernel> Line<K> {
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) device: String,
-    pub(crate) counters: Counters,
+    /// Changed in exceptions only.
+    counters: Mutex<XdpCounters>,
     completion_status: AtomicU8,
 }
 
@@ -147,43 +152,37 @@ impl Common {
     pub(crate) fn new(device: &str) -> Self {
         Self {
             device: device.to_owned(),
-            counters: Counters::default(),
+            counters: Mutex::default(),
             completion_status: AtomicU8::new(0),
         }
     }
 
+    /// Counts an exception.
+    pub(crate) fn count(&self, add: impl FnOnce(&mut XdpCounters)) {
+        add(&mut self.counters.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn counters(&self) -> XdpCounters {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn completion_status(&self) -> CompletionStatus {
         match self.completion_status.load(Ordering::Relaxed) {
-            1 => CompletionStatus::Valid,
-            2 => CompletionStatus::Early,
+            code if code == CompletionStatus::Valid as u8 => CompletionStatus::Valid,
+            code if code == CompletionStatus::Early as u8 => CompletionStatus::Early,
             _ => CompletionStatus::Unknown,
         }
     }
 
     #[inline]
     pub(crate) fn set_completion_status(&self, completion_status: CompletionStatus) {
-        let code = match completion_status {
-            CompletionStatus::Unknown => 0,
-            CompletionStatus::Valid => 1,
-            CompletionStatus::Early => 2,
-        };
+        let code = completion_status as u8;
         // Read first: the value rarely changes, and a store would take the cache line from the
         // other half.
         if self.completion_status.load(Ordering::Relaxed) != code {
             self.completion_status.store(code, Ordering::Relaxed);
         }
     }
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    send_buffer_full: AtomicU64,
-    busy: AtomicU64,
-    no_buffers: AtomicU64,
-    pub(crate) unknown_completions: AtomicU64,
-    pub(crate) lost_packets: AtomicU64,
-    pub(crate) recovered_frames: AtomicU64,
-    pub(crate) reopened: AtomicU64,
 }
 
 /// Exceptions counted since the driver was opened.
@@ -205,27 +204,4 @@ pub struct XdpCounters {
     pub recovered_frames: u64,
     /// Restarts of the ring, with a new socket or on the old one.
     pub reopened: u64,
-}
-
-impl Counters {
-    fn refusal(&self, code: i32) {
-        let counter = match code {
-            libc::EBUSY => &self.busy,
-            libc::ENOBUFS => &self.no_buffers,
-            _ => &self.send_buffer_full,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn read(&self) -> XdpCounters {
-        XdpCounters {
-            send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),
-            busy: self.busy.load(Ordering::Relaxed),
-            no_buffers: self.no_buffers.load(Ordering::Relaxed),
-            unknown_completions: self.unknown_completions.load(Ordering::Relaxed),
-            lost_packets: self.lost_packets.load(Ordering::Relaxed),
-            recovered_frames: self.recovered_frames.load(Ordering::Relaxed),
-            reopened: self.reopened.load(Ordering::Relaxed),
-        }
-    }
 }

@@ -87,7 +87,7 @@ impl AfXdp {
         let role = Role::Receive { giver, program };
         let (tx, completions, end) = driver(place, role)?;
         taker.end = end;
-        let receiver = AfXdpReceiver::new(tx.common(), frames.clone(), wanted, taker);
+        let receiver = AfXdpReceiver::new(device, frames.clone(), wanted, taker);
         Ok((tx, completions, receiver, frames))
     }
 
@@ -177,7 +177,7 @@ impl Port for Halves {
     }
 
     fn completion_status(&self) -> CompletionStatus {
-        self.0.completion_status()
+        self.1.completion_status()
     }
 
     fn frame_limit_bytes(&self) -> u32 {

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv};
 use taut_path::{Frame, Packet};
 
 use super::config::Redirect;
-use super::line::{Common, Line};
+use super::line::Line;
 use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
@@ -40,7 +40,7 @@ pub struct ReceiveCounters {
 /// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
 /// send such a packet without a copy. Can run on its own thread.
 pub struct AfXdpReceiver {
-    common: Arc<Common>,
+    device: String,
     frames: UmemFrames,
     socket: Taker<ReceiveEnd>,
     /// For each frame: it is in the FILL or RX ring.
@@ -51,13 +51,13 @@ pub struct AfXdpReceiver {
 
 impl AfXdpReceiver {
     pub(super) fn new(
-        common: Arc<Common>,
+        device: &str,
         frames: UmemFrames,
         frames_wanted: u32,
         socket: Taker<ReceiveEnd>,
     ) -> Self {
         let mut receiver = Self {
-            common,
+            device: device.to_owned(),
             in_rings: vec![false; frames.frames() as usize].into(),
             frames,
             socket,
@@ -162,7 +162,7 @@ impl AfXdpReceiver {
             RecvFlags::DONTWAIT,
         ) {
             Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR | Errno::NOBUFS) => Ok(()),
-            Err(error) => Err(failed("recvfrom", &self.common.device, error)),
+            Err(error) => Err(failed("recvfrom", &self.device, error)),
         }
     }
 
@@ -179,7 +179,7 @@ impl AfXdpReceiver {
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
         let counted = xdp_statistics(fd)
-            .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
+            .map_err(|cause| failed("XDP_STATISTICS", &self.device, cause))?;
         let no_frame_packets = counted.rx_fill_ring_empty_descs.unwrap_or(0);
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
@@ -211,7 +211,7 @@ impl Drop for AfXdpReceiver {
 impl std::fmt::Debug for AfXdpReceiver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AfXdpReceiver")
-            .field("device", &self.common.device)
+            .field("device", &self.device)
             .field("frames_in_rings", &self.frames_in_rings)
             .finish_non_exhaustive()
     }

@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Arc;
 
 use taut_path::classify::mark_congestion;
-use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
+use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
-use super::line::{Common, Kernel, TxEnd, XdpCounters};
+use super::line::{Common, Kernel, TxEnd};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
@@ -53,15 +53,6 @@ impl<K: Kernel> AfXdpTx<K> {
         }
     }
 
-    pub(super) fn common(&self) -> Arc<Common> {
-        self.common.clone()
-    }
-
-    /// Returns the device's name.
-    pub fn device(&self) -> &str {
-        &self.common.device
-    }
-
     /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
     /// VLAN tag. 0 while the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
@@ -69,16 +60,6 @@ impl<K: Kernel> AfXdpTx<K> {
         taker.update(leave);
         let end = taker.end.as_ref();
         end.map_or(0, |end| end.line.frame_limit_bytes)
-    }
-
-    /// Returns the counters of exceptions.
-    pub fn counters(&self) -> XdpCounters {
-        self.common.counters.read()
-    }
-
-    /// Returns the current status of completions.
-    pub fn completion_status(&self) -> CompletionStatus {
-        self.common.completion_status()
     }
 
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
@@ -165,7 +146,8 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         Ok(())
     }
 
-    /// Packets that the kernel does not take now stay in the ring: see [`XdpCounters`].
+    /// Packets that the kernel does not take now stay in the ring: see
+    /// [`XdpCounters`](super::XdpCounters).
     ///
     /// # Errors
     /// The error of `sendto` on the device, for instance `NetworkDown`, or `ENXIO` if it was

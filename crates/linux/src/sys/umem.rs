@@ -38,15 +38,12 @@ pub(crate) struct Umem {
 }
 
 impl Umem {
-    /// Allocates zeroed memory for `frames` free frames (at least 1) of `frame_bytes` each.
+    /// Allocates zeroed memory for `frames` free frames of `frame_bytes` each.
     pub(crate) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
-        let (frames, frame_bytes) = (frames.max(1) as usize, frame_bytes as usize);
-        let length = frames
-            .checked_mul(frame_bytes)
-            .filter(|&bytes| bytes > 0)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let (frames, frame_bytes) = (frames as usize, frame_bytes as usize);
+        let length = frames.checked_mul(frame_bytes);
         Ok(Self {
-            mapping: Mapping::anonymous(length)?,
+            mapping: Mapping::anonymous(length.ok_or(io::ErrorKind::InvalidInput)?)?,
             frame_bytes,
             states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
         })
