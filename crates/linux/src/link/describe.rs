@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::message::{Message, attributes, u16_at, u32_at};
-use super::request::{link, link_at};
+use super::message::{Message, attributes, link, link_at, u16_at, u32_at};
 use super::statistics::LinkStatistics;
 use super::{MacAddress, check_name};
 use crate::error::invalid;

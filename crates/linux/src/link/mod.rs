@@ -1,20 +1,17 @@
 //! Configuring network devices over route netlink, without `ip` or `tc`.
 
-mod bridge;
 mod change;
 mod claim;
+mod create;
 mod describe;
-mod macvlan;
 pub(crate) mod message;
 pub mod monitor;
 mod offload;
 mod polling;
 mod qdisc;
-mod request;
 pub(crate) mod route_socket;
 mod state;
 mod statistics;
-mod veth;
 
 use std::fmt;
 use std::io;
@@ -22,21 +19,19 @@ use std::str::FromStr;
 
 use crate::error::invalid;
 
-pub use bridge::{add_bridge, add_to_bridge};
 pub use change::{
-    add_address, add_neighbour, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
+    add_address, add_neighbour, add_to_bridge, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
     set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
+pub use create::{add_bridge, add_macvlan, add_veth_pair, add_veth_pair_with_queues};
 pub use describe::{Description, describe, statistics};
-pub use macvlan::add_macvlan;
 pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};
 pub use statistics::LinkStatistics;
-pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 
 pub(crate) use offload::{control_socket, socket_queues};
 pub(crate) use route_socket::RouteSocket;
