@@ -44,9 +44,7 @@ pub use frames::Frames;
 pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;
-pub use privilege::{
-    Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
-};
+pub use privilege::{Capability, ensure_privilege, privilege, retain_capabilities};
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
 pub use tun::Tun;
 pub use vlan::tag_bytes;

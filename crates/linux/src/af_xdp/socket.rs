@@ -115,7 +115,7 @@ impl SocketTarget {
             })?
             .map_err(naming("socket AF_XDP", &self.device))?;
         set_xdp_umem_reg(&fd, self.umem_registration())
-            .map_err(|cause| failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory()))?;
+            .map_err(|cause| failed_with(XDP_UMEM_REG, &self.device, cause, self.memory()))?;
         self.set_ring_sizes(fd.as_fd())?;
         self.widen(fd.as_fd());
         let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
@@ -125,7 +125,7 @@ impl SocketTarget {
         };
         let flags = mode | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
         rustix::net::bind(&fd, &SocketAddrXdp::new(flags, index, self.config.queue))
-            .map_err(|cause| failed_with("bind", &self.device, cause, || self.which_queue()))?;
+            .map_err(|cause| failed_with("bind", &self.device, cause, self.which_queue()))?;
         let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         let (tx, completion) = ends(

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::message::{Message, attributes, link, link_at, u16_at, u32_at};
-use super::statistics::LinkStatistics;
+use super::message::{Message, attributes, link, link_at, u16_at, u32_at, u64_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
@@ -41,6 +40,35 @@ pub struct Description {
     /// The id of an attached XDP program.
     pub(crate) xdp_program: Option<u32>,
     statistics: Option<LinkStatistics>,
+}
+
+/// Counters of a link since it was created.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped by the device before they were sent; disciplines have their own counters.
+    pub tx_dropped: u64,
+}
+
+impl LinkStatistics {
+    /// Reads fields of `struct rtnl_link_stats64`.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let field = |position: usize| u64_at(bytes, position * 8);
+        Some(Self {
+            rx_packets: field(0)?,
+            tx_packets: field(1)?,
+            rx_bytes: field(2)?,
+            tx_bytes: field(3)?,
+            tx_dropped: field(7)?,
+        })
+    }
 }
 
 impl Description {

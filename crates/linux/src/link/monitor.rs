@@ -34,7 +34,7 @@ use super::check_name;
 use super::describe::{read_link_message, read_link_message_at};
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use crate::error::failed;
+use crate::error::{failed, naming};
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
 use crate::sys;
@@ -66,13 +66,13 @@ impl LinkMonitor {
     /// `NotFound` (or `ENODEV`) if there is no such device.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         check_name(device)?;
-        let named = |call| move |cause| failed(call, device, cause);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Protocol 0 is `NETLINK_ROUTE`.
         let fd = ns
             .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
-            .map_err(named("socket AF_NETLINK"))?;
-        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).map_err(named("bind AF_NETLINK"))?;
+            .map_err(naming("socket AF_NETLINK", device))?;
+        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS))
+            .map_err(naming("bind AF_NETLINK", device))?;
         let mut monitor = Self {
             ns: ns.clone(),
             device: device.to_owned(),
