@@ -32,10 +32,6 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
         Some(self.1.as_fd())
     }
 
-    fn frame_limit_bytes(&self) -> u32 {
-        self.0.frame_limit_bytes()
-    }
-
     fn extra_bytes(frame: &[u8]) -> u32 {
         vlan::customer_tag_bytes(frame)
     }

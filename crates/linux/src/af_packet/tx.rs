@@ -42,12 +42,6 @@ impl<F> AfPacketTx<F> {
         ring.end.as_ref().map(read)
     }
 
-    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
-    /// VLAN tag. 0 while the ring is being renewed.
-    pub fn frame_limit_bytes(&self) -> u32 {
-        self.of_ring(|ring| ring.frame_limit_bytes).unwrap_or(0)
-    }
-
     /// Returns the counters of exceptions.
     pub fn counters(&self) -> TxCounters {
         self.of_ring(|ring| ring.doorbell.counters())

@@ -180,10 +180,6 @@ impl Port for Halves {
         self.1.completion_status()
     }
 
-    fn frame_limit_bytes(&self) -> u32 {
-        self.0.frame_limit_bytes()
-    }
-
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.1.fd()
     }

@@ -124,10 +124,7 @@ impl AfXdpReceiver {
 
     /// Passes free frames to the driver, as many as it needs.
     fn refill(&mut self) {
-        if self.socket.end.is_none() || self.frames_in_rings >= self.frames_wanted {
-            return;
-        }
-        while self.frames_in_rings < self.frames_wanted {
+        while self.socket.end.is_some() && self.frames_in_rings < self.frames_wanted {
             let Some(frame) = self.frames.take() else {
                 break;
             };
@@ -136,9 +133,6 @@ impl AfXdpReceiver {
             self.in_rings[index as usize] = true;
             self.frames_in_rings += 1;
             self.push(index);
-        }
-        if let Some(end) = &mut self.socket.end {
-            end.rings.fill.publish();
         }
     }
 

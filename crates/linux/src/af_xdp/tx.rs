@@ -53,15 +53,6 @@ impl<K: Kernel> AfXdpTx<K> {
         }
     }
 
-    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
-    /// VLAN tag. 0 while the socket is being renewed.
-    pub fn frame_limit_bytes(&self) -> u32 {
-        let mut taker = self.end.borrow_mut();
-        taker.update(leave);
-        let end = taker.end.as_ref();
-        end.map_or(0, |end| end.line.frame_limit_bytes)
-    }
-
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
         let bytes = packet.wire_bytes();
         let address = self.frames.place(packet.frame().index());

@@ -134,18 +134,15 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
 }
 
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    let bytes = bytes.get(offset..offset + 2)?;
-    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u16::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let bytes = bytes.get(offset..offset + 4)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u32::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    let bytes = bytes.get(offset..offset + 8)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u64::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -39,9 +39,9 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use layout::QueueMetrics;
+pub use layout::{PublishedQueue, QueueMetrics};
 pub use queue_info::QueueInfo;
-pub use reader::{Published, PublishedQueue, read};
+pub use reader::{Published, read};
 
 /// Maximum number of queues of one publisher.
 pub const MAX_QUEUES: usize = SLOTS;
