@@ -104,8 +104,4 @@ impl Frames for FramePool {
     fn frame_bytes(&self) -> u32 {
         Self::frame_bytes(self)
     }
-
-    fn packet(&self, bytes: &[u8]) -> Result<Packet, PoolError> {
-        Self::packet(self, bytes)
-    }
 }

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::error::failed;
+use crate::error::{failed, naming};
 use crate::link::RouteSocket;
 use crate::link::message::Message;
 
@@ -98,6 +99,21 @@ impl NetNs {
         let builder = thread::Builder::new().name(name.to_owned());
         self.run(|| builder.spawn(work))?
             .map_err(|cause| failed("clone", name, cause))
+    }
+
+    /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through the
+    /// descriptor only, and unmounted with it.
+    pub(crate) fn mount_sysfs(&self) -> io::Result<OwnedFd> {
+        let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let mount = || {
+            let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&context)?;
+            fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
+        };
+        self.run(mount)?
+            .map_err(naming("fsopen", "sysfs of a network namespace"))
     }
 
     /// Sends a request to the namespace's route netlink; `take` receives the response, as (type,

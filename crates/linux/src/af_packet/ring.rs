@@ -6,10 +6,12 @@ use taut_path::driver::EarlyCompletionDetector;
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
-use super::target::{CompletionEnd, RingTarget, TxEnd};
+use super::ETHERNET_HEADER_BYTES;
+use super::target::RingTarget;
 use super::tx::AfPacketTx;
 use crate::frame_source::FrameSource;
 use crate::handover::handover;
+use crate::link;
 use crate::netns::NetNs;
 use crate::vlan;
 
@@ -49,11 +51,10 @@ impl AfPacket {
         device: &str,
         config: &PacketConfig,
     ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
-        let place = RingTarget::new(ns, device, config.slots);
-        let ends = place.open(EarlyCompletionDetector::new())?;
-        let frame_bytes = ends.0.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
+        let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
+        let frame_bytes = mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES + vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
-        let (tx, completions) = halves(place, ends, frames.clone());
+        let (tx, completions) = Self::open_with(ns, device, config.slots, frames.clone())?;
         Ok((tx, completions, frames))
     }
 
@@ -69,19 +70,15 @@ impl AfPacket {
         ring_slots: u32,
         source: F,
     ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
-        let place = RingTarget::new(ns, device, ring_slots);
-        let ends = place.open(EarlyCompletionDetector::new())?;
-        Ok(halves(place, ends, source))
+        let place = RingTarget {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            slots: ring_slots,
+        };
+        let (tx, completion) = place.open(EarlyCompletionDetector::new())?;
+        let (giver, mut taker) = handover();
+        taker.end = Some(tx);
+        let tx = AfPacketTx::new(ring_slots, source, taker);
+        Ok((tx, AfPacketCompletions::new(completion, place, giver)))
     }
-}
-
-fn halves<F: FrameSource>(
-    place: RingTarget,
-    (tx, completion): (TxEnd, CompletionEnd),
-    source: F,
-) -> (AfPacketTx<F>, AfPacketCompletions) {
-    let (giver, mut taker) = handover();
-    taker.end = Some(tx);
-    let tx = AfPacketTx::new(place.slots, source, taker);
-    (tx, AfPacketCompletions::new(completion, place, giver))
 }

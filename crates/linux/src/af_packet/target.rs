@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::net::SocketFlags;
-use rustix::param::page_size;
 use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 
@@ -16,7 +15,7 @@ use crate::link;
 use crate::netns::NetNs;
 use crate::send_buffer;
 use crate::sys;
-use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotWriter};
+use crate::sys::packet_ring::{Geometry, SlotWriter};
 use crate::vlan;
 
 /// The most slots of a ring; more frames than any hardware ring has.
@@ -25,7 +24,7 @@ const SLOTS_LIMIT: u32 = 1 << 16;
 /// Settings to open a ring repeatedly.
 #[derive(Debug)]
 pub(super) struct RingTarget {
-    ns: NetNs,
+    pub(super) ns: NetNs,
     pub(super) device: String,
     /// Maximum number of packets in the ring. The kernel's slots are a power of two, and can be
     /// more.
@@ -49,14 +48,6 @@ pub(super) struct CompletionEnd {
 }
 
 impl RingTarget {
-    pub(super) fn new(ns: &NetNs, device: &str, slots: u32) -> Self {
-        Self {
-            ns: ns.clone(),
-            device: device.to_owned(),
-            slots,
-        }
-    }
-
     /// Opens a ring on the device that now has this name; `detector` keeps its state.
     pub(super) fn open(
         &self,
@@ -76,13 +67,13 @@ impl RingTarget {
             sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, option, value)
                 .map_err(named(call))?;
         }
-        send_buffer::widen(&fd, geometry.slots, geometry.slot_bytes)
+        send_buffer::widen(&fd, geometry.slots(), geometry.slot_bytes())
             .map_err(|cause| failed("SO_SNDBUF", device, cause))?;
         let (writer, reader) =
             sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
         let doorbell = Arc::new(Doorbell::new(fd, device, reader, detector));
-        let (sender, completer) = in_flight::split(geometry.slots as u32);
+        let (sender, completer) = in_flight::split(geometry.slots() as u32);
         let tx = TxEnd {
             doorbell: Arc::clone(&doorbell),
             in_flight: sender,
@@ -103,18 +94,9 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
             "ring_slots is {ring_slots}; allowed: 1 to {SLOTS_LIMIT}"
         )));
     }
-    let frame_bytes = frame_limit_bytes as usize + vlan::TAG_BYTES as usize;
-    let slot_bytes = (FRAME_OFFSET + frame_bytes).next_power_of_two();
-    let block_bytes = slot_bytes.max(page_size());
-    // Whole blocks, of which all sizes are powers of two.
-    let slots = (ring_slots as usize)
-        .next_power_of_two()
-        .max(block_bytes / slot_bytes);
-    Ok(Geometry {
-        slot_bytes,
-        slots,
-        block_bytes,
-    })
+    let frame_bytes = frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
+    let geometry = Geometry::new(ring_slots, frame_bytes);
+    geometry.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]
@@ -122,16 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ring_sizes_are_powers_of_two() {
-        let page = page_size();
-        let ring = geometry(1000, 1514).expect("fits");
-        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
-        assert_eq!(ring.block_bytes, page.max(2048));
-        let small = geometry(1, 82).expect("fits");
-        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
-        let jumbo = geometry(3, 65_550).expect("fits");
-        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
-        assert!(geometry(0, 1514).is_err());
-        assert!(geometry(SLOTS_LIMIT + 1, 1514).is_err());
+    fn slots_out_of_range_are_rejected() {
+        for slots in [0, SLOTS_LIMIT + 1] {
+            assert!(geometry(slots, 1514).is_err(), "{slots}");
+        }
+        assert!(geometry(SLOTS_LIMIT, 1514).is_ok());
     }
 }

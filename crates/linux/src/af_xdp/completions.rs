@@ -1,6 +1,7 @@
 //! The completing half, which also reopens the socket.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::sys::umem::Umem;
 pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
 /// Opens sockets, and tracks the other users of their rings.
-pub trait Opener<K: Kernel>: Send {
+pub trait Opener<K: Kernel>: Send + Debug {
     /// Returns `true` if the socket is bound to the current device and not to a removed one.
     fn is_current(&self) -> bool;
 
@@ -52,6 +53,7 @@ enum Renewal {
 
 /// The completing half of an AF_XDP socket. Can run on another thread than the [sending
 /// half](super::AfXdpTx).
+#[derive(Debug)]
 pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
@@ -305,15 +307,5 @@ impl<K: Kernel + AsFd> AfXdpCompletions<K> {
     /// Returns the socket; `None` between closing it and opening the next one.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.line.kernel.as_fd())
-    }
-}
-
-impl<K: Kernel> std::fmt::Debug for AfXdpCompletions<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AfXdpCompletions")
-            .field("device", &self.common.device)
-            .field("in_flight", &self.in_flight)
-            .field("abandoned", &self.abandoned.len())
-            .finish_non_exhaustive()
     }
 }

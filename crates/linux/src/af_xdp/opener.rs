@@ -13,6 +13,7 @@ use crate::handover::Giver;
 use crate::link;
 
 /// The use of a socket.
+#[derive(Debug)]
 pub(super) enum Role {
     /// Sending. The kernel owns the frames in the FILL ring while the driver exists.
     Send {
@@ -41,6 +42,7 @@ impl Role {
     }
 }
 
+#[derive(Debug)]
 pub(super) struct SocketOpener {
     place: SocketTarget,
     role: Role,

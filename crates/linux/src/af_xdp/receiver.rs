@@ -19,6 +19,7 @@ use crate::handover::Taker;
 use crate::sys::xdp_ring::Descriptor;
 
 /// The receiver's part of a socket.
+#[derive(Debug)]
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
     pub(super) line: Arc<Line<XdpSocket>>,
@@ -39,6 +40,7 @@ pub struct ReceiveCounters {
 
 /// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
 /// send such a packet without a copy. Can run on its own thread.
+#[derive(Debug)]
 pub struct AfXdpReceiver {
     device: String,
     frames: UmemFrames,
@@ -199,14 +201,5 @@ impl Drop for AfXdpReceiver {
                 let _ = self.frames.release(Frame::new(index));
             }
         }
-    }
-}
-
-impl std::fmt::Debug for AfXdpReceiver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AfXdpReceiver")
-            .field("device", &self.device)
-            .field("frames_in_rings", &self.frames_in_rings)
-            .finish_non_exhaustive()
     }
 }

@@ -78,6 +78,7 @@ pub(super) struct OpenedSocket {
 }
 
 /// Settings to open a socket repeatedly.
+#[derive(Debug)]
 pub(super) struct SocketTarget {
     pub(super) ns: NetNs,
     pub(super) device: String,

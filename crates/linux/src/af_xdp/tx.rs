@@ -54,25 +54,12 @@ impl<K: Kernel> AfXdpTx<K> {
     }
 
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
-        let bytes = packet.wire_bytes();
-        let address = self.frames.place(packet.frame().index());
-        let start = address % u64::from(self.chunk_bytes());
+        let (frame, bytes) = (packet.frame(), packet.wire_bytes());
+        let tag_bytes = || self.frames.with(frame, |bytes| vlan::tag_bytes(bytes));
         let fits = bytes <= frame_limit_bytes
-            || bytes <= frame_limit_bytes.saturating_add(self.tag_bytes(packet));
-        bytes >= ETHERNET_HEADER_BYTES
-            && fits
-            && start + u64::from(bytes) <= u64::from(self.chunk_bytes())
-    }
-
-    fn tag_bytes(&self, packet: &Packet) -> u32 {
-        (self
-            .frames
-            .with(packet.frame(), |bytes| vlan::tag_bytes(bytes)))
-        .unwrap_or(0)
-    }
-
-    fn chunk_bytes(&self) -> u32 {
-        self.frames.umem().frame_bytes()
+            || bytes <= frame_limit_bytes.saturating_add(tag_bytes().unwrap_or(0));
+        let end = self.frames.start(frame.index()).saturating_add(bytes);
+        bytes >= ETHERNET_HEADER_BYTES && fits && end <= self.frames.frame_bytes()
     }
 }
 

@@ -56,8 +56,9 @@ impl UmemFrames {
         self.whole_frame(index) + u64::from(self.start(index))
     }
 
+    /// Returns the offset of the packet in its frame, in bytes.
     #[inline]
-    fn start(&self, index: u32) -> u32 {
+    pub(super) fn start(&self, index: u32) -> u32 {
         let start = self.0.starts.get(index as usize);
         start.map_or(0, |start| start.load(Ordering::Relaxed))
     }

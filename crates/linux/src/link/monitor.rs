@@ -31,7 +31,7 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
-use super::describe::{read_link_message, read_link_message_at};
+use super::describe::read_link_message;
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
 use crate::error::{failed, naming};
@@ -188,10 +188,14 @@ impl LinkMonitor {
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(Errno::INTR) => {}
-                // The kernel dropped notifications: query the current state instead.
+                // The kernel dropped notifications, maybe that of the removal: query the current
+                // state instead.
                 Err(Errno::NOBUFS) => {
-                    self.tracker.lost_notifications();
-                    self.query_after_loss()?;
+                    self.tracker.was_down = true;
+                    match self.query() {
+                        Err(error) if is_absent(&error) => self.tracker.absent(false),
+                        result => result?,
+                    }
                 }
                 Err(error) => return Err(failed("recv", &self.device, error)),
             }
@@ -202,27 +206,11 @@ impl LinkMonitor {
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
         let tracker = &mut self.tracker;
-        let index = tracker.index;
-        let apply = |payload: &[u8]| {
+        read_link_message(&self.ns, &self.device, tracker.index, |payload| {
             if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
                 tracker.apply(notification);
             }
-        };
-        match index {
-            0 => read_link_message(&self.ns, &self.device, apply),
-            index => read_link_message_at(&self.ns, index, apply),
-        }
-    }
-
-    /// Queries the state after the kernel dropped notifications, maybe that of the removal.
-    fn query_after_loss(&mut self) -> io::Result<()> {
-        match self.query() {
-            Err(error) if is_absent(&error) => {
-                self.tracker.absent(false);
-                Ok(())
-            }
-            result => result,
-        }
+        })
     }
 }
 

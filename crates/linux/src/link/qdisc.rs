@@ -30,11 +30,6 @@ pub enum RootQdisc {
         /// Maximum backlog in bytes.
         limit_bytes: u32,
     },
-    /// First in, first out.
-    Pfifo {
-        /// Maximum backlog in packets.
-        limit_packets: u32,
-    },
     /// No queue: packets are passed to the device directly.
     NoQueue,
 }
@@ -69,8 +64,6 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
                         .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
                 })
         }
-        RootQdisc::Pfifo { limit_packets } => request(index, 0, ROOT, "pfifo")
-            .attribute(libc::TCA_OPTIONS, &limit_packets.to_ne_bytes()),
         RootQdisc::NoQueue => request(index, 0, ROOT, "noqueue"),
     };
     change(ns, "RTM_NEWQDISC", device, request)

@@ -80,7 +80,8 @@ pub(super) struct LinkTracker {
     pub(super) replacements: u64,
     pub(super) is_moved: bool,
     pub(super) state: LinkState,
-    was_down: bool,
+    /// The link was not running since the last status, or notifications were lost.
+    pub(super) was_down: bool,
 }
 
 impl LinkTracker {
@@ -141,11 +142,6 @@ impl LinkTracker {
             Some(_) if self.state == LinkState::Running => self.set(0),
             Some(_) => {}
         }
-    }
-
-    /// Records that notifications were lost.
-    pub(super) fn lost_notifications(&mut self) {
-        self.was_down = true;
     }
 
     /// Returns the status since the last call.

@@ -124,15 +124,11 @@ pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
     put_text(words, DEVICE, NAME_WORDS, info.device);
     // No metrics were published yet.
     put(words, UPDATED, 0);
-    put(
-        words,
-        KIND,
-        if info.in_packets {
-            KIND_PACKETS
-        } else {
-            KIND_BYTES
-        },
-    );
+    let kind = match info.in_packets {
+        true => KIND_PACKETS,
+        false => KIND_BYTES,
+    };
+    put(words, KIND, kind);
 }
 
 pub(super) fn write_metrics(words: &[AtomicU64], now_ns: u64, metrics: &QueueMetrics) {

@@ -100,14 +100,9 @@ impl Publisher {
             io::ErrorKind::NotFound,
             "nowhere to publish: XDG_RUNTIME_DIR is not set",
         );
-        let mut refused = Err(none);
-        for directory in directories() {
-            refused = Self::open_in(&directory, program);
-            if refused.is_ok() {
-                break;
-            }
-        }
-        refused
+        directories().iter().fold(Err(none), |opened, directory| {
+            opened.or_else(|_| Self::open_in(directory, program))
+        })
     }
 
     /// As [`open`](Self::open), in `directory`, which is created for this user only if it does not

@@ -11,41 +11,57 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::MapFlags;
+use rustix::param::page_size;
 
 use super::mapping::Mapping;
 use super::socket::set_option;
 
 /// Offset of a frame in its slot without `PACKET_TX_HAS_OFF`: the header's aligned length
 /// (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
-pub(crate) const FRAME_OFFSET: usize =
+const FRAME_OFFSET: usize =
     size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
 /// The layout of a ring in memory. All three are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// Bytes from one slot to the next; at least [`FRAME_OFFSET`].
-    pub(crate) slot_bytes: usize,
-    /// Number of slots.
-    pub(crate) slots: usize,
+    slot_bytes: usize,
+    slots: usize,
     /// Bytes of one contiguous allocation of the kernel: at least a page and a slot.
-    pub(crate) block_bytes: usize,
+    block_bytes: usize,
 }
 
 impl Geometry {
-    fn bytes(self) -> usize {
-        self.slot_bytes * self.slots
+    /// Returns the layout of a ring of at least `slots` slots for frames of `frame_bytes`; `None`
+    /// for 4 GiB or more.
+    pub(crate) fn new(slots: u32, frame_bytes: u32) -> Option<Self> {
+        let slot_bytes = FRAME_OFFSET.checked_add(frame_bytes as usize)?;
+        let slot_bytes = slot_bytes.checked_next_power_of_two()?;
+        let block_bytes = slot_bytes.max(page_size());
+        // Whole blocks, of which all sizes are powers of two.
+        let slots = (slots as usize).checked_next_power_of_two()?;
+        let slots = slots.max(block_bytes / slot_bytes);
+        let bytes = slots.checked_mul(slot_bytes)?;
+        u32::try_from(bytes).ok()?;
+        Some(Self {
+            slot_bytes,
+            slots,
+            block_bytes,
+        })
     }
 
-    fn is_sound(self) -> bool {
-        self.slot_bytes.is_power_of_two()
-            && self.slot_bytes > FRAME_OFFSET
-            && self.block_bytes.is_power_of_two()
-            && self
-                .slots
-                .checked_mul(self.slot_bytes)
-                .is_some_and(|bytes| {
-                    u32::try_from(bytes).is_ok() && bytes > 0 && bytes % self.block_bytes == 0
-                })
+    /// Returns the number of slots.
+    pub(crate) fn slots(self) -> usize {
+        self.slots
+    }
+
+    /// Returns the bytes from one slot to the next.
+    pub(crate) fn slot_bytes(self) -> usize {
+        self.slot_bytes
+    }
+
+    fn bytes(self) -> usize {
+        self.slot_bytes * self.slots
     }
 }
 
@@ -88,9 +104,6 @@ pub(crate) struct SlotReader(Arc<RingMemory>);
 
 /// Creates a transmit ring for the packet socket `fd` and maps it.
 pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
-    if !ring.is_sound() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let request = libc::tpacket_req {
         tp_block_size: ring.block_bytes as u32,
         tp_block_nr: (ring.bytes() / ring.block_bytes) as u32,
@@ -169,5 +182,24 @@ impl SlotReader {
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ring_sizes_are_powers_of_two() {
+        let page = page_size();
+        let ring = Geometry::new(1000, 1518).expect("fits");
+        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
+        assert_eq!(ring.block_bytes, page.max(2048));
+        let small = Geometry::new(1, 86).expect("fits");
+        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
+        let jumbo = Geometry::new(3, 65_554).expect("fits");
+        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
+        assert_eq!(Geometry::new(1 << 16, 65_554), None);
+        assert_eq!(Geometry::new(1, u32::MAX), None);
     }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Freed {
     NotTaken,
 }
 
+#[derive(Debug)]
 pub(crate) struct Umem {
     mapping: Mapping,
     frame_bytes: usize,
@@ -157,14 +158,5 @@ impl Drop for Lent<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.store(TAKEN, Ordering::Release);
-    }
-}
-
-impl std::fmt::Debug for Umem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Umem")
-            .field("frames", &self.frames())
-            .field("frame_bytes", &self.frame_bytes)
-            .finish_non_exhaustive()
     }
 }

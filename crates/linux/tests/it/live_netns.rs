@@ -163,7 +163,6 @@ fn shaped_veth_pair_counts_datagrams() {
     link::set_up(&right, "veth0").expect("up");
     link::add_address(&right, "veth0", RIGHT, 24).expect("address");
     for qdisc in [
-        RootQdisc::Pfifo { limit_packets: 100 },
         RootQdisc::NoQueue,
         RootQdisc::Tbf {
             rate_bits_per_s: 10_000_000_000_000,
