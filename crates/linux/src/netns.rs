@@ -40,7 +40,7 @@ impl NetNs {
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
         let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
-        let route = Mutex::new(RouteSocket::open()?);
+        let route = Mutex::new(RouteSocket::open(None)?);
         Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
 
@@ -53,7 +53,7 @@ impl NetNs {
         let namespace = open_namespace(path)?;
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;
-            RouteSocket::open()
+            RouteSocket::open(None)
         })??;
         Ok(Self(Arc::new(NamespaceHandles {
             namespace,
