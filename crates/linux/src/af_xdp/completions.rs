@@ -10,15 +10,12 @@ use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
-use super::line::{Common, CompletionEnd, Kernel, TxEnd, XdpCounters};
+use super::line::{Common, CompletionEnd, Kernel, SocketEnds, TxEnd, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Giver;
 use crate::sys::umem::Umem;
-
-/// Both ends of a new socket.
-pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
 /// Opens sockets, and tracks the other users of their rings.
 pub trait Opener<K: Kernel>: Send + Debug {
@@ -157,21 +154,20 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(renewal) = self.renewal else {
             return Ok(());
         };
-        if !self.giver.has_released() {
+        let is_new = renewal == Renewal::NewSocket;
+        if !self.giver.has_released() || is_new && !self.opener.has_released() {
             return Ok(());
         }
+        // Cleared even if opening fails: the caller must request again.
+        self.renewal = None;
         match renewal {
             Renewal::SameSocket => self.restart(),
-            Renewal::NewSocket if !self.opener.has_released() => return Ok(()),
             Renewal::NewSocket => {
-                // Cleared even if this fails: the caller must request again.
-                self.renewal = None;
                 self.close();
                 let ends = self.opener.open()?;
                 self.continue_with(ends);
             }
         }
-        self.renewal = None;
         Ok(())
     }
 

@@ -51,13 +51,16 @@ pub struct CompletionEnd<K: Kernel> {
     pub(crate) completion: Consumer<K::Completion>,
 }
 
+/// Both ends of a socket.
+pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
+
 /// Returns both ends of a newly bound socket.
 pub(crate) fn ends<K: Kernel>(
     kernel: K,
     frame_limit_bytes: u32,
     tx: Arc<K::Tx>,
     completion: Arc<K::Completion>,
-) -> (TxEnd<K>, CompletionEnd<K>) {
+) -> SocketEnds<K> {
     let line = Arc::new(Line {
         kernel,
         frame_limit_bytes,

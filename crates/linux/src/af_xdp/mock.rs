@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::{AfXdpCompletions, Opener, SocketEnds};
-use super::line::{Kernel, ends};
+use super::completions::{AfXdpCompletions, Opener};
+use super::line::{Kernel, SocketEnds, ends};
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
 

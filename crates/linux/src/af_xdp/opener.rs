@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use super::completions::{Opener, SocketEnds};
+use super::completions::Opener;
+use super::line::SocketEnds;
 use super::program::Program;
 use super::receiver::ReceiveEnd;
 use super::socket::{ReceiveRings, SocketTarget, XdpSocket};
@@ -18,7 +19,7 @@ pub(super) enum Role {
     /// Sending. The kernel owns the frames in the FILL ring while the driver exists.
     Send {
         fill_frames: Vec<u32>,
-        rings: Option<ReceiveRings>,
+        kept: Option<ReceiveRings>,
     },
     /// Sending and receiving.
     Receive {
@@ -37,7 +38,7 @@ impl Role {
         }
         Self::Send {
             fill_frames,
-            rings: None,
+            kept: None,
         }
     }
 }
@@ -65,29 +66,28 @@ impl SocketOpener {
             ns, device, config, ..
         } = &self.place;
         self.index = link::index(ns, device)?;
-        let mut opened = self.place.open(self.index)?;
+        let (ends, mut rings) = self.place.open(self.index)?;
         let receive = match &mut self.role {
-            Role::Send { fill_frames, rings } => {
+            Role::Send { fill_frames, kept } => {
                 for &index in fill_frames.iter() {
-                    let address = self.place.frames.whole_frame(index);
-                    opened.receive.fill.push([address]);
+                    rings.fill.push([self.place.frames.whole_frame(index)]);
                 }
-                opened.receive.fill.publish();
-                *rings = Some(opened.receive);
+                rings.fill.publish();
+                *kept = Some(rings);
                 None
             }
             Role::Receive { program, .. } => {
-                let line = opened.tx.line.clone();
+                let line = ends.0.line.clone();
                 let place = (ns, device.as_str(), self.index);
                 let redirect = program.serve(place, config.queue, line.kernel.as_fd())?;
                 Some(ReceiveEnd {
-                    rings: opened.receive,
+                    rings,
                     line,
                     redirect,
                 })
             }
         };
-        Ok(((opened.tx, opened.completion), receive))
+        Ok((ends, receive))
     }
 }
 
@@ -115,7 +115,7 @@ impl Opener<XdpSocket> for SocketOpener {
 
     fn request_release(&mut self) {
         match &mut self.role {
-            Role::Send { rings, .. } => *rings = None,
+            Role::Send { kept, .. } => *kept = None,
             Role::Receive { giver, .. } => giver.request_release(),
         }
     }

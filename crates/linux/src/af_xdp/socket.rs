@@ -11,14 +11,14 @@ use rustix::net::sockopt::{
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
 use rustix::net::xdp::{
-    SocketAddrXdp, SocketAddrXdpFlags, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+    SocketAddrXdp, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
 use super::ETHERNET_HEADER_BYTES;
-use super::bind::{Attempt, bind};
+use super::bind::bind;
 use super::config::XdpConfig;
-use super::line::{CompletionEnd, Kernel, TxEnd, ends};
+use super::line::{Kernel, SocketEnds, ends};
 use super::raise_locked_memory;
 use super::umem::UmemFrames;
 use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
@@ -70,13 +70,6 @@ pub(super) struct ReceiveRings {
 /// The mapped TX and COMPLETION rings, and those of a receiver.
 type MappedRings = (Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings);
 
-/// A newly bound socket.
-pub(super) struct OpenedSocket {
-    pub(super) tx: TxEnd<XdpSocket>,
-    pub(super) completion: CompletionEnd<XdpSocket>,
-    pub(super) receive: ReceiveRings,
-}
-
 /// Settings to open a socket repeatedly.
 #[derive(Debug)]
 pub(super) struct SocketTarget {
@@ -89,26 +82,25 @@ pub(super) struct SocketTarget {
 impl SocketTarget {
     /// Opens a socket and binds it to the device `index`, with the modes that the configuration
     /// allows.
-    pub(super) fn open(&self, index: u32) -> io::Result<OpenedSocket> {
+    pub(super) fn open(&self, index: u32) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());
-        bind(
-            self.config.mode,
-            |attempt| self.attempt(index, frame_limit_bytes, attempt),
-            thread::sleep,
-        )
+        let attempt = |flags| {
+            let address = SocketAddrXdp::new(flags, index, self.config.queue);
+            self.attempt(&address, frame_limit_bytes)
+        };
+        bind(self.config.mode, attempt, thread::sleep)
     }
 
     fn attempt(
         &self,
-        index: u32,
+        address: &SocketAddrXdp,
         frame_limit_bytes: u32,
-        attempt: Attempt,
-    ) -> io::Result<OpenedSocket> {
+    ) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
         let fd = (self.ns)
             .run(|| {
                 let flags = SocketFlags::CLOEXEC;
@@ -120,26 +112,12 @@ impl SocketTarget {
         self.set_ring_sizes(fd.as_fd())?;
         self.widen(fd.as_fd());
         let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
-        let mode = match attempt {
-            Attempt::ZeroCopy => SocketAddrXdpFlags::XDP_ZEROCOPY,
-            Attempt::Copy => SocketAddrXdpFlags::XDP_COPY,
-        };
-        let flags = mode | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-        rustix::net::bind(&fd, &SocketAddrXdp::new(flags, index, self.config.queue))
+        rustix::net::bind(&fd, address)
             .map_err(|cause| failed_with("bind", &self.device, cause, self.which_queue()))?;
         let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
-        let (tx, completion) = ends(
-            XdpSocket { fd, is_zero_copy },
-            frame_limit_bytes,
-            tx,
-            completion,
-        );
-        Ok(OpenedSocket {
-            tx,
-            completion,
-            receive,
-        })
+        let socket = XdpSocket { fd, is_zero_copy };
+        Ok((ends(socket, frame_limit_bytes, tx, completion), receive))
     }
 
     /// The frames. The kernel keeps the pages until the socket is closed; the states of the umem
