@@ -9,7 +9,6 @@ pub mod af_xdp;
 mod checksum;
 mod error;
 pub mod frame_ring;
-mod frame_source;
 mod frames;
 mod gso_frames;
 mod handover;
@@ -39,8 +38,7 @@ mod vnet_header;
 
 pub use checksum::{ChecksumError, complete_checksum};
 pub use error::{SyscallError, errno};
-pub use frame_source::FrameSource;
-pub use frames::Frames;
+pub use frames::{FrameSource, Frames};
 pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;

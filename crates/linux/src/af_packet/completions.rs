@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, InRing, Packet};
 
-use super::target::{CompletionEnd, RingTarget, TxEnd};
+use super::target::{RingCompletionEnd, RingTarget, RingTxEnd};
 use crate::handover::Giver;
 
 /// The kernel owns the slot while one of these bits is set.
@@ -19,7 +19,7 @@ const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
 /// another order, packets behind the oldest are returned later.
 #[derive(Debug)]
 pub struct AfPacketCompletions {
-    ring: CompletionEnd,
+    ring: RingCompletionEnd,
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
@@ -28,14 +28,14 @@ pub struct AfPacketCompletions {
     /// Packets of a closed ring, oldest first. They are returned before all others.
     abandoned: VecDeque<Packet>,
     place: RingTarget,
-    giver: Giver<TxEnd>,
+    giver: Giver<RingTxEnd>,
     /// A new ring was requested. It is opened when the sending half has released the old one.
     is_requested: bool,
     reopened: u64,
 }
 
 impl AfPacketCompletions {
-    pub(super) fn new(ring: CompletionEnd, place: RingTarget, giver: Giver<TxEnd>) -> Self {
+    pub(super) fn new(ring: RingCompletionEnd, place: RingTarget, giver: Giver<RingTxEnd>) -> Self {
         Self {
             ring,
             next: 0,

@@ -18,7 +18,6 @@
 
 mod completions;
 mod doorbell;
-mod port;
 mod promiscuous;
 mod receiver;
 mod ring;

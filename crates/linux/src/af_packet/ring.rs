@@ -1,18 +1,21 @@
-//! Opening a transmit ring as two halves.
+//! Opening a transmit ring as two halves, and both as one port.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use taut_path::driver::EarlyCompletionDetector;
+use taut_path::TxRing;
+use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
 use super::ETHERNET_HEADER_BYTES;
 use super::target::RingTarget;
 use super::tx::AfPacketTx;
-use crate::frame_source::FrameSource;
+use crate::frames::FrameSource;
 use crate::handover::handover;
 use crate::link;
 use crate::netns::NetNs;
+use crate::port::Port;
 use crate::vlan;
 
 /// The transmit ring of a packet socket.
@@ -80,5 +83,47 @@ impl AfPacket {
         taker.end = Some(tx);
         let tx = AfPacketTx::new(ring_slots, source, taker);
         Ok((tx, AfPacketCompletions::new(completion, place, giver)))
+    }
+}
+
+impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
+    fn device(&self) -> &str {
+        self.1.device()
+    }
+
+    fn driver(&self) -> &'static str {
+        "af_packet"
+    }
+
+    fn mode(&self) -> &'static str {
+        "ring"
+    }
+
+    fn completion_status(&self) -> CompletionStatus {
+        self.1.completion_status()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.1.as_fd())
+    }
+
+    fn extra_bytes(frame: &[u8]) -> u32 {
+        vlan::customer_tag_bytes(frame)
+    }
+
+    fn set_device(&mut self, name: &str) {
+        self.1.set_device(name);
+    }
+
+    /// Packets that the kernel took from the old ring might still be sent.
+    fn reopen(&mut self) -> io::Result<()> {
+        let (tx, completions) = self;
+        completions.request_reopen();
+        // The sending half releases the old ring.
+        tx.slots_free();
+        completions.renew()?;
+        // The sending half takes the new ring.
+        tx.slots_free();
+        Ok(())
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct RingTarget {
 
 /// The sending half's part of a ring.
 #[derive(Debug)]
-pub(super) struct TxEnd {
+pub(super) struct RingTxEnd {
     pub(super) doorbell: Arc<Doorbell>,
     pub(super) in_flight: InFlightSender,
     pub(super) writer: SlotWriter,
@@ -42,7 +42,7 @@ pub(super) struct TxEnd {
 
 /// The completing half's part of a ring. The packet of each slot is stored under its number.
 #[derive(Debug)]
-pub(super) struct CompletionEnd {
+pub(super) struct RingCompletionEnd {
     pub(super) doorbell: Arc<Doorbell>,
     pub(super) in_flight: InFlightCompleter,
 }
@@ -52,7 +52,7 @@ impl RingTarget {
     pub(super) fn open(
         &self,
         detector: EarlyCompletionDetector,
-    ) -> io::Result<(TxEnd, CompletionEnd)> {
+    ) -> io::Result<(RingTxEnd, RingCompletionEnd)> {
         let device = self.device.as_str();
         let at = link::describe(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
@@ -74,13 +74,13 @@ impl RingTarget {
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
         let doorbell = Arc::new(Doorbell::new(fd, device, reader, detector));
         let (sender, completer) = in_flight::split(geometry.slots() as u32);
-        let tx = TxEnd {
+        let tx = RingTxEnd {
             doorbell: Arc::clone(&doorbell),
             in_flight: sender,
             writer,
             frame_limit_bytes,
         };
-        let completion = CompletionEnd {
+        let completion = RingCompletionEnd {
             doorbell,
             in_flight: completer,
         };

@@ -10,8 +10,8 @@ use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::TxCounters;
-use super::target::TxEnd;
-use crate::frame_source::FrameSource;
+use super::target::RingTxEnd;
+use crate::frames::FrameSource;
 use crate::handover::Taker;
 use crate::vlan;
 
@@ -21,12 +21,12 @@ use crate::vlan;
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
     capacity_slots: u32,
-    ring: RefCell<Taker<TxEnd>>,
+    ring: RefCell<Taker<RingTxEnd>>,
     source: F,
 }
 
 impl<F: FrameSource> AfPacketTx<F> {
-    pub(super) fn new(capacity_slots: u32, source: F, ring: Taker<TxEnd>) -> Self {
+    pub(super) fn new(capacity_slots: u32, source: F, ring: Taker<RingTxEnd>) -> Self {
         Self {
             capacity_slots,
             ring: RefCell::new(ring),
@@ -36,7 +36,7 @@ impl<F: FrameSource> AfPacketTx<F> {
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, read: impl FnOnce(&TxEnd) -> R) -> Option<R> {
+    fn of_ring<R>(&self, read: impl FnOnce(&RingTxEnd) -> R) -> Option<R> {
         let mut ring = self.ring.borrow_mut();
         ring.update(drop);
         ring.end.as_ref().map(read)

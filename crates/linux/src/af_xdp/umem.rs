@@ -25,7 +25,6 @@ struct UmemState {
     free: ConcurrentQueue<u32>,
     /// Offset of the packet in each frame, in bytes; 0 for a packet that was not received.
     starts: Box<[AtomicU32]>,
-    unknown_completions: AtomicU64,
     rejected_frames: AtomicU64,
 }
 
@@ -41,7 +40,6 @@ impl UmemFrames {
             umem,
             free,
             starts: (0..frames).map(|_| AtomicU32::new(0)).collect(),
-            unknown_completions: AtomicU64::new(0),
             rejected_frames: AtomicU64::new(0),
         })))
     }
@@ -111,12 +109,6 @@ impl UmemFrames {
         found.is_some()
     }
 
-    /// Returns the number of packets that a driver returned and no queue ever sent (driver bug).
-    /// Their frames are not released.
-    pub fn unknown_completions(&self) -> u64 {
-        self.0.unknown_completions.load(Ordering::Relaxed)
-    }
-
     /// Returns the number of frames that were released but not taken: twice, or of another pool.
     pub fn rejected_frames(&self) -> u64 {
         self.0.rejected_frames.load(Ordering::Relaxed)
@@ -180,10 +172,5 @@ impl PacketSink for UmemFrames {
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.freed(packet);
-    }
-
-    fn unknown_completion(&mut self, packet: Packet) {
-        self.0.unknown_completions.fetch_add(1, Ordering::Relaxed);
-        drop(packet);
     }
 }

@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_path::queue::MonitorSnapshot;
 
-use super::queue_info::QueueInfo;
-
 /// The first word. It differs in the wrong byte order.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
 /// Changes with the layout.
@@ -176,6 +174,21 @@ pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
         Some(words) if words[0] == MAGIC => Err(words[1]),
         _ => Ok(None),
     }
+}
+
+/// The properties of a queue that do not change.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueueInfo<'a> {
+    /// Its device, or a name of its own, truncated to 63 bytes.
+    pub device: &'a str,
+    /// Its number on the device.
+    pub queue: u32,
+    /// The rule of its limit, as in `--limit`, truncated to 31 bytes.
+    pub limit: &'a str,
+    /// The limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// The speed of its link in bit/s; `None` if it is unknown.
+    pub rate_bits_per_s: Option<u64>,
 }
 
 /// A queue that a program publishes.

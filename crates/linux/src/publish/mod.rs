@@ -18,7 +18,6 @@
 //! next reader or publisher removes it. So files that `kill -9` leaves behind do not accumulate.
 
 mod layout;
-mod queue_info;
 mod reader;
 
 use std::env;
@@ -28,7 +27,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::process::geteuid;
@@ -39,8 +38,7 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use layout::{PublishedQueue, QueueMetrics};
-pub use queue_info::QueueInfo;
+pub use layout::{PublishedQueue, QueueInfo, QueueMetrics};
 pub use reader::{Published, read};
 
 /// Maximum number of queues of one publisher.
@@ -66,17 +64,6 @@ pub fn directories() -> Vec<PathBuf> {
 /// Publishes the queues of this program until it is dropped.
 #[derive(Debug, Clone)]
 pub struct Publisher(Arc<SharedFile>);
-
-/// A publisher that ends with its last queue, because this reference does not keep it.
-#[derive(Debug, Clone, Default)]
-pub struct WeakPublisher(Weak<SharedFile>);
-
-impl WeakPublisher {
-    /// Returns the publisher, if it or one of its queues still exists.
-    pub fn upgrade(&self) -> Option<Publisher> {
-        self.0.upgrade().map(Publisher)
-    }
-}
 
 #[derive(Debug)]
 struct SharedFile {
@@ -146,11 +133,6 @@ impl Publisher {
             free: Mutex::new((0..SLOTS).rev().collect()),
             _file: file,
         })))
-    }
-
-    /// Returns a reference that does not keep the publisher.
-    pub fn downgrade(&self) -> WeakPublisher {
-        WeakPublisher(Arc::downgrade(&self.0))
     }
 
     /// Takes a slot for a queue. It is released when the returned value is dropped.

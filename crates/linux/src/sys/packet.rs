@@ -54,9 +54,8 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize,
     message.msg_controllen = CONTROL_BYTES as _;
     // SAFETY: the message describes `into` and `control`, both of which are borrowed exclusively
     // and outlive the call.
-    let bytes = super::check_bytes(unsafe {
-        libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC)
-    })?;
+    let bytes = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
     Ok((bytes, tag(&message)))
 }
 
