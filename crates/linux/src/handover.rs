@@ -34,11 +34,12 @@ pub(crate) struct Giver<T> {
 /// The half whose end is replaced.
 #[derive(Debug)]
 pub(crate) struct Taker<T> {
-    shared: Arc<HandoverState<T>>,
+    /// The current end; `None` between its release and the next one. Dropped before `shared`, by
+    /// which the giver detects a dropped half.
+    pub(crate) end: Option<T>,
     /// The request of the current end.
     epoch: u32,
-    /// The current end; `None` between its release and the next one.
-    pub(crate) end: Option<T>,
+    shared: Arc<HandoverState<T>>,
 }
 
 /// The action requested of the taker.
@@ -61,9 +62,9 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
         new_end: Mutex::new(None),
     });
     let taker = Taker {
-        shared: shared.clone(),
-        epoch: 0,
         end: None,
+        epoch: 0,
+        shared: shared.clone(),
     };
     let giver = Giver {
         shared,

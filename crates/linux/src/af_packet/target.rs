@@ -96,7 +96,11 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
     }
     let frame_bytes = frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
     let geometry = Geometry::new(ring_slots, frame_bytes);
-    geometry.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    geometry.ok_or_else(|| {
+        invalid(format!(
+            "ring_slots is {ring_slots}, with frames of {frame_bytes} bytes; allowed: below 4 GiB"
+        ))
+    })
 }
 
 #[cfg(test)]
