@@ -1,5 +1,5 @@
-//! Uploads to a store behind a slow link, with a fixed concurrency and with a learnt one, in network
-//! namespaces of its own; exits with 77 without the privilege for them.
+//! Uploads to a store behind a slow link, with a fixed concurrency and with a learnt one. Runs in
+//! its own network namespaces; exits with 77 without the privilege for them.
 //!
 //! With few concurrent uploads, the link is idle between them. With many, most of them wait, and an
 //! urgent upload waits for all of them.

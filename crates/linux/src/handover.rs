@@ -118,7 +118,7 @@ impl<T> Giver<T> {
 
 impl<T> Taker<T> {
     /// Executes a request of the other half, if there is one: passes the end to `leave`, or takes
-    /// the next one. Returns `true` if there is a next one. A single load if there is no request.
+    /// the next one. Returns `true` in the latter case. Without a request, it is a single load.
     #[inline]
     pub(crate) fn update(&mut self, leave: impl FnOnce(T)) -> bool {
         match self.action() {

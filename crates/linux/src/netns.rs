@@ -101,8 +101,8 @@ impl NetNs {
             .map_err(|cause| failed("clone", name, cause))
     }
 
-    /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through the
-    /// descriptor only, and unmounted with it.
+    /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through
+    /// the descriptor only, and unmounted with it.
     pub(crate) fn mount_sysfs(&self) -> io::Result<OwnedFd> {
         let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV

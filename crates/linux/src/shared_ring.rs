@@ -19,7 +19,7 @@ pub trait Memory {
     fn publish(&self, position: u32);
     /// Sets the position of the consumer (release).
     fn release(&self, position: u32);
-    /// Returns `true` if the kernel sleeps until the doorbell is rung.
+    /// Returns `true` if the kernel needs the doorbell to continue.
     fn needs_wakeup(&self) -> bool;
     /// A power of two.
     fn slots(&self) -> u32;
@@ -80,7 +80,7 @@ impl<M: Memory> Producer<M> {
         self.memory.publish(self.next);
     }
 
-    /// Returns `true` if the kernel sleeps until the doorbell is rung.
+    /// Returns `true` if the kernel needs the doorbell to continue.
     pub(crate) fn needs_wakeup(&self) -> bool {
         self.memory.needs_wakeup()
     }

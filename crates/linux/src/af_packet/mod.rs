@@ -10,8 +10,8 @@
 //!   that is down (`ENETDOWN`). The sender might have nothing more to send, so the completing half
 //!   rings again for the remaining frames.
 //! - A frame that the device cannot carry stops the ring for good unless `PACKET_LOSS` is set, as
-//!   it is here. A frame that became too long because the MTU was lowered is skipped, and its slot is
-//!   available again. Other such frames are rejected before they are in the ring.
+//!   it is here. A frame that became too long because the MTU was lowered is skipped, and its slot
+//!   is available again. Other such frames are rejected before they are in the ring.
 //! - `POLLOUT` reports that the *send buffer* is less than half full, and nothing about slots. It
 //!   is always set while the byte limit is lower than that. Use a timer with the coalescing
 //!   interval.
