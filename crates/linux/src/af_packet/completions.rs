@@ -195,6 +195,6 @@ impl Completions for AfPacketCompletions {
 
 impl AsFd for AfPacketCompletions {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ring.doorbell.fd().as_fd()
+        self.ring.doorbell.fd.as_fd()
     }
 }

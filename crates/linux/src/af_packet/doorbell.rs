@@ -28,7 +28,7 @@ const MAX_REJECTIONS: u32 = 3;
 /// The parts of a ring that both halves use. Packets are numbered from 0 as they are submitted.
 #[derive(Debug)]
 pub(super) struct Doorbell {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     device: String,
     pub(super) slots: SlotReader,
     /// Packets submitted; written by the sending half.
@@ -74,10 +74,6 @@ impl Doorbell {
             }),
             remaining: AtomicBool::new(false),
         }
-    }
-
-    pub(super) fn fd(&self) -> &OwnedFd {
-        &self.fd
     }
 
     /// Returns the number of packets submitted. All their slots are filled.

@@ -18,36 +18,15 @@
 
 mod completions;
 mod doorbell;
-mod promiscuous;
 mod receiver;
 mod ring;
-mod sender;
+mod socket;
 mod target;
 mod tx;
 
-use std::io;
-use std::os::fd::OwnedFd;
-
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-
-use crate::error::failed;
-use crate::netns::NetNs;
-
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
-pub use promiscuous::Promiscuous;
 pub use receiver::PacketReceiver;
 pub use ring::{AfPacket, PacketConfig};
-pub use sender::PacketSender;
+pub use socket::{PacketSender, Promiscuous};
 pub use tx::AfPacketTx;
-
-/// The Ethernet header: the minimum length of a frame.
-const ETHERNET_HEADER_BYTES: u32 = 14;
-
-/// Opens a packet socket in `ns` for `device`, with `flags` of its type. Its protocol is 0 until it
-/// is bound, so that it receives no frames of other devices.
-fn open_socket(ns: &NetNs, device: &str, flags: SocketFlags) -> io::Result<OwnedFd> {
-    let flags = flags | SocketFlags::CLOEXEC;
-    ns.run(|| socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None))?
-        .map_err(|cause| failed("socket AF_PACKET", device, cause))
-}

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::SocketFlags;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
+use super::socket::open_socket;
 use crate::error::{check_buffer, failed};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
@@ -43,7 +44,7 @@ impl PacketReceiver {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let fd = super::open_socket(ns, device, SocketFlags::NONBLOCK)?;
+        let fd = open_socket(ns, device, SocketFlags::NONBLOCK)?;
         for (call, option) in [
             ("PACKET_VNET_HDR", libc::PACKET_VNET_HDR),
             ("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING),

@@ -8,14 +8,13 @@ use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
-use super::ETHERNET_HEADER_BYTES;
 use super::target::RingTarget;
 use super::tx::AfPacketTx;
 use crate::frames::FrameSource;
 use crate::handover::handover;
 use crate::link;
 use crate::netns::NetNs;
-use crate::port::Port;
+use crate::port::{ETHERNET_HEADER_BYTES, Port};
 use crate::vlan;
 
 /// The transmit ring of a packet socket.

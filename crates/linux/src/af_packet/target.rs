@@ -9,10 +9,11 @@ use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 
 use super::doorbell::Doorbell;
-use super::{ETHERNET_HEADER_BYTES, open_socket};
+use super::socket::open_socket;
 use crate::error::{failed, invalid};
 use crate::link;
 use crate::netns::NetNs;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::send_buffer;
 use crate::sys;
 use crate::sys::packet_ring::{Geometry, SlotWriter};

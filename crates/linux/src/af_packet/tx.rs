@@ -8,11 +8,11 @@ use taut_path::driver::ChunkSupport;
 use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
-use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::TxCounters;
 use super::target::RingTxEnd;
 use crate::frames::FrameSource;
 use crate::handover::Taker;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::vlan;
 
 /// The sending half. Copies each packet or segment into its slot, and there sets CE on a packet

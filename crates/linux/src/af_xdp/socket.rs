@@ -15,7 +15,6 @@ use rustix::net::xdp::{
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
-use super::ETHERNET_HEADER_BYTES;
 use super::bind::bind;
 use super::config::XdpConfig;
 use super::line::{Kernel, SocketEnds, ends};
@@ -25,6 +24,7 @@ use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
 use crate::frames::Frames;
 use crate::link;
 use crate::netns::NetNs;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::send_buffer;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;

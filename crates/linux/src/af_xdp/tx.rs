@@ -9,12 +9,12 @@ use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
-use super::ETHERNET_HEADER_BYTES;
 use super::line::{Common, Kernel, TxEnd};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Taker;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::sys::xdp_ring::Descriptor;
 use crate::vlan;
 
