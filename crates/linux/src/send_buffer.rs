@@ -11,7 +11,11 @@ const CHARGE_OVERHEAD_BYTES: usize = 1024;
 
 /// Enlarges the send buffer to the charge of `frames` frames, if permitted. If the buffer is too
 /// small no frame is lost, but the excess waits in the ring, where the device does not see it.
-pub(crate) fn widen(socket: impl AsFd, frames: usize, frame_bytes: usize) -> rustix::io::Result<()> {
+pub(crate) fn widen(
+    socket: impl AsFd,
+    frames: usize,
+    frame_bytes: usize,
+) -> rustix::io::Result<()> {
     let needed = frames.saturating_mul(frame_bytes + CHARGE_OVERHEAD_BYTES);
     let requested = needed.min(i32::MAX as usize);
     // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`, but not in a user namespace.

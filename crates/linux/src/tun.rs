@@ -28,8 +28,7 @@ impl Tun {
     pub fn open(ns: &NetNs, name: &str, mtu_bytes: u32) -> io::Result<Self> {
         link::check_name(name)?;
         let file = ns.run(open_device)??;
-        let features =
-            sys::tun::features(file.as_fd()).map_err(naming("TUNGETFEATURES", name))?;
+        let features = sys::tun::features(file.as_fd()).map_err(naming("TUNGETFEATURES", name))?;
         let backpressure = supported_backpressure(features);
         let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL | backpressure;
         sys::tun::attach(file.as_fd(), name, flags).map_err(naming("TUNSETIFF", name))?;

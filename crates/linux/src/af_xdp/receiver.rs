@@ -148,7 +148,9 @@ impl AfXdpReceiver {
 
     /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
-        let Some(end) = &self.socket.end else { return Ok(()) };
+        let Some(end) = &self.socket.end else {
+            return Ok(());
+        };
         if !end.rings.fill.needs_wakeup() {
             return Ok(());
         }
@@ -174,8 +176,8 @@ impl AfXdpReceiver {
     /// The error of `getsockopt`; `NotConnected` while the socket is being renewed.
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
-        let counted = xdp_statistics(fd)
-            .map_err(|cause| failed("XDP_STATISTICS", &self.device, cause))?;
+        let counted =
+            xdp_statistics(fd).map_err(|cause| failed("XDP_STATISTICS", &self.device, cause))?;
         let no_frame_packets = counted.rx_fill_ring_empty_descs.unwrap_or(0);
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),

@@ -10,9 +10,7 @@ use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
-use rustix::net::xdp::{
-    SocketAddrXdp, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
-};
+use rustix::net::xdp::{SocketAddrXdp, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
 use super::bind::bind;
@@ -194,6 +192,10 @@ impl SocketTarget {
         let budget = config.budget_packets.clamp(1, config.ring_slots());
         let _ =
             sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
-        let _ = send_buffer::widen(fd, config.ring_slots() as usize, config.frame_bytes as usize);
+        let _ = send_buffer::widen(
+            fd,
+            config.ring_slots() as usize,
+            config.frame_bytes as usize,
+        );
     }
 }

@@ -113,7 +113,6 @@ impl UmemFrames {
     pub fn rejected_frames(&self) -> u64 {
         self.0.rejected_frames.load(Ordering::Relaxed)
     }
-
 }
 
 impl Frames for UmemFrames {

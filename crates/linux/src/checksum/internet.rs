@@ -7,7 +7,9 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
     // shorter than 2^32 words.
     let (words, rest) = bytes.as_chunks::<4>();
-    let words = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word)));
+    let words = words
+        .iter()
+        .map(|word| u64::from(u32::from_ne_bytes(*word)));
     let whole: u64 = words.sum();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);

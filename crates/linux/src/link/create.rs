@@ -98,8 +98,7 @@ pub fn add_veth_pair_with_queues(
     };
     let peer = |peer: Message| {
         let peer = peer.raw(&link_fixed(0, 0));
-        with_queues(peer.text(libc::IFLA_IFNAME, peer_name))
-            .attribute(libc::IFLA_NET_NS_FD, &place)
+        with_queues(peer.text(libc::IFLA_IFNAME, peer_name)).attribute(libc::IFLA_NET_NS_FD, &place)
     };
     create(ns, name, "veth", with_queues, |data| {
         data.nested(VETH_PEER, peer)

@@ -19,8 +19,8 @@ use std::str::FromStr;
 use crate::error::invalid;
 
 pub use change::{
-    add_address, add_neighbour, add_to_bridge, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
-    set_tx_queue_packets, set_up,
+    add_address, add_neighbour, add_to_bridge, delete, index, rename, set_down, set_mac, set_mtu,
+    set_namespace, set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
 pub use create::{add_bridge, add_macvlan, add_veth_pair, add_veth_pair_with_queues};

@@ -53,16 +53,15 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
                     "tbf rate is {rate_bits_per_s} bit/s; allowed: 8 or more"
                 )));
             }
-            request(index, TOKEN_BUCKET, ROOT, "tbf")
-                .nested(libc::TCA_OPTIONS, |options| {
-                    options
-                        .attribute(
-                            TBF_PARAMETERS,
-                            &tbf_parameters(rate_bytes_per_s, limit_bytes),
-                        )
-                        .attribute(TBF_BURST, &burst_bytes.to_ne_bytes())
-                        .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
-                })
+            request(index, TOKEN_BUCKET, ROOT, "tbf").nested(libc::TCA_OPTIONS, |options| {
+                options
+                    .attribute(
+                        TBF_PARAMETERS,
+                        &tbf_parameters(rate_bytes_per_s, limit_bytes),
+                    )
+                    .attribute(TBF_BURST, &burst_bytes.to_ne_bytes())
+                    .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
+            })
         }
         RootQdisc::NoQueue => request(index, 0, ROOT, "noqueue"),
     };

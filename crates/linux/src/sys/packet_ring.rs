@@ -127,7 +127,9 @@ impl SlotWriter {
         packet: u64,
         write: impl FnOnce(&mut [u8]) -> Option<u32>,
     ) -> bool {
-        let status = self.0.word(packet, offset_of!(libc::tpacket2_hdr, tp_status));
+        let status = self
+            .0
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status));
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
