@@ -87,9 +87,11 @@ impl Publisher {
             io::ErrorKind::NotFound,
             "nowhere to publish: XDG_RUNTIME_DIR is not set",
         );
-        directories().iter().fold(Err(none), |opened, directory| {
-            opened.or_else(|_| Self::open_in(directory, program))
-        })
+        let mut opened = Err(none);
+        for directory in directories() {
+            opened = opened.or_else(|_| Self::open_in(&directory, program));
+        }
+        opened
     }
 
     /// As [`open`](Self::open), in `directory`, which is created for this user only if it does not

@@ -164,8 +164,8 @@ impl SlotReader {
         self.0.slot(packet)
     }
 
-    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the status
-    /// are visible after this.
+    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the
+    /// status are visible after this.
     pub(crate) fn status(&self, packet: u64) -> u32 {
         self.0
             .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
