@@ -1,15 +1,13 @@
-//! Uploads to a store behind a slow link, with a fixed concurrency and with a learnt one. Runs
-//! `rclone serve webdav` in its own network namespace; exits with 77 without it, or without the
-//! privilege for namespaces.
+//! Uploads to a store behind a slow link, with a fixed concurrency and with a learnt one. Runs in
+//! its own network namespaces; exits with 77 without the privilege for them.
 //!
 //! With few concurrent uploads, the link is idle between them. With many, most of them wait, and an
 //! urgent upload waits for all of them.
 
 use std::error::Error;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use taut_dql::Config;
@@ -27,16 +25,6 @@ const RUN: Duration = Duration::from_secs(2);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(FAR), 8080);
-
-/// Ends the store with the program.
-struct Store(Child);
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn links() -> io::Result<(NetNs, NetNs)> {
     let (near, far) = (NetNs::new()?, NetNs::new()?);
@@ -58,43 +46,26 @@ fn links() -> io::Result<(NetNs, NetNs)> {
     Ok((near, far))
 }
 
-fn store(far: &NetNs, folder: &Path) -> io::Result<Store> {
-    let address = STORE.to_string();
-    let child = far.run(|| {
-        Command::new("rclone")
-            .args([
-                "serve",
-                "webdav",
-                "--addr",
-                &address,
-                "--config",
-                "/dev/null",
-            ])
-            .arg(folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-    })??;
-    Ok(Store(child))
+/// Starts a store that confirms each chunk. It ends with the program.
+fn store(far: &NetNs) -> io::Result<()> {
+    let listener = far.run(|| TcpListener::bind(STORE))??;
+    thread::spawn(move || {
+        for mut upload in listener.incoming().flatten() {
+            thread::spawn(move || {
+                upload.read_exact(&mut [0; CHUNK_BYTES as usize])?;
+                upload.write_all(&[1])
+            });
+        }
+    });
+    Ok(())
 }
 
 /// One upload, from the namespace of the calling thread.
-async fn put(number: u64) -> io::Result<()> {
+async fn put() -> io::Result<()> {
     let mut store = TcpStream::connect(STORE).await?;
-    let head = format!(
-        "PUT /chunk{number} HTTP/1.1\r\nHost: store\r\nConnection: close\r\n\
-         Content-Length: {CHUNK_BYTES}\r\n\r\n"
-    );
-    store.write_all(head.as_bytes()).await?;
     store.write_all(&[b'x'; CHUNK_BYTES as usize]).await?;
-    let mut answer = vec![];
-    store.read_to_end(&mut answer).await?;
-    if answer.starts_with(b"HTTP/1.1 201") {
-        return Ok(());
-    }
-    Err(io::Error::other(
-        String::from_utf8_lossy(&answer).into_owned(),
-    ))
+    store.read_exact(&mut [0]).await?;
+    Ok(())
 }
 
 /// Returns megabits a second, and the mean number of concurrent chunks when another one got its
@@ -104,10 +75,9 @@ async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
     let (mut number, mut warm, mut standing) = (0_u64, None, 0_u64);
     while begin.elapsed() < WARM + RUN {
         let permit = limiter.acquire(CHUNK_BYTES).await?;
-        let upload = number % 64;
         tokio::spawn(async move {
-            if let Err(error) = put(upload).await {
-                eprintln!("upload {upload}: {error}");
+            if let Err(error) = put().await {
+                eprintln!("upload: {error}");
             }
             permit.complete();
         });
@@ -140,9 +110,6 @@ fn fixed(chunks: u32) -> Result<Limiter, taut_dql::Error> {
 }
 
 async fn rows() -> Result<(), Box<dyn Error>> {
-    while TcpStream::connect(STORE).await.is_err() {
-        sleep(Duration::from_millis(20)).await;
-    }
     println!(
         "limit       Mbit/s   chunks of {} KB under way",
         CHUNK_BYTES >> 10
@@ -156,33 +123,16 @@ async fn rows() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn uploads(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let (near, far) = links()?;
-    let _store = store(&far, folder)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let done = near.run(|| runtime.block_on(rows()).map_err(|error| error.to_string()))?;
-    Ok(done?)
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     if let Err(why) = ensure_privilege() {
         eprintln!("uploads: {why}");
         std::process::exit(77);
     }
-    if Command::new("rclone")
-        .arg("version")
-        .stdout(Stdio::null())
-        .status()
-        .is_err()
-    {
-        eprintln!("uploads: rclone is not installed");
-        std::process::exit(77);
-    }
-    let folder = std::env::temp_dir().join(format!("taut-uploads-{}", std::process::id()));
-    std::fs::create_dir(&folder)?;
-    let done = uploads(&folder);
-    std::fs::remove_dir_all(&folder)?;
-    done
+    let (near, far) = links()?;
+    store(&far)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let done = near.run(|| runtime.block_on(rows()).map_err(|error| error.to_string()))?;
+    Ok(done?)
 }

@@ -10,8 +10,8 @@ pub struct SyscallError {
     call: &'static str,
     object: String,
     cause: io::Error,
-    /// The request, if the call and its object are not specific enough.
-    detail: Option<String>,
+    /// The request; empty if the call and its object are specific enough.
+    detail: String,
 }
 
 impl SyscallError {
@@ -29,9 +29,9 @@ impl SyscallError {
 impl fmt::Display for SyscallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.call, self.object, self.cause)?;
-        match &self.detail {
-            Some(detail) => write!(f, "; {detail}"),
-            None => Ok(()),
+        match self.detail.as_str() {
+            "" => Ok(()),
+            detail => write!(f, "; {detail}"),
         }
     }
 }
@@ -52,7 +52,7 @@ pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
 /// Wraps the error of `call` on `object`. The kind stays, except for a missing device, and for the
 /// locked-memory limit, which the kernel reports as `ENOBUFS`.
 pub(crate) fn failed(call: &'static str, object: &str, cause: impl Into<io::Error>) -> io::Error {
-    wrap(call, object, cause.into(), None)
+    failed_with(call, object, cause, String::new())
 }
 
 /// [`failed`] as the argument of `map_err`.
@@ -68,27 +68,21 @@ pub(crate) fn failed_with(
     call: &'static str,
     object: &str,
     cause: impl Into<io::Error>,
-    detail: impl FnOnce() -> String,
+    detail: String,
 ) -> io::Error {
-    wrap(call, object, cause.into(), Some(detail()))
-}
-
-fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<String>) -> io::Error {
+    let cause = cause.into();
     let kind = match cause.raw_os_error() {
         Some(libc::ENODEV | libc::ENXIO) => io::ErrorKind::NotFound,
         Some(libc::ENOBUFS) if call == XDP_UMEM_REG => io::ErrorKind::PermissionDenied,
         _ => cause.kind(),
     };
-    let object = object.to_owned();
-    io::Error::new(
-        kind,
-        SyscallError {
-            call,
-            object,
-            cause,
-            detail,
-        },
-    )
+    let error = SyscallError {
+        call,
+        object: object.to_owned(),
+        cause,
+        detail,
+    };
+    io::Error::new(kind, error)
 }
 
 /// Returns an error for an invalid argument, found without the kernel.

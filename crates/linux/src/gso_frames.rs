@@ -3,8 +3,7 @@
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-use crate::frame_source::{FrameSource, copy_frame};
-use crate::frames::Frames;
+use crate::frames::{FrameSource, Frames, copy_frame};
 use crate::segment::Segmenter;
 use crate::vnet_header::VirtioNetHeader;
 

@@ -34,9 +34,12 @@ pub(crate) struct Giver<T> {
 /// The half whose end is replaced.
 #[derive(Debug)]
 pub(crate) struct Taker<T> {
-    shared: Arc<HandoverState<T>>,
+    /// The current end; `None` between its release and the next one. Dropped before `shared`, by
+    /// which the giver detects a dropped half.
+    pub(crate) end: Option<T>,
     /// The request of the current end.
     epoch: u32,
+    shared: Arc<HandoverState<T>>,
 }
 
 /// The action requested of the taker.
@@ -50,6 +53,7 @@ pub(crate) enum Action {
     Take,
 }
 
+/// The taker has no end yet.
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let shared = Arc::new(HandoverState {
         requested: AtomicU32::new(0),
@@ -58,8 +62,9 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
         new_end: Mutex::new(None),
     });
     let taker = Taker {
-        shared: shared.clone(),
+        end: None,
         epoch: 0,
+        shared: shared.clone(),
     };
     let giver = Giver {
         shared,
@@ -112,6 +117,26 @@ impl<T> Giver<T> {
 }
 
 impl<T> Taker<T> {
+    /// Executes a request of the other half, if there is one: passes the end to `leave`, or takes
+    /// the next one. Returns `true` in the latter case. Without a request, it is a single load.
+    #[inline]
+    pub(crate) fn update(&mut self, leave: impl FnOnce(T)) -> bool {
+        match self.action() {
+            Action::Continue => {}
+            Action::Release => {
+                if let Some(end) = self.end.take() {
+                    leave(end);
+                }
+                self.set_released();
+            }
+            Action::Take => {
+                self.end = self.take();
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns the requested action. A single load if there is none.
     #[inline]
     pub(crate) fn action(&self) -> Action {

@@ -209,6 +209,5 @@ pub(crate) fn has_gre_checksum(segment: &[u8]) -> bool {
 
 /// Returns the big-endian number at `at`.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let pair = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([pair[0], pair[1]]))
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -9,7 +9,6 @@ pub mod af_xdp;
 mod checksum;
 mod error;
 pub mod frame_ring;
-mod frame_source;
 mod frames;
 mod gso_frames;
 mod handover;
@@ -27,6 +26,7 @@ mod privilege;
 pub mod publish;
 pub mod sched;
 pub mod segment;
+mod send_buffer;
 mod shared_ring;
 #[allow(unsafe_code)]
 mod sys;
@@ -38,14 +38,11 @@ mod vnet_header;
 
 pub use checksum::{ChecksumError, complete_checksum};
 pub use error::{SyscallError, errno};
-pub use frame_source::FrameSource;
-pub use frames::Frames;
+pub use frames::{FrameSource, Frames};
 pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;
-pub use privilege::{
-    Capability, Privilege, Unprivileged, ensure_privilege, privilege, retain_capabilities,
-};
+pub use privilege::{Capability, ensure_privilege, privilege, retain_capabilities};
 pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
 pub use tun::Tun;
 pub use vlan::tag_bytes;

@@ -6,67 +6,56 @@ use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
 use crate::handover::{Action, handover};
-use crate::shared_ring::{Consumer, Memory, Producer, Word};
-
-/// A word whose broken variant stores without release ordering.
-struct ModelWord<const BROKEN: bool>(AtomicU32);
-
-impl<const BROKEN: bool> Word for ModelWord<BROKEN> {
-    fn load_relaxed(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn load_acquire(&self) -> u32 {
-        self.0.load(Ordering::Acquire)
-    }
-
-    fn store_release(&self, value: u32) {
-        let ordering = if BROKEN {
-            Ordering::Relaxed
-        } else {
-            Ordering::Release
-        };
-        self.0.store(value, ordering);
-    }
-}
+use crate::shared_ring::{Consumer, Memory, Producer};
 
 const SLOTS: usize = 2;
 
+/// A ring whose broken variant stores its positions without release ordering.
 struct Ring<const BROKEN: bool> {
-    producer: ModelWord<BROKEN>,
-    consumer: ModelWord<BROKEN>,
-    flags: ModelWord<BROKEN>,
+    producer: AtomicU32,
+    consumer: AtomicU32,
     entries: [AtomicU32; SLOTS],
 }
 
 impl<const BROKEN: bool> Ring<BROKEN> {
+    const STORE: Ordering = if BROKEN {
+        Ordering::Relaxed
+    } else {
+        Ordering::Release
+    };
+
     /// A ring whose positions are about to wrap.
     fn new() -> std::sync::Arc<Self> {
         let at = u32::MAX;
-        let word = |value| ModelWord(AtomicU32::new(value));
         std::sync::Arc::new(Self {
-            producer: word(at),
-            consumer: word(at),
-            flags: word(0),
+            producer: AtomicU32::new(at),
+            consumer: AtomicU32::new(at),
             entries: [AtomicU32::new(0), AtomicU32::new(0)],
         })
     }
 }
 
 impl<const BROKEN: bool> Memory for Ring<BROKEN> {
-    type Word = ModelWord<BROKEN>;
     type Entry = u32;
 
-    fn producer(&self) -> &Self::Word {
-        &self.producer
+    fn produced(&self) -> u32 {
+        self.producer.load(Ordering::Acquire)
     }
 
-    fn consumer(&self) -> &Self::Word {
-        &self.consumer
+    fn consumed(&self) -> u32 {
+        self.consumer.load(Ordering::Acquire)
     }
 
-    fn flags(&self) -> &Self::Word {
-        &self.flags
+    fn publish(&self, position: u32) {
+        self.producer.store(position, Self::STORE);
+    }
+
+    fn release(&self, position: u32) {
+        self.consumer.store(position, Self::STORE);
+    }
+
+    fn needs_wakeup(&self) -> bool {
+        false
     }
 
     fn slots(&self) -> u32 {

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::error::failed;
+use crate::error::{failed, naming};
 use crate::link::RouteSocket;
 use crate::link::message::Message;
 
@@ -39,7 +40,7 @@ impl NetNs {
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
         let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
-        let route = Mutex::new(RouteSocket::open()?);
+        let route = Mutex::new(RouteSocket::open(None)?);
         Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
 
@@ -52,7 +53,7 @@ impl NetNs {
         let namespace = open_namespace(path)?;
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;
-            RouteSocket::open()
+            RouteSocket::open(None)
         })??;
         Ok(Self(Arc::new(NamespaceHandles {
             namespace,
@@ -98,6 +99,21 @@ impl NetNs {
         let builder = thread::Builder::new().name(name.to_owned());
         self.run(|| builder.spawn(work))?
             .map_err(|cause| failed("clone", name, cause))
+    }
+
+    /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through
+    /// the descriptor only, and unmounted with it.
+    pub(crate) fn mount_sysfs(&self) -> io::Result<OwnedFd> {
+        let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let mount = || {
+            let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&context)?;
+            fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
+        };
+        self.run(mount)?
+            .map_err(naming("fsopen", "sysfs of a network namespace"))
     }
 
     /// Sends a request to the namespace's route netlink; `take` receives the response, as (type,

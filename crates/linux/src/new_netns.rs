@@ -1,6 +1,6 @@
 //! Creating a network namespace, which needs both namespaces and links.
 
-use std::fs::OpenOptions;
+use std::fs;
 use std::io;
 
 use rustix::thread::UnshareFlags;
@@ -33,10 +33,7 @@ impl NetNs {
 fn turn_off_ipv6() {
     for of in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6");
-        // Best effort, see `NetNs::new`. Opened without `create`, which would create a missing
-        // file.
-        if let Ok(mut file) = OpenOptions::new().write(true).open(&path) {
-            let _ = io::Write::write_all(&mut file, b"1");
-        }
+        // Best effort, see `NetNs::new`.
+        let _ = fs::write(path, "1");
     }
 }

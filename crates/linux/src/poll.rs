@@ -45,19 +45,10 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
             fds.len()
         )));
     }
-    // Entries after `fds` repeat the first one, and the kernel does not read them.
-    let mut places = fds.first().map(|first| {
-        std::array::from_fn::<_, FDS_LIMIT, _>(|position| {
-            let fd = *fds.get(position).unwrap_or(first);
-            PollFd::from_borrowed_fd(fd, PollFlags::IN)
-        })
-    });
-    let waiting = match &mut places {
-        Some(places) => &mut places[..fds.len()],
-        None => &mut [],
-    };
+    let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut entries: Vec<PollFd<'_>> = fds.iter().copied().map(entry).collect();
     loop {
-        match poll(waiting, deadline_ns.map(time_until).as_ref()) {
+        match poll(&mut entries, deadline_ns.map(time_until).as_ref()) {
             Ok(_) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed("ppoll", "descriptors", error)),
@@ -67,13 +58,7 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
     let bit = |(position, entry): (usize, &PollFd<'_>)| {
         u64::from(!entry.revents().is_empty()) << position
     };
-    Ok(Ready(
-        waiting
-            .iter()
-            .enumerate()
-            .map(bit)
-            .fold(0, std::ops::BitOr::bitor),
-    ))
+    Ok(Ready(entries.iter().enumerate().map(bit).sum()))
 }
 
 fn time_until(deadline_ns: u64) -> Timespec {

@@ -6,6 +6,9 @@ use std::os::fd::BorrowedFd;
 use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, TxRing};
 
+/// The Ethernet header: the minimum length of a frame.
+pub(crate) const ETHERNET_HEADER_BYTES: u32 = 14;
+
 /// Both halves of a real device's ring on one thread: the functions beyond [`TxRing`] and
 /// [`Completions`] that generic tools need.
 pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
@@ -21,11 +24,8 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// Returns the current status of completions.
     fn completion_status(&self) -> CompletionStatus;
 
-    /// Returns the length of the longest frame that the device carries now, in bytes with its
-    /// Ethernet header but without a VLAN tag. 0 if there is no socket.
-    fn frame_limit_bytes(&self) -> u32;
-
-    /// Returns the bytes by which `frame` can exceed that length because of its VLAN tags.
+    /// Returns the bytes by which `frame` can exceed the MTU and its Ethernet header because of its
+    /// VLAN tags.
     fn extra_bytes(frame: &[u8]) -> u32
     where
         Self: Sized;

@@ -102,75 +102,40 @@ fn threads() -> io::Result<usize> {
     Ok(threads.count())
 }
 
-/// How the process can create namespaces and devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Privilege {
-    /// It has the capabilities.
-    Capabilities,
-    /// It moved into a new user namespace, where it has them. Real-time priority and `/dev/net/tun`
-    /// might still be unavailable.
-    UserNamespace,
+/// Returns the error for a process with neither capabilities nor a user namespace. The message
+/// describes how to get them.
+fn unprivileged(cause: io::Error) -> io::Error {
+    let text = format!(
+        "making network namespaces needs CAP_NET_ADMIN and CAP_SYS_ADMIN, or unprivileged user \
+         namespaces ({cause}): run as root, or allow user namespaces"
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
 }
 
-/// Neither capabilities nor a user namespace. The message describes how to get them.
-#[derive(Debug)]
-pub struct Unprivileged {
-    cause: io::Error,
-}
-
-impl std::fmt::Display for Unprivileged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "making network namespaces needs CAP_NET_ADMIN and CAP_SYS_ADMIN, or unprivileged user \
-             namespaces ({}): run as root, or allow user namespaces",
-            self.cause
-        )
-    }
-}
-
-impl std::error::Error for Unprivileged {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
-    }
-}
-
-impl From<Unprivileged> for io::Error {
-    fn from(error: Unprivileged) -> Self {
-        Self::new(io::ErrorKind::PermissionDenied, error)
-    }
-}
-
-/// Checks for the capabilities. Changes nothing.
+/// Checks for the capabilities to create namespaces and devices. Changes nothing.
 ///
 /// # Errors
-/// Returns an error if one of the two capabilities is missing.
-pub fn privilege() -> Result<Privilege, Unprivileged> {
+/// `PermissionDenied` if one of the two capabilities is missing.
+pub fn privilege() -> io::Result<()> {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
     match effective() {
-        Ok(held) if held.contains(needed) => Ok(Privilege::Capabilities),
-        Ok(_) => Err(Unprivileged {
-            cause: failed("capget", OWN_PROCESS, Errno::PERM),
-        }),
-        Err(cause) => Err(Unprivileged { cause }),
+        Ok(held) if held.contains(needed) => Ok(()),
+        Ok(_) => Err(unprivileged(failed("capget", OWN_PROCESS, Errno::PERM))),
+        Err(cause) => Err(unprivileged(cause)),
     }
 }
 
 /// Ensures the capabilities: if they are missing, moves the process into a new user namespace, as
-/// `root` of it.
+/// `root` of it. Real-time priority and `/dev/net/tun` might still be unavailable there.
 ///
 /// Call it first in `main`: the kernel moves only processes with a single thread. The move is
 /// permanent, and programs started later inherit it.
 ///
 /// # Errors
-/// Returns an error if the move fails: user namespaces are forbidden, or the process has other
+/// `PermissionDenied` if the move fails: user namespaces are forbidden, or the process has other
 /// threads.
-pub fn ensure_privilege() -> Result<Privilege, Unprivileged> {
-    if let Ok(privilege) = privilege() {
-        return Ok(privilege);
-    }
-    enter_user_namespace().map_err(|cause| Unprivileged { cause })?;
-    Ok(Privilege::UserNamespace)
+pub fn ensure_privilege() -> io::Result<()> {
+    privilege().or_else(|_| enter_user_namespace().map_err(unprivileged))
 }
 
 fn enter_user_namespace() -> io::Result<()> {

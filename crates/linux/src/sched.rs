@@ -4,6 +4,7 @@ use std::io;
 use std::num::NonZeroU64;
 
 use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{failed, invalid};
 use crate::sys;
@@ -39,12 +40,17 @@ pub fn realtime_priority(priority: u8) -> io::Result<()> {
 
 /// Returns the time of the monotonic clock (`CLOCK_MONOTONIC`), in ns.
 pub fn monotonic_ns() -> u64 {
-    sys::sched::clock_ns(libc::CLOCK_MONOTONIC)
+    clock_ns(ClockId::Monotonic)
 }
 
 /// Returns the CPU time of the process's threads, in user space and in the kernel, in ns.
 pub fn process_cpu_ns() -> u64 {
-    sys::sched::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+    clock_ns(ClockId::ProcessCPUTime)
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]

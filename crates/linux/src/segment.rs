@@ -152,26 +152,16 @@ impl Segmenter {
     /// complete. Returns its length. `None` if there is no such segment, `out` is too short, or
     /// `frame` is another one; `out` might have changed then.
     pub fn write(&self, frame: &[u8], index: u32, out: &mut [u8]) -> Option<usize> {
-        let header_bytes = usize::from(self.headers.header_bytes);
-        let (headers, payload) = frame.split_at_checked(header_bytes)?;
-        if payload.len() != self.payload_bytes as usize || index >= self.segments() {
+        if frame.len() != self.frame_bytes() {
             return None;
         }
-        let range = self.payload(index, 1);
-        let start = range.start as u32;
-        let payload = &payload[range];
+        let payload = self.write_headers(frame, index, 1, out)?;
+        let header_bytes = usize::from(self.headers.header_bytes);
         let segment = out.get_mut(..header_bytes + payload.len())?;
-        segment[..header_bytes].copy_from_slice(headers);
-        segment[header_bytes..].copy_from_slice(payload);
-        let is_last = index + 1 == self.segments();
-        let numbers = Numbers {
-            index,
-            start,
-            payload_bytes: payload.len(),
-            is_last,
-        };
-        self.set_numbers(&mut segment[..header_bytes], numbers);
-        self.complete_checksums(segment);
+        segment[header_bytes..].copy_from_slice(&frame[payload]);
+        let transport = &mut segment[self.headers.transport_at.into()..];
+        let is_complete = self.headers.transport.complete(transport);
+        debug_assert!(is_complete, "the headers are longer than the field");
         Some(segment.len())
     }
 
@@ -185,23 +175,7 @@ impl Segmenter {
         segments: u32,
         out: &mut [u8],
     ) -> Option<SegmentParts> {
-        let header_bytes = usize::from(self.headers.header_bytes);
-        let end = first.checked_add(segments)?;
-        let is_whole = frame.len() >= header_bytes + self.payload_bytes as usize;
-        if segments == 0 || end > self.segments() || !is_whole {
-            return None;
-        }
-        let headers = out.get_mut(..header_bytes)?;
-        headers.copy_from_slice(&frame[..header_bytes]);
-        let range = self.payload(first, segments);
-        let numbers = Numbers {
-            index: first,
-            start: range.start as u32,
-            payload_bytes: range.len(),
-            is_last: end == self.segments(),
-        };
-        self.set_numbers(headers, numbers);
-        self.set_partial_checksums(headers, range.len());
+        let payload = self.write_headers(frame, first, segments, out)?;
         let is_one = segments == 1;
         Some(SegmentParts {
             header: VirtioNetHeader {
@@ -212,16 +186,38 @@ impl Segmenter {
                 checksum_start: self.headers.transport_at,
                 checksum_offset: self.headers.transport.offset(),
             },
-            header_bytes,
-            payload: header_bytes + range.start..header_bytes + range.end,
+            header_bytes: self.headers.header_bytes.into(),
+            payload,
         })
     }
 
-    /// Returns the position of the payload of these segments, relative to the end of the headers.
-    fn payload(&self, first: u32, segments: u32) -> Range<usize> {
+    /// Writes the headers of a chunk. Returns the position of its payload in the frame.
+    fn write_headers(
+        &self,
+        frame: &[u8],
+        first: u32,
+        segments: u32,
+        out: &mut [u8],
+    ) -> Option<Range<usize>> {
+        let end = first.checked_add(segments)?;
+        if segments == 0 || end > self.segments() || frame.len() < self.frame_bytes() {
+            return None;
+        }
+        let header_bytes = usize::from(self.headers.header_bytes);
+        let headers = out.get_mut(..header_bytes)?;
+        headers.copy_from_slice(&frame[..header_bytes]);
         let (each, all) = (usize::from(self.each_bytes), self.payload_bytes as usize);
         let at = |segment: u32| all.min(segment as usize * each);
-        at(first)..at(first + segments)
+        let payload = at(first)..at(end);
+        let numbers = Numbers {
+            index: first,
+            start: payload.start as u32,
+            payload_bytes: payload.len(),
+            is_last: end == self.segments(),
+        };
+        self.set_numbers(headers, numbers);
+        self.set_partial_checksums(headers, payload.len());
+        Some(header_bytes + payload.start..header_bytes + payload.end)
     }
 
     /// Sets the fields that differ between segments.
@@ -276,14 +272,6 @@ impl Segmenter {
         };
         let number = u64::from(self.headers.transport as u8);
         sum(addresses) + number + transport_bytes as u64
-    }
-
-    /// Computes both checksums.
-    fn complete_checksums(&self, segment: &mut [u8]) {
-        self.set_partial_checksums(segment, 0);
-        let transport = &mut segment[self.headers.transport_at.into()..];
-        let is_complete = self.headers.transport.complete(transport);
-        debug_assert!(is_complete, "the headers are longer than the field");
     }
 }
 

@@ -7,21 +7,20 @@
 
 use std::sync::Arc;
 
-/// A 32-bit word shared by both sides.
-pub trait Word {
-    fn load_relaxed(&self) -> u32;
-    fn load_acquire(&self) -> u32;
-    fn store_release(&self, value: u32);
-}
-
 /// The memory of one ring, of the kernel or of a test.
 pub trait Memory {
-    type Word: Word;
     type Entry: Copy;
 
-    fn producer(&self) -> &Self::Word;
-    fn consumer(&self) -> &Self::Word;
-    fn flags(&self) -> &Self::Word;
+    /// Returns the position of the producer (acquire).
+    fn produced(&self) -> u32;
+    /// Returns the position of the consumer (acquire).
+    fn consumed(&self) -> u32;
+    /// Sets the position of the producer (release).
+    fn publish(&self, position: u32);
+    /// Sets the position of the consumer (release).
+    fn release(&self, position: u32);
+    /// Returns `true` if the kernel needs the doorbell to continue.
+    fn needs_wakeup(&self) -> bool;
     /// A power of two.
     fn slots(&self) -> u32;
     /// Reads a slot, taken modulo the ring.
@@ -30,39 +29,10 @@ pub trait Memory {
     fn write(&self, position: u32, entry: Self::Entry);
 }
 
-impl<M: Memory> Memory for Arc<M> {
-    type Word = M::Word;
-    type Entry = M::Entry;
-
-    fn producer(&self) -> &M::Word {
-        (**self).producer()
-    }
-
-    fn consumer(&self) -> &M::Word {
-        (**self).consumer()
-    }
-
-    fn flags(&self) -> &M::Word {
-        (**self).flags()
-    }
-
-    fn slots(&self) -> u32 {
-        (**self).slots()
-    }
-
-    fn read(&self, position: u32) -> M::Entry {
-        (**self).read(position)
-    }
-
-    fn write(&self, position: u32, entry: M::Entry) {
-        (**self).write(position, entry);
-    }
-}
-
 /// The producer of a ring: TX and FILL.
 #[derive(Debug)]
 pub(crate) struct Producer<M> {
-    memory: M,
+    memory: Arc<M>,
     /// The position of the next entry.
     next: u32,
     /// Position of the other side when last read.
@@ -71,10 +41,10 @@ pub(crate) struct Producer<M> {
 
 impl<M: Memory> Producer<M> {
     /// Continues a ring at its current positions.
-    pub(crate) fn new(memory: M) -> Self {
+    pub(crate) fn new(memory: Arc<M>) -> Self {
         Self {
-            consumed: memory.consumer().load_acquire(),
-            next: memory.producer().load_relaxed(),
+            consumed: memory.consumed(),
+            next: memory.produced(),
             memory,
         }
     }
@@ -99,7 +69,7 @@ impl<M: Memory> Producer<M> {
             of.memory.slots().saturating_sub(filled)
         };
         if free(self) < wanted {
-            self.consumed = self.memory.consumer().load_acquire();
+            self.consumed = self.memory.consumed();
         }
         free(self).min(wanted)
     }
@@ -107,18 +77,19 @@ impl<M: Memory> Producer<M> {
     /// Publishes all pushed entries to the other side.
     #[inline]
     pub(crate) fn publish(&mut self) {
-        self.memory.producer().store_release(self.next);
+        self.memory.publish(self.next);
     }
 
-    pub(crate) fn memory(&self) -> &M {
-        &self.memory
+    /// Returns `true` if the kernel needs the doorbell to continue.
+    pub(crate) fn needs_wakeup(&self) -> bool {
+        self.memory.needs_wakeup()
     }
 }
 
 /// The consumer of a ring: COMPLETION and RX.
 #[derive(Debug)]
 pub(crate) struct Consumer<M> {
-    memory: M,
+    memory: Arc<M>,
     /// The position of the next entry.
     next: u32,
     /// Position of the other side when last read.
@@ -126,8 +97,8 @@ pub(crate) struct Consumer<M> {
 }
 
 impl<M: Memory> Consumer<M> {
-    pub(crate) fn new(memory: M) -> Self {
-        let next = memory.consumer().load_relaxed();
+    pub(crate) fn new(memory: Arc<M>) -> Self {
+        let next = memory.consumed();
         Self {
             produced: next,
             next,
@@ -151,7 +122,7 @@ impl<M: Memory> Consumer<M> {
     #[inline]
     pub(crate) fn waiting(&mut self) -> u32 {
         if self.produced == self.next {
-            self.produced = self.memory.producer().load_acquire();
+            self.produced = self.memory.produced();
         }
         // At most the slots of the ring, even if the position of the other side is invalid.
         let ahead = self.produced.wrapping_sub(self.next);
@@ -165,12 +136,12 @@ impl<M: Memory> Consumer<M> {
     /// Releases the slots of all taken entries to the other side.
     #[inline]
     pub(crate) fn release(&mut self) {
-        self.memory.consumer().store_release(self.next);
+        self.memory.release(self.next);
     }
 }
 
 /// Returns the entries of a ring that the consumer has not taken.
 pub(crate) fn pending(memory: &impl Memory) -> u32 {
-    let consumed = memory.consumer().load_acquire();
-    memory.producer().load_relaxed().wrapping_sub(consumed)
+    let consumed = memory.consumed();
+    memory.produced().wrapping_sub(consumed)
 }

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::error::{check_buffer, failed, invalid};
+use crate::error::{check_buffer, failed, invalid, naming};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
 use crate::sys;
@@ -79,7 +79,6 @@ pub struct Tap {
     file: File,
     name: String,
     read_limit_bytes: usize,
-    has_udp_segmentation: bool,
 }
 
 impl Tap {
@@ -91,15 +90,19 @@ impl Tap {
     /// `ResourceBusy` if a device of this name exists.
     pub fn open(ns: &NetNs, name: &str, config: TapConfig) -> io::Result<Self> {
         link::check_name(name)?;
-        let wanted = Offloads::of(config)?;
+        let (offloads, if_known) = offloads(config)?;
         // The device is created in the namespace in which the file was opened.
         let file = ns.run(open_device)??;
-        let named = |call| move |cause| failed(call, name, cause);
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
-        sys::tun::attach(file.as_fd(), name, flags).map_err(named("TUNSETIFF"))?;
+        sys::tun::attach(file.as_fd(), name, flags).map_err(naming("TUNSETIFF", name))?;
         sys::tun::set_vnet_header_bytes(file.as_fd(), VirtioNetHeader::BYTES as libc::c_int)
-            .map_err(named("TUNSETVNETHDRSZ"))?;
-        let has_udp_segmentation = wanted.set(file.as_fd()).map_err(named("TUNSETOFFLOAD"))?;
+            .map_err(naming("TUNSETVNETHDRSZ", name))?;
+        sys::tun::set_offload(file.as_fd(), offloads | if_known)
+            .or_else(|error| match error.raw_os_error() {
+                Some(libc::EINVAL) => sys::tun::set_offload(file.as_fd(), offloads),
+                _ => Err(error),
+            })
+            .map_err(naming("TUNSETOFFLOAD", name))?;
         if let Some(mac) = config.mac {
             link::set_mac(ns, name, mac)?;
         }
@@ -115,13 +118,7 @@ impl Tap {
             file,
             name: name.to_owned(),
             read_limit_bytes,
-            has_udp_segmentation,
         })
-    }
-
-    /// Returns `true` if the kernel also passes GSO packets of UDP.
-    pub fn has_udp_segmentation(&self) -> bool {
-        self.has_udp_segmentation
     }
 
     /// Returns the device's name.
@@ -203,42 +200,18 @@ pub(crate) fn open_device() -> io::Result<File> {
         .map_err(|cause| failed("open", DEVICE, cause))
 }
 
-/// Offloads that the reader supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Offloads {
-    always: libc::c_uint,
-    /// Offloads that older kernels do not support.
-    if_known: libc::c_uint,
-}
-
-impl Offloads {
-    fn of(config: TapConfig) -> io::Result<Self> {
-        let (always, if_known) = match (config.checksum_offload, config.segmentation_offload) {
-            (false, false) => (0, 0),
-            (true, false) => (libc::TUN_F_CSUM, 0),
-            (true, true) => (
-                libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN,
-                libc::TUN_F_USO4 | libc::TUN_F_USO6,
-            ),
-            (false, true) => {
-                let what = "segmentation offload needs checksum offload";
-                return Err(invalid(what.to_owned()));
-            }
-        };
-        Ok(Self { always, if_known })
-    }
-
-    /// Sets the offloads. Returns `true` if the kernel also supports the optional ones.
-    fn set(self, device: BorrowedFd<'_>) -> io::Result<bool> {
-        if self.if_known != 0 {
-            match sys::tun::set_offload(device, self.always | self.if_known) {
-                Ok(()) => return Ok(true),
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        sys::tun::set_offload(device, self.always)?;
-        Ok(false)
+/// Returns the offloads that the reader supports, and further ones that older kernels lack.
+fn offloads(config: TapConfig) -> io::Result<(libc::c_uint, libc::c_uint)> {
+    match (config.checksum_offload, config.segmentation_offload) {
+        (false, false) => Ok((0, 0)),
+        (true, false) => Ok((libc::TUN_F_CSUM, 0)),
+        (true, true) => Ok((
+            libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN,
+            libc::TUN_F_USO4 | libc::TUN_F_USO6,
+        )),
+        (false, true) => Err(invalid(
+            "segmentation offload needs checksum offload".to_owned(),
+        )),
     }
 }
 
@@ -249,20 +222,17 @@ mod tests {
     #[test]
     fn segments_need_checksums() {
         let config = TapConfig::default();
-        let always = |config| Offloads::of(config).map(|offloads| offloads.always);
-        assert_eq!(always(config).expect("default"), libc::TUN_F_CSUM);
+        assert_eq!(offloads(config).expect("default"), (libc::TUN_F_CSUM, 0));
         let neither = TapConfig {
             checksum_offload: false,
             ..config
         };
-        assert_eq!(always(neither).expect("neither"), 0);
+        assert_eq!(offloads(neither).expect("neither"), (0, 0));
         let wrong = TapConfig {
             segmentation_offload: true,
             ..neither
         };
-        assert_eq!(
-            always(wrong).expect_err("refused").kind(),
-            io::ErrorKind::InvalidInput
-        );
+        let error = offloads(wrong).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::error::failed;
+use crate::error::naming;
 use crate::link;
 use crate::netns::NetNs;
 use crate::sys;
@@ -28,11 +28,10 @@ impl Tun {
     pub fn open(ns: &NetNs, name: &str, mtu_bytes: u32) -> io::Result<Self> {
         link::check_name(name)?;
         let file = ns.run(open_device)??;
-        let named = |call| move |cause| failed(call, name, cause);
-        let features = sys::tun::features(file.as_fd()).map_err(named("TUNGETFEATURES"))?;
+        let features = sys::tun::features(file.as_fd()).map_err(naming("TUNGETFEATURES", name))?;
         let backpressure = supported_backpressure(features);
         let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL | backpressure;
-        sys::tun::attach(file.as_fd(), name, flags).map_err(named("TUNSETIFF"))?;
+        sys::tun::attach(file.as_fd(), name, flags).map_err(naming("TUNSETIFF", name))?;
         link::set_mtu(ns, name, mtu_bytes)?;
         Ok(Self {
             file,

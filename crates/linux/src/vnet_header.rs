@@ -1,8 +1,5 @@
 //! The header before each frame of a TAP or a packet socket.
 
-/// The checksum is partial: see [`complete_checksum`](crate::complete_checksum).
-const NEEDS_CHECKSUM: u8 = 1;
-
 /// GSO types (`VIRTIO_NET_HDR_GSO_*`).
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
@@ -42,8 +39,8 @@ impl VirtioNetHeader {
     /// TAP, and packet sockets use ten too.
     pub const BYTES: usize = 10;
 
-    /// The flag for a partial checksum.
-    pub(crate) const NEEDS_CHECKSUM: u8 = NEEDS_CHECKSUM;
+    /// The flag for a partial checksum: see [`complete_checksum`](crate::complete_checksum).
+    pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 
     /// Reads the header at the start of `buffer`, and returns it with the frame after it. `None` if
     /// `buffer` is shorter than a header.
@@ -72,7 +69,7 @@ impl VirtioNetHeader {
 
     /// Returns `true` if the frame's checksum is partial.
     pub fn needs_checksum(self) -> bool {
-        self.flags & NEEDS_CHECKSUM != 0
+        self.flags & Self::NEEDS_CHECKSUM != 0
     }
 
     /// Returns `true` if the frame is a GSO packet.

@@ -1,8 +1,8 @@
 //! Publishes the queues of this process for `taut show` and similar tools.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use taut_linux::publish::{Publisher, QueueInfo, QueueSlot, WeakPublisher};
+use taut_linux::publish::{Publisher, QueueInfo, QueueSlot};
 use taut_path::queue::MonitorSnapshot;
 use taut_path::{Limit, Probe, Qdisc, Queue};
 
@@ -13,14 +13,18 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub struct Published {
     slot: Option<QueueSlot>,
+    /// The publisher is closed with the last queue.
+    _publisher: Option<Arc<Publisher>>,
     next_ns: u64,
 }
 
 impl Published {
     /// Takes a slot for a queue.
     pub fn new(info: &QueueInfo<'_>) -> Self {
+        let publisher = publisher();
         Self {
-            slot: publisher().and_then(|publisher| publisher.add(info).ok()),
+            slot: publisher.as_ref().and_then(|it| it.add(info).ok()),
+            _publisher: publisher,
             next_ns: 0,
         }
     }
@@ -44,15 +48,15 @@ impl Published {
     }
 }
 
-/// Returns the publisher of this process, which is closed with its last queue.
-fn publisher() -> Option<Publisher> {
-    static PUBLISHER: Mutex<Option<WeakPublisher>> = Mutex::new(None);
+/// Returns the publisher of this process.
+fn publisher() -> Option<Arc<Publisher>> {
+    static PUBLISHER: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
     let mut kept = PUBLISHER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(publisher) = kept.as_ref().and_then(WeakPublisher::upgrade) {
+    if let Some(publisher) = kept.upgrade() {
         return Some(publisher);
     }
-    let publisher = Publisher::open(&program()).ok()?;
-    *kept = Some(publisher.downgrade());
+    let publisher = Arc::new(Publisher::open(&program()).ok()?);
+    *kept = Arc::downgrade(&publisher);
     Some(publisher)
 }
 

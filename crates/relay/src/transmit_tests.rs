@@ -140,10 +140,6 @@ impl Port for Device {
         CompletionStatus::Valid
     }
 
-    fn frame_limit_bytes(&self) -> u32 {
-        1_514
-    }
-
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, InRing, Packet};
 
-use super::doorbell::By;
-use super::target::{OpenedRing, RingTarget, SharedRing};
+use super::target::{RingCompletionEnd, RingTarget, RingTxEnd};
 use crate::handover::Giver;
 
 /// The kernel owns the slot while one of these bits is set.
@@ -21,7 +19,7 @@ const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
 /// another order, packets behind the oldest are returned later.
 #[derive(Debug)]
 pub struct AfPacketCompletions {
-    shared: Arc<SharedRing>,
+    ring: RingCompletionEnd,
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
@@ -30,20 +28,16 @@ pub struct AfPacketCompletions {
     /// Packets of a closed ring, oldest first. They are returned before all others.
     abandoned: VecDeque<Packet>,
     place: RingTarget,
-    giver: Giver<OpenedRing>,
+    giver: Giver<RingTxEnd>,
     /// A new ring was requested. It is opened when the sending half has released the old one.
     is_requested: bool,
     reopened: u64,
 }
 
 impl AfPacketCompletions {
-    pub(super) fn new(
-        shared: Arc<SharedRing>,
-        place: RingTarget,
-        giver: Giver<OpenedRing>,
-    ) -> Self {
+    pub(super) fn new(ring: RingCompletionEnd, place: RingTarget, giver: Giver<RingTxEnd>) -> Self {
         Self {
-            shared,
+            ring,
             next: 0,
             malformed_packets: 0,
             is_closed: false,
@@ -84,12 +78,12 @@ impl AfPacketCompletions {
         // Cleared even if opening fails: the caller must request again.
         self.is_requested = false;
         self.close();
-        let opened = self.place.open(self.shared.doorbell.detector())?;
-        self.shared = Arc::clone(&opened.shared);
+        let (tx, ring) = self.place.open(self.ring.doorbell.detector())?;
+        self.ring = ring;
         self.next = 0;
         self.is_closed = false;
         self.reopened += 1;
-        self.giver.give(opened);
+        self.giver.give(tx);
         Ok(())
     }
 
@@ -97,7 +91,7 @@ impl AfPacketCompletions {
     /// completed.
     fn close(&mut self) {
         self.is_closed = true;
-        while self.next < self.shared.state.submitted() {
+        while self.next < self.ring.doorbell.submitted() {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
@@ -109,7 +103,7 @@ impl AfPacketCompletions {
     }
 
     pub(super) fn completion_status(&self) -> CompletionStatus {
-        self.shared.doorbell.completion_status()
+        self.ring.doorbell.completion_status()
     }
 
     /// Returns how often the ring was reopened.
@@ -123,37 +117,25 @@ impl AfPacketCompletions {
         self.malformed_packets
     }
 
-    /// Returns the number of packets that the device has not completed.
-    pub fn packets_in_ring(&self) -> u32 {
-        self.shared.state.packets_in_ring()
-    }
-
     /// Returns the device's name.
     pub fn device(&self) -> &str {
-        self.shared.doorbell.device()
+        &self.place.device
     }
 
     /// Returns `true` if the next packet is complete.
     fn next_is_done(&self) -> bool {
-        self.next < self.shared.state.submitted()
-            && self
-                .shared
-                .state
-                .reader
-                .status(self.shared.state.slot(self.next))
-                & IN_USE
-                == 0
+        let doorbell = &self.ring.doorbell;
+        self.next < doorbell.submitted() && doorbell.slots.status(self.next) & IN_USE == 0
     }
 
     fn take_next(&mut self) -> Option<Packet> {
-        let slot = self.shared.state.slot(self.next);
-        if self.shared.state.reader.status(slot) & libc::TP_STATUS_WRONG_FORMAT != 0 {
+        let slots = &self.ring.doorbell.slots;
+        if slots.status(self.next) & libc::TP_STATUS_WRONG_FORMAT != 0 {
             self.malformed_packets += 1;
-            self.shared.state.reader.recover(slot);
+            slots.recover(self.next);
         }
-        let packet = self.shared.state.pick_up(self.next);
+        let packet = self.ring.in_flight.take(slots.slot(self.next));
         self.next += 1;
-        self.shared.state.free(self.next);
         packet
     }
 }
@@ -165,12 +147,13 @@ impl Completions for AfPacketCompletions {
         if self.is_closed {
             return 0;
         }
-        self.shared.state.slots_free()
+        let held = self.ring.in_flight.keys() - self.ring.in_flight.free();
+        self.place.slots.saturating_sub(held)
     }
 
     /// The bytes are those that the queue counted. Exact while no packet is submitted.
     fn in_ring(&self) -> Option<InRing> {
-        Some(self.shared.state.in_ring())
+        Some(self.ring.in_flight.in_ring())
     }
 
     /// Also rings the doorbell again for packets that the kernel did not take before, and opens a
@@ -199,21 +182,19 @@ impl Completions for AfPacketCompletions {
             }
         }
         renewed?;
-        if self.shared.doorbell.has_remaining() && !self.is_closed {
-            self.shared
-                .doorbell
-                .ring(&self.shared.state, By::Completer)?;
+        if self.ring.doorbell.has_remaining() && !self.is_closed {
+            self.ring.doorbell.ring()?;
         }
         Ok(!self.abandoned.is_empty() || self.next_is_done())
     }
 
     fn completions_valid(&self) -> bool {
-        !self.shared.doorbell.is_early()
+        !self.ring.doorbell.is_early()
     }
 }
 
 impl AsFd for AfPacketCompletions {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.doorbell.fd().as_fd()
+        self.ring.doorbell.fd.as_fd()
     }
 }

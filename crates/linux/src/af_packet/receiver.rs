@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::SocketFlags;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
+use super::socket::open_socket;
 use crate::error::{check_buffer, failed};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
@@ -17,7 +19,7 @@ const FRAME_LIMIT_BYTES: usize = 8 * 65_535 + 256;
 /// A VLAN tag.
 const TAG_BYTES: usize = 4;
 /// Backlog of received frames: about 1,800 of 1514 bytes, 21 ms at 1 Gbit/s.
-const RECEIVE_BUFFER_BYTES: libc::c_int = 4 << 20;
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// Receives a copy of every frame that arrives on a device, but not of transmitted ones.
 ///
@@ -42,7 +44,7 @@ impl PacketReceiver {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let fd = super::open_socket(ns, device, SocketFlags::NONBLOCK)?;
+        let fd = open_socket(ns, device, SocketFlags::NONBLOCK)?;
         for (call, option) in [
             ("PACKET_VNET_HDR", libc::PACKET_VNET_HDR),
             ("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING),
@@ -51,13 +53,10 @@ impl PacketReceiver {
             sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, option, 1)
                 .map_err(named(call))?;
         }
-        let set = |option| {
-            sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, RECEIVE_BUFFER_BYTES)
-        };
         // `SO_RCVBUFFORCE` can exceed `net.core.rmem_max`, but not in a user namespace.
-        set(libc::SO_RCVBUFFORCE)
-            .or_else(|_| set(libc::SO_RCVBUF))
-            .map_err(named("SO_RCVBUF"))?;
+        set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER_BYTES)
+            .or_else(|_| set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER_BYTES))
+            .map_err(|cause| failed("SO_RCVBUF", device, cause))?;
         sys::packet::bind(fd.as_fd(), index, libc::ETH_P_ALL as u16).map_err(named("bind"))?;
         Ok(Self {
             fd,

@@ -1,17 +1,20 @@
-//! Opening a transmit ring as two halves.
+//! Opening a transmit ring as two halves, and both as one port.
 
 use std::io;
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use taut_path::driver::EarlyCompletionDetector;
+use taut_path::TxRing;
+use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
-use super::target::{OpenedRing, RingTarget};
+use super::target::RingTarget;
 use super::tx::AfPacketTx;
-use crate::frame_source::FrameSource;
+use crate::frames::FrameSource;
 use crate::handover::handover;
+use crate::link;
 use crate::netns::NetNs;
+use crate::port::{ETHERNET_HEADER_BYTES, Port};
 use crate::vlan;
 
 /// The transmit ring of a packet socket.
@@ -50,11 +53,10 @@ impl AfPacket {
         device: &str,
         config: &PacketConfig,
     ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
-        let place = RingTarget::new(ns, device, config.slots);
-        let opened = place.open(EarlyCompletionDetector::new())?;
-        let frame_bytes = opened.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
+        let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
+        let frame_bytes = mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES + vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
-        let (tx, completions) = halves(place, opened, frames.clone());
+        let (tx, completions) = Self::open_with(ns, device, config.slots, frames.clone())?;
         Ok((tx, completions, frames))
     }
 
@@ -70,19 +72,57 @@ impl AfPacket {
         ring_slots: u32,
         source: F,
     ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
-        let place = RingTarget::new(ns, device, ring_slots);
-        let opened = place.open(EarlyCompletionDetector::new())?;
-        Ok(halves(place, opened, source))
+        let place = RingTarget {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            slots: ring_slots,
+        };
+        let (tx, completion) = place.open(EarlyCompletionDetector::new())?;
+        let (giver, mut taker) = handover();
+        taker.end = Some(tx);
+        let tx = AfPacketTx::new(ring_slots, source, taker);
+        Ok((tx, AfPacketCompletions::new(completion, place, giver)))
     }
 }
 
-fn halves<F: FrameSource>(
-    place: RingTarget,
-    opened: OpenedRing,
-    source: F,
-) -> (AfPacketTx<F>, AfPacketCompletions) {
-    let shared = Arc::clone(&opened.shared);
-    let (giver, taker) = handover();
-    let tx = AfPacketTx::new(&place.device, place.slots, source, (opened, taker));
-    (tx, AfPacketCompletions::new(shared, place, giver))
+impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
+    fn device(&self) -> &str {
+        self.1.device()
+    }
+
+    fn driver(&self) -> &'static str {
+        "af_packet"
+    }
+
+    fn mode(&self) -> &'static str {
+        "ring"
+    }
+
+    fn completion_status(&self) -> CompletionStatus {
+        self.1.completion_status()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.1.as_fd())
+    }
+
+    fn extra_bytes(frame: &[u8]) -> u32 {
+        vlan::customer_tag_bytes(frame)
+    }
+
+    fn set_device(&mut self, name: &str) {
+        self.1.set_device(name);
+    }
+
+    /// Packets that the kernel took from the old ring might still be sent.
+    fn reopen(&mut self) -> io::Result<()> {
+        let (tx, completions) = self;
+        completions.request_reopen();
+        // The sending half releases the old ring.
+        tx.slots_free();
+        completions.renew()?;
+        // The sending half takes the new ring.
+        tx.slots_free();
+        Ok(())
+    }
 }

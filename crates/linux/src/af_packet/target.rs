@@ -1,64 +1,59 @@
 //! Opening the transmit ring of a packet socket on a device, again and again.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::net::SocketFlags;
-use rustix::param::page_size;
 use taut_path::driver::EarlyCompletionDetector;
+use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 
 use super::doorbell::Doorbell;
-use super::state::RingState;
-use super::{ETHERNET_HEADER_BYTES, open_socket};
+use super::socket::open_socket;
 use crate::error::{failed, invalid};
 use crate::link;
 use crate::netns::NetNs;
+use crate::port::ETHERNET_HEADER_BYTES;
+use crate::send_buffer;
 use crate::sys;
-use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotWriter};
+use crate::sys::packet_ring::{Geometry, SlotWriter};
 use crate::vlan;
 
 /// The most slots of a ring; more frames than any hardware ring has.
 const SLOTS_LIMIT: u32 = 1 << 16;
-/// What the kernel charges the send buffer for a frame beyond its bytes, with room to spare
-/// (measured: 790 for 1514 bytes).
-const CHARGE_OVERHEAD_BYTES: usize = 1024;
 
 /// Settings to open a ring repeatedly.
 #[derive(Debug)]
 pub(super) struct RingTarget {
-    ns: NetNs,
+    pub(super) ns: NetNs,
     pub(super) device: String,
+    /// Maximum number of packets in the ring. The kernel's slots are a power of two, and can be
+    /// more.
     pub(super) slots: u32,
 }
 
-/// The parts of a ring that both halves use.
+/// The sending half's part of a ring.
 #[derive(Debug)]
-pub(super) struct SharedRing {
-    pub(super) doorbell: Doorbell,
-    pub(super) state: RingState,
-}
-
-/// The result of opening a ring.
-#[derive(Debug)]
-pub(super) struct OpenedRing {
-    pub(super) shared: Arc<SharedRing>,
+pub(super) struct RingTxEnd {
+    pub(super) doorbell: Arc<Doorbell>,
+    pub(super) in_flight: InFlightSender,
     pub(super) writer: SlotWriter,
     pub(super) frame_limit_bytes: u32,
-    pub(super) send_buffer_suffices: bool,
+}
+
+/// The completing half's part of a ring. The packet of each slot is stored under its number.
+#[derive(Debug)]
+pub(super) struct RingCompletionEnd {
+    pub(super) doorbell: Arc<Doorbell>,
+    pub(super) in_flight: InFlightCompleter,
 }
 
 impl RingTarget {
-    pub(super) fn new(ns: &NetNs, device: &str, slots: u32) -> Self {
-        Self {
-            ns: ns.clone(),
-            device: device.to_owned(),
-            slots,
-        }
-    }
-
     /// Opens a ring on the device that now has this name; `detector` keeps its state.
-    pub(super) fn open(&self, detector: EarlyCompletionDetector) -> io::Result<OpenedRing> {
+    pub(super) fn open(
+        &self,
+        detector: EarlyCompletionDetector,
+    ) -> io::Result<(RingTxEnd, RingCompletionEnd)> {
         let device = self.device.as_str();
         let at = link::describe(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
@@ -73,20 +68,24 @@ impl RingTarget {
             sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, option, value)
                 .map_err(named(call))?;
         }
-        let send_buffer_suffices = widen_send_buffer(&fd, geometry).map_err(named("SO_SNDBUF"))?;
+        send_buffer::widen(&fd, geometry.slots(), geometry.slot_bytes())
+            .map_err(|cause| failed("SO_SNDBUF", device, cause))?;
         let (writer, reader) =
             sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
-        let shared = Arc::new(SharedRing {
-            doorbell: Doorbell::new(fd, device, reader.clone(), detector),
-            state: RingState::new(reader, geometry.slots, self.slots),
-        });
-        Ok(OpenedRing {
-            shared,
+        let doorbell = Arc::new(Doorbell::new(fd, device, reader, detector));
+        let (sender, completer) = in_flight::split(geometry.slots() as u32);
+        let tx = RingTxEnd {
+            doorbell: Arc::clone(&doorbell),
+            in_flight: sender,
             writer,
             frame_limit_bytes,
-            send_buffer_suffices,
-        })
+        };
+        let completion = RingCompletionEnd {
+            doorbell,
+            in_flight: completer,
+        };
+        Ok((tx, completion))
     }
 }
 
@@ -96,34 +95,13 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
             "ring_slots is {ring_slots}; allowed: 1 to {SLOTS_LIMIT}"
         )));
     }
-    let frame_bytes = frame_limit_bytes as usize + vlan::TAG_BYTES as usize;
-    let slot_bytes = (FRAME_OFFSET + frame_bytes).next_power_of_two();
-    let block_bytes = slot_bytes.max(page_size());
-    // Whole blocks, of which all sizes are powers of two.
-    let slots = (ring_slots as usize)
-        .next_power_of_two()
-        .max(block_bytes / slot_bytes);
-    Ok(Geometry {
-        slot_bytes,
-        slots,
-        block_bytes,
+    let frame_bytes = frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
+    let geometry = Geometry::new(ring_slots, frame_bytes);
+    geometry.ok_or_else(|| {
+        invalid(format!(
+            "ring_slots is {ring_slots}, with frames of {frame_bytes} bytes; allowed: below 4 GiB"
+        ))
     })
-}
-
-/// Enlarges the send buffer to the charge of a full ring, if permitted. Returns `true` if it is
-/// large enough.
-///
-/// The default (212,992 bytes) takes 93 frames of 1514 bytes. If the buffer is too small no frame
-/// is lost, but the excess waits in the ring, where the device does not see it.
-fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
-    let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
-    let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, requested);
-    // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`, but not in a user namespace.
-    set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
-    // The kernel doubles the requested size, and returns the double.
-    let [has] = sys::socket::option::<1>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF)?;
-    Ok(has as usize >= needed)
 }
 
 #[cfg(test)]
@@ -131,16 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ring_sizes_are_powers_of_two() {
-        let page = page_size();
-        let ring = geometry(1000, 1514).expect("fits");
-        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
-        assert_eq!(ring.block_bytes, page.max(2048));
-        let small = geometry(1, 82).expect("fits");
-        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
-        let jumbo = geometry(3, 65_550).expect("fits");
-        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
-        assert!(geometry(0, 1514).is_err());
-        assert!(geometry(SLOTS_LIMIT + 1, 1514).is_err());
+    fn slots_out_of_range_are_rejected() {
+        for slots in [0, SLOTS_LIMIT + 1] {
+            assert!(geometry(slots, 1514).is_err(), "{slots}");
+        }
+        assert!(geometry(SLOTS_LIMIT, 1514).is_ok());
     }
 }

@@ -8,11 +8,11 @@ use taut_path::driver::ChunkSupport;
 use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
-use super::ETHERNET_HEADER_BYTES;
-use super::doorbell::{By, TxCounters};
-use super::target::OpenedRing;
-use crate::frame_source::FrameSource;
-use crate::handover::{Action, Taker};
+use super::doorbell::TxCounters;
+use super::target::RingTxEnd;
+use crate::frames::FrameSource;
+use crate::handover::Taker;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::vlan;
 
 /// The sending half. Copies each packet or segment into its slot, and there sets CE on a packet
@@ -20,86 +20,32 @@ use crate::vlan;
 /// half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
-    pub(super) device: String,
     capacity_slots: u32,
-    ends: RefCell<RenewableRing>,
+    ring: RefCell<Taker<RingTxEnd>>,
     source: F,
 }
 
-/// The ring, and the source of the next one.
-#[derive(Debug)]
-struct RenewableRing {
-    /// `None` while the ring is being renewed.
-    ring: Option<OpenedRing>,
-    next: Taker<OpenedRing>,
-}
-
-impl RenewableRing {
-    /// Executes a request of the other half, if there is one.
-    #[inline]
-    fn handle_request(&mut self) -> Option<&mut OpenedRing> {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => {
-                self.ring = None;
-                self.next.set_released();
-            }
-            Action::Take => self.ring = self.next.take(),
-        }
-        self.ring.as_mut()
-    }
-}
-
 impl<F: FrameSource> AfPacketTx<F> {
-    pub(super) fn new(
-        device: &str,
-        capacity_slots: u32,
-        source: F,
-        (ring, next): (OpenedRing, Taker<OpenedRing>),
-    ) -> Self {
+    pub(super) fn new(capacity_slots: u32, source: F, ring: Taker<RingTxEnd>) -> Self {
         Self {
-            device: device.to_owned(),
             capacity_slots,
-            ends: RefCell::new(RenewableRing {
-                ring: Some(ring),
-                next,
-            }),
+            ring: RefCell::new(ring),
             source,
         }
     }
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, read: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
-        self.ends
-            .borrow_mut()
-            .handle_request()
-            .map(|ring| read(ring))
-    }
-
-    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
-    /// VLAN tag. 0 while the ring is being renewed.
-    pub fn frame_limit_bytes(&self) -> u32 {
-        self.of_ring(|ring| ring.frame_limit_bytes).unwrap_or(0)
-    }
-
-    /// Returns `true` if the kernel takes a full ring at once. Otherwise no frame is lost, but the
-    /// device sees fewer frames than the ring holds. This happens with a small `net.core.wmem_max`
-    /// in a user namespace, or if the ring was [reopened](crate::Port::reopen) without
-    /// CAP_NET_ADMIN.
-    pub fn send_buffer_suffices(&self) -> bool {
-        self.of_ring(|ring| ring.send_buffer_suffices) == Some(true)
+    fn of_ring<R>(&self, read: impl FnOnce(&RingTxEnd) -> R) -> Option<R> {
+        let mut ring = self.ring.borrow_mut();
+        ring.update(drop);
+        ring.end.as_ref().map(read)
     }
 
     /// Returns the counters of exceptions.
     pub fn counters(&self) -> TxCounters {
-        self.of_ring(|ring| ring.shared.doorbell.counters())
+        self.of_ring(|ring| ring.doorbell.counters())
             .unwrap_or_default()
-    }
-
-    /// Returns the device's name.
-    pub fn device(&self) -> &str {
-        &self.device
     }
 }
 
@@ -113,8 +59,11 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// 0 while the ring is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        self.of_ring(|ring| ring.shared.state.slots_free())
-            .unwrap_or(0)
+        self.of_ring(|ring| {
+            let held = ring.in_flight.keys() - ring.in_flight.free();
+            self.capacity_slots.saturating_sub(held)
+        })
+        .unwrap_or(0)
     }
 
     /// A segment is completed in its slot. If the source does not segment, a GSO packet is
@@ -132,12 +81,15 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// could carry when the ring was opened (a VLAN tag does not count), or for which there is no
     /// free slot.
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let Some(ring) = &mut self.ends.get_mut().ring else {
+        let Some(ring) = &mut self.ring.get_mut().end else {
             return Err(packet);
         };
-        let number = ring.shared.state.submitted();
+        if ring.in_flight.free() == 0 {
+            return Err(packet);
+        }
+        let number = ring.doorbell.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
-        let filled = ring.writer.fill(ring.shared.state.slot(number), |bytes| {
+        let filled = ring.writer.fill(number, |bytes| {
             let length = match packet.chunk() {
                 None => source.copy_to(&packet, bytes),
                 Some(_) => source.write_segment(&packet, bytes)?,
@@ -156,7 +108,9 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         if !filled {
             return Err(packet);
         }
-        ring.shared.state.put(number, packet);
+        ring.in_flight
+            .put(ring.doorbell.slots.slot(number), packet)?;
+        ring.doorbell.set_submitted(number + 1);
         Ok(())
     }
 
@@ -167,8 +121,10 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// keeps rejecting a frame although it holds none of ours, as a token bucket does with a frame
     /// longer than its burst.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        match self.ends.get_mut().handle_request() {
-            Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
+        let ring = self.ring.get_mut();
+        ring.update(drop);
+        match &ring.end {
+            Some(ring) => ring.doorbell.ring(),
             // Without a ring, no packet was submitted.
             None => Ok(()),
         }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::net::xdp::SocketAddrXdpFlags;
+
 use super::config::XdpMode;
 use crate::error::errno;
 
@@ -11,35 +13,34 @@ const BUSY_PAUSE: Duration = Duration::from_millis(2);
 /// Maximum retries: 400 ms in all, far longer than measured and well below a second.
 const BUSY_TRIES: u32 = 200;
 
-/// One bind attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
-    ZeroCopy,
-    Copy,
-}
+/// The modes of one bind attempt. In both, a flag of the ring requests the doorbell.
+const ZERO_COPY: SocketAddrXdpFlags =
+    SocketAddrXdpFlags::XDP_ZEROCOPY.union(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP);
+const COPY: SocketAddrXdpFlags =
+    SocketAddrXdpFlags::XDP_COPY.union(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP);
 
 /// Tries the modes that `mode` allows until one works. `open` creates a socket and a umem for each
 /// attempt, because a socket that failed to bind can stay busy (tcpreplay#1081).
 pub(super) fn bind<T>(
     mode: XdpMode,
-    mut open: impl FnMut(Attempt) -> io::Result<T>,
+    mut open: impl FnMut(SocketAddrXdpFlags) -> io::Result<T>,
     mut pause: impl FnMut(Duration),
 ) -> io::Result<T> {
-    let mut patiently = |attempt| {
+    let mut patiently = |flags| {
         for _ in 1..BUSY_TRIES {
-            match open(attempt) {
+            match open(flags) {
                 Err(error) if errno(&error) == Some(libc::EBUSY) => pause(BUSY_PAUSE),
                 done => return done,
             }
         }
-        open(attempt)
+        open(flags)
     };
     match mode {
-        XdpMode::ZeroCopy => patiently(Attempt::ZeroCopy),
-        XdpMode::Copy => patiently(Attempt::Copy),
-        XdpMode::Auto => patiently(Attempt::ZeroCopy).or_else(|error| match errno(&error) {
+        XdpMode::ZeroCopy => patiently(ZERO_COPY),
+        XdpMode::Copy => patiently(COPY),
+        XdpMode::Auto => patiently(ZERO_COPY).or_else(|error| match errno(&error) {
             // Errors of drivers without this mode, or without it for this queue or frame size.
-            Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EBUSY) => patiently(Attempt::Copy),
+            Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EBUSY) => patiently(COPY),
             _ => Err(error),
         }),
     }
@@ -53,8 +54,8 @@ mod tests {
     /// Binds with simulated results, and returns the attempts.
     fn tried(
         mode: XdpMode,
-        answer: impl Fn(usize, Attempt) -> Result<(), i32>,
-    ) -> (io::Result<()>, Vec<Attempt>, u32) {
+        answer: impl Fn(usize, SocketAddrXdpFlags) -> Result<(), i32>,
+    ) -> (io::Result<()>, Vec<SocketAddrXdpFlags>, u32) {
         let attempts = RefCell::new(Vec::new());
         let mut pauses = 0;
         let result = bind(
@@ -70,22 +71,19 @@ mod tests {
 
     #[test]
     fn missing_zero_copy_falls_back_to_copy() {
-        let no_zero_copy = |_, attempt| match attempt {
-            Attempt::ZeroCopy => Err(libc::EOPNOTSUPP),
-            Attempt::Copy => Ok(()),
+        let no_zero_copy = |_, flags| match flags == ZERO_COPY {
+            true => Err(libc::EOPNOTSUPP),
+            false => Ok(()),
         };
         let (result, attempts, pauses) = tried(XdpMode::Auto, no_zero_copy);
         result.expect("copy works");
-        assert_eq!(
-            (attempts, pauses),
-            (vec![Attempt::ZeroCopy, Attempt::Copy], 0)
-        );
+        assert_eq!((attempts, pauses), (vec![ZERO_COPY, COPY], 0));
         let (result, attempts, _) = tried(XdpMode::ZeroCopy, no_zero_copy);
         assert_eq!(errno(&result.expect_err("fails")), Some(libc::EOPNOTSUPP));
         assert_eq!(attempts.len(), 1);
         let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Ok(()));
         result.expect("zero-copy works");
-        assert_eq!(attempts, [Attempt::ZeroCopy]);
+        assert_eq!(attempts, [ZERO_COPY]);
     }
 
     #[test]

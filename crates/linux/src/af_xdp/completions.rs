@@ -1,25 +1,24 @@
 //! The completing half, which also reopens the socket.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
-use super::line::{Common, CompletionEnd, Kernel, TxEnd, TxGiver, XdpCounters};
+use super::line::{Common, CompletionEnd, Kernel, SocketEnds, TxEnd, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-
-/// Both ends of a new socket.
-pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
+use crate::handover::Giver;
+use crate::sys::umem::Umem;
 
 /// Opens sockets, and tracks the other users of their rings.
-pub trait Opener<K: Kernel>: Send {
+pub trait Opener<K: Kernel>: Send + Debug {
     /// Returns `true` if the socket is bound to the current device and not to a removed one.
     fn is_current(&self) -> bool;
 
@@ -42,13 +41,6 @@ pub trait Opener<K: Kernel>: Send {
     fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
 
-/// What happens to the frames of abandoned packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loss {
-    FramesAreOurs,
-    KernelHasFrames,
-}
-
 /// How a ring is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
@@ -58,6 +50,7 @@ enum Renewal {
 
 /// The completing half of an AF_XDP socket. Can run on another thread than the [sending
 /// half](super::AfXdpTx).
+#[derive(Debug)]
 pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
@@ -66,14 +59,12 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     is_zero_copy: bool,
     /// `None` between closing the socket and opening the next one.
     end: Option<CompletionEnd<K>>,
-    giver: TxGiver<K>,
+    giver: Giver<TxEnd<K>>,
     opener: Box<dyn Opener<K>>,
     /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
     /// Packets that were abandoned, or completed just before, and not returned yet.
     abandoned: VecDeque<Packet>,
-    /// For each frame: the kernel still owns it although its packet was abandoned.
-    lost: Box<[bool]>,
 }
 
 impl<K: Kernel> AfXdpCompletions<K> {
@@ -82,14 +73,12 @@ impl<K: Kernel> AfXdpCompletions<K> {
         frames: UmemFrames,
         in_flight: InFlightCompleter,
         capacity_slots: u32,
-        (end, giver): (CompletionEnd<K>, TxGiver<K>),
+        (end, giver): (CompletionEnd<K>, Giver<TxEnd<K>>),
         opener: Box<dyn Opener<K>>,
     ) -> Self {
-        let lost = vec![false; frames.frames() as usize].into();
         Self {
             common,
             frames,
-            lost,
             in_flight,
             capacity_slots,
             is_zero_copy: end.line.kernel.is_zero_copy(),
@@ -116,7 +105,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Returns the counters of exceptions.
     pub fn counters(&self) -> XdpCounters {
-        self.common.counters.read()
+        self.common.counters()
     }
 
     /// Returns the current status of completions.
@@ -165,21 +154,20 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(renewal) = self.renewal else {
             return Ok(());
         };
-        if !self.giver.has_released() {
+        let is_new = renewal == Renewal::NewSocket;
+        if !self.giver.has_released() || is_new && !self.opener.has_released() {
             return Ok(());
         }
+        // Cleared even if opening fails: the caller must request again.
+        self.renewal = None;
         match renewal {
             Renewal::SameSocket => self.restart(),
-            Renewal::NewSocket if !self.opener.has_released() => return Ok(()),
             Renewal::NewSocket => {
-                // Cleared even if this fails: the caller must request again.
-                self.renewal = None;
                 self.close();
                 let ends = self.opener.open()?;
                 self.continue_with(ends);
             }
         }
-        self.renewal = None;
         Ok(())
     }
 
@@ -188,9 +176,8 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
         };
-        self.take_all(Loss::KernelHasFrames);
-        let reopened = &self.common.counters.reopened;
-        reopened.fetch_add(1, Ordering::Relaxed);
+        self.take_all(Umem::abandon);
+        self.common.count(|it| it.reopened += 1);
         self.giver.give(line.tx_end());
     }
 
@@ -206,8 +193,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Continues with a new socket.
     pub(super) fn continue_with(&mut self, (tx, completion): SocketEnds<K>) {
-        let reopened = &self.common.counters.reopened;
-        reopened.fetch_add(1, Ordering::Relaxed);
+        self.common.count(|it| it.reopened += 1);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();
         self.end = Some(completion);
         self.giver.give(tx);
@@ -215,38 +201,30 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Takes all packets out of the socket and closes it.
     fn close(&mut self) {
-        self.take_all(Loss::FramesAreOurs);
-        // The last reference: the kernel now closes the socket.
+        self.take_all(Umem::reclaim);
+        // The last reference: the kernel now closes the socket, and so releases all frames.
         self.end = None;
-        for (index, lost) in (0..).zip(&mut self.lost) {
-            if std::mem::take(lost) {
-                self.frames.recover(index);
-            }
+        for index in 0..self.frames.frames() {
+            self.frames.recover(index);
         }
     }
 
-    /// Returns all packets in flight: first those complete, then the abandoned ones.
-    fn take_all(&mut self, loss: Loss) {
+    /// Returns all packets in flight: first those complete, then the abandoned ones, for each of
+    /// which it calls `abandon` with its frame.
+    fn take_all(&mut self, abandon: fn(&Umem, u32) -> bool) {
         let mut found = std::mem::take(&mut self.abandoned);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
         let seen = found.len();
-        let (umem, lost) = (self.frames.umem(), &mut self.lost);
+        let umem = self.frames.umem();
         self.in_flight.take_all(&mut |mut packet| {
-            let index = packet.frame().index();
-            match loss {
-                Loss::FramesAreOurs => {
-                    umem.reclaim(index);
-                }
-                Loss::KernelHasFrames => lost[index as usize] = umem.abandon(index),
-            }
+            abandon(umem, packet.frame().index());
             packet.mark_stale();
             found.push_back(packet);
         });
         let abandoned = (found.len() - seen) as u64;
-        let counter = &self.common.counters.lost_packets;
-        counter.fetch_add(abandoned, Ordering::Relaxed);
+        self.common.count(|it| it.lost_packets += abandoned);
         self.abandoned = found;
     }
 
@@ -254,20 +232,16 @@ impl<K: Kernel> AfXdpCompletions<K> {
     #[inline]
     fn next_completed(&mut self) -> Option<Packet> {
         let end = self.end.as_mut()?;
-        while let Some(address) = end.completion.pop() {
+        while let Some([address]) = end.completion.pop() {
             let index = self.frames.index_of(address);
             if let Some(packet) = self.in_flight.take(index) {
                 self.frames.umem().reclaim(index);
                 return Some(packet);
             }
-            let counters = &self.common.counters;
-            let lost = self.lost.get_mut(index as usize);
-            let counter = if lost.is_some_and(std::mem::take) && self.frames.recover(index) {
-                &counters.recovered_frames
-            } else {
-                &counters.unknown_completions
-            };
-            counter.fetch_add(1, Ordering::Relaxed);
+            match self.frames.recover(index) {
+                true => self.common.count(|it| it.recovered_frames += 1),
+                false => self.common.count(|it| it.unknown_completions += 1),
+            }
         }
         None
     }
@@ -329,15 +303,5 @@ impl<K: Kernel + AsFd> AfXdpCompletions<K> {
     /// Returns the socket; `None` between closing it and opening the next one.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.line.kernel.as_fd())
-    }
-}
-
-impl<K: Kernel> std::fmt::Debug for AfXdpCompletions<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AfXdpCompletions")
-            .field("device", &self.common.device)
-            .field("in_flight", &self.in_flight)
-            .field("abandoned", &self.abandoned.len())
-            .finish_non_exhaustive()
     }
 }

@@ -8,6 +8,8 @@ use crate::error::invalid;
 const DEFAULT_SLOTS: u32 = 1024;
 /// Maximum number of slots: more than any hardware ring has.
 const SLOTS_LIMIT: u32 = 1 << 16;
+/// Maximum number of frames: 4 GiB with 4 KB each.
+const FRAMES_LIMIT: u32 = 1 << 20;
 
 /// How frames get from the umem to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,19 +98,27 @@ impl XdpConfig {
     }
 
     pub(super) fn validate(&self) -> io::Result<()> {
-        if self.slots > SLOTS_LIMIT {
+        let (slots, fill_frames) = (self.slots, self.fill_frames);
+        let (frames, frame_bytes) = (self.frames, self.frame_bytes);
+        if slots > SLOTS_LIMIT {
             return Err(invalid(format!(
-                "slots is {}; allowed: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}",
-                self.slots
+                "slots is {slots}; allowed: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}"
             )));
         }
-        if self.frames == 0 {
-            return Err(invalid("frames is 0; allowed: 1 or more".to_owned()));
-        }
-        if self.fill_frames >= self.frames.min(SLOTS_LIMIT + 1) {
+        if !(1..=FRAMES_LIMIT).contains(&frames) {
             return Err(invalid(format!(
-                "fill_frames is {}; allowed: fewer than frames ({}), at most {SLOTS_LIMIT}",
-                self.fill_frames, self.frames
+                "frames is {frames}; allowed: 1 to {FRAMES_LIMIT}"
+            )));
+        }
+        if ![2048, 4096].contains(&frame_bytes) {
+            return Err(invalid(format!(
+                "frame_bytes is {frame_bytes}; allowed: 2048 or 4096"
+            )));
+        }
+        if fill_frames >= frames.min(SLOTS_LIMIT + 1) {
+            return Err(invalid(format!(
+                "fill_frames is {fill_frames}; allowed: fewer than frames ({frames}), at most \
+                 {SLOTS_LIMIT}"
             )));
         }
         Ok(())

@@ -2,20 +2,20 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_path::driver::CompletionStatus;
 
 use crate::error::failed;
-use crate::handover::{Giver, Taker};
-use crate::shared_ring::{Consumer, Memory, Producer, Word, pending};
-use crate::sys::xdp_ring::Descriptor;
+use crate::shared_ring::{Consumer, Memory, Producer, pending};
 
 /// The kernel's side of a socket. Tests replace it.
 pub trait Kernel: Debug {
-    type Tx: Memory<Entry = Descriptor> + Debug;
-    type Completion: Memory<Entry = u64> + Debug;
+    /// Entries are those of a [`Descriptor`](crate::sys::xdp_ring::Descriptor).
+    type Tx: Memory<Entry = [u64; 2]> + Debug;
+    /// Entries are addresses in the umem.
+    type Completion: Memory<Entry = [u64; 1]> + Debug;
 
     /// The doorbell.
     fn wake(&self) -> io::Result<()>;
@@ -39,7 +39,7 @@ pub struct Line<K: Kernel> {
 #[derive(Debug)]
 pub struct TxEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
-    pub(crate) tx: Producer<Arc<K::Tx>>,
+    pub(crate) tx: Producer<K::Tx>,
     /// Position of the kernel after the last doorbell.
     pub(crate) taken: u32,
 }
@@ -48,17 +48,19 @@ pub struct TxEnd<K: Kernel> {
 #[derive(Debug)]
 pub struct CompletionEnd<K: Kernel> {
     pub(crate) line: Arc<Line<K>>,
-    pub(crate) completion: Consumer<Arc<K::Completion>>,
+    pub(crate) completion: Consumer<K::Completion>,
 }
+
+/// Both ends of a socket.
+pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
 /// Returns both ends of a newly bound socket.
 pub(crate) fn ends<K: Kernel>(
     kernel: K,
     frame_limit_bytes: u32,
-    tx: K::Tx,
-    completion: K::Completion,
-) -> (TxEnd<K>, CompletionEnd<K>) {
-    let (tx, completion) = (Arc::new(tx), Arc::new(completion));
+    tx: Arc<K::Tx>,
+    completion: Arc<K::Completion>,
+) -> SocketEnds<K> {
     let line = Arc::new(Line {
         kernel,
         frame_limit_bytes,
@@ -85,28 +87,26 @@ impl<K: Kernel> Line<K> {
 
     /// Returns the slots of the ring that the kernel has emptied.
     pub(crate) fn room(&self) -> u32 {
-        self.tx.slots().saturating_sub(pending(&self.tx))
+        self.tx.slots().saturating_sub(pending(&*self.tx))
     }
 
     /// Returns `true` if the kernel has not taken all published frames, and needs a doorbell.
     #[inline]
     pub(crate) fn needs_doorbell(&self) -> bool {
-        pending(&self.tx) > 0
-            && (!self.kernel.is_zero_copy()
-                || self.tx.flags().load_relaxed() & libc::XDP_RING_NEED_WAKEUP != 0)
+        pending(&*self.tx) > 0 && (!self.kernel.is_zero_copy() || self.tx.needs_wakeup())
     }
 
     /// Returns the position up to which the kernel took frames.
     #[inline]
     pub(crate) fn taken(&self) -> u32 {
-        self.tx.consumer().load_acquire()
+        self.tx.consumed()
     }
 
     /// Returns the frames that the kernel took and has not completed.
     #[inline]
     pub(crate) fn held(&self) -> u32 {
         // Completions first: their position never overtakes that of taken frames.
-        let completed = self.completion.producer().load_acquire();
+        let completed = self.completion.produced();
         let held = self.taken().wrapping_sub(completed) as i32;
         // A kernel that rejects a descriptor might complete it without taking it.
         held.max(0) as u32
@@ -127,7 +127,11 @@ impl<K: Kernel> Line<K> {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN) if moved => {}
                     Some(code @ (libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) => {
-                        common.counters.refusal(code);
+                        common.count(|it| match code {
+                            libc::EBUSY => it.busy += 1,
+                            libc::ENOBUFS => it.no_buffers += 1,
+                            _ => it.send_buffer_full += 1,
+                        });
                         break;
                     }
                     _ => return Err(failed("sendto", &common.device, error)),
@@ -142,7 +146,8 @@ impl<K: Kernel> Line<K> {
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) device: String,
-    pub(crate) counters: Counters,
+    /// Changed in exceptions only.
+    counters: Mutex<XdpCounters>,
     completion_status: AtomicU8,
 }
 
@@ -150,43 +155,37 @@ impl Common {
     pub(crate) fn new(device: &str) -> Self {
         Self {
             device: device.to_owned(),
-            counters: Counters::default(),
+            counters: Mutex::default(),
             completion_status: AtomicU8::new(0),
         }
     }
 
+    /// Counts an exception.
+    pub(crate) fn count(&self, add: impl FnOnce(&mut XdpCounters)) {
+        add(&mut self.counters.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn counters(&self) -> XdpCounters {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn completion_status(&self) -> CompletionStatus {
         match self.completion_status.load(Ordering::Relaxed) {
-            1 => CompletionStatus::Valid,
-            2 => CompletionStatus::Early,
+            code if code == CompletionStatus::Valid as u8 => CompletionStatus::Valid,
+            code if code == CompletionStatus::Early as u8 => CompletionStatus::Early,
             _ => CompletionStatus::Unknown,
         }
     }
 
     #[inline]
     pub(crate) fn set_completion_status(&self, completion_status: CompletionStatus) {
-        let code = match completion_status {
-            CompletionStatus::Unknown => 0,
-            CompletionStatus::Valid => 1,
-            CompletionStatus::Early => 2,
-        };
+        let code = completion_status as u8;
         // Read first: the value rarely changes, and a store would take the cache line from the
         // other half.
         if self.completion_status.load(Ordering::Relaxed) != code {
             self.completion_status.store(code, Ordering::Relaxed);
         }
     }
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    send_buffer_full: AtomicU64,
-    busy: AtomicU64,
-    no_buffers: AtomicU64,
-    pub(crate) unknown_completions: AtomicU64,
-    pub(crate) lost_packets: AtomicU64,
-    pub(crate) recovered_frames: AtomicU64,
-    pub(crate) reopened: AtomicU64,
 }
 
 /// Exceptions counted since the driver was opened.
@@ -209,31 +208,3 @@ pub struct XdpCounters {
     /// Restarts of the ring, with a new socket or on the old one.
     pub reopened: u64,
 }
-
-impl Counters {
-    fn refusal(&self, code: i32) {
-        let counter = match code {
-            libc::EBUSY => &self.busy,
-            libc::ENOBUFS => &self.no_buffers,
-            _ => &self.send_buffer_full,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn read(&self) -> XdpCounters {
-        XdpCounters {
-            send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),
-            busy: self.busy.load(Ordering::Relaxed),
-            no_buffers: self.no_buffers.load(Ordering::Relaxed),
-            unknown_completions: self.unknown_completions.load(Ordering::Relaxed),
-            lost_packets: self.lost_packets.load(Ordering::Relaxed),
-            recovered_frames: self.recovered_frames.load(Ordering::Relaxed),
-            reopened: self.reopened.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// Passes a new end from the completing half to the sending half.
-pub(crate) type TxGiver<K> = Giver<TxEnd<K>>;
-/// Receives it in the sending half.
-pub(crate) type TxTaker<K> = Taker<TxEnd<K>>;

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::{AfXdpCompletions, Opener, SocketEnds};
-use super::line::{Kernel, ends};
+use super::completions::{AfXdpCompletions, Opener};
+use super::line::{Kernel, SocketEnds, ends};
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
 
@@ -14,7 +14,7 @@ use crate::sys::xdp_ring::Descriptor;
 pub(super) struct MockRing<E> {
     producer: AtomicU32,
     consumer: AtomicU32,
-    flags: AtomicU32,
+    sleeps: AtomicBool,
     entries: Box<[Mutex<E>]>,
 }
 
@@ -24,26 +24,33 @@ impl<E: Copy + Default> MockRing<E> {
         Self {
             producer: AtomicU32::new(at),
             consumer: AtomicU32::new(at),
-            flags: AtomicU32::new(0),
+            sleeps: AtomicBool::new(false),
             entries: (0..slots).map(|_| Mutex::default()).collect(),
         }
     }
 }
 
 impl<E: Copy> Memory for MockRing<E> {
-    type Word = AtomicU32;
     type Entry = E;
 
-    fn producer(&self) -> &AtomicU32 {
-        &self.producer
+    fn produced(&self) -> u32 {
+        self.producer.load(Ordering::Acquire)
     }
 
-    fn consumer(&self) -> &AtomicU32 {
-        &self.consumer
+    fn consumed(&self) -> u32 {
+        self.consumer.load(Ordering::Acquire)
     }
 
-    fn flags(&self) -> &AtomicU32 {
-        &self.flags
+    fn publish(&self, position: u32) {
+        self.producer.store(position, Ordering::Release);
+    }
+
+    fn release(&self, position: u32) {
+        self.consumer.store(position, Ordering::Release);
+    }
+
+    fn needs_wakeup(&self) -> bool {
+        self.sleeps.load(Ordering::Relaxed)
     }
 
     fn slots(&self) -> u32 {
@@ -69,8 +76,8 @@ pub(super) struct MockSocket(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    tx: Arc<MockRing<Descriptor>>,
-    completion: Arc<MockRing<u64>>,
+    tx: Arc<MockRing<[u64; 2]>>,
+    completion: Arc<MockRing<[u64; 1]>>,
     is_zero_copy: AtomicBool,
     /// Frames that each doorbell moves, and its error code.
     moves: AtomicU32,
@@ -116,12 +123,7 @@ impl MockSocket {
 
     /// Sets whether the driver sleeps until the doorbell is rung.
     pub(super) fn sleeps(&self, sleeps: bool) {
-        let flags = if sleeps {
-            libc::XDP_RING_NEED_WAKEUP
-        } else {
-            0
-        };
-        self.0.tx.flags.store(flags, Ordering::Relaxed);
+        self.0.tx.sleeps.store(sleeps, Ordering::Relaxed);
     }
 
     /// Takes up to `frames` published frames into the device.
@@ -131,7 +133,8 @@ impl MockSocket {
         let there = tx.producer.load(Ordering::Acquire).wrapping_sub(consumer);
         let frames = frames.min(there);
         let mut in_device = in_device.lock().expect("whole");
-        in_device.extend((0..frames).map(|number| tx.read(consumer.wrapping_add(number))));
+        let entry = |number| Descriptor::from_words(tx.read(consumer.wrapping_add(number)));
+        in_device.extend((0..frames).map(entry));
         let consumer = consumer.wrapping_add(frames);
         tx.consumer.store(consumer, Ordering::Release);
     }
@@ -157,7 +160,7 @@ impl MockSocket {
     pub(super) fn complete(&self, address: u64) {
         let ring = &self.0.completion;
         let at = ring.producer.load(Ordering::Relaxed);
-        ring.write(at, address);
+        ring.write(at, [address]);
         ring.producer.store(at.wrapping_add(1), Ordering::Release);
     }
 
@@ -172,8 +175,8 @@ impl MockSocket {
 }
 
 impl Kernel for MockSocket {
-    type Tx = Arc<MockRing<Descriptor>>;
-    type Completion = Arc<MockRing<u64>>;
+    type Tx = MockRing<[u64; 2]>;
+    type Completion = MockRing<[u64; 1]>;
 
     fn wake(&self) -> io::Result<()> {
         self.0.doorbells.fetch_add(1, Ordering::Relaxed);

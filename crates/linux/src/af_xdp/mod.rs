@@ -64,6 +64,3 @@ pub fn raise_locked_memory() -> io::Result<()> {
     };
     setrlimit(Resource::Memlock, unlimited).map_err(naming("setrlimit", "RLIMIT_MEMLOCK"))
 }
-
-/// The Ethernet header: the minimum length of a frame.
-const ETHERNET_HEADER_BYTES: u32 = 14;

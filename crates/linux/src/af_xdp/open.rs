@@ -10,7 +10,7 @@ use taut_path::{TxRing, in_flight};
 use super::completions::AfXdpCompletions;
 use super::config::{Redirect, XdpConfig};
 use super::line::Common;
-use super::opener::{Group, Role, SocketOpener};
+use super::opener::{Role, SocketOpener};
 use super::program::Program;
 use super::receiver::{AfXdpReceiver, ReceiveEnd};
 use super::socket::SocketTarget;
@@ -49,31 +49,9 @@ impl AfXdp {
     ) -> io::Result<(AfXdpTx, AfXdpCompletions, UmemFrames)> {
         let place = place(ns, device, config)?;
         let frames = place.frames.clone();
-        let (tx, completions) = sender(place, &Group::default())?;
+        let role = Role::send(&frames, config.fill_frames);
+        let (tx, completions, _) = driver(place, role)?;
         Ok((tx, completions, frames))
-    }
-
-    /// Opens several queues of `device` for sending, with frames that all of them can send.
-    ///
-    /// # Errors
-    /// As for [`open`](Self::open); `InvalidInput` without a queue.
-    pub fn open_queues(
-        ns: &NetNs,
-        device: &str,
-        queues: &[u32],
-        config: &XdpConfig,
-    ) -> io::Result<(Vec<Halves>, UmemFrames)> {
-        if queues.is_empty() {
-            return Err(invalid("queues is empty; allowed: 1 or more".to_owned()));
-        }
-        let first = place(ns, device, config)?;
-        let group = Group::default();
-        let halves = queues.iter().map(|&queue| {
-            let mut place = first.clone();
-            place.config.queue = queue;
-            sender(place, &group)
-        });
-        Ok((halves.collect::<io::Result<_>>()?, first.frames))
     }
 
     /// Opens a queue of `device` for sending and receiving. Packets that arrive on it are
@@ -104,12 +82,12 @@ impl AfXdp {
         let place = place(ns, device, config)?;
         let frames = place.frames.clone();
         let program = Program::load(device, redirect)?;
-        let (giver, taker) = handover();
+        let (giver, mut taker) = handover();
         let wanted = config.fill_frames;
         let role = Role::Receive { giver, program };
-        let (tx, completions, end) = driver(place, role, &Group::default())?;
-        let end = end.ok_or(io::ErrorKind::InvalidData)?;
-        let receiver = AfXdpReceiver::new(tx.common(), frames.clone(), wanted, (end, taker));
+        let (tx, completions, end) = driver(place, role)?;
+        taker.end = end;
+        let receiver = AfXdpReceiver::new(device, frames.clone(), wanted, taker);
         Ok((tx, completions, receiver, frames))
     }
 
@@ -142,31 +120,25 @@ fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<SocketTarge
     })
 }
 
-fn sender(place: SocketTarget, group: &Group) -> io::Result<Halves> {
-    let role = Role::send(&place.frames, place.config.fill_frames);
-    let (tx, completions, _) = driver(place, role, group)?;
-    Ok((tx, completions))
-}
-
 /// Returns both halves of a new socket, and the end for its receiver.
 fn driver(
     place: SocketTarget,
     role: Role,
-    group: &Group,
 ) -> io::Result<(AfXdpTx, AfXdpCompletions, Option<ReceiveEnd>)> {
     let frames = place.frames.clone();
     let capacity_slots = place.config.capacity_slots();
     let common = Arc::new(Common::new(&place.device));
-    let mut opener = SocketOpener::new(place, role, group.clone());
+    let mut opener = SocketOpener::new(place, role);
     let ((tx, completion), receive) = opener.open_one()?;
     let (in_sender, in_completer) = in_flight::split(frames.frames());
-    let (giver, taker) = handover();
+    let (giver, mut taker) = handover();
+    taker.end = Some(tx);
     let tx = AfXdpTx::new(
         common.clone(),
         frames.clone(),
         in_sender,
         capacity_slots,
-        (tx, taker),
+        taker,
     );
     let completions = AfXdpCompletions::new(
         common,
@@ -205,11 +177,7 @@ impl Port for Halves {
     }
 
     fn completion_status(&self) -> CompletionStatus {
-        self.0.completion_status()
-    }
-
-    fn frame_limit_bytes(&self) -> u32 {
-        self.0.frame_limit_bytes()
+        self.1.completion_status()
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

@@ -2,10 +2,9 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::completions::{Opener, SocketEnds};
-use super::line::Line;
+use super::completions::Opener;
+use super::line::SocketEnds;
 use super::program::Program;
 use super::receiver::ReceiveEnd;
 use super::socket::{ReceiveRings, SocketTarget, XdpSocket};
@@ -14,33 +13,13 @@ use crate::frames::Frames;
 use crate::handover::Giver;
 use crate::link;
 
-/// The sockets of one umem. A new one registers the umem only if its device has no other.
-#[derive(Clone, Default)]
-pub(super) struct Group(Arc<Mutex<Vec<Bound>>>);
-
-/// A socket, and the index of its device.
-type Bound = (u32, Weak<Line<XdpSocket>>);
-
-impl Group {
-    fn any_on(&self, index: u32) -> Option<Arc<Line<XdpSocket>>> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bound = lines.iter().filter(|(at, _)| *at == index);
-        bound.find_map(|(_, line)| line.upgrade())
-    }
-
-    fn add(&self, index: u32, line: &Arc<Line<XdpSocket>>) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|(_, line)| line.strong_count() > 0);
-        lines.push((index, Arc::downgrade(line)));
-    }
-}
-
 /// The use of a socket.
+#[derive(Debug)]
 pub(super) enum Role {
     /// Sending. The kernel owns the frames in the FILL ring while the driver exists.
     Send {
         fill_frames: Vec<u32>,
-        rings: Option<ReceiveRings>,
+        kept: Option<ReceiveRings>,
     },
     /// Sending and receiving.
     Receive {
@@ -59,25 +38,24 @@ impl Role {
         }
         Self::Send {
             fill_frames,
-            rings: None,
+            kept: None,
         }
     }
 }
 
+#[derive(Debug)]
 pub(super) struct SocketOpener {
     place: SocketTarget,
     role: Role,
-    group: Group,
     /// The index of the device to which it is bound.
     index: u32,
 }
 
 impl SocketOpener {
-    pub(super) fn new(place: SocketTarget, role: Role, group: Group) -> Self {
+    pub(super) fn new(place: SocketTarget, role: Role) -> Self {
         Self {
             place,
             role,
-            group,
             index: 0,
         }
     }
@@ -88,33 +66,28 @@ impl SocketOpener {
             ns, device, config, ..
         } = &self.place;
         self.index = link::index(ns, device)?;
-        let other = self.group.any_on(self.index);
-        let shared = other.as_ref().map(|line| line.kernel.as_fd());
-        let mut opened = self.place.open(self.index, shared)?;
-        let line = opened.tx.line.clone();
+        let (ends, mut rings) = self.place.open(self.index)?;
         let receive = match &mut self.role {
-            Role::Send { fill_frames, rings } => {
+            Role::Send { fill_frames, kept } => {
                 for &index in fill_frames.iter() {
-                    let address = self.place.frames.whole_frame(index);
-                    opened.receive.fill.push(address);
+                    rings.fill.push([self.place.frames.whole_frame(index)]);
                 }
-                opened.receive.fill.publish();
-                *rings = Some(opened.receive);
+                rings.fill.publish();
+                *kept = Some(rings);
                 None
             }
             Role::Receive { program, .. } => {
-                let index = self.index;
-                let socket = line.kernel.as_fd();
-                let redirect = program.serve((ns, device, index), config.queue, socket)?;
+                let line = ends.0.line.clone();
+                let place = (ns, device.as_str(), self.index);
+                let redirect = program.serve(place, config.queue, line.kernel.as_fd())?;
                 Some(ReceiveEnd {
-                    rings: opened.receive,
-                    line: line.clone(),
+                    rings,
+                    line,
                     redirect,
                 })
             }
         };
-        self.group.add(self.index, &line);
-        Ok(((opened.tx, opened.completion), receive))
+        Ok((ends, receive))
     }
 }
 
@@ -142,7 +115,7 @@ impl Opener<XdpSocket> for SocketOpener {
 
     fn request_release(&mut self) {
         match &mut self.role {
-            Role::Send { rings, .. } => *rings = None,
+            Role::Send { kept, .. } => *kept = None,
             Role::Receive { giver, .. } => giver.request_release(),
         }
     }

@@ -63,7 +63,7 @@ impl Program {
         }
         let busy = |cause: io::Error| match cause.raw_os_error() {
             Some(libc::EBUSY) => {
-                failed_with("BPF_LINK_CREATE", device, cause, || attached(ns, device))
+                failed_with("BPF_LINK_CREATE", device, cause, attached(ns, device))
             }
             _ => failed("BPF_LINK_CREATE", device, cause),
         };

@@ -10,15 +10,16 @@ use rustix::net::{RecvFlags, recv};
 use taut_path::{Frame, Packet};
 
 use super::config::Redirect;
-use super::line::{Common, Line};
+use super::line::Line;
 use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
-use crate::handover::{Action, Taker};
-use crate::shared_ring::{Memory, Word};
+use crate::handover::Taker;
+use crate::sys::xdp_ring::Descriptor;
 
 /// The receiver's part of a socket.
+#[derive(Debug)]
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
     pub(super) line: Arc<Line<XdpSocket>>,
@@ -39,12 +40,11 @@ pub struct ReceiveCounters {
 
 /// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
 /// send such a packet without a copy. Can run on its own thread.
+#[derive(Debug)]
 pub struct AfXdpReceiver {
-    common: Arc<Common>,
+    device: String,
     frames: UmemFrames,
-    /// `None` while the socket is being renewed.
-    end: Option<ReceiveEnd>,
-    next: Taker<ReceiveEnd>,
+    socket: Taker<ReceiveEnd>,
     /// For each frame: it is in the FILL or RX ring.
     in_rings: Box<[bool]>,
     frames_in_rings: u32,
@@ -53,17 +53,16 @@ pub struct AfXdpReceiver {
 
 impl AfXdpReceiver {
     pub(super) fn new(
-        common: Arc<Common>,
+        device: &str,
         frames: UmemFrames,
         frames_wanted: u32,
-        (end, next): (ReceiveEnd, Taker<ReceiveEnd>),
+        socket: Taker<ReceiveEnd>,
     ) -> Self {
         let mut receiver = Self {
-            common,
+            device: device.to_owned(),
             in_rings: vec![false; frames.frames() as usize].into(),
             frames,
-            end: Some(end),
-            next,
+            socket,
             frames_in_rings: 0,
             frames_wanted,
         };
@@ -90,7 +89,7 @@ impl AfXdpReceiver {
             take(packet);
             taken += 1;
         }
-        if let Some(end) = &mut self.end {
+        if let Some(end) = &mut self.socket.end {
             end.rings.rx.release();
         }
         self.refill();
@@ -100,28 +99,20 @@ impl AfXdpReceiver {
 
     /// Executes a request of the completing half while it renews the socket.
     pub(super) fn handle_request(&mut self) {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => {
-                self.end = None;
-                self.next.set_released();
-            }
-            Action::Take => {
-                self.end = self.next.take();
-                // Frames of the old socket belong to this one now.
-                for index in 0..self.in_rings.len() as u32 {
-                    if self.in_rings[index as usize] {
-                        self.push(index);
-                    }
+        if self.socket.update(drop) {
+            // Frames of the old socket belong to this one now.
+            for index in 0..self.in_rings.len() as u32 {
+                if self.in_rings[index as usize] {
+                    self.push(index);
                 }
             }
         }
     }
 
     fn next_packet(&mut self) -> Option<Packet> {
-        let end = self.end.as_mut()?;
+        let end = self.socket.end.as_mut()?;
         loop {
-            let descriptor = end.rings.rx.pop()?;
+            let descriptor = Descriptor::from_words(end.rings.rx.pop()?);
             let index = self.frames.index_of(descriptor.address);
             // A frame is accepted from a driver only if it had been given to it.
             let is_in_rings = self.in_rings.get_mut(index as usize);
@@ -135,10 +126,7 @@ impl AfXdpReceiver {
 
     /// Passes free frames to the driver, as many as it needs.
     fn refill(&mut self) {
-        if self.end.is_none() || self.frames_in_rings >= self.frames_wanted {
-            return;
-        }
-        while self.frames_in_rings < self.frames_wanted {
+        while self.socket.end.is_some() && self.frames_in_rings < self.frames_wanted {
             let Some(frame) = self.frames.take() else {
                 break;
             };
@@ -148,24 +136,22 @@ impl AfXdpReceiver {
             self.frames_in_rings += 1;
             self.push(index);
         }
-        if let Some(end) = &mut self.end {
-            end.rings.fill.publish();
-        }
     }
 
     fn push(&mut self, index: u32) {
-        if let Some(end) = &mut self.end {
+        if let Some(end) = &mut self.socket.end {
             // Cannot fail: the ring has a slot for each of these frames.
-            end.rings.fill.push(self.frames.whole_frame(index));
+            end.rings.fill.push([self.frames.whole_frame(index)]);
             end.rings.fill.publish();
         }
     }
 
     /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
-        let Some(end) = &self.end else { return Ok(()) };
-        let flags = end.rings.fill.memory().flags().load_relaxed();
-        if flags & libc::XDP_RING_NEED_WAKEUP == 0 {
+        let Some(end) = &self.socket.end else {
+            return Ok(());
+        };
+        if !end.rings.fill.needs_wakeup() {
             return Ok(());
         }
         match recv(
@@ -174,14 +160,14 @@ impl AfXdpReceiver {
             RecvFlags::DONTWAIT,
         ) {
             Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR | Errno::NOBUFS) => Ok(()),
-            Err(error) => Err(failed("recvfrom", &self.common.device, error)),
+            Err(error) => Err(failed("recvfrom", &self.device, error)),
         }
     }
 
     /// Returns where packets are redirected: [`Redirect::Native`] or [`Redirect::Generic`]. `None`
     /// while the socket is being renewed.
     pub fn redirect(&self) -> Option<Redirect> {
-        self.end.as_ref().map(|end| end.redirect)
+        self.socket.end.as_ref().map(|end| end.redirect)
     }
 
     /// Returns the lost packets since the socket was last opened.
@@ -190,8 +176,8 @@ impl AfXdpReceiver {
     /// The error of `getsockopt`; `NotConnected` while the socket is being renewed.
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
-        let counted = xdp_statistics(fd)
-            .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
+        let counted =
+            xdp_statistics(fd).map_err(|cause| failed("XDP_STATISTICS", &self.device, cause))?;
         let no_frame_packets = counted.rx_fill_ring_empty_descs.unwrap_or(0);
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
@@ -203,7 +189,7 @@ impl AfXdpReceiver {
 
     /// Returns the descriptor to poll; `None` while the socket is being renewed.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.end.as_ref().map(|end| end.line.kernel.as_fd())
+        self.socket.end.as_ref().map(|end| end.line.kernel.as_fd())
     }
 }
 
@@ -211,20 +197,11 @@ impl AfXdpReceiver {
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
         // The socket must be closed before its frames are released.
-        self.end = None;
+        self.socket.end = None;
         for index in 0..self.in_rings.len() as u32 {
             if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
                 let _ = self.frames.release(Frame::new(index));
             }
         }
-    }
-}
-
-impl std::fmt::Debug for AfXdpReceiver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AfXdpReceiver")
-            .field("device", &self.common.device)
-            .field("frames_in_rings", &self.frames_in_rings)
-            .finish_non_exhaustive()
     }
 }

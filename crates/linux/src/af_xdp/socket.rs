@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::io::Errno;
@@ -9,29 +10,23 @@ use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
-use rustix::net::xdp::{
-    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XdpOptionsFlags, XdpUmemReg,
-    XdpUmemRegFlags,
-};
+use rustix::net::xdp::{SocketAddrXdp, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
-use super::ETHERNET_HEADER_BYTES;
-use super::bind::{Attempt, bind};
+use super::bind::bind;
 use super::config::XdpConfig;
-use super::line::{CompletionEnd, Kernel, TxEnd, ends};
+use super::line::{Kernel, SocketEnds, ends};
 use super::raise_locked_memory;
 use super::umem::UmemFrames;
 use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
 use crate::frames::Frames;
 use crate::link;
 use crate::netns::NetNs;
+use crate::port::ETHERNET_HEADER_BYTES;
+use crate::send_buffer;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
-use crate::sys::xdp_ring::{AddressSlot, DescriptorSlot, MappedRing};
-
-/// Bytes that the kernel charges to the send buffer for a frame beyond its length, with a margin.
-/// The default buffer holds about 93 frames of 1514 bytes.
-const CHARGE_OVERHEAD_BYTES: u32 = 1024;
+use crate::sys::xdp_ring::MappedRing;
 
 /// Maximum number of frames that one send moves (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.18; not in libc).
 const MAX_TX_SKB_BUDGET: libc::c_int = 9;
@@ -44,8 +39,8 @@ pub struct XdpSocket {
 }
 
 impl Kernel for XdpSocket {
-    type Tx = MappedRing<DescriptorSlot>;
-    type Completion = MappedRing<AddressSlot>;
+    type Tx = MappedRing<2>;
+    type Completion = MappedRing<1>;
 
     fn wake(&self) -> io::Result<()> {
         send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
@@ -66,26 +61,15 @@ impl AsFd for XdpSocket {
 /// The rings for receiving.
 #[derive(Debug)]
 pub(super) struct ReceiveRings {
-    pub(super) fill: Producer<MappedRing<AddressSlot>>,
-    pub(super) rx: Consumer<MappedRing<DescriptorSlot>>,
+    pub(super) fill: Producer<MappedRing<1>>,
+    pub(super) rx: Consumer<MappedRing<2>>,
 }
 
 /// The mapped TX and COMPLETION rings, and those of a receiver.
-type MappedRings = (
-    MappedRing<DescriptorSlot>,
-    MappedRing<AddressSlot>,
-    ReceiveRings,
-);
-
-/// A newly bound socket.
-pub(super) struct OpenedSocket {
-    pub(super) tx: TxEnd<XdpSocket>,
-    pub(super) completion: CompletionEnd<XdpSocket>,
-    pub(super) receive: ReceiveRings,
-}
+type MappedRings = (Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings);
 
 /// Settings to open a socket repeatedly.
-#[derive(Clone)]
+#[derive(Debug)]
 pub(super) struct SocketTarget {
     pub(super) ns: NetNs,
     pub(super) device: String,
@@ -95,60 +79,43 @@ pub(super) struct SocketTarget {
 
 impl SocketTarget {
     /// Opens a socket and binds it to the device `index`, with the modes that the configuration
-    /// allows. `shared` is a bound socket of the same umem, if there is one.
-    pub(super) fn open(
-        &self,
-        index: u32,
-        shared: Option<BorrowedFd<'_>>,
-    ) -> io::Result<OpenedSocket> {
+    /// allows.
+    pub(super) fn open(&self, index: u32) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());
-        bind(
-            self.config.mode,
-            |attempt| self.attempt((index, frame_limit_bytes), attempt, shared),
-            thread::sleep,
-        )
+        let attempt = |flags| {
+            let address = SocketAddrXdp::new(flags, index, self.config.queue);
+            self.attempt(&address, frame_limit_bytes)
+        };
+        bind(self.config.mode, attempt, thread::sleep)
     }
 
     fn attempt(
         &self,
-        (index, frame_limit_bytes): (u32, u32),
-        attempt: Attempt,
-        shared: Option<BorrowedFd<'_>>,
-    ) -> io::Result<OpenedSocket> {
+        address: &SocketAddrXdp,
+        frame_limit_bytes: u32,
+    ) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
         let fd = (self.ns)
             .run(|| {
                 let flags = SocketFlags::CLOEXEC;
                 socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
             })?
             .map_err(naming("socket AF_XDP", &self.device))?;
-        if shared.is_none() {
-            set_xdp_umem_reg(&fd, self.umem_registration()).map_err(|cause| {
-                failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory())
-            })?;
-        }
+        set_xdp_umem_reg(&fd, self.umem_registration())
+            .map_err(|cause| failed_with(XDP_UMEM_REG, &self.device, cause, self.memory()))?;
         self.set_ring_sizes(fd.as_fd())?;
         self.widen(fd.as_fd());
         let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
-        self.bind(fd.as_fd(), index, attempt, shared)
-            .map_err(|cause| failed_with("bind", &self.device, cause, || self.which_queue()))?;
+        rustix::net::bind(&fd, address)
+            .map_err(|cause| failed_with("bind", &self.device, cause, self.which_queue()))?;
         let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
-        let (tx, completion) = ends(
-            XdpSocket { fd, is_zero_copy },
-            frame_limit_bytes,
-            tx,
-            completion,
-        );
-        Ok(OpenedSocket {
-            tx,
-            completion,
-            receive,
-        })
+        let socket = XdpSocket { fd, is_zero_copy };
+        Ok((ends(socket, frame_limit_bytes, tx, completion), receive))
     }
 
     /// The frames. The kernel keeps the pages until the socket is closed; the states of the umem
@@ -188,41 +155,10 @@ impl SocketTarget {
         let tx = MappedRing::map(fd, tx_at as u64, at.tx, slots).map_err(named)?;
         let completion = MappedRing::map(fd, completion_at, at.cr, slots).map_err(named)?;
         let receive = ReceiveRings {
-            fill: Producer::new(fill),
-            rx: Consumer::new(rx),
+            fill: Producer::new(Arc::new(fill)),
+            rx: Consumer::new(Arc::new(rx)),
         };
-        Ok((tx, completion, receive))
-    }
-
-    /// Binds the socket to its queue of the device `index`; `shared` is a bound socket whose frames
-    /// it uses.
-    fn bind(
-        &self,
-        fd: BorrowedFd<'_>,
-        index: u32,
-        attempt: Attempt,
-        shared: Option<BorrowedFd<'_>>,
-    ) -> rustix::io::Result<()> {
-        let flags = match (shared, attempt) {
-            (Some(_), _) => SocketAddrXdpFlags::XDP_SHARED_UMEM,
-            (None, Attempt::ZeroCopy) => {
-                SocketAddrXdpFlags::XDP_ZEROCOPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
-            }
-            (None, Attempt::Copy) => {
-                SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
-            }
-        };
-        let addr = SocketAddrXdp::new(flags, index, self.config.queue);
-        match shared {
-            Some(shared_umem_fd) => {
-                let addr = SocketAddrXdpWithSharedUmem {
-                    addr,
-                    shared_umem_fd,
-                };
-                rustix::net::bind(fd, &addr)
-            }
-            None => rustix::net::bind(fd, &addr),
-        }
+        Ok((Arc::new(tx), Arc::new(completion), receive))
     }
 
     /// Describes the memory of a rejected umem.
@@ -256,13 +192,10 @@ impl SocketTarget {
         let budget = config.budget_packets.clamp(1, config.ring_slots());
         let _ =
             sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
-        let needed = config
-            .ring_slots()
-            .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);
-        let requested = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
-        let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, requested);
-        // `SO_SNDBUFFORCE` can exceed `net.core.wmem_max`. If the buffer is too small no frame is
-        // lost, but the excess waits in the ring.
-        let _ = set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF));
+        let _ = send_buffer::widen(
+            fd,
+            config.ring_slots() as usize,
+            config.frame_bytes as usize,
+        );
     }
 }

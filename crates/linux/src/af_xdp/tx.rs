@@ -5,16 +5,16 @@ use std::io;
 use std::sync::Arc;
 
 use taut_path::classify::mark_congestion;
-use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
+use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
-use super::ETHERNET_HEADER_BYTES;
-use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
+use super::line::{Common, Kernel, TxEnd};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-use crate::handover::Action;
+use crate::handover::Taker;
+use crate::port::ETHERNET_HEADER_BYTES;
 use crate::sys::xdp_ring::Descriptor;
 use crate::vlan;
 
@@ -26,37 +26,13 @@ pub struct AfXdpTx<K: Kernel = XdpSocket> {
     frames: UmemFrames,
     in_flight: InFlightSender,
     capacity_slots: u32,
-    ends: RefCell<RenewableEnd<K>>,
+    end: RefCell<Taker<TxEnd<K>>>,
     judge: EarlyCompletionDetector,
 }
 
-/// The end of the socket's ring, and the source of the next one.
-#[derive(Debug)]
-struct RenewableEnd<K: Kernel> {
-    /// `None` while the socket is being renewed.
-    end: Option<TxEnd<K>>,
-    next: TxTaker<K>,
-}
-
-impl<K: Kernel> RenewableEnd<K> {
-    /// Executes a request of the other half, if there is one.
-    #[inline]
-    fn handle_request(&mut self) {
-        match self.next.action() {
-            Action::Continue => {}
-            Action::Release => self.leave(),
-            Action::Take => self.end = self.next.take(),
-        }
-    }
-
-    #[cold]
-    fn leave(&mut self) {
-        if let Some(mut end) = self.end.take() {
-            // If the ring stays, the kernel owns the submitted packets.
-            end.tx.publish();
-        }
-        self.next.set_released();
-    }
+/// Publishes the submitted packets: if the ring stays, the kernel owns them.
+fn leave<K: Kernel>(mut end: TxEnd<K>) {
+    end.tx.publish();
 }
 
 impl<K: Kernel> AfXdpTx<K> {
@@ -65,76 +41,25 @@ impl<K: Kernel> AfXdpTx<K> {
         frames: UmemFrames,
         in_flight: InFlightSender,
         capacity_slots: u32,
-        (end, next): (TxEnd<K>, TxTaker<K>),
+        end: Taker<TxEnd<K>>,
     ) -> Self {
         Self {
             common,
             frames,
             in_flight,
             capacity_slots,
-            ends: RefCell::new(RenewableEnd {
-                end: Some(end),
-                next,
-            }),
+            end: RefCell::new(end),
             judge: EarlyCompletionDetector::new(),
         }
     }
 
-    pub(super) fn common(&self) -> Arc<Common> {
-        self.common.clone()
-    }
-
-    /// Returns the device's name.
-    pub fn device(&self) -> &str {
-        &self.common.device
-    }
-
-    /// Returns the length of the longest frame in bytes, with its Ethernet header but without a
-    /// VLAN tag. 0 while the socket is being renewed.
-    pub fn frame_limit_bytes(&self) -> u32 {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        let end = ends.end.as_ref();
-        end.map_or(0, |end| end.line.frame_limit_bytes)
-    }
-
-    /// Returns the counters of exceptions.
-    pub fn counters(&self) -> XdpCounters {
-        self.common.counters.read()
-    }
-
-    /// Returns the current status of completions.
-    pub fn completion_status(&self) -> CompletionStatus {
-        self.common.completion_status()
-    }
-
-    /// Returns `true` if the socket is open, and `false` while it is being renewed.
-    pub fn is_open(&self) -> bool {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        ends.end.is_some()
-    }
-
     fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
-        let bytes = packet.wire_bytes();
-        let address = self.frames.place(packet.frame().index());
-        let start = address % u64::from(self.chunk_bytes());
+        let (frame, bytes) = (packet.frame(), packet.wire_bytes());
+        let tag_bytes = || self.frames.with(frame, |bytes| vlan::tag_bytes(bytes));
         let fits = bytes <= frame_limit_bytes
-            || bytes <= frame_limit_bytes.saturating_add(self.tag_bytes(packet));
-        bytes >= ETHERNET_HEADER_BYTES
-            && fits
-            && start + u64::from(bytes) <= u64::from(self.chunk_bytes())
-    }
-
-    fn tag_bytes(&self, packet: &Packet) -> u32 {
-        (self
-            .frames
-            .with(packet.frame(), |bytes| vlan::tag_bytes(bytes)))
-        .unwrap_or(0)
-    }
-
-    fn chunk_bytes(&self) -> u32 {
-        self.frames.umem().frame_bytes()
+            || bytes <= frame_limit_bytes.saturating_add(tag_bytes().unwrap_or(0));
+        let end = self.frames.start(frame.index()).saturating_add(bytes);
+        bytes >= ETHERNET_HEADER_BYTES && fits && end <= self.frames.frame_bytes()
     }
 }
 
@@ -148,9 +73,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// 0 while the socket is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        let mut ends = self.ends.borrow_mut();
-        ends.handle_request();
-        let Some(end) = &mut ends.end else {
+        let mut taker = self.end.borrow_mut();
+        taker.update(leave);
+        let Some(end) = &mut taker.end else {
             return 0;
         };
         let held = self.in_flight.keys() - self.in_flight.free();
@@ -164,7 +89,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// frame is not taken from this umem.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let Some(end) = &mut self.ends.get_mut().end else {
+        let Some(end) = &mut self.end.get_mut().end else {
             return Err(packet);
         };
         if end.tx.room(1) == 0 {
@@ -184,7 +109,6 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         let descriptor = Descriptor {
             address: self.frames.place(index),
             length_bytes: packet.wire_bytes(),
-            options: 0,
         };
         if !self.frames.umem().to_device(index) {
             return Err(packet);
@@ -194,22 +118,23 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             self.frames.umem().reclaim(index);
             return Err(packet);
         }
-        if let Some(end) = &mut self.ends.get_mut().end {
-            end.tx.push(descriptor);
+        if let Some(end) = &mut self.end.get_mut().end {
+            end.tx.push(descriptor.to_words());
         }
         Ok(())
     }
 
-    /// Packets that the kernel does not take now stay in the ring: see [`XdpCounters`].
+    /// Packets that the kernel does not take now stay in the ring: see
+    /// [`XdpCounters`](super::XdpCounters).
     ///
     /// # Errors
     /// The error of `sendto` on the device, for instance `NetworkDown`, or `ENXIO` if it was
     /// removed.
     #[inline]
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
-        let ends = self.ends.get_mut();
-        ends.handle_request();
-        let Some(end) = &mut ends.end else {
+        let taker = self.end.get_mut();
+        taker.update(leave);
+        let Some(end) = &mut taker.end else {
             return Ok(());
         };
         end.tx.publish();

@@ -8,12 +8,8 @@ use concurrent_queue::ConcurrentQueue;
 use taut_path::pool::PoolError;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-use crate::error::invalid;
 use crate::frames::Frames;
 use crate::sys::umem::{Freed, Umem};
-
-/// Maximum number of frames: 4 GiB with 4 KB each.
-const FRAMES_LIMIT: u32 = 1 << 20;
 
 /// Frames of one umem, usable from any thread. A clone refers to the same frames.
 ///
@@ -29,23 +25,11 @@ struct UmemState {
     free: ConcurrentQueue<u32>,
     /// Offset of the packet in each frame, in bytes; 0 for a packet that was not received.
     starts: Box<[AtomicU32]>,
-    unknown_completions: AtomicU64,
     rejected_frames: AtomicU64,
 }
 
 impl UmemFrames {
-    /// Allocates frames of 2,048 or 4,096 bytes.
     pub(super) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
-        if !(1..=FRAMES_LIMIT).contains(&frames) {
-            return Err(invalid(format!(
-                "frames is {frames}; allowed: 1 to {FRAMES_LIMIT}"
-            )));
-        }
-        if ![2048, 4096].contains(&frame_bytes) {
-            return Err(invalid(format!(
-                "frame_bytes is {frame_bytes}; allowed: 2048 or 4096"
-            )));
-        }
         let umem = Umem::new(frames, frame_bytes)?;
         let free = ConcurrentQueue::bounded(frames as usize);
         for index in 0..frames {
@@ -56,7 +40,6 @@ impl UmemFrames {
             umem,
             free,
             starts: (0..frames).map(|_| AtomicU32::new(0)).collect(),
-            unknown_completions: AtomicU64::new(0),
             rejected_frames: AtomicU64::new(0),
         })))
     }
@@ -71,8 +54,9 @@ impl UmemFrames {
         self.whole_frame(index) + u64::from(self.start(index))
     }
 
+    /// Returns the offset of the packet in its frame, in bytes.
     #[inline]
-    fn start(&self, index: u32) -> u32 {
+    pub(super) fn start(&self, index: u32) -> u32 {
         let start = self.0.starts.get(index as usize);
         start.map_or(0, |start| start.load(Ordering::Relaxed))
     }
@@ -81,36 +65,21 @@ impl UmemFrames {
     /// beyond it.
     #[inline]
     pub(super) fn index_of(&self, address: u64) -> u32 {
-        let index = address / u64::from(self.frame_bytes_all());
+        let index = address / u64::from(self.frame_bytes());
         u32::try_from(index).unwrap_or(u32::MAX)
-    }
-
-    fn frame_bytes_all(&self) -> u32 {
-        self.0.umem.frame_bytes()
     }
 
     /// Returns where the frame itself starts in the umem, in bytes.
     pub(super) fn whole_frame(&self, index: u32) -> u64 {
-        u64::from(index) * u64::from(self.frame_bytes_all())
+        u64::from(index) * u64::from(self.frame_bytes())
     }
 
     /// Stores the `address` at which a received packet starts in its frame.
     pub(super) fn starts_at(&self, index: u32, address: u64) {
-        let offset = address - u64::from(index) * u64::from(self.frame_bytes_all());
+        let offset = address - self.whole_frame(index);
         if let Some(start) = self.0.starts.get(index as usize) {
             start.store(offset as u32, Ordering::Relaxed);
         }
-    }
-
-    /// Runs `work` on the whole frame, including the room before the packet.
-    pub(super) fn with_all<R>(
-        &self,
-        frame: &Frame,
-        work: impl FnOnce(&mut [u8]) -> R,
-    ) -> Result<R, PoolError> {
-        let index = frame.index();
-        let lent = self.0.umem.with(index, work);
-        lent.ok_or_else(|| self.pool_error(index))
     }
 
     fn pool_error(&self, index: u32) -> PoolError {
@@ -140,19 +109,9 @@ impl UmemFrames {
         found.is_some()
     }
 
-    /// Returns the number of packets that a driver returned and no queue ever sent (driver bug).
-    /// Their frames are not released.
-    pub fn unknown_completions(&self) -> u64 {
-        self.0.unknown_completions.load(Ordering::Relaxed)
-    }
-
     /// Returns the number of frames that were released but not taken: twice, or of another pool.
     pub fn rejected_frames(&self) -> u64 {
         self.0.rejected_frames.load(Ordering::Relaxed)
-    }
-
-    fn release_packet(&self, packet: Packet) {
-        let _ = Frames::release(self, packet.into_frame());
     }
 }
 
@@ -182,11 +141,12 @@ impl Frames for UmemFrames {
     /// Lends the space from the start of the packet; a received packet can start at any offset.
     #[inline]
     fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
-        let start = self.start(frame.index());
-        self.with_all(frame, |bytes| {
-            let start = (start as usize).min(bytes.len());
+        let index = frame.index();
+        let lent = self.0.umem.with(index, |bytes| {
+            let start = (self.start(index) as usize).min(bytes.len());
             work(&mut bytes[start..])
-        })
+        });
+        lent.ok_or_else(|| self.pool_error(index))
     }
 
     fn free_frames(&self) -> u32 {
@@ -206,15 +166,10 @@ impl Frames for UmemFrames {
 impl PacketSink for UmemFrames {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        self.release_packet(packet);
+        let _ = self.release(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.release_packet(packet);
-    }
-
-    fn unknown_completion(&mut self, packet: Packet) {
-        self.0.unknown_completions.fetch_add(1, Ordering::Relaxed);
-        drop(packet);
+        self.freed(packet);
     }
 }

@@ -6,12 +6,12 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
     // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
     // shorter than 2^32 words.
-    let mut words = bytes.chunks_exact(4);
-    let whole: u64 = (&mut words)
-        .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
-        .sum();
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words = words
+        .iter()
+        .map(|word| u64::from(u32::from_ne_bytes(*word)));
+    let whole: u64 = words.sum();
     let mut last = [0; 4];
-    let rest = words.remainder();
     last[..rest.len()].copy_from_slice(rest);
     let sum = fold(whole + u64::from(u32::from_ne_bytes(last)));
     u64::from(u16::from_be_bytes(sum.to_ne_bytes()))

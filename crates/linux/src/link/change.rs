@@ -4,8 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::message::Message;
-use super::request::{address_fixed, link, link_at, link_fixed, neighbour_fixed};
+use super::message::{Message, link, link_at, link_fixed};
 use super::{MacAddress, check_name, describe};
 use crate::error::invalid;
 use crate::netns::NetNs;
@@ -107,6 +106,15 @@ pub fn set_tx_queue_packets(ns: &NetNs, device: &str, packets: u32) -> io::Resul
     set_attribute(ns, device, libc::IFLA_TXQLEN, &packets.to_ne_bytes())
 }
 
+/// Makes `device` a port of `bridge`.
+///
+/// # Errors
+/// As for [`set_up`]; `NotFound` if one of them does not exist.
+pub fn add_to_bridge(ns: &NetNs, bridge: &str, device: &str) -> io::Result<()> {
+    let master = index(ns, bridge)?;
+    set_attribute(ns, device, libc::IFLA_MASTER, &master.to_ne_bytes())
+}
+
 fn set_attribute(ns: &NetNs, device: &str, kind: u16, value: &[u8]) -> io::Result<()> {
     check_name(device)?;
     let request = link(libc::RTM_NEWLINK, CHANGE, device).attribute(kind, value);
@@ -125,13 +133,12 @@ pub fn add_address(ns: &NetNs, device: &str, address: Ipv4Addr, prefix_bits: u8)
         )));
     }
     let index = index(ns, device)?;
-    let request = Message::new(
-        libc::RTM_NEWADDR,
-        SET as u16,
-        &address_fixed(prefix_bits, index),
-    )
-    .attribute(libc::IFA_LOCAL, &address.octets())
-    .attribute(libc::IFA_ADDRESS, &address.octets());
+    // `struct ifaddrmsg`.
+    let [a, b, c, d] = index.to_ne_bytes();
+    let fixed = [libc::AF_INET as u8, prefix_bits, 0, 0, a, b, c, d];
+    let request = Message::new(libc::RTM_NEWADDR, SET as u16, &fixed)
+        .attribute(libc::IFA_LOCAL, &address.octets())
+        .attribute(libc::IFA_ADDRESS, &address.octets());
     change(ns, "RTM_NEWADDR", device, request)
 }
 
@@ -146,7 +153,9 @@ pub fn add_neighbour(
     mac: MacAddress,
 ) -> io::Result<()> {
     let index = index(ns, device)?;
-    let fixed = neighbour_fixed(index, libc::NUD_PERMANENT);
+    // `struct ndmsg`.
+    let ([a, b, c, d], [e, f]) = (index.to_ne_bytes(), libc::NUD_PERMANENT.to_ne_bytes());
+    let fixed = [libc::AF_INET as u8, 0, 0, 0, a, b, c, d, e, f, 0, 0];
     let request = Message::new(libc::RTM_NEWNEIGH, SET as u16, &fixed)
         .attribute(libc::NDA_DST, &address.octets())
         .attribute(libc::NDA_LLADDR, &mac.0);

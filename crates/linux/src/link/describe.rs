@@ -2,9 +2,7 @@
 
 use std::io;
 
-use super::message::{Message, attributes, u16_at, u32_at};
-use super::request::{link, link_at};
-use super::statistics::LinkStatistics;
+use super::message::{attributes, link, link_at, u16_at, u32_at, u64_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
@@ -42,6 +40,35 @@ pub struct Description {
     /// The id of an attached XDP program.
     pub(crate) xdp_program: Option<u32>,
     statistics: Option<LinkStatistics>,
+}
+
+/// Counters of a link since it was created.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped by the device before they were sent; disciplines have their own counters.
+    pub tx_dropped: u64,
+}
+
+impl LinkStatistics {
+    /// Reads fields of `struct rtnl_link_stats64`.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let field = |position: usize| u64_at(bytes, position * 8);
+        Some(Self {
+            rx_packets: field(0)?,
+            tx_packets: field(1)?,
+            rx_bytes: field(2)?,
+            tx_bytes: field(3)?,
+            tx_dropped: field(7)?,
+        })
+    }
 }
 
 impl Description {
@@ -92,7 +119,7 @@ fn xdp_program_id(value: &[u8]) -> Option<u32> {
 /// `NotFound` (or `ENODEV`) if there is no such device; `InvalidInput` for an invalid name.
 pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
     let mut found = None;
-    read_link_message(ns, device, |payload| found = Description::parse(payload))?;
+    read_link_message(ns, device, 0, |payload| found = Description::parse(payload))?;
     found.ok_or_else(|| no_response(device))
 }
 
@@ -105,33 +132,21 @@ pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
     found.ok_or_else(|| no_response(device))
 }
 
-/// Requests the attributes of a link, and passes the response to `take`.
+/// Requests the attributes of the link with this index, or of that name if the index is 0, and
+/// passes the response to `take`.
 pub(super) fn read_link_message(
     ns: &NetNs,
     device: &str,
-    take: impl FnMut(&[u8]),
-) -> io::Result<()> {
-    check_name(device)?;
-    request_link(ns, device, link(libc::RTM_GETLINK, GET, device), take)
-}
-
-/// As [`read_link_message`], of the device with this index.
-pub(super) fn read_link_message_at(
-    ns: &NetNs,
     index: u32,
-    take: impl FnMut(&[u8]),
-) -> io::Result<()> {
-    let device = format!("device {index}");
-    let request = link_at(libc::RTM_GETLINK, GET, index);
-    request_link(ns, &device, request, take)
-}
-
-fn request_link(
-    ns: &NetNs,
-    device: &str,
-    request: Message,
     mut take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
+    let request = match index {
+        0 => {
+            check_name(device)?;
+            link(libc::RTM_GETLINK, GET, device)
+        }
+        index => link_at(libc::RTM_GETLINK, GET, index),
+    };
     ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {
             take(payload);

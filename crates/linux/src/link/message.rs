@@ -75,6 +75,26 @@ impl Message {
     }
 }
 
+/// A request about a link: `struct ifinfomsg` with nothing changed; the name finds the device.
+pub(super) fn link(kind: u16, flags: libc::c_int, device: &str) -> Message {
+    Message::new(kind, flags as u16, &link_fixed(0, 0)).text(libc::IFLA_IFNAME, device)
+}
+
+/// As [`link`], of the device with this index.
+pub(super) fn link_at(kind: u16, flags: libc::c_int, index: u32) -> Message {
+    let mut fixed = link_fixed(0, 0);
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    Message::new(kind, flags as u16, &fixed)
+}
+
+/// `struct ifinfomsg`: family, type and index 0, and the interface flags that change.
+pub(super) fn link_fixed(flags: libc::c_int, change: libc::c_int) -> [u8; 16] {
+    let mut fixed = [0; 16];
+    fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&change.to_ne_bytes());
+    fixed
+}
+
 /// One message of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response<'a> {
@@ -114,18 +134,15 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
 }
 
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    let bytes = bytes.get(offset..offset + 2)?;
-    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u16::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let bytes = bytes.get(offset..offset + 4)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u32::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    let bytes = bytes.get(offset..offset + 8)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    Some(u64::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 #[cfg(test)]

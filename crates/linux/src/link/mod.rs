@@ -1,20 +1,16 @@
 //! Configuring network devices over route netlink, without `ip` or `tc`.
 
-mod bridge;
 mod change;
 mod claim;
+mod create;
 mod describe;
-mod macvlan;
 pub(crate) mod message;
 pub mod monitor;
 mod offload;
 mod polling;
 mod qdisc;
-mod request;
 pub(crate) mod route_socket;
 mod state;
-mod statistics;
-mod veth;
 
 use std::fmt;
 use std::io;
@@ -22,21 +18,18 @@ use std::str::FromStr;
 
 use crate::error::invalid;
 
-pub use bridge::{add_bridge, add_to_bridge};
 pub use change::{
-    add_address, add_neighbour, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
-    set_tx_queue_packets, set_up,
+    add_address, add_neighbour, add_to_bridge, delete, index, rename, set_down, set_mac, set_mtu,
+    set_namespace, set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
-pub use describe::{Description, describe, statistics};
-pub use macvlan::add_macvlan;
+pub use create::{add_bridge, add_macvlan, add_veth_pair, add_veth_pair_with_queues};
+pub use describe::{Description, LinkStatistics, describe, statistics};
 pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};
-pub use statistics::LinkStatistics;
-pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 
 pub(crate) use offload::{control_socket, socket_queues};
 pub(crate) use route_socket::RouteSocket;
@@ -65,9 +58,9 @@ impl fmt::Display for MacAddress {
 
 /// Six bytes in hexadecimal, with colons between them.
 impl FromStr for MacAddress {
-    type Err = ParseMacError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, ParseMacError> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let byte = |part: &str| match part.len() {
             1 | 2 if part.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
                 u8::from_str_radix(part, 16).ok()
@@ -76,21 +69,11 @@ impl FromStr for MacAddress {
         };
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or(ParseMacError)
+        bytes
+            .map(Self)
+            .ok_or("allowed: six bytes in hex, such as 02:00:00:00:00:02")
     }
 }
-
-/// The text is not a hardware address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseMacError;
-
-impl fmt::Display for ParseMacError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("allowed: six bytes in hex, such as 02:00:00:00:00:02")
-    }
-}
-
-impl std::error::Error for ParseMacError {}
 
 /// Rejects names that the kernel would reject or, worse, use as a pattern (`%d`).
 pub(crate) fn check_name(name: &str) -> io::Result<()> {

@@ -26,14 +26,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::netdevice::index_to_name;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use super::check_name;
-use super::describe::{read_link_message, read_link_message_at};
+use super::describe::read_link_message;
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use crate::error::failed;
+use crate::error::{failed, naming};
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
 use crate::sys;
@@ -65,13 +66,13 @@ impl LinkMonitor {
     /// `NotFound` (or `ENODEV`) if there is no such device.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         check_name(device)?;
-        let named = |call| move |cause| failed(call, device, cause);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Protocol 0 is `NETLINK_ROUTE`.
         let fd = ns
             .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
-            .map_err(named("socket AF_NETLINK"))?;
-        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).map_err(named("bind AF_NETLINK"))?;
+            .map_err(naming("socket AF_NETLINK", device))?;
+        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS))
+            .map_err(naming("bind AF_NETLINK", device))?;
         let mut monitor = Self {
             ns: ns.clone(),
             device: device.to_owned(),
@@ -162,9 +163,12 @@ impl LinkMonitor {
         if index == 0 {
             return sys::link::flags(fd, &self.device).map(Some);
         }
-        let name = sys::link::name(fd, index)?;
+        let name = index_to_name(fd, index)?;
         match sys::link::flags(fd, &name) {
-            Err(error) if is_absent(&error) => sys::link::name(fd, index).map(|_| None),
+            Err(error) if is_absent(&error) => {
+                index_to_name(fd, index)?;
+                Ok(None)
+            }
             flags => flags.map(Some),
         }
     }
@@ -184,10 +188,14 @@ impl LinkMonitor {
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(Errno::INTR) => {}
-                // The kernel dropped notifications: query the current state instead.
+                // The kernel dropped notifications, maybe that of the removal: query the current
+                // state instead.
                 Err(Errno::NOBUFS) => {
-                    self.tracker.lost_notifications();
-                    self.query_after_loss()?;
+                    self.tracker.was_down = true;
+                    match self.query() {
+                        Err(error) if is_absent(&error) => self.tracker.absent(false),
+                        result => result?,
+                    }
                 }
                 Err(error) => return Err(failed("recv", &self.device, error)),
             }
@@ -198,27 +206,11 @@ impl LinkMonitor {
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
         let tracker = &mut self.tracker;
-        let index = tracker.index;
-        let apply = |payload: &[u8]| {
+        read_link_message(&self.ns, &self.device, tracker.index, |payload| {
             if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
                 tracker.apply(notification);
             }
-        };
-        match index {
-            0 => read_link_message(&self.ns, &self.device, apply),
-            index => read_link_message_at(&self.ns, index, apply),
-        }
-    }
-
-    /// Queries the state after the kernel dropped notifications, maybe that of the removal.
-    fn query_after_loss(&mut self) -> io::Result<()> {
-        match self.query() {
-            Err(error) if is_absent(&error) => {
-                self.tracker.absent(false);
-                Ok(())
-            }
-            result => result,
-        }
+        })
     }
 }
 

@@ -4,13 +4,14 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::netdevice::index_to_name;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::check_name;
 use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys;
-use crate::sys::ethtool::{Block, Query};
+use crate::sys::ethtool::{Feature, Query};
 
 /// Their names in the long form of `ethtool -k`: in the kernel, in the card, and in the card in a
 /// reversible way.
@@ -80,7 +81,7 @@ impl OffloadControl {
     /// # Errors
     /// `NotFound` (or `ENODEV`) if the device is absent.
     pub fn name(&self, index: u32) -> io::Result<String> {
-        sys::link::name(self.fd.as_fd(), index)
+        index_to_name(&self.fd, index)
             .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))
     }
 
@@ -89,12 +90,8 @@ impl OffloadControl {
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.
     pub fn active(&self, device: &str) -> io::Result<ReceiveOffloads> {
-        let (names, blocks) = self.features(device)?;
-        let is_on = |name: &&str| {
-            bit_of(&names, name).is_some_and(|(block, bit)| {
-                blocks.get(block).is_some_and(|it| it.active & bit != 0)
-            })
-        };
+        let features = self.features(device)?;
+        let is_on = |name: &&str| features.iter().any(|it| it.name == **name && it.is_active);
         let names = self.names.iter().copied().filter(is_on).collect();
         Ok(ReceiveOffloads { names })
     }
@@ -125,14 +122,11 @@ impl OffloadControl {
     }
 
     fn set(&self, device: &str, offloads: &ReceiveOffloads, on: bool) -> io::Result<()> {
-        let (names, blocks) = self.features(device)?;
-        let mut changes = vec![[0; 2]; blocks.len()];
-        for name in &offloads.names {
-            let Some((block, bit)) = bit_of(&names, name) else {
-                continue;
-            };
-            let can_change = |it: &Block| it.available & bit != 0 && it.never_changed & bit == 0;
-            if blocks.get(block).is_some_and(can_change) {
+        let features = self.features(device)?;
+        let mut changes = vec![[0; 2]; features.len().div_ceil(32)];
+        for (at, feature) in features.iter().enumerate() {
+            if feature.can_change && offloads.names.contains(&feature.name.as_str()) {
+                let (block, bit) = (at / 32, 1 << (at % 32));
                 changes[block][0] |= bit;
                 changes[block][1] |= if on { bit } else { 0 };
             }
@@ -141,13 +135,10 @@ impl OffloadControl {
             .map_err(|cause| failed("ETHTOOL_SFEATURES", device, cause))
     }
 
-    fn features(&self, device: &str) -> io::Result<(Vec<String>, Vec<Block>)> {
+    fn features(&self, device: &str) -> io::Result<Vec<Feature>> {
         check_name(device)?;
-        let names = sys::ethtool::feature_names(self.fd.as_fd(), device)
-            .map_err(|cause| failed("ETHTOOL_GSTRINGS", device, cause))?;
-        let blocks = sys::ethtool::get_features(self.fd.as_fd(), device)
-            .map_err(|cause| failed("ETHTOOL_GFEATURES", device, cause))?;
-        Ok((names, blocks))
+        sys::ethtool::features(self.fd.as_fd(), device)
+            .map_err(|cause| failed("ETHTOOL_GFEATURES", device, cause))
     }
 }
 
@@ -183,10 +174,4 @@ pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
         socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)
     })?
     .map_err(|cause| failed("socket", "AF_INET", cause))
-}
-
-/// Returns the block of a feature, and its bit in it.
-fn bit_of(names: &[String], name: &str) -> Option<(usize, u32)> {
-    let at = names.iter().position(|known| known == name)?;
-    Some((at / 32, 1 << (at % 32)))
 }

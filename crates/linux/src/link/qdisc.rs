@@ -4,7 +4,6 @@ use std::io;
 
 use super::change::{SET, change, index};
 use super::message::Message;
-use super::request::{bucket_child_fixed, root_qdisc_fixed};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
@@ -14,6 +13,10 @@ const TBF_RATE_64: u16 = 4;
 const TBF_BURST: u16 = 6;
 /// `TC_LINKLAYER_ETHERNET`: the kernel computes times without a table.
 const LINK_LAYER_ETHERNET: u8 = 1;
+/// `TC_H_ROOT`.
+const ROOT: u32 = u32::MAX;
+/// The handle of a root token bucket, `1:`. Its child refers to its only class, `1:1`.
+const TOKEN_BUCKET: u32 = 0x1_0000;
 
 /// A discipline for the root of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +30,6 @@ pub enum RootQdisc {
         /// Maximum backlog in bytes.
         limit_bytes: u32,
     },
-    /// First in, first out.
-    Pfifo {
-        /// Maximum backlog in packets.
-        limit_packets: u32,
-    },
     /// No queue: packets are passed to the device directly.
     NoQueue,
 }
@@ -43,8 +41,6 @@ pub enum RootQdisc {
 /// rate below 8 bit/s; `PermissionDenied` without CAP_NET_ADMIN.
 pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<()> {
     let index = index(ns, device)?;
-    let fixed = root_qdisc_fixed(index, matches!(qdisc, RootQdisc::Tbf { .. }));
-    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed);
     let request = match qdisc {
         RootQdisc::Tbf {
             rate_bits_per_s,
@@ -57,22 +53,17 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
                     "tbf rate is {rate_bits_per_s} bit/s; allowed: 8 or more"
                 )));
             }
-            request
-                .text(libc::TCA_KIND, "tbf")
-                .nested(libc::TCA_OPTIONS, |options| {
-                    options
-                        .attribute(
-                            TBF_PARAMETERS,
-                            &tbf_parameters(rate_bytes_per_s, limit_bytes),
-                        )
-                        .attribute(TBF_BURST, &burst_bytes.to_ne_bytes())
-                        .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
-                })
+            request(index, TOKEN_BUCKET, ROOT, "tbf").nested(libc::TCA_OPTIONS, |options| {
+                options
+                    .attribute(
+                        TBF_PARAMETERS,
+                        &tbf_parameters(rate_bytes_per_s, limit_bytes),
+                    )
+                    .attribute(TBF_BURST, &burst_bytes.to_ne_bytes())
+                    .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
+            })
         }
-        RootQdisc::Pfifo { limit_packets } => request
-            .text(libc::TCA_KIND, "pfifo")
-            .attribute(libc::TCA_OPTIONS, &limit_packets.to_ne_bytes()),
-        RootQdisc::NoQueue => request.text(libc::TCA_KIND, "noqueue"),
+        RootQdisc::NoQueue => request(index, 0, ROOT, "noqueue"),
     };
     change(ns, "RTM_NEWQDISC", device, request)
 }
@@ -85,10 +76,17 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
 /// `NotFound` if there is no such device, or no token bucket set by this crate at its root;
 /// `PermissionDenied` without CAP_NET_ADMIN.
 pub fn set_pfifo_fast_in_tbf(ns: &NetNs, device: &str) -> io::Result<()> {
-    let fixed = bucket_child_fixed(index(ns, device)?);
-    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed);
-    let request = request.text(libc::TCA_KIND, "pfifo_fast");
+    let request = request(index(ns, device)?, 0, TOKEN_BUCKET + 1, "pfifo_fast");
     change(ns, "RTM_NEWQDISC", device, request)
+}
+
+/// A request for a discipline: `struct tcmsg`, and its kind.
+fn request(index: u32, handle: u32, parent: u32, kind: &str) -> Message {
+    let mut fixed = [0; 20];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    fixed[8..12].copy_from_slice(&handle.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&parent.to_ne_bytes());
+    Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed).text(libc::TCA_KIND, kind)
 }
 
 /// `struct tc_tbf_qopt`: rate, peak rate (none), limit, and two fields that `TBF_BURST` replaces.

@@ -25,14 +25,9 @@ pub(crate) struct RouteSocket {
 }
 
 impl RouteSocket {
-    /// Opens a socket in the calling thread's namespace.
-    pub(crate) fn open() -> io::Result<Self> {
-        Self::open_for(None)
-    }
-
-    /// Opens a socket for another `protocol` of netlink with the same message format; `None` is the
-    /// route protocol, whose number is 0.
-    pub(crate) fn open_for(protocol: Option<Protocol>) -> io::Result<Self> {
+    /// Opens a socket in the calling thread's namespace, for a `protocol` of netlink with the same
+    /// message format; `None` is the route protocol, whose number is 0.
+    pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Self> {
         let fd = socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,

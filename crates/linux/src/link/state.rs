@@ -10,13 +10,14 @@ const NEW_NAMESPACE: u16 = 45;
 const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
 /// The state of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinkState {
     /// Packets are sent.
     Running,
     /// Administratively down, or without a carrier.
     Down,
     /// The device does not exist.
+    #[default]
     Removed,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Notification<'a> {
 
 /// The state of the link of one device, which keeps its index when it is renamed. After it was
 /// removed, the next device with its last name replaces it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LinkTracker {
     pub(super) name: Vec<u8>,
     pub(super) index: u32,
@@ -80,7 +81,8 @@ pub(super) struct LinkTracker {
     pub(super) replacements: u64,
     pub(super) is_moved: bool,
     pub(super) state: LinkState,
-    was_down: bool,
+    /// The link was not running since the last status, or notifications were lost.
+    pub(super) was_down: bool,
 }
 
 impl LinkTracker {
@@ -88,12 +90,7 @@ impl LinkTracker {
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.as_bytes().to_vec(),
-            index: 0,
-            excluded: 0,
-            replacements: 0,
-            is_moved: false,
-            state: LinkState::Removed,
-            was_down: false,
+            ..Self::default()
         }
     }
 
@@ -141,11 +138,6 @@ impl LinkTracker {
             Some(_) if self.state == LinkState::Running => self.set(0),
             Some(_) => {}
         }
-    }
-
-    /// Records that notifications were lost.
-    pub(super) fn lost_notifications(&mut self) {
-        self.was_down = true;
     }
 
     /// Returns the status since the last call.

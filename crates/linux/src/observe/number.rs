@@ -63,14 +63,9 @@ fn limited(value: u64) -> io::Result<u64> {
 
 /// Parses digits with optional surrounding white space.
 pub(super) fn parse(bytes: &[u8]) -> Option<u64> {
-    let digits = bytes.trim_ascii();
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, byte| {
-        let digit = u64::from(byte.checked_sub(b'0').filter(|&digit| digit < 10)?);
-        number.checked_mul(10)?.checked_add(digit)
-    })
+    let digits = std::str::from_utf8(bytes.trim_ascii()).ok()?;
+    // A sign would parse too.
+    digits.parse().ok().filter(|_| !digits.starts_with('+'))
 }
 
 fn garbage(bytes: &[u8]) -> io::Error {

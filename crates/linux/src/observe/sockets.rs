@@ -118,7 +118,7 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
 pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
     let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
     let mut diag = ns
-        .run(|| RouteSocket::open_for(Some(rustix::net::netlink::SOCK_DIAG)))?
+        .run(|| RouteSocket::open(Some(rustix::net::netlink::SOCK_DIAG)))?
         .map_err(named)?;
     let mut found = Vec::new();
     for (protocol, number, states) in [

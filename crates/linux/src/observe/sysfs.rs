@@ -5,8 +5,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
-
 use super::device::{self, Device};
 use super::kind::ENTRIES;
 use crate::error::failed;
@@ -41,9 +39,7 @@ impl Sysfs {
     /// `PermissionDenied` without CAP_SYS_ADMIN; the error of fsopen(2) (Linux 5.2) and related
     /// calls.
     pub fn of_netns(namespace: &NetNs) -> io::Result<Self> {
-        let mount = namespace
-            .run(detached_sysfs)?
-            .map_err(|cause| failed("fsopen", "sysfs of a network namespace", cause))?;
+        let mount = namespace.mount_sysfs()?;
         Ok(Self {
             root: format!("/proc/self/fd/{}", mount.as_raw_fd()).into(),
             _mount: Some(Arc::new(mount)),
@@ -105,16 +101,6 @@ impl Sysfs {
         let queue = format!("queues/tx-{queue}/byte_queue_limits");
         Ok(self.directory_of(device)?.join(queue))
     }
-}
-
-/// Mounts a sysfs without a path: it is reachable through the descriptor only.
-fn detached_sysfs() -> rustix::io::Result<OwnedFd> {
-    let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
 }
 
 fn no_device(name: &str) -> io::Error {

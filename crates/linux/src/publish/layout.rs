@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_path::queue::MonitorSnapshot;
 
-use super::queue_info::QueueInfo;
-
 /// The first word. It differs in the wrong byte order.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
 /// Changes with the layout.
@@ -124,15 +122,11 @@ pub(super) fn write_info(words: &[AtomicU64], info: &QueueInfo<'_>) {
     put_text(words, DEVICE, NAME_WORDS, info.device);
     // No metrics were published yet.
     put(words, UPDATED, 0);
-    put(
-        words,
-        KIND,
-        if info.in_packets {
-            KIND_PACKETS
-        } else {
-            KIND_BYTES
-        },
-    );
+    let kind = match info.in_packets {
+        true => KIND_PACKETS,
+        false => KIND_BYTES,
+    };
+    put(words, KIND, kind);
 }
 
 pub(super) fn write_metrics(words: &[AtomicU64], now_ns: u64, metrics: &QueueMetrics) {
@@ -158,10 +152,8 @@ fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     }
     let mut bytes = text.as_bytes()[..end].to_vec();
     bytes.resize(number * 8, 0);
-    for (offset, word) in bytes.chunks_exact(8).enumerate() {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(word);
-        put(words, at + offset, u64::from_ne_bytes(eight));
+    for (offset, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        put(words, at + offset, u64::from_ne_bytes(*word));
     }
 }
 
@@ -184,33 +176,60 @@ pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
     }
 }
 
-/// Contents of a slot, without its sequence number.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Slot {
-    pub(super) device: String,
-    pub(super) queue: u32,
-    pub(super) limit: String,
-    pub(super) in_packets: bool,
-    pub(super) rate_bits_per_s: Option<u64>,
-    pub(super) updated_ns: u64,
-    pub(super) metrics: QueueMetrics,
+/// The properties of a queue that do not change.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueueInfo<'a> {
+    /// Its device, or a name of its own, truncated to 63 bytes.
+    pub device: &'a str,
+    /// Its number on the device.
+    pub queue: u32,
+    /// The rule of its limit, as in `--limit`, truncated to 31 bytes.
+    pub limit: &'a str,
+    /// The limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// The speed of its link in bit/s; `None` if it is unknown.
+    pub rate_bits_per_s: Option<u64>,
 }
 
-/// Returns `None` if the slot is free, or has no metrics yet.
-pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
+/// A queue that a program publishes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PublishedQueue {
+    /// The program's name.
+    pub program: String,
+    /// Its process.
+    pub process: u32,
+    /// The device, or another name.
+    pub device: String,
+    /// The number of the queue on the device.
+    pub queue: u32,
+    /// The rule that sets the limit.
+    pub limit: String,
+    /// The limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// The speed of its link in bit/s, if the program reports it.
+    pub rate_bits_per_s: Option<u64>,
+    /// The age of the metrics, in ns.
+    pub age_ns: u64,
+    /// The metrics.
+    pub metrics: QueueMetrics,
+}
+
+/// Reads a slot, without the values of the head. `None` if it is free, or has no metrics yet.
+pub(super) fn read_slot(words: &[u64], now_ns: u64) -> Option<PublishedQueue> {
     let words = words.get(..SLOT_WORDS - 1)?;
     let used = matches!(words[KIND], KIND_BYTES | KIND_PACKETS) && words[UPDATED] != 0;
     if !used {
         return None;
     }
-    Some(Slot {
+    Some(PublishedQueue {
         device: text(words, DEVICE, NAME_WORDS),
         queue: words[QUEUE] as u32,
         limit: text(words, LIMIT, LIMIT_WORDS),
         in_packets: words[KIND] == KIND_PACKETS,
         rate_bits_per_s: Some(words[RATE]).filter(|&rate| rate > 0),
-        updated_ns: words[UPDATED],
+        age_ns: now_ns.saturating_sub(words[UPDATED]),
         metrics: QueueMetrics::from_words(&mut words[METRICS..].iter().copied())?,
+        ..PublishedQueue::default()
     })
 }
 
@@ -252,21 +271,21 @@ mod tests {
             in_packets: true,
             rate_bits_per_s: Some(1_000_000_000),
         };
-        assert_eq!(read_slot(&loaded(&words)), None);
+        assert_eq!(read_slot(&loaded(&words), 7), None);
         write_info(&words, &info);
-        assert_eq!(read_slot(&loaded(&words)), None);
+        assert_eq!(read_slot(&loaded(&words), 7), None);
         let metrics = QueueMetrics {
             limit: 7,
             longest_stall_ns: 9,
             ..QueueMetrics::default()
         };
         write_metrics(&words, 5, &metrics);
-        let slot = read_slot(&loaded(&words)).expect("published");
+        let slot = read_slot(&loaded(&words), 7).expect("published");
         assert_eq!((slot.device.as_str(), slot.queue), ("eth0", 3));
         assert_eq!((slot.limit.as_str(), slot.in_packets), ("taut:99.5%", true));
-        assert_eq!((slot.metrics, slot.updated_ns), (metrics, 5));
+        assert_eq!((slot.metrics, slot.age_ns), (metrics, 2));
         clear(&words);
-        assert_eq!(read_slot(&loaded(&words)), None);
+        assert_eq!(read_slot(&loaded(&words), 7), None);
     }
 
     #[test]
@@ -295,7 +314,7 @@ mod tests {
             if let (true, [kind, ..]) = (ours, &mut words[..]) {
                 *kind = KIND_BYTES;
             }
-            let _ = read_slot(&words);
+            let _ = read_slot(&words, 0);
         }
     }
 }

@@ -18,7 +18,6 @@
 //! next reader or publisher removes it. So files that `kill -9` leaves behind do not accumulate.
 
 mod layout;
-mod queue_info;
 mod reader;
 
 use std::env;
@@ -28,7 +27,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::process::geteuid;
@@ -39,9 +38,8 @@ use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
-pub use layout::QueueMetrics;
-pub use queue_info::QueueInfo;
-pub use reader::{Published, PublishedQueue, read};
+pub use layout::{PublishedQueue, QueueInfo, QueueMetrics};
+pub use reader::{Published, read};
 
 /// Maximum number of queues of one publisher.
 pub const MAX_QUEUES: usize = SLOTS;
@@ -67,17 +65,6 @@ pub fn directories() -> Vec<PathBuf> {
 #[derive(Debug, Clone)]
 pub struct Publisher(Arc<SharedFile>);
 
-/// A publisher that ends with its last queue, because this reference does not keep it.
-#[derive(Debug, Clone, Default)]
-pub struct WeakPublisher(Weak<SharedFile>);
-
-impl WeakPublisher {
-    /// Returns the publisher, if it or one of its queues still exists.
-    pub fn upgrade(&self) -> Option<Publisher> {
-        self.0.upgrade().map(Publisher)
-    }
-}
-
 #[derive(Debug)]
 struct SharedFile {
     words: Words,
@@ -100,14 +87,11 @@ impl Publisher {
             io::ErrorKind::NotFound,
             "nowhere to publish: XDG_RUNTIME_DIR is not set",
         );
-        let mut refused = Err(none);
+        let mut opened = Err(none);
         for directory in directories() {
-            refused = Self::open_in(&directory, program);
-            if refused.is_ok() {
-                break;
-            }
+            opened = opened.or_else(|_| Self::open_in(&directory, program));
         }
-        refused
+        opened
     }
 
     /// As [`open`](Self::open), in `directory`, which is created for this user only if it does not
@@ -151,11 +135,6 @@ impl Publisher {
             free: Mutex::new((0..SLOTS).rev().collect()),
             _file: file,
         })))
-    }
-
-    /// Returns a reference that does not keep the publisher.
-    pub fn downgrade(&self) -> WeakPublisher {
-        WeakPublisher(Arc::downgrade(&self.0))
     }
 
     /// Takes a slot for a queue. It is released when the returned value is dropped.

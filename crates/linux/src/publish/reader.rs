@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::layout::{
-    FILE_WORDS, HEAD_WORDS, QueueMetrics, SLOT_WORDS, SLOTS, Slot, VERSION, read_head, read_slot,
+    FILE_WORDS, HEAD_WORDS, PublishedQueue, SLOT_WORDS, SLOTS, VERSION, read_head, read_slot,
 };
 use crate::sched::monotonic_ns;
 
@@ -22,29 +22,6 @@ use crate::sched::monotonic_ns;
 const FILES: usize = 1024;
 /// Attempts to read a slot that is being written: a write takes far less than a microsecond.
 const TRIES: usize = 100;
-
-/// A queue that a program publishes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PublishedQueue {
-    /// The program's name.
-    pub program: String,
-    /// Its process.
-    pub process: u32,
-    /// The device, or another name.
-    pub device: String,
-    /// The number of the queue on the device.
-    pub queue: u32,
-    /// The rule that sets the limit.
-    pub limit: String,
-    /// The limit counts packets, not bytes.
-    pub in_packets: bool,
-    /// The speed of its link in bit/s, if the program reports it.
-    pub rate_bits_per_s: Option<u64>,
-    /// The age of the metrics, in ns.
-    pub age_ns: u64,
-    /// The metrics.
-    pub metrics: QueueMetrics,
-}
 
 /// The published queues.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -126,17 +103,11 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
         return Ok(());
     }
     for slot in 0..SLOTS {
-        if let Some(slot) = slot_of(&file, slot)? {
+        if let Some(queue) = slot_of(&file, slot)? {
             queues.push(PublishedQueue {
                 program: head.program.clone(),
                 process: head.process,
-                device: slot.device,
-                queue: slot.queue,
-                limit: slot.limit,
-                in_packets: slot.in_packets,
-                rate_bits_per_s: slot.rate_bits_per_s,
-                age_ns: monotonic_ns().saturating_sub(slot.updated_ns),
-                metrics: slot.metrics,
+                ..queue
             });
         }
     }
@@ -153,7 +124,7 @@ fn is_locked(file: &File) -> io::Result<bool> {
 }
 
 /// Reads a slot consistently; `None` if it is free, or its writer stopped in the middle.
-fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
+fn slot_of(file: &File, slot: usize) -> io::Result<Option<PublishedQueue>> {
     let start = HEAD_WORDS + slot * SLOT_WORDS;
     let sequence = || Ok::<_, io::Error>(words(file, start, 1)?.first().copied());
     for _ in 0..TRIES {
@@ -165,7 +136,7 @@ fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
         match before {
             None => return Ok(None),
             Some(number) if number % 2 == 0 && sequence()? == before => {
-                return Ok(read_slot(&slot));
+                return Ok(read_slot(&slot, monotonic_ns()));
             }
             Some(_) => {}
         }
@@ -177,17 +148,10 @@ fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
 fn words(file: &File, start: usize, number: usize) -> io::Result<Vec<u64>> {
     debug_assert!(start + number <= FILE_WORDS);
     let mut bytes = vec![0; number * 8];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], (start * 8 + read) as u64)? {
-            0 => return Ok(Vec::new()),
-            more => read += more,
-        }
+    match file.read_exact_at(&mut bytes, (start * 8) as u64) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Vec::new()),
+        read => read?,
     }
-    let word = |bytes: &[u8]| {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(bytes);
-        u64::from_ne_bytes(eight)
-    };
-    Ok(bytes.chunks_exact(8).map(word).collect())
+    let (words, _) = bytes.as_chunks::<8>();
+    Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }

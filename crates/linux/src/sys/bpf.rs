@@ -17,36 +17,20 @@ const ATTACH_TYPE_XDP: u32 = 37;
 pub(crate) const FLAG_GENERIC: u32 = 1 << 1;
 pub(crate) const FLAG_NATIVE: u32 = 1 << 2;
 
-/// `struct bpf_insn`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    code: u8,
-    /// Destination and source, four bits each.
-    registers: u8,
-    offset: i16,
-    immediate: i32,
-}
-
-impl Instruction {
-    const fn new(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Self {
-        let registers = if cfg!(target_endian = "little") {
-            source << 4 | destination
-        } else {
-            destination << 4 | source
-        };
-        Self {
-            code,
-            registers,
-            offset,
-            immediate,
-        }
-    }
+/// Returns a `struct bpf_insn`.
+fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> [u8; 8] {
+    let registers = if cfg!(target_endian = "little") {
+        source << 4 | destination
+    } else {
+        destination << 4 | source
+    };
+    let ([o0, o1], [i0, i1, i2, i3]) = (offset.to_ne_bytes(), immediate.to_ne_bytes());
+    [code, registers, o0, o1, i0, i1, i2, i3]
 }
 
 /// Redirects each packet to the socket of its queue in `map`, or passes it if there is none:
 /// `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
-fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
+fn redirect(map: BorrowedFd<'_>) -> [[u8; 8]; 6] {
     /// Offset of the queue in `struct xdp_md`.
     const RX_QUEUE_INDEX: i16 = 16;
     /// The constant is a map, by its descriptor.
@@ -55,14 +39,14 @@ fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
     const REDIRECT_MAP: i32 = 51;
     [
         // r2 = the queue; r1 is the context initially.
-        Instruction::new(0x61, 2, 1, RX_QUEUE_INDEX, 0),
+        instruction(0x61, 2, 1, RX_QUEUE_INDEX, 0),
         // r1 = the map, a constant of 64 bits in two slots.
-        Instruction::new(0x18, 1, PSEUDO_MAP_FD, 0, map.as_raw_fd()),
-        Instruction::new(0, 0, 0, 0, 0),
+        instruction(0x18, 1, PSEUDO_MAP_FD, 0, map.as_raw_fd()),
+        instruction(0, 0, 0, 0, 0),
         // r3 = the action for a queue without a socket.
-        Instruction::new(0xb7, 3, 0, 0, XDP_PASS),
-        Instruction::new(0x85, 0, 0, 0, REDIRECT_MAP),
-        Instruction::new(0x95, 0, 0, 0, 0),
+        instruction(0xb7, 3, 0, 0, XDP_PASS),
+        instruction(0x85, 0, 0, 0, REDIRECT_MAP),
+        instruction(0x95, 0, 0, 0, 0),
     ]
 }
 
@@ -93,21 +77,8 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
 
 /// Creates a map from queues to AF_XDP sockets.
 pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
-    #[repr(C)]
-    struct Attributes {
-        map_type: u32,
-        key_bytes: u32,
-        value_bytes: u32,
-        max_entries: u32,
-        flags: u32,
-    }
-    let attributes = Attributes {
-        map_type: MAP_TYPE_XSKMAP,
-        key_bytes: 4,
-        value_bytes: 4,
-        max_entries: queues,
-        flags: 0,
-    };
+    // Type, bytes of a key and of a value, entries, flags.
+    let attributes = [MAP_TYPE_XSKMAP, 4, 4, queues, 0];
     descriptor(bpf(MAP_CREATE, &attributes)?)
 }
 
@@ -144,11 +115,8 @@ pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         instructions: u32,
         first_instruction: u64,
         license: u64,
-        log_level: u32,
-        log_bytes: u32,
-        log: u64,
-        kernel_version: u32,
-        flags: u32,
+        /// A log, the version of the kernel, flags.
+        unused: [u64; 3],
         name: [u8; 16],
         device: u32,
         expected_attach_type: u32,
@@ -159,11 +127,7 @@ pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         instructions: program.len() as u32,
         first_instruction: program.as_ptr() as u64,
         license: c"MIT".as_ptr() as u64,
-        log_level: 0,
-        log_bytes: 0,
-        log: 0,
-        kernel_version: 0,
-        flags: 0,
+        unused: [0; 3],
         name: *b"taut_redirect\0\0\0",
         device: 0,
         expected_attach_type: ATTACH_TYPE_XDP,
@@ -173,18 +137,6 @@ pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 
 /// Attaches a program to the device `index` until the returned link is closed.
 pub(crate) fn attach(program: BorrowedFd<'_>, index: u32, flags: u32) -> io::Result<OwnedFd> {
-    #[repr(C)]
-    struct Attributes {
-        program: u32,
-        device: u32,
-        attach_type: u32,
-        flags: u32,
-    }
-    let attributes = Attributes {
-        program: program.as_raw_fd() as u32,
-        device: index,
-        attach_type: ATTACH_TYPE_XDP,
-        flags,
-    };
+    let attributes = [program.as_raw_fd() as u32, index, ATTACH_TYPE_XDP, flags];
     descriptor(bpf(LINK_CREATE, &attributes)?)
 }

@@ -11,23 +11,18 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 /// The set of the features' names.
 const ETH_SS_FEATURES: u32 = 4;
-/// Maximum length of a name.
-const NAME_BYTES: usize = 32;
+/// Maximum length of a name: 32 bytes.
+const NAME_WORDS: usize = 8;
 /// More features than any kernel has. `ETHTOOL_GSTRINGS` writes all its names without regard to the
 /// given count, so the buffer must hold all of them.
 const FEATURES_LIMIT: usize = 1024;
 
-/// A block of 32 features, as in `ETHTOOL_GFEATURES`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Those that can be changed.
-    pub(crate) available: u32,
-    /// Those that were requested.
-    pub(crate) requested: u32,
-    /// Those that are on.
-    pub(crate) active: u32,
-    /// Those that cannot be changed.
-    pub(crate) never_changed: u32,
+/// A feature of a device.
+#[derive(Debug)]
+pub(crate) struct Feature {
+    pub(crate) name: String,
+    pub(crate) is_active: bool,
+    pub(crate) can_change: bool,
 }
 
 /// Calls SIOCETHTOOL for `device` with `words`, which begin with a command.
@@ -43,7 +38,7 @@ unsafe fn call(fd: BorrowedFd<'_>, device: &str, words: &mut [u32]) -> io::Resul
 }
 
 /// Returns the number of features of this kernel.
-fn features(fd: BorrowedFd<'_>, device: &str) -> io::Result<usize> {
+fn count(fd: BorrowedFd<'_>, device: &str) -> io::Result<usize> {
     // `struct ethtool_sset_info`: command, reserved, a mask of 64 bits, a count for each bit.
     let mut words = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
     let mask = (1u64 << ETH_SS_FEATURES).to_ne_bytes();
@@ -58,40 +53,33 @@ fn features(fd: BorrowedFd<'_>, device: &str) -> io::Result<usize> {
     }
 }
 
-/// Returns the names of the features; the position of a name is the number of its bit.
-pub(crate) fn feature_names(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<String>> {
-    let count = features(fd, device)?;
+/// Returns the features; the position of one is the number of its bit.
+pub(crate) fn features(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<Feature>> {
+    let count = count(fd, device)?;
     // `struct ethtool_gstrings`: command, set, count, the names.
-    let mut words = vec![0; 3 + FEATURES_LIMIT * NAME_BYTES / 4];
-    words[..3].copy_from_slice(&[ETHTOOL_GSTRINGS, ETH_SS_FEATURES, count as u32]);
+    let mut names = vec![0; 3 + FEATURES_LIMIT * NAME_WORDS];
+    names[..3].copy_from_slice(&[ETHTOOL_GSTRINGS, ETH_SS_FEATURES, count as u32]);
     // SAFETY: the kernel has `count` names, at most as many as the buffer holds.
-    unsafe { call(fd, device, &mut words) }?;
-    let bytes: Vec<u8> = words[3..]
-        .iter()
-        .flat_map(|word| word.to_ne_bytes())
-        .collect();
-    let name = |name: &[u8]| {
-        let end = name.iter().position(|&byte| byte == 0);
-        String::from_utf8_lossy(&name[..end.unwrap_or(name.len())]).into_owned()
-    };
-    Ok(bytes.chunks(NAME_BYTES).take(count).map(name).collect())
-}
-
-/// Returns the state of the features, in blocks of 32.
-pub(crate) fn get_features(fd: BorrowedFd<'_>, device: &str) -> io::Result<Vec<Block>> {
-    let blocks = features(fd, device)?.div_ceil(32);
-    // `struct ethtool_gfeatures`: command, count of blocks, the blocks.
-    let mut words = vec![0; 2 + blocks * 4];
-    words[..2].copy_from_slice(&[ETHTOOL_GFEATURES, blocks as u32]);
+    unsafe { call(fd, device, &mut names) }?;
+    // `struct ethtool_gfeatures`: command, count of blocks, and for each block of 32 features those
+    // available, requested, active, and never changed.
+    let blocks = count.div_ceil(32);
+    let mut states = vec![0; 2 + blocks * 4];
+    states[..2].copy_from_slice(&[ETHTOOL_GFEATURES, blocks as u32]);
     // SAFETY: the kernel writes no more blocks than the count says.
-    unsafe { call(fd, device, &mut words) }?;
-    let block = |words: &[u32]| Block {
-        available: words[0],
-        requested: words[1],
-        active: words[2],
-        never_changed: words[3],
+    unsafe { call(fd, device, &mut states) }?;
+    let feature = |at: usize| {
+        let words = names[3 + at * NAME_WORDS..].iter().take(NAME_WORDS);
+        let bytes = words.flat_map(|word| word.to_ne_bytes());
+        let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        let state = |word: usize| states[2 + at / 32 * 4 + word] >> (at % 32) & 1 != 0;
+        Feature {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            is_active: state(2),
+            can_change: state(0) && !state(3),
+        }
     };
-    Ok(words[2..].chunks_exact(4).map(block).collect())
+    Ok((0..count).map(feature).collect())
 }
 
 /// Sets features: for each block of 32, the mask of the features to change, and their values.

@@ -29,8 +29,3 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
         Ok(result)
     }
 }
-
-/// As [`check`], for a call that returns a number of bytes.
-fn check_bytes(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
+use super::socket::set_option;
 
 /// Binds a packet socket to the device `index` and to an Ethernet protocol, 0 for none.
 pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<()> {
@@ -53,9 +54,8 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize,
     message.msg_controllen = CONTROL_BYTES as _;
     // SAFETY: the message describes `into` and `control`, both of which are borrowed exclusively
     // and outlive the call.
-    let bytes = super::check_bytes(unsafe {
-        libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC)
-    })?;
+    let bytes = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
     Ok((bytes, tag(&message)))
 }
 
@@ -98,15 +98,5 @@ pub(crate) fn add_promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> 
         mr_alen: 0,
         mr_address: [0; 8],
     };
-    // SAFETY: the pointer and length describe `request`, which outlives the call.
-    check(unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            (&raw const request).cast(),
-            size_of::<libc::packet_mreq>() as libc::socklen_t,
-        )
-    })
-    .map(drop)
+    set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, request)
 }

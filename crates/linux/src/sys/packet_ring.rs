@@ -6,46 +6,62 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::MapFlags;
+use rustix::param::page_size;
 
-use super::check;
 use super::mapping::Mapping;
+use super::socket::set_option;
 
 /// Offset of a frame in its slot without `PACKET_TX_HAS_OFF`: the header's aligned length
 /// (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
-pub(crate) const FRAME_OFFSET: usize =
+const FRAME_OFFSET: usize =
     size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
 /// The layout of a ring in memory. All three are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// Bytes from one slot to the next; at least [`FRAME_OFFSET`].
-    pub(crate) slot_bytes: usize,
-    /// Number of slots.
-    pub(crate) slots: usize,
+    slot_bytes: usize,
+    slots: usize,
     /// Bytes of one contiguous allocation of the kernel: at least a page and a slot.
-    pub(crate) block_bytes: usize,
+    block_bytes: usize,
 }
 
 impl Geometry {
-    fn bytes(self) -> usize {
-        self.slot_bytes * self.slots
+    /// Returns the layout of a ring of at least `slots` slots for frames of `frame_bytes`; `None`
+    /// for 4 GiB or more.
+    pub(crate) fn new(slots: u32, frame_bytes: u32) -> Option<Self> {
+        let slot_bytes = FRAME_OFFSET.checked_add(frame_bytes as usize)?;
+        let slot_bytes = slot_bytes.checked_next_power_of_two()?;
+        let block_bytes = slot_bytes.max(page_size());
+        // Whole blocks, of which all sizes are powers of two.
+        let slots = (slots as usize).checked_next_power_of_two()?;
+        let slots = slots.max(block_bytes / slot_bytes);
+        let bytes = slots.checked_mul(slot_bytes)?;
+        u32::try_from(bytes).ok()?;
+        Some(Self {
+            slot_bytes,
+            slots,
+            block_bytes,
+        })
     }
 
-    fn is_sound(self) -> bool {
-        self.slot_bytes.is_power_of_two()
-            && self.slot_bytes > FRAME_OFFSET
-            && self.block_bytes.is_power_of_two()
-            && self
-                .slots
-                .checked_mul(self.slot_bytes)
-                .is_some_and(|bytes| {
-                    u32::try_from(bytes).is_ok() && bytes > 0 && bytes % self.block_bytes == 0
-                })
+    /// Returns the number of slots.
+    pub(crate) fn slots(self) -> usize {
+        self.slots
+    }
+
+    /// Returns the bytes from one slot to the next.
+    pub(crate) fn slot_bytes(self) -> usize {
+        self.slot_bytes
+    }
+
+    fn bytes(self) -> usize {
+        self.slot_bytes * self.slots
     }
 }
 
@@ -58,9 +74,9 @@ struct RingMemory {
 }
 
 impl RingMemory {
-    /// Returns a word of a slot's header. Any slot number is taken modulo the ring.
-    fn word(&self, slot: u32, offset: usize) -> &AtomicU32 {
-        let at = self.slot_start(slot) + offset;
+    /// Returns a word of the header of a packet's slot.
+    fn word(&self, packet: u64, offset: usize) -> &AtomicU32 {
+        let at = self.slot_start(packet) + offset;
         // SAFETY: `slot_start` is inside the mapping with a whole slot after it, and `offset` is
         // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts at
         // a power of two of at least 64). The mapping lives as long as `self`. This process
@@ -68,8 +84,13 @@ impl RingMemory {
         unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
     }
 
-    fn slot_start(&self, slot: u32) -> usize {
-        (slot as usize % self.geometry.slots) * self.geometry.slot_bytes
+    /// Returns the slot of a packet: its number modulo the ring.
+    fn slot(&self, packet: u64) -> u32 {
+        (packet % self.geometry.slots as u64) as u32
+    }
+
+    fn slot_start(&self, packet: u64) -> usize {
+        self.slot(packet) as usize * self.geometry.slot_bytes
     }
 }
 
@@ -78,30 +99,18 @@ impl RingMemory {
 pub(crate) struct SlotWriter(Arc<RingMemory>);
 
 /// Reads the headers of slots.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct SlotReader(Arc<RingMemory>);
 
 /// Creates a transmit ring for the packet socket `fd` and maps it.
 pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
-    if !ring.is_sound() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let request = libc::tpacket_req {
         tp_block_size: ring.block_bytes as u32,
         tp_block_nr: (ring.bytes() / ring.block_bytes) as u32,
         tp_frame_size: ring.slot_bytes as u32,
         tp_frame_nr: ring.slots as u32,
     };
-    // SAFETY: the pointer and length describe `request`, which outlives the call.
-    check(unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_TX_RING,
-            (&raw const request).cast(),
-            size_of::<libc::tpacket_req>() as libc::socklen_t,
-        )
-    })?;
+    set_option(fd, libc::SOL_PACKET, libc::PACKET_TX_RING, request)?;
     let mapping = Mapping::shared(fd, 0, ring.bytes(), MapFlags::empty())?;
     let memory = Arc::new(RingMemory {
         mapping,
@@ -111,10 +120,16 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
 }
 
 impl SlotWriter {
-    /// Calls `write` to fill the slot and to return the length of the frame, and submits it.
-    /// `false` if the slot is not available, or if `write` returned no frame.
-    pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> Option<u32>) -> bool {
-        let status = self.0.word(slot, offset_of!(libc::tpacket2_hdr, tp_status));
+    /// Calls `write` to fill the packet's slot and to return the length of the frame, and submits
+    /// it. `false` if the slot is not available, or if `write` returned no frame.
+    pub(crate) fn fill(
+        &mut self,
+        packet: u64,
+        write: impl FnOnce(&mut [u8]) -> Option<u32>,
+    ) -> bool {
+        let status = self
+            .0
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status));
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
@@ -128,14 +143,14 @@ impl SlotWriter {
                 .mapping
                 .start()
                 .as_ptr()
-                .add(self.0.slot_start(slot) + FRAME_OFFSET);
+                .add(self.0.slot_start(packet) + FRAME_OFFSET);
             std::slice::from_raw_parts_mut(start, length_bytes)
         };
         let Some(frame_bytes) = write(bytes) else {
             return false;
         };
         self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_len))
             .store(frame_bytes, Ordering::Relaxed);
         // Release: a reader of this status also sees the frame.
         status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
@@ -144,32 +159,49 @@ impl SlotWriter {
 }
 
 impl SlotReader {
-    /// Returns the slot's status word. Accesses of the kernel before it wrote the status are
-    /// visible after this.
-    pub(crate) fn status(&self, slot: u32) -> u32 {
+    /// Returns the slot of a packet.
+    pub(crate) fn slot(&self, packet: u64) -> u32 {
+        self.0.slot(packet)
+    }
+
+    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the
+    /// status are visible after this.
+    pub(crate) fn status(&self, packet: u64) -> u32 {
         self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
             .load(Ordering::Acquire)
     }
 
-    /// Returns the length that [`SlotWriter::fill`] stored for the frame.
-    pub(crate) fn frame_bytes(&self, slot: u32) -> u32 {
-        self.0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
-            .load(Ordering::Relaxed)
-    }
-
     /// Makes a slot available that the kernel marked as malformed.
-    pub(crate) fn recover(&self, slot: u32) {
+    pub(crate) fn recover(&self, packet: u64) {
         // Fails only if the slot is not marked, and then there is nothing to do.
         let _ = self
             .0
-            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
             .compare_exchange(
                 libc::TP_STATUS_WRONG_FORMAT,
                 libc::TP_STATUS_AVAILABLE,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ring_sizes_are_powers_of_two() {
+        let page = page_size();
+        let ring = Geometry::new(1000, 1518).expect("fits");
+        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
+        assert_eq!(ring.block_bytes, page.max(2048));
+        let small = Geometry::new(1, 86).expect("fits");
+        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
+        let jumbo = Geometry::new(3, 65_554).expect("fits");
+        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
+        assert_eq!(Geometry::new(1 << 16, 65_554), None);
+        assert_eq!(Geometry::new(1, u32::MAX), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Priority and clocks.
+//! Real-time priority.
 
 use std::io;
 
@@ -19,17 +19,4 @@ pub(crate) fn set_realtime(priority: libc::c_int) -> io::Result<()> {
         )
     })
     .map(drop)
-}
-
-/// Reads `clock` in nanoseconds.
-pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the pointer is to a live `timespec`.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    // Cannot fail: the callers use clocks that every kernel has, and the pointer is valid.
-    debug_assert_eq!(result, 0);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

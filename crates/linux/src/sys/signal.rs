@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use super::check;
-use super::sched::clock_ns;
+use crate::sched::monotonic_ns;
 
 /// The number of the first signal; 0 before.
 static FIRST: AtomicI32 = AtomicI32::new(0);
@@ -17,7 +17,7 @@ const DUPLICATE_NS: u64 = 500_000_000;
 
 /// Only async-signal-safe operations: stores, reading a clock, and two calls that POSIX permits.
 extern "C" fn note(signal: libc::c_int) {
-    let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
+    let now_ns = monotonic_ns();
     if FIRST.load(Ordering::Relaxed) == 0 {
         FIRST_NS.store(now_ns, Ordering::Relaxed);
         FIRST.store(signal, Ordering::Relaxed);

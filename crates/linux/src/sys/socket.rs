@@ -1,25 +1,25 @@
-//! Socket options that are integers.
+//! Socket options.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
 
-/// Sets an option that is an `int`.
-pub(crate) fn set_option(
+/// Sets an option that is an `int` or a struct of integers.
+pub(crate) fn set_option<T: Copy>(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
     option: libc::c_int,
-    value: libc::c_int,
+    value: T,
 ) -> io::Result<()> {
-    // SAFETY: the pointer and length describe `value`, which outlives the call.
+    // SAFETY: the pointer and length describe `value`, which outlives the call and is only read.
     check(unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
             level,
             option,
             (&raw const value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
+            size_of::<T>() as libc::socklen_t,
         )
     })
     .map(drop)

@@ -31,6 +31,7 @@ pub(crate) enum Freed {
     NotTaken,
 }
 
+#[derive(Debug)]
 pub(crate) struct Umem {
     mapping: Mapping,
     frame_bytes: usize,
@@ -38,15 +39,12 @@ pub(crate) struct Umem {
 }
 
 impl Umem {
-    /// Allocates zeroed memory for `frames` free frames (at least 1) of `frame_bytes` each.
+    /// Allocates zeroed memory for `frames` free frames of `frame_bytes` each.
     pub(crate) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
-        let (frames, frame_bytes) = (frames.max(1) as usize, frame_bytes as usize);
-        let length = frames
-            .checked_mul(frame_bytes)
-            .filter(|&bytes| bytes > 0)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let (frames, frame_bytes) = (frames as usize, frame_bytes as usize);
+        let length = frames.checked_mul(frame_bytes);
         Ok(Self {
-            mapping: Mapping::anonymous(length)?,
+            mapping: Mapping::anonymous(length.ok_or(io::ErrorKind::InvalidInput)?)?,
             frame_bytes,
             states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
         })
@@ -160,14 +158,5 @@ impl Drop for Lent<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.store(TAKEN, Ordering::Release);
-    }
-}
-
-impl std::fmt::Debug for Umem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Umem")
-            .field("frames", &self.frames())
-            .field("frame_bytes", &self.frame_bytes)
-            .finish_non_exhaustive()
     }
 }

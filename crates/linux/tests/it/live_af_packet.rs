@@ -33,7 +33,6 @@ fn send_all(ring: &mut Ring) {
     });
     assert_eq!(ring.tx.slots_free(), ring.completions.slots_free());
     assert_eq!(ring.pool.free_frames(), ring.tx.slots_free() * 2);
-    assert_eq!(ring.tx.counters().skipped_bytes, 0);
 }
 
 #[test]

@@ -171,8 +171,6 @@ fn tcp_connection_works_through_the_ring() {
         // which the TAP accepts.
         assert_eq!(bridge.checksums_finished > 0, checksum_offload);
         assert!(bridge.gso_packets_back > 0);
-        let counters = bridge.tx.counters();
-        assert_eq!(counters.skipped_bytes, 0);
         assert_eq!(bridge.receiver.take_dropped().expect("counters"), 0);
     }
 }

@@ -19,7 +19,7 @@ use taut_path::pool::{FramePool, PoolError};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{self, Intake, SubmitError, Submitter};
 use taut_path::queue::{Completer, Monitor, QueueConfig, Sender};
-use taut_path::{Completed, Queue, Stop};
+use taut_path::{Completed, Completions, Queue, Stop};
 
 const FRAMES: u32 = 4000;
 const SLOTS: u32 = 32;
@@ -161,7 +161,8 @@ impl CompletingSide {
             let batch = self.completer.complete(monotonic_ns(), &mut self.pool);
             look(&self.completer, batch.expect("a batch"));
             self.receive();
-            is_last && self.completer.completions().packets_in_ring() == 0
+            let in_ring = self.completer.completions().in_ring().expect("counted");
+            is_last && in_ring.packets == 0
         });
     }
 }
