@@ -360,11 +360,12 @@ typedef struct taut_packet {
   // Its length on the wire, headers once, in bytes; 0 counts as 1.
   uint32_t bytes;
   // A hash of the flow's addresses and ports, the same for every packet of a flow.
+  // `taut_classify` sets it, and the next two fields.
   uint32_t flow;
   // Priority 0 to 15, as the kernel derives it from the type of service.
   uint8_t priority;
   // The two ECN bits of the IP header: 0 for none, 1 or 2 if it can be marked, 3 if it is
-  // marked. The driver writes a 3 into the header.
+  // marked. The driver writes a 3 into the header (`taut_mark_congestion`).
   uint8_t ecn;
   // Must be 0.
   uint16_t reserved;
@@ -865,6 +866,21 @@ int32_t taut_queue_driver_error(struct taut_queue *queue);
 // frees nothing.
 taut_status taut_queue_free(struct taut_queue *queue,
                             uint64_t now_ns);
+
+// Sets flow, priority and ECN bits of `packet` from the headers at `data`: those of an Ethernet
+// frame, or an IP header if `ethernet` is false, as on a TUN device. A short or malformed packet
+// is best effort, and of flow 0. Any thread can call it.
+taut_status taut_classify(struct taut_packet *packet,
+                          const uint8_t *data,
+                          size_t bytes,
+                          bool ethernet);
+
+// Marks congestion in the headers that `taut_classify` reads, and updates the checksum of IPv4:
+// for a packet whose `ecn` is 3 when it is submitted. Returns `true` if the packet is marked. A
+// packet without ECN support, and null, stay unchanged. Any thread can call it.
+bool taut_mark_congestion(uint8_t *data,
+                          size_t bytes,
+                          bool ethernet);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -194,6 +194,26 @@ static void options_hold_and_a_repair_starts_again(void) {
     free_count = 0;
 }
 
+/* An IPv4 header that supports ECN, behind an Ethernet header, and the same without that. */
+static void headers_classify_and_mark(void) {
+    uint8_t frame[42] = {[12] = 8, [14] = 0x45, [15] = 0x12, [23] = 17, [26] = 10, [30] = 10, [35] = 7};
+    taut_packet of_frame = {.frame = 3, .bytes = 42}, of_ip = of_frame;
+    CHECK(taut_classify(&of_frame, frame, sizeof frame, true) == TAUT_STATUS_OK);
+    CHECK(taut_classify(&of_ip, frame + 14, sizeof frame - 14, false) == TAUT_STATUS_OK);
+    CHECK(of_ip.flow != 0 && of_ip.flow == of_frame.flow && of_ip.priority == of_frame.priority);
+    CHECK(of_ip.ecn == 2 && of_frame.ecn == 2 && of_ip.frame == 3 && of_ip.bytes == 42);
+    frame[35] = 8;
+    CHECK(taut_classify(&of_frame, frame, sizeof frame, true) == TAUT_STATUS_OK && of_frame.flow != of_ip.flow);
+    CHECK(taut_mark_congestion(frame, sizeof frame, true) && (frame[15] & 3) == 3);
+    CHECK(taut_classify(&of_ip, frame + 14, sizeof frame - 14, false) == TAUT_STATUS_OK && of_ip.ecn == 3);
+    CHECK(taut_mark_congestion(frame + 14, sizeof frame - 14, false));
+    CHECK(taut_classify(&of_ip, frame, 0, false) == TAUT_STATUS_OK && of_ip.flow == 0 && of_ip.ecn == 0);
+    frame[15] = 0;
+    CHECK(!taut_mark_congestion(frame, sizeof frame, true) && !taut_mark_congestion(NULL, 1, true));
+    CHECK(taut_classify(NULL, frame, 1, true) == TAUT_STATUS_NULL);
+    CHECK(taut_classify(&of_ip, NULL, 1, true) == TAUT_STATUS_NULL);
+}
+
 static void set_limit_max(taut_queue *queue, const char *value, taut_status wanted) {
     CHECK(taut_queue_set(queue, "limit_max", value, error, sizeof error) == wanted);
 }
@@ -207,6 +227,7 @@ int main(void) {
 
     refuses_what_cannot_be();
     options_hold_and_a_repair_starts_again();
+    headers_classify_and_mark();
     memset(&device, 0, sizeof device);
     device.refuses_longer_than = 1514;
     for (free_count = 0; free_count < FRAMES; free_count++)

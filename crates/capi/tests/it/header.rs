@@ -26,6 +26,7 @@ fn generated(root: &Path) -> String {
         "queue/table",
         "queue/results",
         "queue/calls",
+        "queue/classify",
     ] {
         builder = builder.with_src(root.join(format!("src/sys/{file}.rs")));
     }

@@ -3,6 +3,7 @@
 mod build;
 mod callbacks;
 mod calls;
+mod classify;
 mod frame_sink;
 mod limit;
 mod limit_functions;
@@ -16,6 +17,7 @@ mod text;
 
 pub use callbacks::{LimitBatch, LimitFunctions};
 pub use calls::*;
+pub use classify::{taut_classify, taut_mark_congestion};
 pub use frame_sink::{
     Sink, TAUT_OUTCOME_COMPLETED, TAUT_OUTCOME_IN_RING, TAUT_OUTCOME_UNKNOWN_COMPLETION,
     TAUT_OUTCOMES, taut_outcome_text,

@@ -15,11 +15,12 @@ pub struct Packet {
     /// Its length on the wire, headers once, in bytes; 0 counts as 1.
     pub bytes: u32,
     /// A hash of the flow's addresses and ports, the same for every packet of a flow.
+    /// `taut_classify` sets it, and the next two fields.
     pub flow: u32,
     /// Priority 0 to 15, as the kernel derives it from the type of service.
     pub priority: u8,
     /// The two ECN bits of the IP header: 0 for none, 1 or 2 if it can be marked, 3 if it is
-    /// marked. The driver writes a 3 into the header.
+    /// marked. The driver writes a 3 into the header (`taut_mark_congestion`).
     pub ecn: u8,
     /// Must be 0.
     pub reserved: u16,
@@ -85,13 +86,18 @@ impl Packet {
             bytes: packet.wire_bytes(),
             flow: packet.flow,
             priority: packet.priority,
-            ecn: match packet.ecn() {
-                Ecn::NotCapable => 0,
-                Ecn::Capable => 2,
-                Ecn::Marked => 3,
-            },
+            ecn: ecn_bits(packet.ecn()),
             reserved: 0,
         }
+    }
+}
+
+/// Returns the bits of the IP header.
+pub(super) fn ecn_bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotCapable => 0,
+        Ecn::Capable => 2,
+        Ecn::Marked => 3,
     }
 }
 
