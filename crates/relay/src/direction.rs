@@ -115,11 +115,7 @@ impl<K: Parts> Direction<K> {
         self.queue.completer_counters()
     }
 
-    pub fn latency(&self) -> Option<&Latency> {
-        self.ends.latency.as_ref()
-    }
-
-    pub fn latency_mut(&mut self) -> Option<&mut Latency> {
+    pub(crate) fn latency(&mut self) -> Option<&mut Latency> {
         self.ends.latency.as_mut()
     }
 
@@ -143,11 +139,6 @@ impl<K: Parts> Direction<K> {
     /// Returns the rule of the limit.
     pub fn rule(&self) -> &AnyLimit {
         self.queue.limit()
-    }
-
-    /// Returns the backlog of the discipline in packets.
-    pub fn waiting_packets(&self) -> u64 {
-        self.queue.backlog().packets
     }
 
     /// Returns the packets that the device has not returned, including stale ones.

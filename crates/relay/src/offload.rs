@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Mutex;
+use std::process::{Child, Command, Stdio};
 
 use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
 use taut_linux::{Capability, NetNs, retain_capabilities};
@@ -21,9 +20,8 @@ const DONE: &str = ".";
 
 /// The forwarder's handle of the helper process.
 pub struct OffloadHelper {
+    /// The process ends when its standard input is closed.
     child: Child,
-    /// The process ends when this is closed.
-    orders: Mutex<Option<ChildStdin>>,
 }
 
 impl OffloadHelper {
@@ -44,7 +42,6 @@ impl OffloadHelper {
             // longer.
             .process_group(0)
             .spawn()?;
-        let orders = Mutex::new(child.stdin.take());
         let mut said = Vec::new();
         if let Some(answers) = child.stdout.take() {
             for line in BufReader::new(answers).lines() {
@@ -54,26 +51,19 @@ impl OffloadHelper {
                 }
             }
         }
-        Ok((Self { child, orders }, said))
+        Ok((Self { child }, said))
     }
 
     /// Turns the offloads of another device off, which has replaced one.
-    pub fn again(&self, device: &str) {
-        let mut orders = self
-            .orders
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(orders) = orders.as_mut() {
+    pub fn again(&mut self, device: &str) {
+        if let Some(orders) = &mut self.child.stdin {
             let _ = writeln!(orders, "{device}");
         }
     }
 
     /// Waits until the offloads are restored.
     pub fn finish(mut self) {
-        *self
-            .orders
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        // This closes standard input first.
         let _ = self.child.wait();
     }
 }

@@ -67,7 +67,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
-        Some(cli::Command::Forward(options)) => Ok(forward::forward(&options)),
+        Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
             Ok(forward::keep_offloads(&devices, tags))
         }

@@ -94,42 +94,38 @@ impl PlaceArgs {
         match &self.netns {
             // Without netlink, fewer properties can be read, which is not an error.
             None => Ok((Sysfs::of_process(), NetNs::current().ok())),
-            Some(name) => netns(name).and_then(|namespace| {
-                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, &error))?;
+            Some(name) => {
+                let namespace = namespace(Some(name))?;
+                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, error))?;
                 Ok((sysfs, Some(namespace)))
-            }),
+            }
         }
     }
 }
 
-/// Opens a namespace by its name or path. Prints errors.
-pub fn netns(name: &str) -> Result<NetNs, ExitCode> {
-    NetNs::open(&netns_path(name)).map_err(|error| denied(name, &error))
+/// Opens a namespace by its name or path, or that of this process. Prints errors.
+pub fn namespace(name: Option<&str>) -> Result<NetNs, ExitCode> {
+    let Some(name) = name else {
+        return NetNs::current().map_err(|error| exit::fail(exit::FAILED, error));
+    };
+    let path = match name.contains('/') {
+        true => PathBuf::from(name),
+        false => PathBuf::from("/run/netns").join(name),
+    };
+    NetNs::open(&path).map_err(|error| denied(name, error))
 }
 
-/// Returns the path of a namespace.
-pub fn netns_path(name: &str) -> PathBuf {
-    if name.contains('/') {
-        PathBuf::from(name)
-    } else {
-        PathBuf::from("/run/netns").join(name)
-    }
-}
-
-fn denied(name: &str, error: &io::Error) -> ExitCode {
-    match error.kind() {
+fn denied(name: &str, error: io::Error) -> ExitCode {
+    let kind = error.kind();
+    let error = missing::explained(&error.into());
+    let message = format!("network namespace {name}: {error}");
+    match kind {
         io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
-            say!(
-                "taut: network namespace {name}: {}",
-                missing::explained(error)
-            );
-            let message = "reading another network namespace needs root";
-            exit::fail(exit::CANNOT_RUN_HERE, message)
+            say!("taut: {message}");
+            let needed = "reading another network namespace needs root";
+            exit::fail(exit::CANNOT_RUN_HERE, needed)
         }
-        _ => exit::fail(
-            exit::FAILED,
-            format_args!("network namespace {name}: {}", missing::explained(error)),
-        ),
+        _ => exit::fail(exit::FAILED, message),
     }
 }

@@ -3,7 +3,7 @@
 use taut_linux::NetNs;
 use taut_linux::link::{self, Description};
 
-use crate::link::is_missing;
+use crate::egress::is_missing;
 
 /// Checks that the interfaces can be bridged. Returns their properties, and remarks for the user.
 ///

@@ -8,6 +8,8 @@ use std::os::fd::BorrowedFd;
 
 use taut_linux::{Capability, Frames, NetNs, Port, VirtioNetHeader};
 
+use crate::parts::Renewal;
+
 pub use packet::PacketInterface;
 pub use xdp::XdpInterface;
 
@@ -28,16 +30,18 @@ pub trait Interface {
     /// Opens an interface.
     fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>>;
 
-    /// Returns the capabilities needed by the other two calls, after the interface is open.
+    /// Returns the capabilities that reopening needs, after the interface is open.
     fn kept() -> io::Result<Vec<Capability>> {
         Ok(vec![Capability::NetRaw])
     }
 
-    /// Opens a new ring on the same device. Packets received but not taken might be lost.
-    fn renew(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
-
-    /// Reopens both directions, because another device has the name. The receiver is closed.
-    fn replace(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
+    /// Opens a new ring on the same device; packets received but not taken might be lost. On
+    /// another device, opens both directions: the receiver is closed.
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        receiver: &mut Self::Receiver,
+    ) -> io::Result<()>;
 }
 
 /// Settings to open an interface.

@@ -12,6 +12,7 @@ use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
 use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
+use crate::parts::Renewal;
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
@@ -74,18 +75,22 @@ impl Interface for XdpInterface {
         Ok(kept)
     }
 
-    fn renew(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        source: &mut Self::Receiver,
+    ) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            has_one_queue(&source.ns, &source.device)?;
+        }
         source.count();
         let reopened = AfXdp::reopen_both(port, &mut source.receiver);
         // A new socket counts from 0; a kept one continues.
         source.counted = source.receiver.counters().unwrap_or_default();
-        reopened
-    }
-
-    fn replace(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
-        has_one_queue(&source.ns, &source.device)?;
-        Self::renew(port, source)?;
-        source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
+        reopened?;
+        if renewal == Renewal::AnotherDevice {
+            source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
+        }
         Ok(())
     }
 }

@@ -64,8 +64,8 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
             .limit_p50
             .filter(|_| outcome.limit_unit == Unit::Bytes),
         inflight_bytes: results.in_flight_p50_bytes,
-        pps: one_decimal(results.rate.packets_per_s),
-        bps: one_decimal(results.rate.bits_per_s),
+        pps: one_decimal(results.packets_per_s),
+        bps: one_decimal(results.bits_per_s),
         max_late_ns: results.max_late_ns,
         not_read: broken.map(str::to_owned),
     };
@@ -141,8 +141,8 @@ fn measured(outcome: &Outcome) -> String {
         "rate        {} packets/s, {}bit/s\n\
          limit       {limit}; in flight over time: {} bytes (median), {} bytes (90th percentile)\n\
          completion  after {} us (median), {} us (99th percentile)\n",
-        scaled(results.rate.packets_per_s),
-        scaled(results.rate.bits_per_s),
+        scaled(results.packets_per_s),
+        scaled(results.bits_per_s),
         results.in_flight_p50_bytes,
         results.in_flight_p90_bytes,
         results.completion_p50_ns / 1_000,

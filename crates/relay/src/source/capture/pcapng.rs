@@ -12,6 +12,7 @@ const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+
 /// Numbers of options.
 const IF_TSRESOL: u16 = 9;
 const IF_FCSLEN: u16 = 13;
