@@ -9,7 +9,7 @@ use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link;
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::bridge::{Bridge, PathSettings, check};
+use taut_relay::bridge::{Bridge, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
@@ -67,11 +67,7 @@ fn dry_run(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<Ex
 fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     interrupt::note()?;
     let remarks = checked(ns, names)?;
-    let settings = PathSettings {
-        is_forced: options.force,
-        ..options.path.settings()
-    };
-    let mut bridge = Bridge::<I>::open(ns, names, &settings)?;
+    let mut bridge = Bridge::<I>::open(ns, names, &options.settings())?;
     // Before capabilities are dropped and threads are started.
     let tags = options.driver == Driver::AfXdp;
     let (mut offloads, messages) = OffloadHelper::start(names, tags)
@@ -138,8 +134,8 @@ fn run_with_messages<I: Interface>(
 
 /// Returns the plan of a run, for `--dry-run`.
 fn plan(options: &Forward) -> String {
-    let Forward { a, b, path, .. } = options;
-    let shaped = match path.rate {
+    let Forward { a, b, .. } = options;
+    let shaped = match options.rate {
         Some(rates) => format!(
             "a shaper of {} towards {b} and {} towards {a}, ",
             rates.to_b, rates.to_a
@@ -159,10 +155,10 @@ fn plan(options: &Forward) -> String {
          {xdp}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
          would keep CAP_NET_RAW only{kept}\n",
-        path.qdisc,
-        path.limit,
+        options.qdisc,
+        options.limit,
         options.driver.name(),
-        path.ring,
-        path.coalesce.0 / 1000,
+        options.ring,
+        options.coalesce.0 / 1000,
     )
 }

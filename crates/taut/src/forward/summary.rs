@@ -11,7 +11,7 @@ use taut_relay::interface::Interface;
 use taut_report::layout::fold;
 use taut_report::stdout;
 
-use super::options::{Forward, ForwardSegmentation};
+use super::options::Forward;
 
 /// The version of the document.
 const VERSION: u32 = 1;
@@ -53,7 +53,6 @@ pub struct Summary {
     taut_version: &'static str,
     qdisc: String,
     limit: String,
-    late_segmentation: ForwardSegmentation,
     rate: Option<String>,
     ring_slots: u32,
     coalesce_ns: u64,
@@ -146,12 +145,11 @@ impl Summary {
             version: VERSION,
             command: "forward",
             taut_version: env!("CARGO_PKG_VERSION"),
-            qdisc: options.path.qdisc.clone(),
-            limit: options.path.limit.to_string(),
-            late_segmentation: options.path.late_segmentation,
-            rate: options.path.rate.map(|rate| rate.to_string()),
-            ring_slots: options.path.ring,
-            coalesce_ns: options.path.coalesce.0,
+            qdisc: options.qdisc.clone(),
+            limit: options.limit.to_string(),
+            rate: options.rate.map(|rate| rate.to_string()),
+            ring_slots: options.ring,
+            coalesce_ns: options.coalesce.0,
             duration_ms: length_ns / 1_000_000,
             directions: [
                 DirectionSummary::of(there, [a, b], length_ns),
