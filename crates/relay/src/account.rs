@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use taut_linux::link::DeliveryTally;
-use taut_path::DropReason;
 use taut_path::queue::CompleterCounters;
 
 /// Why a frame was dropped before the discipline received it.
@@ -52,7 +51,8 @@ impl RejectReason {
         Self::Malformed,
     ];
 
-    /// Returns the name in tables and JSON, next to those of [`DropReason`].
+    /// Returns the name in tables and JSON, next to those of
+    /// [`DropReason`](taut_path::DropReason).
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReceiveBufferFull => "receive_buffer_full",
@@ -206,12 +206,8 @@ impl Account {
         self.count_dropped(reason.name(), packets);
     }
 
-    /// Counts frames that the queue dropped.
-    pub(crate) fn count_drops(&mut self, reason: DropReason, packets: u64) {
-        self.count_dropped(reason.name(), packets);
-    }
-
-    fn count_dropped(&mut self, reason: &'static str, packets: u64) {
+    /// Counts dropped frames, with the name of the reason.
+    pub(crate) fn count_dropped(&mut self, reason: &'static str, packets: u64) {
         if packets > 0 {
             *self.dropped_packets.entry(reason).or_default() += packets;
         }

@@ -7,7 +7,7 @@ use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
-use crate::inlet::Inlet;
+use crate::inlet::{Inlet, classed};
 use crate::interface::Received;
 
 /// Receives the frames of one direction.
@@ -151,13 +151,6 @@ fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
         false => pool.max_frame_bytes(),
     };
     classed(packet.with_charge(charge), class)
-}
-
-fn classed(mut packet: Packet, class: FrameClass) -> Packet {
-    packet.priority = class.priority;
-    packet.flow = class.flow;
-    packet.set_ecn(class.ecn);
-    packet
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
 use crate::frame_limit::FrameLimit;
-use crate::inlet::Inlet;
+use crate::inlet::{Inlet, classed};
 
 /// Backlog of the discipline: two bursts.
 const WAITING_PACKETS: u64 = 128;
@@ -173,7 +173,7 @@ impl Feed {
         account.received_bytes += bytes.len() as u64;
         self.pace.took(bytes.len(), due_ns, now_ns);
         Some(match packet_of(bytes, frames, &self.limit) {
-            Ok(packet) if self.classify => Ok(classified(packet, bytes)),
+            Ok(packet) if self.classify => Ok(classed(packet, classify(bytes))),
             packet => packet,
         })
     }
@@ -246,14 +246,6 @@ fn packet_of(
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
     packet.map_err(|_: PoolError| RejectReason::LongerThanFrame)
-}
-
-fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
-    let class = classify(bytes);
-    packet.priority = class.priority;
-    packet.flow = class.flow;
-    packet.set_ecn(class.ecn);
-    packet
 }
 
 #[cfg(test)]
