@@ -96,13 +96,6 @@ pub struct Account {
     counted: CompleterCounters,
 }
 
-/// Packets that a device returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Returned {
-    pub packets: u64,
-    pub stale_packets: u64,
-}
-
 impl Account {
     /// Returns the number of frames to carry, each of which ends once.
     pub fn frames(&self) -> u64 {
@@ -175,8 +168,9 @@ impl Account {
         self.counted.completed_packets + self.counted.stale_packets
     }
 
-    /// Updates the counters of the queue. Returns the difference to the last update.
-    pub(crate) fn completed(&mut self, counters: CompleterCounters) -> Returned {
+    /// Updates the counters of the queue. Returns the packets that the device returned since the
+    /// last update: current and stale ones.
+    pub(crate) fn completed(&mut self, counters: CompleterCounters) -> (u64, u64) {
         let before = std::mem::replace(&mut self.counted, counters);
         let packets = counters.completed_packets - before.completed_packets;
         let stale_packets = counters.stale_packets - before.stale_packets;
@@ -184,10 +178,7 @@ impl Account {
         self.packets.stale(stale_packets);
         self.bytes
             .reaped(counters.completed_bytes - before.completed_bytes);
-        Returned {
-            packets,
-            stale_packets,
-        }
+        (packets, stale_packets)
     }
 
     /// Records a poll of the link, after the device returned the counted packets.
@@ -244,7 +235,7 @@ mod tests {
         let ends = |account: &Account| (account.completed_packets(), account.uncertain_packets());
         assert_eq!(ends(&account), (1, 1));
         let returned = account.completed(counted(3, 2));
-        assert_eq!((returned.packets, returned.stale_packets), (1, 2));
+        assert_eq!(returned, (1, 2));
         account.link_polled(false);
         assert_eq!(ends(&account), (2, 3));
         assert_eq!(account.completed_bytes(), 120);

@@ -6,7 +6,6 @@ use std::os::fd::BorrowedFd;
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_linux::publish::QueueInfo;
-use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
@@ -123,11 +122,6 @@ impl<K: Parts> Direction<K> {
         self.queue.snapshot()
     }
 
-    /// Returns the current status of the port's completions.
-    pub fn completion_status(&self) -> CompletionStatus {
-        self.port().completion_status()
-    }
-
     /// Returns the limit in its units; `None` if none applies: the rule is `off`, or completions
     /// are early.
     pub fn limit(&self) -> Option<u32> {
@@ -187,9 +181,9 @@ impl<K: Parts> Direction<K> {
         self.ends.now_ns = now_ns;
         let completed = self.queue.complete(now_ns, &mut self.ends);
         let counters = self.queue.completer_counters();
-        let returned = self.ends.account.completed(counters);
-        self.is_moving = returned.packets > 0;
-        if returned.packets + returned.stale_packets > 0 {
+        let (packets, stale_packets) = self.ends.account.completed(counters);
+        self.is_moving = packets > 0;
+        if packets + stale_packets > 0 {
             self.returned_ns = now_ns;
         }
         completed.map_err(|error| match error {
@@ -303,7 +297,7 @@ impl<K: Parts> Direction<K> {
         let is_at_once = match self.more {
             More::Now => true,
             More::WhenEmpty => self.is_open && self.is_idle || self.is_done_at_once(),
-            More::At(_) | More::WhenReady | More::Never => false,
+            More::At(_) | More::WhenReady => false,
         };
         if is_at_once {
             return Next::Now;

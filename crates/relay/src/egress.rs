@@ -155,7 +155,7 @@ impl DeviceSnapshot {
 }
 
 /// Returns `true` if there is no such device.
-pub fn is_missing(error: &io::Error) -> bool {
+pub(crate) fn is_missing(error: &io::Error) -> bool {
     /// `ENODEV`, for which `ErrorKind` has no value.
     const NO_DEVICE: i32 = 19;
     error.kind() == io::ErrorKind::NotFound || errno(error) == Some(NO_DEVICE)

@@ -42,15 +42,10 @@ impl OffloadHelper {
             // longer.
             .process_group(0)
             .spawn()?;
-        let mut said = Vec::new();
-        if let Some(answers) = child.stdout.take() {
-            for line in BufReader::new(answers).lines() {
-                match line? {
-                    line if line == DONE => break,
-                    line => said.push(line),
-                }
-            }
-        }
+        let answers = child.stdout.take().into_iter();
+        let lines = answers.flat_map(|answers| BufReader::new(answers).lines());
+        let is_message = |line: &io::Result<String>| !matches!(line, Ok(line) if line == DONE);
+        let said = lines.take_while(is_message).collect::<io::Result<_>>()?;
         Ok((Self { child }, said))
     }
 

@@ -186,7 +186,8 @@ impl<O> Sender<'_, O> {
         let to = self.to.unwrap_or(last);
         let time_ns = to.at_ns.saturating_sub(from.at_ns).max(1);
         let per_second = |number: u64| number as f64 * 1e9 / time_ns as f64;
-        let has_limit = direction.completion_status().limit_applies() && !direction.rule().is_off();
+        let is_valid = direction.port().completion_status().limit_applies();
+        let has_limit = is_valid && !direction.rule().is_off();
         let [completion_p50_ns, completion_p99_ns] = [0.5, 0.99].map(|share| {
             let latency = direction.latency();
             latency.map_or(0, |latency| latency.at_share_ns(share))

@@ -66,40 +66,30 @@ impl PlaceArgs {
         }
     }
 
-    /// Returns `true` if the queues of this machine's programs are read too. They are not read with
-    /// another tree or namespace, unless their directory is set explicitly.
-    fn has_paths(&self) -> bool {
-        let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
-        (self.sysfs.is_none() && self.netns.is_none()) || is_set
-    }
-
     /// Opens the tree and its network namespace, if it has one. Prints errors.
     pub fn open(&self) -> Result<(Host, Option<NetNs>), ExitCode> {
-        let (sysfs, namespace) = self.open_sysfs()?;
-        let paths = self.has_paths();
-        Ok((Host { sysfs, paths }, namespace))
-    }
-
-    fn open_sysfs(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
-        if let Some(directory) = &self.sysfs {
-            if !directory.join("class/net").is_dir() {
+        let (sysfs, namespace) = match (&self.sysfs, &self.netns) {
+            (Some(directory), _) if !directory.join("class/net").is_dir() => {
                 let directory = directory.display();
-                let message = format_args!(
+                let message = format!(
                     "{directory} has no directory class/net: --sysfs needs a copy of /sys"
                 );
                 return Err(exit::fail(exit::USAGE, message));
             }
-            return Ok((Sysfs::at(directory), None));
-        }
-        match &self.netns {
+            (Some(directory), _) => (Sysfs::at(directory), None),
             // Without netlink, fewer properties can be read, which is not an error.
-            None => Ok((Sysfs::of_process(), NetNs::current().ok())),
-            Some(name) => {
+            (None, None) => (Sysfs::of_process(), NetNs::current().ok()),
+            (None, Some(name)) => {
                 let namespace = namespace(Some(name))?;
                 let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, error))?;
-                Ok((sysfs, Some(namespace)))
+                (sysfs, Some(namespace))
             }
-        }
+        };
+        // The queues of this machine's programs are read too. They are not read with another tree
+        // or namespace, unless their directory is set explicitly.
+        let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
+        let paths = is_set || self.sysfs.is_none() && self.netns.is_none();
+        Ok((Host { sysfs, paths }, namespace))
     }
 }
 

@@ -11,7 +11,7 @@ use taut_linux::{NetNs, Port, sched};
 
 use crate::direction::Direction;
 use crate::egress::Egress;
-use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Opened, Receiver};
+use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Receiver};
 use crate::parts::{Parts, Renewal};
 use crate::relay::serve;
 use crate::run::raise_priority;
@@ -85,15 +85,16 @@ impl<I: Interface> Bridge<I> {
                 egress.claim(ns)?;
             }
         }
-        let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
+        let (port_a, frames_a, from_a) = open(0)?;
+        let (port_b, frames_b, from_b) = open(1)?;
         let direction = |from: usize, receiver, out| {
             let source =
                 ReceivedFrames::new(receiver, egresses[from].mtu_bytes(), I::Port::extra_bytes);
             Direction::new(path.config(from)?, source, out, ((), None), now_ns)
         };
         let directions = [
-            direction(0, one.receiver, (other.port, other.frames))?,
-            direction(1, other.receiver, (one.port, one.frames))?,
+            direction(0, from_a, (port_b, frames_b))?,
+            direction(1, from_b, (port_a, frames_a))?,
         ];
         Ok(Self {
             directions,

@@ -17,7 +17,7 @@ pub use xdp::XdpInterface;
 pub const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
 
 /// A driver of an interface, in both directions. A new driver is a file in this directory.
-pub trait Interface {
+pub trait Interface: Sized {
     /// The longest frame that can be received, in bytes.
     const MAX_FRAME_BYTES: u32;
     /// A remark for the user about the driver.
@@ -57,15 +57,12 @@ pub struct InterfaceConfig<'a> {
     pub frame_bytes: u32,
 }
 
-/// Both directions of an interface.
-pub struct Opened<I: Interface + ?Sized> {
-    /// The transmit side.
-    pub port: I::Port,
-    /// The frames of the port.
-    pub frames: I::Frames,
-    /// The receive side.
-    pub receiver: I::Receiver,
-}
+/// Both directions of an interface: its port, the frames of that, and its receiver.
+pub type Opened<I> = (
+    <I as Interface>::Port,
+    <I as Interface>::Frames,
+    <I as Interface>::Receiver,
+);
 
 /// Packets that the kernel dropped before they were received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

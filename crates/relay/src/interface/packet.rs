@@ -27,11 +27,8 @@ impl Interface for PacketInterface {
     fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
         let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
         let (ns, device) = (config.ns, config.device);
-        Ok(Opened {
-            port: AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?,
-            frames,
-            receiver: PacketSource::open(ns, device)?,
-        })
+        let port = AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?;
+        Ok((port, frames, PacketSource::open(ns, device)?))
     }
 
     /// On the same device, the receiver stays open.

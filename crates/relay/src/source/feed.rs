@@ -107,7 +107,7 @@ impl Feed {
         let due_ns = self.pace.due_ns(self.content.next_due_ns());
         match due_ns {
             _ if self.held.is_some() => More::WhenEmpty,
-            _ if self.left == 0 => More::Never,
+            _ if self.left == 0 => More::WhenReady,
             due_ns if due_ns > now_ns => More::At(due_ns),
             _ => More::WhenEmpty,
         }
@@ -279,7 +279,7 @@ mod tests {
             assert!(feed.next(&pool, &mut account, 0).is_none());
             let dropped = account.dropped_packets().get(reason.name());
             assert_eq!((dropped, account.received_packets), (Some(&1), 1));
-            assert_eq!(feed.more(0), More::Never);
+            assert_eq!(feed.more(0), More::WhenReady);
         }
         assert_eq!(pool.free_frames(), 4);
     }

@@ -76,7 +76,7 @@ impl DirectionSummary {
             to: to.to_owned(),
             driver: port.driver(),
             mode: port.mode(),
-            completions: direction.completion_status().name(),
+            completions: port.completion_status().name(),
             limit_now: direction.limit(),
             received_packets: account.received_packets,
             received_bytes: account.received_bytes,

@@ -18,7 +18,7 @@ impl<K: Parts> RunControl<K> for Talk {
     /// Reports a change of the status of the completions.
     fn is_over(&mut self, _now_ns: u64, directions: &mut [Direction<K>]) -> bool {
         for direction in directions {
-            let status = direction.completion_status();
+            let status = direction.port().completion_status();
             let before = std::mem::replace(&mut self.reported, status);
             if before == status {
                 continue;
