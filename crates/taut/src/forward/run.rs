@@ -17,7 +17,7 @@ use taut_relay::run_control::Event;
 use taut_report::{exit, say};
 
 use super::options::Forward;
-use super::summary::Summary;
+use super::summary;
 use super::talk::message;
 use crate::missing;
 use crate::selection::namespace;
@@ -85,9 +85,10 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     let length_ns = sched::monotonic_ns() - start_ns;
     offloads.finish();
     ran?;
-    let summary = Summary::new(options, bridge.directions(), length_ns);
-    let printed = summary.print(options.json);
-    match summary.unaccounted_packets() {
+    let directions = bridge.directions();
+    let printed = summary::print(options, directions, length_ns);
+    let unaccounted = directions.iter().map(|it| it.account().unaccounted_packets());
+    match unaccounted.sum::<u64>() {
         0 => Ok(printed),
         packets => {
             let message = format_args!("{packets} packets are unaccounted for");
