@@ -294,17 +294,12 @@ impl<K: Parts> Direction<K> {
 
     /// Returns when to call again.
     pub fn next(&self) -> Next {
-        let is_at_once = match self.more {
-            More::Now => true,
-            More::WhenEmpty => self.is_open && self.is_idle || self.is_done_at_once(),
-            More::At(_) | More::WhenReady => false,
-        };
-        if is_at_once {
-            return Next::Now;
-        }
+        let is_room = self.is_open && self.is_idle || self.is_done_at_once();
         let more_ns = match self.more {
+            More::Now => return Next::Now,
+            More::WhenEmpty if is_room => return Next::Now,
             More::At(at_ns) => Some(at_ns),
-            _ => None,
+            More::WhenEmpty | More::WhenReady => None,
         };
         let run_ns = self.next_run_ns.into_iter().chain(more_ns);
         let run_ns = run_ns.filter(|_| self.is_open);

@@ -43,6 +43,13 @@ pub struct Settings {
     pub warm_up_ns: u64,
 }
 
+/// The measured rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    pub packets_per_s: f64,
+    pub bits_per_s: f64,
+}
+
 /// Measurements of the ring and the latency.
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements {
@@ -52,8 +59,7 @@ pub struct Measurements {
     pub in_flight_p90_bytes: u64,
     pub completion_p50_ns: u64,
     pub completion_p99_ns: u64,
-    pub packets_per_s: f64,
-    pub bits_per_s: f64,
+    pub rate: Rate,
     /// Maximum delay of a frame after its time in the capture; `None` without such times.
     pub max_late_ns: Option<u64>,
 }
@@ -199,8 +205,10 @@ impl<O> Sender<'_, O> {
             in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
             completion_p50_ns,
             completion_p99_ns,
-            packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
-            bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
+            rate: Rate {
+                packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
+                bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
+            },
             max_late_ns: direction.source().max_late_ns(),
         }
     }

@@ -150,7 +150,7 @@ impl WithPort for Limited<'_> {
             return Err(anyhow!("{failed}"));
         }
         Ok(RingRun {
-            packets_per_s: outcome.measurements.packets_per_s,
+            packets_per_s: outcome.measurements.rate.packets_per_s,
             in_flight_p50_bytes: outcome.measurements.in_flight_p50_bytes,
             in_flight_p90_bytes: outcome.measurements.in_flight_p90_bytes,
             completion_p50_ns: outcome.measurements.completion_p50_ns,
