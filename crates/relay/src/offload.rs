@@ -91,9 +91,11 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
     let mut lines = io::stdin().lock().lines();
     let mut stdout = io::stdout();
     loop {
-        for line in turn_off(&ns, &control, &devices, &mut turned_off, harm) {
-            // Only the first message is read.
-            let _ = writeln!(stdout, "{line}");
+        for device in &devices {
+            if let Some(line) = turn_off(&ns, &control, device, &mut turned_off, harm) {
+                // Only the messages before the first `DONE` are read.
+                let _ = writeln!(stdout, "{line}");
+            }
         }
         let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
         match lines.next() {
@@ -101,57 +103,43 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
             _ => break,
         }
     }
-    for line in put_back(&control, turned_off) {
-        say(line);
+    for (index, (former_name, offloads)) in turned_off {
+        // A deleted device has no name. A device in another namespace cannot be reached.
+        say(match control.name(index) {
+            Err(_) => format!(
+                "{former_name} was deleted or moved: its receive offloads are not restored: \
+                 {offloads}"
+            ),
+            Ok(name) => match control.turn_on(&name, &offloads) {
+                Ok(()) => format!("restored receive offloads of {name}: {offloads}"),
+                Err(error) => format!("{name}: cannot restore {offloads}: {error}"),
+            },
+        });
     }
     Ok(())
 }
 
+/// Turns the offloads of a device off. Returns a message, unless none was on.
 fn turn_off(
     ns: &NetNs,
     control: &OffloadControl,
-    devices: &[String],
+    device: &str,
     turned_off: &mut TurnedOff,
     harm: &str,
-) -> Vec<String> {
-    let mut said = Vec::new();
-    for device in devices {
-        let found = link::index(ns, device).and_then(|index| {
-            let offloads = control.turn_off(device)?;
-            Ok((index, offloads))
-        });
-        match found {
-            Ok((_, offloads)) if offloads.is_empty() => {}
-            Ok((index, offloads)) => {
-                said.push(format!(
-                    "turned off receive offloads of {device}: {offloads}; restored at the end"
-                ));
-                let (name, before) = turned_off.entry(index).or_default();
-                device.clone_into(name);
-                *before = std::mem::take(before).with(&offloads);
-            }
-            Err(error) => said.push(format!(
-                "cannot turn off receive offloads of {device}: {error}; {harm}; use ethtool -K \
-                 {device}"
-            )),
+) -> Option<String> {
+    let index = link::index(ns, device);
+    match index.and_then(|index| Ok((index, control.turn_off(device)?))) {
+        Ok((_, offloads)) if offloads.is_empty() => None,
+        Ok((index, offloads)) => {
+            let (name, before) = turned_off.entry(index).or_default();
+            device.clone_into(name);
+            *before = std::mem::take(before).with(&offloads);
+            Some(format!(
+                "turned off receive offloads of {device}: {offloads}; restored at the end"
+            ))
         }
+        Err(error) => Some(format!(
+            "cannot turn off receive offloads of {device}: {error}; {harm}; use ethtool -K {device}"
+        )),
     }
-    said
-}
-
-fn put_back(control: &OffloadControl, turned_off: TurnedOff) -> Vec<String> {
-    let put_back = |(index, (former_name, offloads)): (u32, (String, ReceiveOffloads))| {
-        let Ok(name) = control.name(index) else {
-            // A deleted device has none. A device in another namespace cannot be reached.
-            return format!(
-                "{former_name} was deleted or moved: its receive offloads are not restored: \
-                 {offloads}"
-            );
-        };
-        match control.turn_on(&name, &offloads) {
-            Ok(()) => format!("restored receive offloads of {name}: {offloads}"),
-            Err(error) => format!("{name}: cannot restore {offloads}: {error}"),
-        }
-    };
-    turned_off.into_iter().map(put_back).collect()
 }
