@@ -91,6 +91,10 @@ pub struct Forward {
     /// Print the summary as one JSON document
     #[arg(short, long)]
     pub json: bool,
+
+    /// Print the plan without running it
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Shaper rates of both directions.

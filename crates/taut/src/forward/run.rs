@@ -14,7 +14,7 @@ use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
 use taut_relay::run_control::Event;
-use taut_report::{exit, say};
+use taut_report::{exit, say, stdout};
 
 use super::options::Forward;
 use super::summary;
@@ -34,6 +34,7 @@ pub fn forward(options: &Forward) -> Result<ExitCode, ExitCode> {
     // The helper process starts in this namespace.
     let entered = ns.enter().context("enter the network namespace");
     let ran = entered.and_then(|()| match options.driver {
+        _ if options.dry_run => dry_run(options, &ns, names),
         Driver::AfPacket => run::<PacketInterface>(options, &ns, names),
         Driver::AfXdp => run::<XdpInterface>(options, &ns, names),
     });
@@ -53,6 +54,14 @@ fn checked(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<Vec<String>> {
         }
     }
     Ok(check(ns, names)?.1)
+}
+
+fn dry_run(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
+    let remarks = checked(ns, names)?;
+    for remark in remarks {
+        say!("taut: {remark}");
+    }
+    Ok(stdout::print(&plan(options)))
 }
 
 fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
@@ -122,4 +131,35 @@ fn run_with_messages<I: Interface>(
         thread::sleep(std::time::Duration::from_millis(1));
     }
     Ok(ran?)
+}
+
+/// Returns the plan of a run, for `--dry-run`.
+fn plan(options: &Forward) -> String {
+    let Forward { a, b, .. } = options;
+    let shaped = match options.rate {
+        Some(rates) => format!(
+            "a shaper of {} towards {b} and {} towards {a}, ",
+            rates.to_b, rates.to_a
+        ),
+        None => String::new(),
+    };
+    let (xdp, kept) = match options.driver {
+        Driver::AfPacket => ("", ""),
+        Driver::AfXdp => (
+            "would attach an XDP program to both, until it ends\n",
+            ", and CAP_IPC_LOCK if locked memory is limited",
+        ),
+    };
+    format!(
+        "would forward all frames between {a} and {b}: {}, {shaped}limit {}, {} rings of {} \
+         slots, completions every {} us\n\
+         {xdp}\
+         would make both promiscuous and turn their receive offloads off, until it ends\n\
+         would keep CAP_NET_RAW only{kept}\n",
+        options.qdisc,
+        options.limit,
+        options.driver.name(),
+        options.ring,
+        options.coalesce.0 / 1000,
+    )
 }
