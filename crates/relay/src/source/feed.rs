@@ -8,6 +8,7 @@ use taut_path::pool::PoolError;
 use taut_path::queue::NoRoom;
 use taut_path::{DropReason, Packet, PacketSink};
 
+use super::capture::NextFrame;
 use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
@@ -30,10 +31,10 @@ pub enum Content {
 }
 
 impl Content {
-    fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
+    fn next(&mut self) -> NextFrame<'_> {
         match self {
             Self::Capture(capture) => capture.next(),
-            Self::Generated(generated) => Some(Ok(generated.next_frame())),
+            Self::Generated(generated) => NextFrame::Bytes(generated.next_frame()),
         }
     }
 
@@ -127,36 +128,54 @@ impl Feed {
             if self.more(now_ns) != More::WhenEmpty || frames.free_frames() == 0 {
                 return None;
             }
-            let due_ns = self.content.next_due_ns();
-            let Some(frame) = self.content.next() else {
-                self.left = 0;
-                return None;
-            };
-            self.left -= 1;
-            account.received_packets += 1;
-            let packet = frame.and_then(|bytes| {
-                account.received_bytes += bytes.len() as u64;
-                self.pace.took(bytes.len(), due_ns, now_ns);
-                let packet = packet_of(bytes, frames, &self.limit)?;
-                Ok(match self.classify {
-                    true => classed(packet, classify(bytes)),
-                    false => packet,
-                })
-            });
-            match packet {
+            match self.next_frame(frames, account, now_ns)? {
                 Ok(packet) => {
                     self.rejected_in_row = 0;
                     return Some(packet);
                 }
-                Err(reason) => account.refuse(reason, 1),
-            }
-            // If all frames are rejected, the next ones are the same.
-            self.rejected_in_row += 1;
-            if self.rejected_in_row >= self.content.period() {
-                self.left = 0;
+                Err(reason) => self.reject(reason, account),
             }
         }
         None
+    }
+
+    /// Counts a rejected frame. Ends if all frames are, because the next ones are the same.
+    fn reject(&mut self, reason: RejectReason, account: &mut Account) {
+        account.refuse(reason, 1);
+        self.rejected_in_row += 1;
+        if self.rejected_in_row >= self.content.period() {
+            self.left = 0;
+        }
+    }
+
+    /// Returns the next frame, or why it cannot be sent.
+    fn next_frame<F: Frames>(
+        &mut self,
+        frames: &F,
+        account: &mut Account,
+        now_ns: u64,
+    ) -> Option<Result<Packet, RejectReason>> {
+        let due_ns = self.content.next_due_ns();
+        let bytes = match self.content.next() {
+            NextFrame::End => {
+                self.left = 0;
+                return None;
+            }
+            NextFrame::Rejected(reason) => Err(reason),
+            NextFrame::Bytes(bytes) => Ok(bytes),
+        };
+        self.left -= 1;
+        account.received_packets += 1;
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(reason) => return Some(Err(reason)),
+        };
+        account.received_bytes += bytes.len() as u64;
+        self.pace.took(bytes.len(), due_ns, now_ns);
+        Some(match packet_of(bytes, frames, &self.limit) {
+            Ok(packet) if self.classify => Ok(classed(packet, classify(bytes))),
+            packet => packet,
+        })
     }
 }
 

@@ -27,8 +27,8 @@ pub struct Send {
 
     /// pcap or pcapng file of Ethernet frames, - is standard input [default: generated frames]
     ///
-    /// The file is read into memory. gzip is decompressed, to at most 1 GiB, which also bounds
-    /// standard input. An FCS is removed, and bytes beyond the original length of a packet
+    /// The file is read into memory. gzip and zstd are decompressed, to at most 1 GiB, which also
+    /// bounds standard input. An FCS is removed, and bytes beyond the original length of a packet
     /// (orig_len) are not sent. Packets that cannot be sent are counted with the reason.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -5,13 +5,15 @@ use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::{pcap, pcapng};
 
 /// Maximum length of decompressed input and of standard input, in bytes. A small file can
 /// decompress to any length, and the frames stay in memory.
 const MAX_UNSIZED_BYTES: u64 = 1 << 30;
-/// Compressed formats: first bytes, and name. gzip is supported.
+/// Compressed formats: first bytes, and name. gzip and zstd are supported.
 const COMPRESSED: [(&[u8], &str); 5] = [
     (&[0x1f, 0x8b], "gzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
@@ -67,10 +69,16 @@ impl Input {
         // One byte more shows that the input is too long.
         let end = max_bytes.saturating_add(1);
         let read = match format {
-            None => whole.take(end).read_to_end(&mut bytes),
-            Some((_, "gzip")) => MultiGzDecoder::new(whole).take(end).read_to_end(&mut bytes),
+            None => whole.take(end).read_to_end(&mut bytes).map(drop),
+            Some((_, "gzip")) => {
+                let unpacked = MultiGzDecoder::new(whole).take(end).read_to_end(&mut bytes);
+                unpacked.map(drop)
+            }
+            Some((_, "zstd")) => unpack_zstd(whole, end, &mut bytes),
             Some((_, name)) => {
-                return Err(format!("is compressed with {name}; gzip is supported"));
+                return Err(format!(
+                    "is compressed with {name}; gzip and zstd are supported"
+                ));
             }
         };
         let mut cut_off = read
@@ -84,4 +92,37 @@ impl Input {
         }
         Ok(Self { bytes, cut_off })
     }
+}
+
+/// Decompresses all frames of a stream (RFC 8878), until there are `end` bytes.
+fn unpack_zstd(mut from: impl BufRead, end: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut decoder = FrameDecoder::new();
+    while !from.fill_buf()?.is_empty() {
+        match decoder.reset(&mut from) {
+            Ok(()) => {}
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                io::copy(&mut from.by_ref().take(length.into()), &mut io::sink())?;
+                continue;
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        }
+        while !decoder.is_finished() {
+            // A block has at most 128 KB, so this bounds the memory next to the window.
+            let one = BlockDecodingStrategy::UptoBlocks(1);
+            let decoded = decoder.decode_blocks(&mut from, one);
+            decoded.map_err(io::Error::other)?;
+            decoder.read_to_end(bytes)?;
+            if bytes.len() as u64 >= end {
+                return Ok(());
+            }
+        }
+        let stated = decoder.get_checksum_from_data();
+        if stated.is_some() && stated != decoder.get_calculated_checksum() {
+            return Err(io::Error::other("wrong checksum of a zstd frame"));
+        }
+    }
+    Ok(())
 }

@@ -14,6 +14,16 @@ use input::Input;
 use reader::Reader;
 use records::{Record, Records};
 
+/// The next frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NextFrame<'a> {
+    Bytes(&'a [u8]),
+    /// A packet that cannot be sent.
+    Rejected(RejectReason),
+    /// The end of the capture.
+    End,
+}
+
 /// The frames of a file, in memory, sent once or repeatedly.
 #[derive(Debug, Clone)]
 pub struct Capture {
@@ -61,11 +71,10 @@ impl Capture {
         self.passed_ns.saturating_add(due_ns)
     }
 
-    /// Returns the next frame, or why a packet cannot be sent; `None` at the end of the last pass.
-    pub(crate) fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
+    pub(crate) fn next(&mut self) -> NextFrame<'_> {
         if self.next == self.records.len() {
             match &mut self.again {
-                Some(0) => return None,
+                Some(0) => return NextFrame::End,
                 Some(again) => *again -= 1,
                 None => {}
             }
@@ -74,12 +83,14 @@ impl Capture {
         }
         let record = &self.records[self.next];
         self.next += 1;
-        let frame = record.frame.clone();
-        Some(frame.map(|frame| &self.bytes[frame]))
+        match &record.frame {
+            Err(reason) => NextFrame::Rejected(*reason),
+            Ok(frame) => NextFrame::Bytes(&self.bytes[frame.clone()]),
+        }
     }
 }
 
-/// Reads a whole file into memory; `-` is standard input. gzip is decompressed.
+/// Reads a whole file into memory; `-` is standard input. gzip and zstd are decompressed.
 ///
 /// # Errors
 /// Returns an error if the file is not a capture, or has no packets.
