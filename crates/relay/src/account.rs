@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use taut_linux::link::DeliveryTally;
-use taut_path::DropReason;
 use taut_path::queue::CompleterCounters;
 
 /// Why a frame was dropped before the discipline received it.
@@ -52,7 +51,8 @@ impl RejectReason {
         Self::Malformed,
     ];
 
-    /// Returns the name in tables and JSON, next to those of [`DropReason`].
+    /// Returns the name in tables and JSON, next to those of
+    /// [`DropReason`](taut_path::DropReason).
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReceiveBufferFull => "receive_buffer_full",
@@ -94,13 +94,6 @@ pub struct Account {
     bytes: DeliveryTally,
     /// Counters of the queue at the last update.
     counted: CompleterCounters,
-}
-
-/// Packets that a device returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Returned {
-    pub packets: u64,
-    pub stale_packets: u64,
 }
 
 impl Account {
@@ -175,8 +168,9 @@ impl Account {
         self.counted.completed_packets + self.counted.stale_packets
     }
 
-    /// Updates the counters of the queue. Returns the difference to the last update.
-    pub(crate) fn completed(&mut self, counters: CompleterCounters) -> Returned {
+    /// Updates the counters of the queue. Returns the packets that the device returned since the
+    /// last update: current and stale ones.
+    pub(crate) fn completed(&mut self, counters: CompleterCounters) -> (u64, u64) {
         let before = std::mem::replace(&mut self.counted, counters);
         let packets = counters.completed_packets - before.completed_packets;
         let stale_packets = counters.stale_packets - before.stale_packets;
@@ -184,10 +178,7 @@ impl Account {
         self.packets.stale(stale_packets);
         self.bytes
             .reaped(counters.completed_bytes - before.completed_bytes);
-        Returned {
-            packets,
-            stale_packets,
-        }
+        (packets, stale_packets)
     }
 
     /// Records a poll of the link, after the device returned the counted packets.
@@ -206,12 +197,8 @@ impl Account {
         self.count_dropped(reason.name(), packets);
     }
 
-    /// Counts frames that the queue dropped.
-    pub(crate) fn count_drops(&mut self, reason: DropReason, packets: u64) {
-        self.count_dropped(reason.name(), packets);
-    }
-
-    fn count_dropped(&mut self, reason: &'static str, packets: u64) {
+    /// Counts dropped frames, with the name of the reason.
+    pub(crate) fn count_dropped(&mut self, reason: &'static str, packets: u64) {
         if packets > 0 {
             *self.dropped_packets.entry(reason).or_default() += packets;
         }
@@ -248,7 +235,7 @@ mod tests {
         let ends = |account: &Account| (account.completed_packets(), account.uncertain_packets());
         assert_eq!(ends(&account), (1, 1));
         let returned = account.completed(counted(3, 2));
-        assert_eq!((returned.packets, returned.stale_packets), (1, 2));
+        assert_eq!(returned, (1, 2));
         account.link_polled(false);
         assert_eq!(ends(&account), (2, 3));
         assert_eq!(account.completed_bytes(), 120);

@@ -6,7 +6,6 @@ use std::os::fd::BorrowedFd;
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_linux::publish::QueueInfo;
-use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
@@ -115,21 +114,12 @@ impl<K: Parts> Direction<K> {
         self.queue.completer_counters()
     }
 
-    pub fn latency(&self) -> Option<&Latency> {
-        self.ends.latency.as_ref()
-    }
-
-    pub fn latency_mut(&mut self) -> Option<&mut Latency> {
+    pub(crate) fn latency(&mut self) -> Option<&mut Latency> {
         self.ends.latency.as_mut()
     }
 
     pub fn snapshot(&self) -> Snapshot {
         self.queue.snapshot()
-    }
-
-    /// Returns the current status of the port's completions.
-    pub fn completion_status(&self) -> CompletionStatus {
-        self.port().completion_status()
     }
 
     /// Returns the limit in its units; `None` if none applies: the rule is `off`, or completions
@@ -143,11 +133,6 @@ impl<K: Parts> Direction<K> {
     /// Returns the rule of the limit.
     pub fn rule(&self) -> &AnyLimit {
         self.queue.limit()
-    }
-
-    /// Returns the backlog of the discipline in packets.
-    pub fn waiting_packets(&self) -> u64 {
-        self.queue.backlog().packets
     }
 
     /// Returns the packets that the device has not returned, including stale ones.
@@ -196,9 +181,9 @@ impl<K: Parts> Direction<K> {
         self.ends.now_ns = now_ns;
         let completed = self.queue.complete(now_ns, &mut self.ends);
         let counters = self.queue.completer_counters();
-        let returned = self.ends.account.completed(counters);
-        self.is_moving = returned.packets > 0;
-        if returned.packets + returned.stale_packets > 0 {
+        let (packets, stale_packets) = self.ends.account.completed(counters);
+        self.is_moving = packets > 0;
+        if packets + stale_packets > 0 {
             self.returned_ns = now_ns;
         }
         completed.map_err(|error| match error {
@@ -309,17 +294,12 @@ impl<K: Parts> Direction<K> {
 
     /// Returns when to call again.
     pub fn next(&self) -> Next {
-        let is_at_once = match self.more {
-            More::Now => true,
-            More::WhenEmpty => self.is_open && self.is_idle || self.is_done_at_once(),
-            More::At(_) | More::WhenReady | More::Never => false,
-        };
-        if is_at_once {
-            return Next::Now;
-        }
+        let is_room = self.is_open && self.is_idle || self.is_done_at_once();
         let more_ns = match self.more {
+            More::Now => return Next::Now,
+            More::WhenEmpty if is_room => return Next::Now,
             More::At(at_ns) => Some(at_ns),
-            _ => None,
+            More::WhenEmpty | More::WhenReady => None,
         };
         let run_ns = self.next_run_ns.into_iter().chain(more_ns);
         let run_ns = run_ns.filter(|_| self.is_open);

@@ -70,27 +70,20 @@ pub fn open<W: WithPort>(
             Ok(work.run((tx, completions), frames))
         }
         Driver::AfXdp => {
-            let config = xdp_config(ring, link::describe(ns, device)?.mtu_bytes);
+            let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
+            let longest_bytes = mtu_bytes.saturating_add(LINK_HEADER_BYTES);
+            let config = XdpConfig {
+                queue: ring.queue,
+                slots: ring.slots,
+                frames: ring.frames,
+                // Frames of a umem are 2 or 4 KB.
+                frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
+                budget_packets: ring.slots.max(32),
+                mode: ring.copy.then_some(XdpMode::Copy).unwrap_or_default(),
+                ..XdpConfig::default()
+            };
             let (tx, completions, frames) = AfXdp::open(ns, device, &config)?;
             Ok(work.run((tx, completions), frames))
         }
-    }
-}
-
-/// Frames of a umem are 2 or 4 KB.
-fn xdp_config(ring: &Ring, mtu_bytes: u32) -> XdpConfig {
-    let longest_bytes = mtu_bytes.saturating_add(LINK_HEADER_BYTES);
-    XdpConfig {
-        queue: ring.queue,
-        slots: ring.slots,
-        frames: ring.frames,
-        frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
-        budget_packets: ring.slots.max(32),
-        mode: if ring.copy {
-            XdpMode::Copy
-        } else {
-            XdpMode::Auto
-        },
-        ..XdpConfig::default()
     }
 }

@@ -51,7 +51,8 @@ impl<F: PacketSink> PacketSink for PacketEnds<F> {
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         if !self.counted_frames.remove(&packet.frame().index()) {
-            self.account.count_drops(reason, packet.segments().into());
+            let packets = packet.segments().into();
+            self.account.count_dropped(reason.name(), packets);
         }
         self.frames.dropped(packet, reason);
     }
@@ -62,7 +63,8 @@ impl<F: PacketSink> PacketSink for PacketEnds<F> {
 
     fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
         self.counted_frames.insert(of.frame().index());
-        self.account.count_drops(reason, of.segments().into());
+        let packets = of.segments().into();
+        self.account.count_dropped(reason.name(), packets);
     }
 
     fn unknown_completion(&mut self, packet: Packet) {

@@ -1,6 +1,7 @@
 //! The interface between sources and the discipline.
 
 use taut_path::Packet;
+use taut_path::classify::FrameClass;
 use taut_path::queue::NoRoom;
 
 use crate::account::Account;
@@ -39,4 +40,12 @@ pub trait Inlet {
     fn is_open(&self) -> bool {
         true
     }
+}
+
+/// Returns the packet with the fields of its headers.
+pub(crate) fn classed(mut packet: Packet, class: FrameClass) -> Packet {
+    packet.priority = class.priority;
+    packet.flow = class.flow;
+    packet.set_ecn(class.ecn);
+    packet
 }

@@ -7,89 +7,69 @@ use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
-use crate::inlet::Inlet;
+use crate::inlet::{Inlet, classed};
 use crate::interface::Received;
 
-/// Receives the frames of one direction.
-#[derive(Debug)]
-pub(crate) struct Intake {
-    /// The longest frame that the other interface carries.
-    limit: FrameLimit,
+/// Passes the frames of a received packet to `inlet`. `limit` is the longest frame that the other
+/// interface carries.
+pub(crate) fn take(
+    limit: &FrameLimit,
+    received: Received<'_>,
+    inlet: &mut impl Inlet<Frames: Frames>,
+) {
+    inlet.account().received_packets += 1;
+    match received {
+        Received::Packet(header, frame) => admit(limit, header, frame, inlet),
+        // It is lost, and counted.
+        Received::TooLong => inlet.account().refuse(RejectReason::TooLong, 1),
+    }
 }
 
-impl Intake {
-    /// Creates an intake for a device with this MTU. A frame can exceed it by `extra_bytes`.
-    pub fn new(mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
-        Self {
-            limit: FrameLimit::new(mtu_bytes, extra_bytes),
-        }
-    }
-
-    pub fn set_mtu(&mut self, mtu_bytes: u32) {
-        self.limit.set_mtu(mtu_bytes);
-    }
-
-    /// Passes the frames of a received packet to `inlet`.
-    pub fn take(&self, received: Received<'_>, inlet: &mut impl Inlet<Frames: Frames>) {
-        inlet.account().received_packets += 1;
-        match received {
-            Received::Packet(header, frame) => self.admit(header, frame, inlet),
-            // It is lost, and counted.
-            Received::TooLong => inlet.account().refuse(RejectReason::TooLong, 1),
-        }
-    }
-
-    /// Segments a packet, or completes its checksum.
-    fn admit(
-        &self,
-        header: VirtioNetHeader,
-        frame: &mut [u8],
-        inlet: &mut impl Inlet<Frames: Frames>,
-    ) {
-        inlet.account().received_bytes += frame.len() as u64;
-        let max_bytes = self.limit.max_bytes(frame);
-        let limit_bytes = max_bytes.min(inlet.frames().max_frame_bytes());
-        match Segmenter::of(header, frame) {
-            Ok(segmenter) => {
-                let (segments, longest_bytes) = (segmenter.segments(), segmenter.longest_bytes());
-                let account = inlet.account();
-                account.gso_packets += 1;
-                account.segments += u64::from(segments);
-                match longest_bytes > limit_bytes {
-                    true => account.refuse(self.too_long(frame, longest_bytes), segments.into()),
-                    false => admit_gso(&segmenter, header, frame, inlet),
-                }
-            }
-            Err(_) if frame.len() > limit_bytes as usize => {
-                let reason = if header.is_segmented() {
-                    RejectReason::NotSegmented
-                } else {
-                    self.too_long(frame, frame.len() as u32)
-                };
-                inlet.account().refuse(reason, 1);
-            }
-            Err(why) => {
-                let finished = match why {
-                    SegmentError::Plain => complete_checksum(frame, header)
-                        .map(drop)
-                        .map_err(reject_reason),
-                    // Its lengths differ from those of the frame, so no header is reliable.
-                    SegmentError::Malformed => Err(RejectReason::Malformed),
-                    _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::Malformed),
-                };
-                match finished {
-                    Ok(()) => one(frame, inlet),
-                    Err(reason) => inlet.account().refuse(reason, 1),
-                }
+/// Segments a packet, or completes its checksum.
+fn admit(
+    limit: &FrameLimit,
+    header: VirtioNetHeader,
+    frame: &mut [u8],
+    inlet: &mut impl Inlet<Frames: Frames>,
+) {
+    inlet.account().received_bytes += frame.len() as u64;
+    let limit_bytes = limit.max_bytes(frame).min(inlet.frames().max_frame_bytes());
+    // Why a frame or a segment of `bytes` is too long.
+    let too_long = |frame: &[u8], bytes| match limit.is_exceeded_by_tags(frame, bytes) {
+        true => RejectReason::TooLongTagged,
+        false => RejectReason::TooLong,
+    };
+    match Segmenter::of(header, frame) {
+        Ok(segmenter) => {
+            let (segments, longest_bytes) = (segmenter.segments(), segmenter.longest_bytes());
+            let account = inlet.account();
+            account.gso_packets += 1;
+            account.segments += u64::from(segments);
+            match longest_bytes > limit_bytes {
+                true => account.refuse(too_long(frame, longest_bytes as usize), segments.into()),
+                false => admit_gso(&segmenter, header, frame, inlet),
             }
         }
-    }
-
-    /// Returns why a frame or a segment of `bytes` is too long.
-    fn too_long(&self, frame: &[u8], bytes: u32) -> RejectReason {
-        match self.limit.is_exceeded_by_tags(frame, bytes as usize) {
-            true => RejectReason::TooLongTagged,
-            false => RejectReason::TooLong,
+        Err(_) if frame.len() > limit_bytes as usize => {
+            let reason = match header.is_segmented() {
+                true => RejectReason::NotSegmented,
+                false => too_long(frame, frame.len()),
+            };
+            inlet.account().refuse(reason, 1);
+        }
+        Err(why) => {
+            let finished = match why {
+                SegmentError::Plain => complete_checksum(frame, header)
+                    .map(drop)
+                    .map_err(reject_reason),
+                // Its lengths differ from those of the frame, so no header is reliable.
+                SegmentError::Malformed => Err(RejectReason::Malformed),
+                _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::Malformed),
+            };
+            match finished {
+                Ok(()) => one(frame, inlet),
+                Err(reason) => inlet.account().refuse(reason, 1),
+            }
         }
     }
 }
@@ -153,13 +133,6 @@ fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
     classed(packet.with_charge(charge), class)
 }
 
-fn classed(mut packet: Packet, class: FrameClass) -> Packet {
-    packet.priority = class.priority;
-    packet.flow = class.flow;
-    packet.set_ecn(class.ecn);
-    packet
-}
-
 #[cfg(test)]
 mod tests {
     use taut_linux::{GsoFrames, tag_bytes};
@@ -195,8 +168,8 @@ mod tests {
         }
     }
 
-    fn intake() -> Intake {
-        Intake::new(1_500, |frame| tag_bytes(frame).min(4))
+    fn limit() -> FrameLimit {
+        FrameLimit::new(1_500, |frame| tag_bytes(frame).min(4))
     }
 
     /// The result for one packet if frames of 1,514 bytes fit.
@@ -206,7 +179,8 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         };
-        intake().take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
+        let received = Received::Packet(header, &mut frame.to_vec());
+        take(&limit(), received, &mut sink);
         let ended = sink.account.ended_packets() + sink.frames.len() as u64;
         assert_eq!(sink.account.frames(), ended);
         assert_eq!(sink.pool.free_frames(), 8);
@@ -295,7 +269,7 @@ mod tests {
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
             let received = Received::Packet(segments_of(100, 34), &mut frame);
-            intake().take(received, &mut inlet);
+            take(&limit(), received, &mut inlet);
         }
         let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
@@ -326,10 +300,8 @@ mod tests {
             account: Account::default(),
             frames: Vec::new(),
         });
-        intake().take(
-            Received::Packet(segments_of(100, 34), &mut frame),
-            &mut full,
-        );
+        let received = Received::Packet(segments_of(100, 34), &mut frame);
+        take(&limit(), received, &mut full);
         assert_eq!(
             (full.0.frames.len(), dropped(&full.0)),
             (2, vec![("no_frame", 8)])

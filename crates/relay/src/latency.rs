@@ -38,8 +38,6 @@ impl Probe for SentTimes {
 pub struct Latency {
     sent: SentTimes,
     all_ns: Histogram<u64>,
-    recent_ns: u64,
-    recent_packets: u64,
 }
 
 impl Latency {
@@ -47,8 +45,6 @@ impl Latency {
         Self {
             sent,
             all_ns: histogram_ns(),
-            recent_ns: 0,
-            recent_packets: 0,
         }
     }
 
@@ -57,8 +53,6 @@ impl Latency {
         if let Some(sent_ns) = self.sent.of(packet) {
             let latency_ns = now_ns.saturating_sub(sent_ns.load(Ordering::Relaxed));
             self.all_ns.saturating_record(latency_ns);
-            self.recent_ns += latency_ns;
-            self.recent_packets += 1;
         }
     }
 
@@ -70,11 +64,5 @@ impl Latency {
     /// Returns the latency that `share` (0 to 1) of the packets did not exceed, in ns.
     pub fn at_share_ns(&self, share: f64) -> u64 {
         self.all_ns.value_at_quantile(share)
-    }
-
-    /// Returns the mean since the last call, in ns; `None` without completions.
-    pub fn take_recent_ns(&mut self) -> Option<u64> {
-        let sum_ns = std::mem::take(&mut self.recent_ns);
-        sum_ns.checked_div(std::mem::take(&mut self.recent_packets))
     }
 }

@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Mutex;
+use std::process::{Child, Command, Stdio};
 
 use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
 use taut_linux::{Capability, NetNs, retain_capabilities};
@@ -21,9 +20,8 @@ const DONE: &str = ".";
 
 /// The forwarder's handle of the helper process.
 pub struct OffloadHelper {
+    /// The process ends when its standard input is closed.
     child: Child,
-    /// The process ends when this is closed.
-    orders: Mutex<Option<ChildStdin>>,
 }
 
 impl OffloadHelper {
@@ -44,36 +42,23 @@ impl OffloadHelper {
             // longer.
             .process_group(0)
             .spawn()?;
-        let orders = Mutex::new(child.stdin.take());
-        let mut said = Vec::new();
-        if let Some(answers) = child.stdout.take() {
-            for line in BufReader::new(answers).lines() {
-                match line? {
-                    line if line == DONE => break,
-                    line => said.push(line),
-                }
-            }
-        }
-        Ok((Self { child, orders }, said))
+        let answers = child.stdout.take().into_iter();
+        let lines = answers.flat_map(|answers| BufReader::new(answers).lines());
+        let is_message = |line: &io::Result<String>| !matches!(line, Ok(line) if line == DONE);
+        let said = lines.take_while(is_message).collect::<io::Result<_>>()?;
+        Ok((Self { child }, said))
     }
 
     /// Turns the offloads of another device off, which has replaced one.
-    pub fn again(&self, device: &str) {
-        let mut orders = self
-            .orders
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(orders) = orders.as_mut() {
+    pub fn again(&mut self, device: &str) {
+        if let Some(orders) = &mut self.child.stdin {
             let _ = writeln!(orders, "{device}");
         }
     }
 
     /// Waits until the offloads are restored.
     pub fn finish(mut self) {
-        *self
-            .orders
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        // This closes standard input first.
         let _ = self.child.wait();
     }
 }
@@ -106,9 +91,11 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
     let mut lines = io::stdin().lock().lines();
     let mut stdout = io::stdout();
     loop {
-        for line in turn_off(&ns, &control, &devices, &mut turned_off, harm) {
-            // Only the first message is read.
-            let _ = writeln!(stdout, "{line}");
+        for device in &devices {
+            if let Some(line) = turn_off(&ns, &control, device, &mut turned_off, harm) {
+                // Only the messages before the first `DONE` are read.
+                let _ = writeln!(stdout, "{line}");
+            }
         }
         let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
         match lines.next() {
@@ -116,57 +103,43 @@ pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io
             _ => break,
         }
     }
-    for line in put_back(&control, turned_off) {
-        say(line);
+    for (index, (former_name, offloads)) in turned_off {
+        // A deleted device has no name. A device in another namespace cannot be reached.
+        say(match control.name(index) {
+            Err(_) => format!(
+                "{former_name} was deleted or moved: its receive offloads are not restored: \
+                 {offloads}"
+            ),
+            Ok(name) => match control.turn_on(&name, &offloads) {
+                Ok(()) => format!("restored receive offloads of {name}: {offloads}"),
+                Err(error) => format!("{name}: cannot restore {offloads}: {error}"),
+            },
+        });
     }
     Ok(())
 }
 
+/// Turns the offloads of a device off. Returns a message, unless none was on.
 fn turn_off(
     ns: &NetNs,
     control: &OffloadControl,
-    devices: &[String],
+    device: &str,
     turned_off: &mut TurnedOff,
     harm: &str,
-) -> Vec<String> {
-    let mut said = Vec::new();
-    for device in devices {
-        let found = link::index(ns, device).and_then(|index| {
-            let offloads = control.turn_off(device)?;
-            Ok((index, offloads))
-        });
-        match found {
-            Ok((_, offloads)) if offloads.is_empty() => {}
-            Ok((index, offloads)) => {
-                said.push(format!(
-                    "turned off receive offloads of {device}: {offloads}; restored at the end"
-                ));
-                let (name, before) = turned_off.entry(index).or_default();
-                device.clone_into(name);
-                *before = std::mem::take(before).with(&offloads);
-            }
-            Err(error) => said.push(format!(
-                "cannot turn off receive offloads of {device}: {error}; {harm}; use ethtool -K \
-                 {device}"
-            )),
+) -> Option<String> {
+    let index = link::index(ns, device);
+    match index.and_then(|index| Ok((index, control.turn_off(device)?))) {
+        Ok((_, offloads)) if offloads.is_empty() => None,
+        Ok((index, offloads)) => {
+            let (name, before) = turned_off.entry(index).or_default();
+            device.clone_into(name);
+            *before = std::mem::take(before).with(&offloads);
+            Some(format!(
+                "turned off receive offloads of {device}: {offloads}; restored at the end"
+            ))
         }
+        Err(error) => Some(format!(
+            "cannot turn off receive offloads of {device}: {error}; {harm}; use ethtool -K {device}"
+        )),
     }
-    said
-}
-
-fn put_back(control: &OffloadControl, turned_off: TurnedOff) -> Vec<String> {
-    let put_back = |(index, (former_name, offloads)): (u32, (String, ReceiveOffloads))| {
-        let Ok(name) = control.name(index) else {
-            // A deleted device has none. A device in another namespace cannot be reached.
-            return format!(
-                "{former_name} was deleted or moved: its receive offloads are not restored: \
-                 {offloads}"
-            );
-        };
-        match control.turn_on(&name, &offloads) {
-            Ok(()) => format!("restored receive offloads of {name}: {offloads}"),
-            Err(error) => format!("{name}: cannot restore {offloads}: {error}"),
-        }
-    };
-    turned_off.into_iter().map(put_back).collect()
 }

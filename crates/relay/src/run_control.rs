@@ -31,7 +31,7 @@ pub enum Event<'a> {
         is_moved: bool,
     },
     /// The device was renamed; this was its name before.
-    Renamed(&'a str),
+    Renamed(String),
     /// Recreated, or replaced by another of its name; the ring is open.
     Returned,
     Mtu(u32),
@@ -40,10 +40,8 @@ pub enum Event<'a> {
         age_ns: u64,
         packets: u64,
     },
-    /// A call failed, and is retried.
+    /// A call failed, or reopening the ring, and is retried.
     Failed(&'a io::Error),
-    /// Reopening the ring failed, and is retried.
-    NotReopened(&'a io::Error),
     /// No more packets are accepted; this many have not ended.
     Stopping {
         packets: u64,
@@ -53,8 +51,16 @@ pub enum Event<'a> {
 /// Ends a run, and receives its events.
 pub trait RunControl<K: Parts> {
     /// Called at the beginning of each iteration. Returns `true` to accept no more packets.
-    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool;
+    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+        let _ = (now_ns, directions);
+        false
+    }
 
     /// Receives an event of `device`.
-    fn event(&mut self, device: &str, event: Event<'_>);
+    fn event(&mut self, device: &str, event: Event<'_>) {
+        let _ = (device, event);
+    }
 }
+
+/// Never ends a run, and ignores its events.
+impl<K: Parts> RunControl<K> for () {}

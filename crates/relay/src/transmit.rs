@@ -7,20 +7,18 @@ use taut_linux::link::LinkMonitor;
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
-use taut_path::limit::Limit;
+use taut_path::driver::CompletionStatus;
+use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
 
+use crate::account::Account;
 use crate::direction::Direction;
 use crate::egress::Egress;
 use crate::latency::{Latency, SentTimes};
-use crate::link::Link;
-use crate::outcome::{Mark, Measured};
 use crate::parts::{DirectionConfig, Parts, Renewal};
 use crate::relay::serve;
 use crate::run_control::{Event, Policy, RunControl};
 use crate::source::{Content, Feed, FeedSettings, Source};
-
-pub use crate::outcome::{Measurements, Outcome, Rate};
 
 const POLICY: Policy = Policy {
     drops_waiting: false,
@@ -45,6 +43,41 @@ pub struct Settings {
     pub warm_up_ns: u64,
 }
 
+/// The measured rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    pub packets_per_s: f64,
+    pub bits_per_s: f64,
+}
+
+/// Measurements of the ring and the latency.
+#[derive(Debug, Clone, Copy)]
+pub struct Measurements {
+    /// In the limit's units; `None` without a limit.
+    pub limit_p50: Option<u64>,
+    pub in_flight_p50_bytes: u64,
+    pub in_flight_p90_bytes: u64,
+    pub completion_p50_ns: u64,
+    pub completion_p99_ns: u64,
+    pub rate: Rate,
+    /// Maximum delay of a frame after its time in the capture; `None` without such times.
+    pub max_late_ns: Option<u64>,
+}
+
+/// The outcome of a transmission.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub driver: &'static str,
+    pub mode: &'static str,
+    pub completion_status: CompletionStatus,
+    pub limit: String,
+    pub limit_unit: Unit,
+    pub account: Account,
+    pub measurements: Measurements,
+    /// Why it ended before all packets were sent.
+    pub failed: Option<String>,
+}
+
 /// The parts of a direction that only sends.
 pub struct Sending<P, F>(PhantomData<(P, F)>);
 
@@ -60,23 +93,8 @@ impl<P: Port, F: Frames> Parts for Sending<P, F> {
     }
 }
 
-/// Observes a transmission.
-pub trait Observer<P: Port, F: Frames> {
-    /// Called at the beginning of each iteration.
-    fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
-        let _ = (now_ns, direction);
-    }
-
-    /// Receives an event of the device.
-    fn event(&mut self, device: &str, event: Event<'_>) {
-        let _ = (device, event);
-    }
-}
-
-/// Observes nothing.
-impl<P: Port, F: Frames> Observer<P, F> for () {}
-
-/// Sends until all frames were sent, the process is interrupted, or the device is removed for good.
+/// Sends until all frames were sent, the process is interrupted, `observer` ends it, or the device
+/// is removed for good.
 ///
 /// # Errors
 /// Returns an error if the settings do not fit the ring, or if the device is absent at the start.
@@ -84,15 +102,14 @@ pub fn transmit<P: Port, F: Frames>(
     (port, frames): (P, F),
     monitor: LinkMonitor,
     settings: Settings,
-    observer: &mut impl Observer<P, F>,
+    observer: &mut impl RunControl<Sending<P, F>>,
 ) -> anyhow::Result<Outcome> {
     let now_ns = monotonic_ns();
-    let link = Link::of(monitor)?;
-    let (limit, limit_unit) = (settings.limit.to_string(), settings.limit.unit());
-    let measured = Measured::new(now_ns, settings.warm_up_ns, settings.duration_ns);
+    let egress = Egress::new(monitor)?;
+    let begin_ns = now_ns.saturating_add(settings.warm_up_ns);
+    let duration_ns = settings.duration_ns;
     let sent = SentTimes::new(frames.frames());
-    let begin_ns = measured.begin_ns();
-    let length_ns = settings.duration_ns.unwrap_or(1_000_000_000);
+    let length_ns = duration_ns.unwrap_or(1_000_000_000);
     let meter = Meter::new(Since(begin_ns), now_ns, length_ns);
     let latency = Latency::new(sent.clone());
     let config = DirectionConfig {
@@ -106,78 +123,116 @@ pub fn transmit<P: Port, F: Frames>(
     let feed = Feed::new(
         settings.content,
         settings.feed,
-        link.mtu_bytes(),
+        egress.mtu_bytes(),
         P::extra_bytes,
     );
     let observed = ((meter, sent), Some(latency));
     let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
-    let (mut directions, mut egresses) = ([direction], [Egress::new(link)]);
-    let mut sender = Sender { measured, observer };
+    let (mut directions, mut egresses) = ([direction], [egress]);
+    let mut sender = Sender {
+        begin_ns,
+        end_ns: duration_ns.map_or(u64::MAX, |ns| begin_ns.saturating_add(ns)),
+        from: None,
+        to: None,
+        observer,
+    };
     let failed = serve(&mut directions, &mut egresses, POLICY, &mut sender).err();
-    let [direction] = directions;
-    let measurements = measurements(&direction, &sender.measured);
-    let (account, port) = (direction.account().clone(), direction.port());
+    let [mut direction] = directions;
+    let (rule, port) = (direction.rule(), direction.port());
     Ok(Outcome {
         driver: port.driver(),
         mode: port.mode(),
         completion_status: port.completion_status(),
-        limit,
-        limit_unit,
-        account,
-        measurements,
+        limit: rule.to_string(),
+        limit_unit: rule.unit(),
+        account: direction.account().clone(),
+        measurements: sender.measurements(&mut direction),
         failed: failed.map(|error| error.to_string()),
     })
 }
 
-fn measurements<P: Port, F: Frames>(
-    direction: &Direction<Sending<P, F>>,
-    measured: &Measured,
-) -> Measurements {
-    let latency = direction.latency();
-    let completion_ns = |share| latency.map_or(0, |latency| latency.at_share_ns(share));
-    let has_limit = direction.completion_status().limit_applies() && !direction.rule().is_off();
-    let (meter, _) = direction.probe();
-    Measurements {
-        limit_p50: has_limit.then(|| meter.limit_p50()),
-        in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
-        in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
-        completion_p50_ns: completion_ns(0.5),
-        completion_p99_ns: completion_ns(0.99),
-        rate: measured.rate(mark(direction, direction.returned_ns())),
-        max_late_ns: direction.source().max_late_ns(),
+/// The packets and bytes that the device has returned up to a point in time.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReturnedCounts {
+    at_ns: u64,
+    packets: u64,
+    bytes: u64,
+}
+
+impl ReturnedCounts {
+    fn of<K: Parts>(direction: &Direction<K>, at_ns: u64) -> Self {
+        let (packets, bytes) = direction.account().returned();
+        Self {
+            at_ns,
+            packets,
+            bytes,
+        }
     }
 }
 
-/// Returns the packets that the device has returned by now.
-fn mark<K: Parts>(direction: &Direction<K>, at_ns: u64) -> Mark {
-    let (packets, bytes) = direction.account().returned();
-    Mark {
-        at_ns,
-        packets,
-        bytes,
-    }
-}
-
+/// Ends the transmission, and measures its rate.
 struct Sender<'a, O> {
-    measured: Measured,
+    /// Start and end of the measured time, in ns.
+    begin_ns: u64,
+    end_ns: u64,
+    from: Option<ReturnedCounts>,
+    /// When the source was stopped.
+    to: Option<ReturnedCounts>,
     observer: &'a mut O,
 }
 
-impl<P: Port, F: Frames, O: Observer<P, F>> RunControl<Sending<P, F>> for Sender<'_, O> {
+impl<O> Sender<'_, O> {
+    /// The rate is that until the source was stopped, or else until the last completion.
+    fn measurements<P: Port, F: Frames>(
+        &self,
+        direction: &mut Direction<Sending<P, F>>,
+    ) -> Measurements {
+        let from = self.from.unwrap_or_default();
+        let last = ReturnedCounts::of(direction, direction.returned_ns());
+        let to = self.to.unwrap_or(last);
+        let time_ns = to.at_ns.saturating_sub(from.at_ns).max(1);
+        let per_second = |number: u64| number as f64 * 1e9 / time_ns as f64;
+        let is_valid = direction.port().completion_status().limit_applies();
+        let has_limit = is_valid && !direction.rule().is_off();
+        let [completion_p50_ns, completion_p99_ns] = [0.5, 0.99].map(|share| {
+            let latency = direction.latency();
+            latency.map_or(0, |latency| latency.at_share_ns(share))
+        });
+        let (meter, _) = direction.probe();
+        Measurements {
+            limit_p50: has_limit.then(|| meter.limit_p50()),
+            in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
+            in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
+            completion_p50_ns,
+            completion_p99_ns,
+            rate: Rate {
+                packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
+                bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
+            },
+            max_late_ns: direction.source().max_late_ns(),
+        }
+    }
+}
+
+impl<P, F, O> RunControl<Sending<P, F>> for Sender<'_, O>
+where
+    P: Port,
+    F: Frames,
+    O: RunControl<Sending<P, F>>,
+{
     fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Sending<P, F>>]) -> bool {
+        let is_over = self.observer.is_over(now_ns, directions);
         let [direction] = directions else {
             return true;
         };
-        let mark = mark(direction, now_ns);
-        if self.measured.begins(mark)
-            && let Some(latency) = direction.latency_mut()
-        {
-            latency.clear();
+        let returned = ReturnedCounts::of(direction, now_ns);
+        if self.from.is_none() && now_ns >= self.begin_ns {
+            self.from = Some(returned);
+            direction.latency().into_iter().for_each(Latency::clear);
         }
-        self.observer.turn(now_ns, direction);
-        let is_over = self.measured.is_over(now_ns) || interrupt::noted().is_some();
+        let is_over = is_over || now_ns >= self.end_ns || interrupt::noted().is_some();
         if is_over && !Source::<F>::is_over(direction.source()) {
-            self.measured.end(mark);
+            self.to.get_or_insert(returned);
         }
         is_over
     }

@@ -53,7 +53,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         }
     };
     let done = match cli.command {
-        None => first_look(),
+        #[cfg(feature = "sim")]
+        None => sim::first_look(),
+        #[cfg(not(feature = "sim"))]
+        None => {
+            let printed = cli::command().print_help();
+            Ok(stdout::answer(printed, ExitCode::SUCCESS))
+        }
         #[cfg(feature = "sim")]
         Some(cli::Command::Sim(options)) => sim::sim(&options),
         #[cfg(feature = "lab")]
@@ -67,7 +73,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
-        Some(cli::Command::Forward(options)) => Ok(forward::forward(&options)),
+        Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
             Ok(forward::keep_offloads(&devices, tags))
         }
@@ -76,19 +82,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
     };
     // Both are exit codes; an error was reported where it occurred.
     done.unwrap_or_else(|code| code)
-}
-
-/// `taut` alone: simulates the published experiment.
-#[cfg(feature = "sim")]
-fn first_look() -> Result<ExitCode, ExitCode> {
-    sim::first_look()
-}
-
-/// `taut` alone: prints the help, because this build has no simulator.
-#[cfg(not(feature = "sim"))]
-fn first_look() -> Result<ExitCode, ExitCode> {
-    let printed = cli::command().print_help();
-    Ok(stdout::answer(printed, ExitCode::SUCCESS))
 }
 
 /// Prints the page of `taut help TOPIC`, if `args` are that.

@@ -7,9 +7,6 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
-use taut_observe::METRICS;
-use taut_observe::judge::RULES;
 use taut_report::{exit, say};
 
 /// Write man pages (DIR/man1) and completions (DIR/completions)
@@ -63,11 +60,6 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
     Man::new(shown)
         .title(name.to_uppercase())
         .render(&mut page)?;
-    match name.as_str() {
-        "taut-show" => metrics().to_writer(&mut page)?,
-        "taut-doctor" => rules().to_writer(&mut page)?,
-        _ => {}
-    }
     std::fs::write(directory.join(format!("{name}.1")), page)?;
     let mut files = 1;
     let below = command.get_subcommands();
@@ -75,31 +67,4 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
         files += write_pages(directory, it)?;
     }
     Ok(files)
-}
-
-/// Returns the section with the table of metrics.
-fn metrics() -> Roff {
-    let mut page = Roff::new();
-    page.control("SH", ["METRICS"]);
-    for it in METRICS {
-        page.control("TP", []);
-        page.text([bold(it.name), roman(format!(" ({})", it.prometheus))]);
-        page.text([roman(format!("{} From: {}.", it.help, it.source))]);
-    }
-    page
-}
-
-/// Returns the section with the table of rules.
-fn rules() -> Roff {
-    let mut page = Roff::new();
-    page.control("SH", ["RULES"]);
-    for it in RULES {
-        page.control("TP", []);
-        page.text([bold(it.name)]);
-        page.text([roman(format!(
-            "{}. When: {}. Do: {}.",
-            it.help, it.threshold, it.advice
-        ))]);
-    }
-    page
 }

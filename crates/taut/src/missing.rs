@@ -2,9 +2,12 @@
 
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 
+use taut_linux::link::ClaimedDevice;
 use taut_linux::observe::Sysfs;
 use taut_linux::{NetNs, SyscallError};
+use taut_report::{exit, say};
 
 /// Returns `no KIND "NAME"; there are: A, B`.
 pub fn no_such<'a>(kind: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
@@ -45,73 +48,51 @@ const EOPNOTSUPP: i32 = 95;
 const EAFNOSUPPORT: i32 = 97;
 const ENOBUFS: i32 = 105;
 
-/// Failed system calls: the call, the error number, and its cause.
-const CAUSES: &[(&str, i32, &str)] = &[
-    ("socket AF_PACKET", EPERM, "packet sockets need CAP_NET_RAW"),
-    ("socket AF_XDP", EPERM, "AF_XDP sockets need CAP_NET_RAW"),
-    (
-        "socket AF_XDP",
-        EAFNOSUPPORT,
-        "the kernel has no AF_XDP (CONFIG_XDP_SOCKETS)",
-    ),
-    (
-        "XDP_UMEM_REG",
-        ENOBUFS,
-        "the limit of locked memory is too low, and raising it needs CAP_IPC_LOCK",
-    ),
-    ("bind", EBUSY, "another AF_XDP socket uses this queue"),
-    (
-        "BPF_PROG_LOAD",
-        EPERM,
-        "loading an XDP program needs CAP_BPF and CAP_NET_ADMIN",
-    ),
-    (
-        "BPF_LINK_CREATE",
-        EBUSY,
-        "detach it first, or use --driver af_packet",
-    ),
-    (
-        "BPF_LINK_CREATE",
-        EOPNOTSUPP,
-        "the driver of the interface has no XDP",
-    ),
-    (
-        "setns",
-        EPERM,
-        "entering a network namespace needs CAP_SYS_ADMIN",
-    ),
-    (
-        "fsopen",
-        EPERM,
-        "reading another network namespace needs CAP_SYS_ADMIN",
-    ),
-    (
-        "unshare",
-        EPERM,
-        "new namespaces need CAP_SYS_ADMIN, or user namespaces",
-    ),
-    (
-        "open",
-        EACCES,
-        "the file belongs to another user: run as root",
-    ),
-];
-
-/// Returns the cause of a failed system call, if the table has it.
-pub fn cause(error: &io::Error) -> Option<&'static str> {
-    let failed: &SyscallError = error.get_ref()?.downcast_ref()?;
-    let is_row = |(call, errno, _): &&(&str, i32, &str)| {
-        *call == failed.call() && Some(*errno) == failed.errno()
-    };
-    CAUSES.iter().find(is_row).map(|(_, _, cause)| *cause)
+/// Returns the cause of a failed system call, or what to do, if it is known.
+fn cause(error: &io::Error) -> Option<&'static str> {
+    let error = error.get_ref()?;
+    if error.is::<ClaimedDevice>() {
+        return Some("each frame would be forwarded twice; --force forwards nevertheless");
+    }
+    let failed: &SyscallError = error.downcast_ref()?;
+    Some(match (failed.call(), failed.errno()?) {
+        ("socket AF_PACKET", EPERM) => "packet sockets need CAP_NET_RAW",
+        ("socket AF_XDP", EPERM) => "AF_XDP sockets need CAP_NET_RAW",
+        ("socket AF_XDP", EAFNOSUPPORT) => "the kernel has no AF_XDP (CONFIG_XDP_SOCKETS)",
+        ("XDP_UMEM_REG", ENOBUFS) => {
+            "the limit of locked memory is too low, and raising it needs CAP_IPC_LOCK"
+        }
+        ("bind", EBUSY) => "another AF_XDP socket uses this queue",
+        ("BPF_PROG_LOAD", EPERM) => "loading an XDP program needs CAP_BPF and CAP_NET_ADMIN",
+        ("BPF_LINK_CREATE", EBUSY) => "detach it first, or use --driver af_packet",
+        ("BPF_LINK_CREATE", EOPNOTSUPP) => "the driver of the interface has no XDP",
+        ("setns", EPERM) => "entering a network namespace needs CAP_SYS_ADMIN",
+        ("fsopen", EPERM) => "reading another network namespace needs CAP_SYS_ADMIN",
+        ("unshare", EPERM) => "new namespaces need CAP_SYS_ADMIN, or user namespaces",
+        ("open", EACCES) => "the file belongs to another user: run as root",
+        _ => return None,
+    })
 }
 
-/// Returns the error, with the cause of the failed system call if it is known.
-pub fn explained(error: &io::Error) -> String {
-    match cause(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
+fn io_errors(error: &anyhow::Error) -> impl Iterator<Item = &io::Error> {
+    error.chain().filter_map(|it| it.downcast_ref())
+}
+
+/// Returns the error, with the cause of a failed system call if it is known.
+pub fn explained(error: &anyhow::Error) -> String {
+    match io_errors(error).find_map(cause) {
+        Some(cause) => format!("{error:#}: {cause}"),
+        None => format!("{error:#}"),
     }
+}
+
+/// Prints `error`, and `needed` if a privilege is missing. Returns the exit code.
+pub fn fail(error: &anyhow::Error, needed: &str) -> ExitCode {
+    say!("taut: {}", explained(error));
+    if io_errors(error).any(|it| it.kind() == io::ErrorKind::PermissionDenied) {
+        return exit::fail(exit::CANNOT_RUN_HERE, needed);
+    }
+    ExitCode::from(exit::FAILED)
 }
 
 /// Returns the message for a file that cannot be read.
@@ -143,6 +124,7 @@ mod tests {
         let path = Path::new("/no/such/namespace");
         let error = NetNs::open(path).expect_err("no such file");
         assert_eq!(cause(&error), None);
-        assert_eq!(explained(&error), error.to_string());
+        let text = error.to_string();
+        assert_eq!(explained(&error.into()), text);
     }
 }

@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
+use taut_path::units::Time;
 use taut_report::stdout;
 
 /// The output of one reading.
@@ -14,27 +15,28 @@ pub enum Shown {
     Text(String),
 }
 
-/// Prints what `read` returns: once without a `pause`, otherwise until that fails.
+/// Prints what `read` returns: once without `watch`, otherwise at this interval until that fails.
 pub fn print(
-    pause: Option<Duration>,
+    watch: Option<Time>,
     mut read: impl FnMut() -> Result<Shown, ExitCode>,
 ) -> Result<ExitCode, ExitCode> {
     let mut first = true;
     loop {
-        let text = match (read()?, pause) {
+        let text = match (read()?, watch) {
             (Shown::Json(document), None) => format!("{document:#}\n"),
             (Shown::Json(document), Some(_)) => format!("{document}\n"),
-            (Shown::Text(text), None) => text,
             // Overwrites the previous text and clears the rest of the screen.
-            (Shown::Text(text), _) if io::stdout().is_terminal() => format!("\x1b[H\x1b[J{text}"),
+            (Shown::Text(text), Some(_)) if io::stdout().is_terminal() => {
+                format!("\x1b[H\x1b[J{text}")
+            }
             (Shown::Text(text), _) if first => text,
             (Shown::Text(text), _) => format!("\n{text}"),
         };
         first = false;
         let written = stdout::write(&text);
-        let Some(pause) = pause.filter(|_| written.is_ok()) else {
-            return Ok(stdout::answer(written, ExitCode::SUCCESS));
-        };
-        sleep(pause);
+        match watch {
+            Some(Time(pause_ns)) if written.is_ok() => sleep(Duration::from_nanos(pause_ns)),
+            _ => return Ok(stdout::answer(written, ExitCode::SUCCESS)),
+        }
     }
 }

@@ -66,70 +66,56 @@ impl PlaceArgs {
         }
     }
 
-    /// Returns `true` if the queues of this machine's programs are read too. They are not read with
-    /// another tree or namespace, unless their directory is set explicitly.
-    fn has_paths(&self) -> bool {
-        let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
-        (self.sysfs.is_none() && self.netns.is_none()) || is_set
-    }
-
     /// Opens the tree and its network namespace, if it has one. Prints errors.
     pub fn open(&self) -> Result<(Host, Option<NetNs>), ExitCode> {
-        let (sysfs, namespace) = self.open_sysfs()?;
-        let paths = self.has_paths();
-        Ok((Host { sysfs, paths }, namespace))
-    }
-
-    fn open_sysfs(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
-        if let Some(directory) = &self.sysfs {
-            if !directory.join("class/net").is_dir() {
+        let (sysfs, namespace) = match (&self.sysfs, &self.netns) {
+            (Some(directory), _) if !directory.join("class/net").is_dir() => {
                 let directory = directory.display();
-                let message = format_args!(
+                let message = format!(
                     "{directory} has no directory class/net: --sysfs needs a copy of /sys"
                 );
                 return Err(exit::fail(exit::USAGE, message));
             }
-            return Ok((Sysfs::at(directory), None));
-        }
-        match &self.netns {
+            (Some(directory), _) => (Sysfs::at(directory), None),
             // Without netlink, fewer properties can be read, which is not an error.
-            None => Ok((Sysfs::of_process(), NetNs::current().ok())),
-            Some(name) => netns(name).and_then(|namespace| {
-                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, &error))?;
-                Ok((sysfs, Some(namespace)))
-            }),
-        }
+            (None, None) => (Sysfs::of_process(), NetNs::current().ok()),
+            (None, Some(name)) => {
+                let namespace = namespace(Some(name))?;
+                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, error))?;
+                (sysfs, Some(namespace))
+            }
+        };
+        // The queues of this machine's programs are read too. They are not read with another tree
+        // or namespace, unless their directory is set explicitly.
+        let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
+        let paths = is_set || self.sysfs.is_none() && self.netns.is_none();
+        Ok((Host { sysfs, paths }, namespace))
     }
 }
 
-/// Opens a namespace by its name or path. Prints errors.
-pub fn netns(name: &str) -> Result<NetNs, ExitCode> {
-    NetNs::open(&netns_path(name)).map_err(|error| denied(name, &error))
+/// Opens a namespace by its name or path, or that of this process. Prints errors.
+pub fn namespace(name: Option<&str>) -> Result<NetNs, ExitCode> {
+    let Some(name) = name else {
+        return NetNs::current().map_err(|error| exit::fail(exit::FAILED, error));
+    };
+    let path = match name.contains('/') {
+        true => PathBuf::from(name),
+        false => PathBuf::from("/run/netns").join(name),
+    };
+    NetNs::open(&path).map_err(|error| denied(name, error))
 }
 
-/// Returns the path of a namespace.
-pub fn netns_path(name: &str) -> PathBuf {
-    if name.contains('/') {
-        PathBuf::from(name)
-    } else {
-        PathBuf::from("/run/netns").join(name)
-    }
-}
-
-fn denied(name: &str, error: &io::Error) -> ExitCode {
-    match error.kind() {
+fn denied(name: &str, error: io::Error) -> ExitCode {
+    let kind = error.kind();
+    let error = missing::explained(&error.into());
+    let message = format!("network namespace {name}: {error}");
+    match kind {
         io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
-            say!(
-                "taut: network namespace {name}: {}",
-                missing::explained(error)
-            );
-            let message = "reading another network namespace needs root";
-            exit::fail(exit::CANNOT_RUN_HERE, message)
+            say!("taut: {message}");
+            let needed = "reading another network namespace needs root";
+            exit::fail(exit::CANNOT_RUN_HERE, needed)
         }
-        _ => exit::fail(
-            exit::FAILED,
-            format_args!("network namespace {name}: {}", missing::explained(error)),
-        ),
+        _ => exit::fail(exit::FAILED, message),
     }
 }

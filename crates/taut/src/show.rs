@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -60,8 +59,7 @@ pub fn show(options: &Show) -> Result<ExitCode, ExitCode> {
     }
     let (host, _) = options.selection.place.open()?;
     let selection = options.selection.selection();
-    let pause = options.watch.map(|Time(ns)| Duration::from_nanos(ns));
-    repeat::print(pause, || {
+    repeat::print(options.watch, || {
         let inventory = gather(&host, &selection, Missing::Error);
         let inventory = inventory.map_err(|error| exit::fail(exit::FAILED, error))?;
         let named = !options.selection.devices.is_empty();

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -71,8 +70,7 @@ pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
         }
     };
     let (target, duration_ns) = (&options.target, options.duration.0);
-    let pause = options.watch.map(|Time(ns)| Duration::from_nanos(ns));
-    repeat::print(pause, || {
+    repeat::print(options.watch, || {
         let waiting = locate(target, &host.sysfs, namespace.as_ref(), duration_ns);
         let waiting = waiting.map_err(|error| exit::fail(exit::FAILED, error))?;
         Ok(match options.json {

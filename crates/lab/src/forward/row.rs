@@ -1,13 +1,12 @@
 //! One row: create the hosts, forward, load, measure.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::NetNs;
-use taut_relay::bridge::{Bridge, BridgeStats, PathSettings};
+use taut_relay::bridge::{Bridge, PathSettings};
 use taut_relay::interface::PacketInterface;
 use taut_relay::run_control::Event;
 use taut_report::say;
@@ -41,18 +40,14 @@ pub fn run(
     let world = ForwardWorld::new(case, experiment.fast_rate.0)
         .context("set up the hosts and the bridge host")?;
     let control = Arc::new(Control::default());
-    let stats = Arc::new(BridgeStats::default());
-    let bridge = spawn_bridge(&world.between, case, &control, &stats)?;
+    let bridge = spawn_bridge(&world.between, case, &control)?;
     let plan = Plan {
         streams: experiment.streams,
         beside: Beside::Pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
-    let in_flight = || stats[0].in_flight.load(Relaxed);
-    let loaded = plan.run(&world.hosts, &control, progress, || {
-        control.in_flight_bytes.set(in_flight());
-    });
+    let loaded = plan.run(&world.hosts, &control, progress, || {});
     control.stop();
     // A failed bridge is the cause of a failed load, so its error is reported first.
     if let Some(bridge) = bridge {
@@ -78,7 +73,6 @@ fn spawn_bridge(
     between: &NetNs,
     case: &ForwardCase,
     control: &Arc<Control>,
-    stats: &Arc<BridgeStats>,
 ) -> anyhow::Result<Option<Forwarding>> {
     let Forwarder::Taut { qdisc, limit } = &case.forwarder else {
         return Ok(None);
@@ -89,10 +83,14 @@ fn spawn_bridge(
         ..PathSettings::default()
     };
     let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
-    let (control, stats) = (Arc::clone(control), Arc::clone(stats));
+    let control = Arc::clone(control);
     let forward = move || {
         let _stop = StopOnDrop(&control);
-        bridge.run(&stats, &talk, || control.is_stopped())?;
+        bridge.run(talk, |directions| {
+            let in_flight = directions[0].snapshot().in_flight;
+            control.in_flight_bytes.set(in_flight.into());
+            control.is_stopped()
+        })?;
         Ok(())
     };
     let thread = thread::Builder::new().name("forward".into());

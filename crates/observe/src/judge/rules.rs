@@ -4,7 +4,7 @@ use super::blocked;
 use super::checks;
 use super::rule::Rule;
 
-/// Every rule, one row each: verdicts, `--rules`, `--explain` and the manual use this table.
+/// Every rule, one row each: verdicts, `--rules` and `--explain` use this table.
 /// Each has a check in `checks.rs` and cases in `cases.rs`.
 pub const RULES: &[Rule] = &[
     Rule {

@@ -1,4 +1,4 @@
-//! Every metric of a queue: columns, JSON, Prometheus, the manual and `docs/metrics.md` are
+//! Every metric of a queue: columns, JSON, Prometheus and `docs/metrics.md` are
 //! generated from one table.
 
 mod metric;

@@ -3,8 +3,6 @@
 use taut_linux::NetNs;
 use taut_linux::link::{self, Description};
 
-use crate::link::is_missing;
-
 /// Checks that the interfaces can be bridged. Returns their properties, and remarks for the user.
 ///
 /// # Errors
@@ -13,12 +11,7 @@ use crate::link::is_missing;
 pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
     let [a, b] = names;
     let describe = |name: &str| {
-        let found = match link::describe(ns, name) {
-            Err(error) if is_missing(&error) => {
-                anyhow::bail!("no interface {name} in this namespace")
-            }
-            found => found?,
-        };
+        let found = link::describe(ns, name)?;
         if !found.is_ethernet() {
             let kind = found.kind;
             anyhow::bail!("{name}: link type is {kind}; allowed: Ethernet (1)");

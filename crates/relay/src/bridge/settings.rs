@@ -21,8 +21,6 @@ pub struct PathSettings {
     /// Queueing discipline, in the syntax of `tc`.
     pub qdisc: String,
     pub limit: AnyLimit,
-    /// `Off` segments GSO packets on entry, because the rings accept no GSO packets.
-    pub split: LateSegmentation,
     /// Rates of the shapers from the first interface to the second, and in the other direction.
     pub rates_bits_per_s: [Option<u64>; 2],
     pub ring_slots: u32,
@@ -39,7 +37,6 @@ impl Default for PathSettings {
         Self {
             qdisc: "fq_codel ecn".to_owned(),
             limit: AnyLimit::dql(),
-            split: LateSegmentation::Auto,
             rates_bits_per_s: [None; 2],
             ring_slots: 1_024,
             coalesce_ns: 250_000,
@@ -50,11 +47,13 @@ impl Default for PathSettings {
 }
 
 impl PathSettings {
-    /// Returns the GSO packets that are stored whole, in each direction.
+    /// Returns the GSO packets that are stored whole, in each direction. Without a limit, they are
+    /// segmented on entry, because the rings accept no GSO packets.
     pub(super) fn gso_packets(&self) -> u32 {
-        let whole =
-            self.split == LateSegmentation::Off || self.limit.is_off() && self.split.needs_limit();
-        if whole { 0 } else { GsoFrames::MAX_GSO_FRAMES }
+        match self.limit.is_off() {
+            true => 0,
+            false => GsoFrames::MAX_GSO_FRAMES,
+        }
     }
 
     /// Returns the maximum backlog of the discipline, for which frames must exist.
@@ -83,7 +82,7 @@ impl PathSettings {
         Ok(DirectionConfig {
             qdisc,
             limit: self.limit.clone(),
-            split: self.split,
+            split: LateSegmentation::Auto,
             coalesce_ns: self.coalesce_ns,
             stall_ns: self.stall_ns,
             rate_bits_per_s,

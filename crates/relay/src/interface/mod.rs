@@ -8,6 +8,8 @@ use std::os::fd::BorrowedFd;
 
 use taut_linux::{Capability, Frames, NetNs, Port, VirtioNetHeader};
 
+use crate::parts::Renewal;
+
 pub use packet::PacketInterface;
 pub use xdp::XdpInterface;
 
@@ -15,7 +17,7 @@ pub use xdp::XdpInterface;
 pub const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
 
 /// A driver of an interface, in both directions. A new driver is a file in this directory.
-pub trait Interface {
+pub trait Interface: Sized {
     /// The longest frame that can be received, in bytes.
     const MAX_FRAME_BYTES: u32;
     /// A remark for the user about the driver.
@@ -28,16 +30,18 @@ pub trait Interface {
     /// Opens an interface.
     fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>>;
 
-    /// Returns the capabilities needed by the other two calls, after the interface is open.
+    /// Returns the capabilities that reopening needs, after the interface is open.
     fn kept() -> io::Result<Vec<Capability>> {
         Ok(vec![Capability::NetRaw])
     }
 
-    /// Opens a new ring on the same device. Packets received but not taken might be lost.
-    fn renew(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
-
-    /// Reopens both directions, because another device has the name. The receiver is closed.
-    fn replace(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()>;
+    /// Opens a new ring on the same device; packets received but not taken might be lost. On
+    /// another device, opens both directions: the receiver is closed.
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        receiver: &mut Self::Receiver,
+    ) -> io::Result<()>;
 }
 
 /// Settings to open an interface.
@@ -53,15 +57,12 @@ pub struct InterfaceConfig<'a> {
     pub frame_bytes: u32,
 }
 
-/// Both directions of an interface.
-pub struct Opened<I: Interface + ?Sized> {
-    /// The transmit side.
-    pub port: I::Port,
-    /// The frames of the port.
-    pub frames: I::Frames,
-    /// The receive side.
-    pub receiver: I::Receiver,
-}
+/// Both directions of an interface: its port, the frames of that, and its receiver.
+pub type Opened<I> = (
+    <I as Interface>::Port,
+    <I as Interface>::Frames,
+    <I as Interface>::Receiver,
+);
 
 /// Packets that the kernel dropped before they were received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

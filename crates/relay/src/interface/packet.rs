@@ -8,6 +8,7 @@ use taut_linux::segment::remove_jumbo_option;
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
 use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
+use crate::parts::Renewal;
 
 /// An interface with packet sockets.
 pub struct PacketInterface;
@@ -26,20 +27,19 @@ impl Interface for PacketInterface {
     fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
         let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
         let (ns, device) = (config.ns, config.device);
-        Ok(Opened {
-            port: AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?,
-            frames,
-            receiver: PacketSource::open(ns, device)?,
-        })
+        let port = AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?;
+        Ok((port, frames, PacketSource::open(ns, device)?))
     }
 
-    /// The receiver stays open.
-    fn renew(port: &mut Self::Port, _receiver: &mut Self::Receiver) -> io::Result<()> {
-        port.reopen()
-    }
-
-    fn replace(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()> {
-        receiver.listen()?;
+    /// On the same device, the receiver stays open.
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        receiver: &mut Self::Receiver,
+    ) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            receiver.listen()?;
+        }
         port.reopen()
     }
 }

@@ -12,6 +12,7 @@ use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
 use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
+use crate::parts::Renewal;
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
@@ -57,11 +58,7 @@ impl Interface for XdpInterface {
             counted: ReceiveCounters::default(),
             missed: MissedPackets::default(),
         };
-        Ok(Opened {
-            port: (tx, completions),
-            frames,
-            receiver: source,
-        })
+        Ok(((tx, completions), frames, source))
     }
 
     /// A new socket registers its umem again, which is locked memory. The descriptors of the
@@ -74,18 +71,22 @@ impl Interface for XdpInterface {
         Ok(kept)
     }
 
-    fn renew(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        source: &mut Self::Receiver,
+    ) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            has_one_queue(&source.ns, &source.device)?;
+        }
         source.count();
         let reopened = AfXdp::reopen_both(port, &mut source.receiver);
         // A new socket counts from 0; a kept one continues.
         source.counted = source.receiver.counters().unwrap_or_default();
-        reopened
-    }
-
-    fn replace(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
-        has_one_queue(&source.ns, &source.device)?;
-        Self::renew(port, source)?;
-        source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
+        reopened?;
+        if renewal == Renewal::AnotherDevice {
+            source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
+        }
         Ok(())
     }
 }
@@ -94,29 +95,27 @@ impl Interface for XdpInterface {
 fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
     match link::receive_queues(ns, device)? {
         0 | 1 => Ok(()),
-        queues => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            format!(
-                "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L \
-                 {device} combined 1`, or --driver af_packet"
-            ),
-        )),
+        queues => Err(unsupported(format!(
+            "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L {device} \
+             combined 1`, or --driver af_packet"
+        ))),
     }
 }
 
 fn check_length(device: &str, longest_bytes: u32) -> io::Result<()> {
-    if longest_bytes <= XdpInterface::MAX_FRAME_BYTES {
+    let max_bytes = XdpInterface::MAX_FRAME_BYTES;
+    if longest_bytes <= max_bytes {
         return Ok(());
     }
-    let [mtu_bytes, max_bytes] =
-        [longest_bytes, XdpInterface::MAX_FRAME_BYTES].map(|it| it - super::LINK_HEADER_BYTES);
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!(
-            "{device}: MTU is {mtu_bytes} bytes; allowed with af_xdp: at most {max_bytes}; use \
-             --driver af_packet"
-        ),
-    ))
+    let [mtu_bytes, max_bytes] = [longest_bytes, max_bytes].map(|it| it - super::LINK_HEADER_BYTES);
+    Err(unsupported(format!(
+        "{device}: MTU is {mtu_bytes} bytes; allowed with af_xdp: at most {max_bytes}; use \
+         --driver af_packet"
+    )))
+}
+
+fn unsupported(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, message)
 }
 
 /// Receives the redirected packets, which the kernel's stack does not see.

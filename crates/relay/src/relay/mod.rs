@@ -69,11 +69,7 @@ struct Relay<'a, K: Parts, O> {
 impl<K: Parts, O: RunControl<K>> Work for Relay<'_, K, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
         fds.extend(self.directions.iter().filter_map(Direction::fd));
-        fds.extend(
-            self.egresses
-                .iter()
-                .map(|egress| egress.link.monitor.as_fd()),
-        );
+        fds.extend(self.egresses.iter().map(|egress| egress.monitor.as_fd()));
     }
 
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
@@ -153,7 +149,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             }
             packets += direction.account().pending_packets();
         }
-        let device = self.egresses[0].link.monitor.device();
+        let device = self.egresses[0].monitor.device();
         self.control.event(device, Event::Stopping { packets });
     }
 
@@ -167,7 +163,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             let is_empty =
                 direction.source().is_over() && direction.account().pending_packets() == 0;
             // The link might never come up, and the end does not wait for it.
-            let is_in_vain = match egress.link.state() {
+            let is_in_vain = match egress.state() {
                 LinkState::Running => false,
                 LinkState::Down => stopped_ns.is_some(),
                 LinkState::Removed => stopped_ns.is_some() && self.policy.link_timeout_ns.is_none(),

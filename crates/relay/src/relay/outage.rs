@@ -8,7 +8,7 @@ use taut_linux::link::LinkState;
 
 use super::Relay;
 use crate::direction::Direction;
-use crate::link::{Change, is_missing};
+use crate::egress::is_missing;
 use crate::parts::{Parts, Renewal};
 use crate::run_control::{Event, RunControl};
 use crate::source::Source;
@@ -23,7 +23,7 @@ const MAX_STALLS: u32 = 2;
 impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
         self.control
-            .event(self.egresses[at].link.monitor.device(), event);
+            .event(self.egresses[at].monitor.device(), event);
     }
 
     /// Handles a failed call. Packets in the ring are not lost: the call is retried.
@@ -31,7 +31,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         let stall = self.directions[at].failed(self.now_ns);
         self.poll_links()?;
         if self.egresses[at].is_up() {
-            self.report(at, error, Event::Failed(error));
+            self.report(at, error);
         }
         match stall {
             Some(stall) => self.stalled(at, stall),
@@ -40,14 +40,14 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
     }
 
     /// Reports a failure once.
-    fn report(&mut self, at: usize, error: &io::Error, event: Event<'_>) {
+    fn report(&mut self, at: usize, error: &io::Error) {
         // Down or removed: the poll of the link reports that.
         if matches!(error.kind(), io::ErrorKind::NetworkDown) || is_missing(error) {
             return;
         }
         let text = error.to_string();
         if self.reported.as_ref() != Some(&text) {
-            self.event(at, event);
+            self.event(at, Event::Failed(error));
             self.reported = Some(text);
         }
     }
@@ -73,7 +73,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         let is_over =
             direction.source().is_over() && (was_last || egress.consecutive_stalls >= MAX_STALLS);
         if self.policy.link_timeout_ns.is_some() && (is_over || interrupt::noted().is_some()) {
-            let (name, age_ms) = (egress.link.monitor.device(), age_ns / 1_000_000);
+            let (name, age_ms) = (egress.monitor.device(), age_ns / 1_000_000);
             let text = format!("{name}: stalled, no completion for {age_ms} ms");
             return Err(io::Error::other(text));
         }
@@ -86,18 +86,15 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         for at in 0..self.egresses.len() {
             if let [one, other] = &mut *self.egresses {
                 // No interface is bridged with itself, whatever its name is now.
-                one.link.monitor.exclude(other.link.monitor.index());
-                other.link.monitor.exclude(one.link.monitor.index());
+                one.monitor.exclude(other.monitor.index());
+                other.monitor.exclude(one.monitor.index());
             }
-            match self.egresses[at].link.poll() {
-                Ok(changes) => {
-                    self.directions[at].link_polled(changes.was_down, self.now_ns);
-                    changes
-                        .changes
-                        .into_iter()
-                        .for_each(|change| self.act(at, change));
+            match self.egresses[at].poll() {
+                Ok((was_down, events)) => {
+                    self.directions[at].link_polled(was_down, self.now_ns);
+                    events.into_iter().for_each(|event| self.act(at, event));
                 }
-                Err(error) => self.report(at, &error, Event::Failed(&error)),
+                Err(error) => self.report(at, &error),
             }
             self.reopen(at)?;
             let egress = &mut self.egresses[at];
@@ -110,39 +107,34 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         Ok(())
     }
 
-    fn act(&mut self, at: usize, change: Change) {
+    /// Handles a change of a device, and reports it.
+    fn act(&mut self, at: usize, event: Event<'_>) {
         let egress = &mut self.egresses[at];
-        let event = match change {
-            Change::Up => {
+        match &event {
+            Event::Up => {
                 (egress.up_unreported, self.reported) = (true, None);
                 return;
             }
-            Change::Returned => {
+            Event::Returned => {
                 egress.failed_since_ns = None;
                 return egress.request_reopen(Renewal::AnotherDevice, self.now_ns);
             }
-            Change::Down => Event::Down,
-            Change::Renamed(former_name) => {
-                let name = egress.link.monitor.device().to_owned();
+            Event::Renamed(_) => {
+                let name = egress.monitor.device().to_owned();
                 with_ends(self.directions, at, |to, from| {
                     to.renamed(&name, from.map(Direction::source_mut));
                 });
-                return self.event(at, Event::Renamed(&former_name));
             }
-            Change::Removed => {
+            Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
                 self.directions[at].release_device();
-                let is_moved = self.egresses[at].link.monitor.is_moved();
-                Event::Removed { is_moved }
             }
-            Change::Mtu(_) if !self.policy.follows_mtu => return,
-            Change::Mtu(mtu_bytes) => {
-                egress.request_reopen(Renewal::SameDevice, self.now_ns);
-                Event::Mtu(mtu_bytes)
-            }
-        };
+            Event::Mtu(_) if !self.policy.follows_mtu => return,
+            Event::Mtu(_) => egress.request_reopen(Renewal::SameDevice, self.now_ns),
+            _ => {}
+        }
         if matches!(event, Event::Down | Event::Removed { .. }) {
             let egress = &mut self.egresses[at];
             // A reopen after the outage is a new series.
@@ -161,10 +153,10 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             .removed_since_ns
             .map(|since_ns| self.now_ns - since_ns);
         let is_over = interrupt::noted().is_some() || removed_ns >= link_timeout_ns;
-        if egress.link.state() != LinkState::Removed || link_timeout_ns.is_none() || !is_over {
+        if egress.state() != LinkState::Removed || link_timeout_ns.is_none() || !is_over {
             return Ok(());
         }
-        let name = egress.link.monitor.device();
+        let name = egress.monitor.device();
         let text = format!("{name}: device removed");
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
@@ -182,7 +174,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         let Err(error) = renewed else {
             (egress.reopen, egress.failed_since_ns) = (None, None);
             let source = self.directions[at].source_mut();
-            source.set_mtu(egress.link.mtu_bytes());
+            source.set_mtu(egress.mtu_bytes());
             if renewal == Renewal::AnotherDevice {
                 self.event(at, Event::Returned);
             }
@@ -200,7 +192,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             let text = format!("cannot reopen the ring: {error}");
             return Err(io::Error::new(error.kind(), text));
         }
-        self.report(at, &error, Event::NotReopened(&error));
+        self.report(at, &error);
         Ok(())
     }
 }

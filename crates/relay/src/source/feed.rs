@@ -13,7 +13,7 @@ use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
 use crate::frame_limit::FrameLimit;
-use crate::inlet::Inlet;
+use crate::inlet::{Inlet, classed};
 
 /// Backlog of the discipline: two bursts.
 const WAITING_PACKETS: u64 = 128;
@@ -108,7 +108,7 @@ impl Feed {
         let due_ns = self.pace.due_ns(self.content.next_due_ns());
         match due_ns {
             _ if self.held.is_some() => More::WhenEmpty,
-            _ if self.left == 0 => More::Never,
+            _ if self.left == 0 => More::WhenReady,
             due_ns if due_ns > now_ns => More::At(due_ns),
             _ => More::WhenEmpty,
         }
@@ -173,7 +173,7 @@ impl Feed {
         account.received_bytes += bytes.len() as u64;
         self.pace.took(bytes.len(), due_ns, now_ns);
         Some(match packet_of(bytes, frames, &self.limit) {
-            Ok(packet) if self.classify => Ok(classified(packet, bytes)),
+            Ok(packet) if self.classify => Ok(classed(packet, classify(bytes))),
             packet => packet,
         })
     }
@@ -248,14 +248,6 @@ fn packet_of(
     packet.map_err(|_: PoolError| RejectReason::LongerThanFrame)
 }
 
-fn classified(mut packet: Packet, bytes: &[u8]) -> Packet {
-    let class = classify(bytes);
-    packet.priority = class.priority;
-    packet.flow = class.flow;
-    packet.set_ecn(class.ecn);
-    packet
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,7 +298,7 @@ mod tests {
             assert!(feed.next(&pool, &mut account, 0).is_none());
             let dropped = account.dropped_packets().get(reason.name());
             assert_eq!((dropped, account.received_packets), (Some(&1), 1));
-            assert_eq!(feed.more(0), More::Never);
+            assert_eq!(feed.more(0), More::WhenReady);
         }
         assert_eq!(pool.free_frames(), 4);
     }

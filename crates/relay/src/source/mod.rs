@@ -76,8 +76,6 @@ pub enum More {
     WhenEmpty,
     /// At this time, in ns.
     At(u64),
-    /// When its descriptor is ready, the link is up, or frames are free.
+    /// When its descriptor is ready, the link is up, or frames are free; never if it is over.
     WhenReady,
-    /// Never.
-    Never,
 }

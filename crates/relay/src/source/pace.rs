@@ -17,115 +17,79 @@ pub enum Pacing {
 
 /// Paces frames.
 #[derive(Debug)]
-pub(super) enum Pace {
-    Unpaced,
-    Rate(RatePace),
-    Capture(CapturePace),
-}
-
-impl Pace {
-    pub fn new(pacing: Pacing) -> Self {
-        match pacing {
-            Pacing::Unpaced => Self::Unpaced,
-            Pacing::Rate(rate_bits_per_s) => Self::Rate(RatePace::new(rate_bits_per_s)),
-            Pacing::Capture(speed) => Self::Capture(CapturePace {
-                speed,
-                start_ns: 0,
-                closed_ns: Some(0),
-                max_late_ns: 0,
-            }),
-        }
-    }
-
-    /// Returns when the next frame, whose time in the capture is `offset_ns`, is due, in ns.
-    pub fn due_ns(&self, offset_ns: u64) -> u64 {
-        match self {
-            Self::Unpaced => 0,
-            Self::Rate(rate) => rate.due_ns,
-            Self::Capture(capture) => capture.due_ns(offset_ns),
-        }
-    }
-
-    /// Records that a frame of this length and time in the capture was taken.
-    pub fn took(&mut self, bytes: usize, offset_ns: u64, now_ns: u64) {
-        match self {
-            Self::Unpaced => {}
-            Self::Rate(rate) => rate.took(bytes, now_ns),
-            Self::Capture(capture) => {
-                let late_ns = now_ns.saturating_sub(capture.due_ns(offset_ns));
-                capture.max_late_ns = capture.max_late_ns.max(late_ns);
-            }
-        }
-    }
-
-    /// Records the state of the link. While it is down, the times of the capture do not advance.
-    pub fn link_polled(&mut self, is_open: bool, now_ns: u64) {
-        let Self::Capture(capture) = self else {
-            return;
-        };
-        match (is_open, capture.closed_ns) {
-            (true, Some(closed_ns)) => {
-                capture.start_ns += now_ns - closed_ns;
-                capture.closed_ns = None;
-            }
-            (false, None) => capture.closed_ns = Some(now_ns),
-            _ => {}
-        }
-    }
-
-    /// Returns the maximum delay of a frame after its time in the capture, in ns.
-    pub fn max_late_ns(&self) -> Option<u64> {
-        match self {
-            Self::Capture(capture) => Some(capture.max_late_ns),
-            Self::Unpaced | Self::Rate(_) => None,
-        }
-    }
-}
-
-/// Paces frames by the times of a capture. A late sender catches up.
-#[derive(Debug)]
-pub(super) struct CapturePace {
-    speed: f64,
-    /// Time of the first frame, later by the time that the link was down, in ns.
+pub(super) struct Pace {
+    pacing: Pacing,
+    /// At a rate: when the next frame is due, in ns, and the remainder of a nanosecond, in units of
+    /// 1 / rate.
+    due_ns: u64,
+    rest: u64,
+    /// Time of the first frame of a capture, later by the time that the link was down, in ns.
     start_ns: u64,
     /// Since when the link is down, in ns.
     closed_ns: Option<u64>,
     max_late_ns: u64,
 }
 
-impl CapturePace {
-    fn due_ns(&self, offset_ns: u64) -> u64 {
-        // A float is exact for offsets of up to 104 days, and saturates beyond u64.
-        let offset_ns = (offset_ns as f64 / self.speed) as u64;
-        self.start_ns.saturating_add(offset_ns)
-    }
-}
-
-/// Paces frames at a bit rate.
-#[derive(Debug)]
-pub(super) struct RatePace {
-    rate_bits_per_s: u64,
-    due_ns: u64,
-    /// The remainder of a nanosecond, in units of 1 / rate.
-    rest: u64,
-}
-
-impl RatePace {
-    fn new(rate_bits_per_s: u64) -> Self {
+impl Pace {
+    pub fn new(pacing: Pacing) -> Self {
         Self {
-            rate_bits_per_s: rate_bits_per_s.max(1),
+            pacing,
             due_ns: 0,
             rest: 0,
+            start_ns: 0,
+            closed_ns: Some(0),
+            max_late_ns: 0,
         }
     }
 
-    fn took(&mut self, bytes: usize, now_ns: u64) {
-        let scaled = bytes as u128 * 8 * 1_000_000_000 + u128::from(self.rest);
-        let rate = u128::from(self.rate_bits_per_s);
-        self.rest = (scaled % rate) as u64;
-        let took_ns = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
-        let from_ns = self.due_ns.max(now_ns.saturating_sub(BEHIND_NS));
-        self.due_ns = from_ns.saturating_add(took_ns);
+    /// Returns when the next frame, whose time in the capture is `offset_ns`, is due, in ns.
+    pub fn due_ns(&self, offset_ns: u64) -> u64 {
+        match self.pacing {
+            Pacing::Unpaced => 0,
+            Pacing::Rate(_) => self.due_ns,
+            // A float is exact for offsets of up to 104 days, and saturates beyond u64.
+            Pacing::Capture(speed) => {
+                let offset_ns = (offset_ns as f64 / speed) as u64;
+                self.start_ns.saturating_add(offset_ns)
+            }
+        }
+    }
+
+    /// Records that a frame of this length and time in the capture was taken. A sender that is late
+    /// for a capture catches up.
+    pub fn took(&mut self, bytes: usize, offset_ns: u64, now_ns: u64) {
+        match self.pacing {
+            Pacing::Unpaced => {}
+            Pacing::Rate(rate_bits_per_s) => {
+                let scaled = bytes as u128 * 8 * 1_000_000_000 + u128::from(self.rest);
+                let rate = u128::from(rate_bits_per_s.max(1));
+                self.rest = (scaled % rate) as u64;
+                let took_ns = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
+                let from_ns = self.due_ns.max(now_ns.saturating_sub(BEHIND_NS));
+                self.due_ns = from_ns.saturating_add(took_ns);
+            }
+            Pacing::Capture(_) => {
+                let late_ns = now_ns.saturating_sub(self.due_ns(offset_ns));
+                self.max_late_ns = self.max_late_ns.max(late_ns);
+            }
+        }
+    }
+
+    /// Records the state of the link. While it is down, the times of a capture do not advance.
+    pub fn link_polled(&mut self, is_open: bool, now_ns: u64) {
+        match (is_open, self.closed_ns) {
+            (true, Some(closed_ns)) => {
+                self.start_ns += now_ns - closed_ns;
+                self.closed_ns = None;
+            }
+            (false, None) => self.closed_ns = Some(now_ns),
+            _ => {}
+        }
+    }
+
+    /// Returns the maximum delay of a frame after its time in the capture, in ns.
+    pub fn max_late_ns(&self) -> Option<u64> {
+        matches!(self.pacing, Pacing::Capture(_)).then_some(self.max_late_ns)
     }
 }
 

@@ -7,8 +7,9 @@ use taut_linux::Frames;
 
 use super::{More, Source};
 use crate::account::{Account, RejectReason};
+use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
-use crate::intake::Intake;
+use crate::intake;
 use crate::interface::Receiver;
 
 /// Packets received before another direction is served.
@@ -21,7 +22,8 @@ const LAST_BATCHES: u32 = 256;
 #[derive(Debug)]
 pub struct ReceivedFrames<R> {
     receiver: R,
-    intake: Intake,
+    /// The longest frame that the other interface carries.
+    limit: FrameLimit,
     is_stopped: bool,
 }
 
@@ -31,7 +33,7 @@ impl<R: Receiver> ReceivedFrames<R> {
     pub fn new(receiver: R, mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
             receiver,
-            intake: Intake::new(mtu_bytes, extra_bytes),
+            limit: FrameLimit::new(mtu_bytes, extra_bytes),
             is_stopped: false,
         }
     }
@@ -45,9 +47,9 @@ impl<R: Receiver> ReceivedFrames<R> {
     }
 
     fn receive(&mut self, inlet: &mut impl Inlet<Frames: Frames>) -> io::Result<bool> {
-        let intake = &self.intake;
+        let limit = &self.limit;
         self.receiver.receive(BATCH_PACKETS, &mut |received| {
-            intake.take(received, inlet);
+            intake::take(limit, received, inlet);
         })
     }
 }
@@ -70,7 +72,7 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
-        self.intake.set_mtu(mtu_bytes);
+        self.limit.set_mtu(mtu_bytes);
     }
 
     fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {

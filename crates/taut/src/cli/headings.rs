@@ -16,13 +16,13 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Run",
-        "delay dry_run duration force hz interval jobs no_real_time only repeat resume \
+        "delay dry_run duration force hz jobs no_real_time only repeat resume \
          stall_threshold strict sweep time warm_up watch yes",
     ),
     (
         "Output",
         "csv explain json json_lines list listen metrics output pcap pcap_max_size pcap_row \
-         report rules svg textfile trace trace_max_size trace_row verbose",
+         report rules svg trace trace_max_size trace_row verbose",
     ),
 ];
 

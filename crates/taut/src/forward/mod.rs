@@ -4,7 +4,6 @@ pub mod options;
 mod run;
 mod summary;
 pub mod talk;
-mod view;
 
 use std::process::ExitCode;
 

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use clap::{Args, ValueEnum};
-use serde::Serialize;
+use clap::Args;
+use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, LateSegmentation};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
@@ -50,35 +49,6 @@ pub struct Forward {
     #[arg(long, value_enum, default_value_t = Driver::AfPacket, long_help = DRIVER_HELP)]
     pub driver: Driver,
 
-    #[command(flatten)]
-    pub path: PathOptions,
-
-    /// Network namespace of both: a name of `ip netns`, or a path
-    ///
-    /// Needs CAP_SYS_ADMIN.
-    #[arg(short = 'n', long, value_name = "NETNS")]
-    pub netns: Option<String>,
-
-    /// End after TIME [default: at Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
-    pub duration: Option<Time>,
-
-    /// Forward although another process forwards the frames of A or B
-    #[arg(long)]
-    pub force: bool,
-
-    /// Print the summary as one JSON document
-    #[arg(short, long)]
-    pub json: bool,
-
-    /// Print the plan without running it
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Settings of each direction.
-#[derive(Debug, Clone, Args)]
-pub struct PathOptions {
     /// Queueing discipline (taut help qdiscs)
     #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc)]
     pub qdisc: String,
@@ -104,24 +74,27 @@ pub struct PathOptions {
           value_parser = within(COALESCE_TIMES))]
     pub coalesce: Time,
 
-    /// Late segmentation of GSO packets: auto, all, early
+    /// Network namespace of both: a name of `ip netns`, or a path
     ///
-    /// all: each segment separately, immediately before submission. early: segments on entry.
-    /// auto: as all with a limit, as early without one. The rings accept no GSO packets, so no
-    /// mode sends them whole. With af_xdp no GSO packets are received. At most 511 GSO
-    /// packets wait whole in each direction; further ones are segmented on entry.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = ForwardSegmentation::Auto,
-          hide_possible_values = true)]
-    pub late_segmentation: ForwardSegmentation,
-}
+    /// Needs CAP_SYS_ADMIN.
+    #[arg(short = 'n', long, value_name = "NETNS")]
+    pub netns: Option<String>,
 
-/// The modes of [`LateSegmentation`] over rings that accept single segments only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ForwardSegmentation {
-    Auto,
-    All,
-    Early,
+    /// End after TIME [default: at Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
+    pub duration: Option<Time>,
+
+    /// Forward although another process forwards the frames of A or B
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print the summary as one JSON document
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Print the plan without running it
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Shaper rates of both directions.
@@ -150,24 +123,19 @@ fn parse_rates(text: &str) -> Result<Rates, String> {
     })
 }
 
-impl PathOptions {
+impl Forward {
     /// Returns the settings of the bridge.
     pub fn settings(&self) -> PathSettings {
-        let rates_bits_per_s = match self.rate {
-            Some(rates) => [Some(rates.to_b.0), Some(rates.to_a.0)],
-            None => [None; 2],
-        };
         PathSettings {
             qdisc: self.qdisc.clone(),
             limit: self.limit.clone(),
-            split: match self.late_segmentation {
-                ForwardSegmentation::Auto => LateSegmentation::Auto,
-                ForwardSegmentation::All => LateSegmentation::EachSegment,
-                ForwardSegmentation::Early => LateSegmentation::Off,
-            },
-            rates_bits_per_s,
+            rates_bits_per_s: [
+                self.rate.map(|rates| rates.to_b.0),
+                self.rate.map(|rates| rates.to_a.0),
+            ],
             ring_slots: self.ring,
             coalesce_ns: self.coalesce.0,
+            is_forced: self.force,
             ..PathSettings::default()
         }
     }
@@ -212,7 +180,7 @@ mod tests {
 
     #[test]
     fn rate_applies_to_both_directions_or_each() {
-        let rates = |line| parse(line).map(|options| options.path.rate.map(|it| it.to_string()));
+        let rates = |line| parse(line).map(|options| options.rate.map(|it| it.to_string()));
         assert_eq!(rates("a b"), Ok(None));
         assert_eq!(rates("a b --rate 100mbit"), Ok(Some("100mbit".to_owned())));
         let separate = rates("a b --rate 100mbit,20mbit");
@@ -224,24 +192,9 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_bridge() {
-        let path = parse("a b").unwrap().path.settings();
+        let path = parse("a b").unwrap().settings();
         let default = PathSettings::default();
         assert_eq!(format!("{path:?}"), format!("{default:?}"));
-    }
-
-    #[test]
-    fn whole_gso_packets_are_not_a_mode() {
-        let mode = |mode: &str| {
-            let options = parse(&format!("a b --late-segmentation {mode}"));
-            options.map(|options| options.path.settings().split)
-        };
-        assert_eq!(mode("all"), Ok(LateSegmentation::EachSegment));
-        assert_eq!(mode("auto"), Ok(LateSegmentation::Auto));
-        assert_eq!(mode("early"), Ok(LateSegmentation::Off));
-        for rejected in ["off", "1/4", "250us"] {
-            let error = mode(rejected).unwrap_err();
-            assert!(error.contains("auto, all, early"), "{error}");
-        }
     }
 
     #[test]

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
 use anyhow::Context;
 use taut_linux::interrupt;
-use taut_linux::link::{self, ClaimedDevice};
+use taut_linux::link;
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::bridge::{Bridge, BridgeStats, PathSettings, check};
+use taut_relay::bridge::{Bridge, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::OffloadHelper;
@@ -18,88 +17,39 @@ use taut_relay::run_control::Event;
 use taut_report::{exit, say, stdout};
 
 use super::options::Forward;
-use super::summary::Summary;
+use super::summary;
 use super::talk::message;
-use super::view;
 use crate::missing;
-use crate::selection::netns_path;
+use crate::selection::namespace;
 
 /// `taut forward`.
-pub fn forward(options: &Forward) -> ExitCode {
+pub fn forward(options: &Forward) -> Result<ExitCode, ExitCode> {
     let names = [options.a.as_str(), options.b.as_str()];
-    if options.a == options.b {
-        let message = format_args!(
-            "{} and {} are the same interface; a bridge needs two",
-            options.a, options.b
-        );
-        return exit::fail(exit::USAGE, message);
+    let [a, b] = names;
+    if a == b {
+        let message = format_args!("{a} and {b} are the same interface; a bridge needs two");
+        return Err(exit::fail(exit::USAGE, message));
     }
-    let ran = enter(options).and_then(|ns| match options.driver {
+    let ns = namespace(options.netns.as_deref())?;
+    // The helper process starts in this namespace.
+    let entered = ns.enter().context("enter the network namespace");
+    let ran = entered.and_then(|()| match options.driver {
         _ if options.dry_run => dry_run(options, &ns, names),
         Driver::AfPacket => run::<PacketInterface>(options, &ns, names),
         Driver::AfXdp => run::<XdpInterface>(options, &ns, names),
     });
-    match ran {
-        Ok(code) => code,
-        Err(error) => {
-            say!("taut: {}", explained(&error));
-            if lacks_privilege(&error) {
-                return exit::fail(exit::CANNOT_RUN_HERE, NEEDED_PRIVILEGES);
-            }
-            ExitCode::from(exit::FAILED)
-        }
-    }
-}
-
-/// Returns the error with its cause and advice, as far as they are known.
-fn explained(error: &anyhow::Error) -> String {
-    let causes = || {
-        error
-            .chain()
-            .filter_map(|it| it.downcast_ref::<io::Error>())
-    };
-    let is_claim = |error: &io::Error| error.get_ref().is_some_and(|it| it.is::<ClaimedDevice>());
-    match causes().find_map(missing::cause) {
-        Some(cause) => format!("{error:#}: {cause}"),
-        None if causes().any(is_claim) => {
-            format!("{error:#}: each frame would be forwarded twice; --force forwards nevertheless")
-        }
-        None => format!("{error:#}"),
-    }
-}
-
-/// Returns `true` if the kernel denied a permission.
-fn lacks_privilege(error: &anyhow::Error) -> bool {
-    let causes = error.chain();
-    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
-}
-
-fn is_missing(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound
+    ran.map_err(|error| missing::fail(&error, NEEDED_PRIVILEGES))
 }
 
 const NEEDED_PRIVILEGES: &str = "\
     run as root: sockets need CAP_NET_RAW, the XDP program of af_xdp CAP_BPF and CAP_NET_ADMIN, \
     disabling receive offloads CAP_NET_ADMIN, and another namespace CAP_SYS_ADMIN";
 
-/// Enters the namespace of the interfaces, and returns it.
-fn enter(options: &Forward) -> anyhow::Result<NetNs> {
-    if let Some(name) = &options.netns {
-        let opened = NetNs::open(&netns_path(name));
-        if opened.as_ref().is_err_and(is_missing) {
-            anyhow::bail!(missing::netns(name));
-        }
-        let entered = opened.and_then(|ns| ns.enter());
-        entered.with_context(|| format!("network namespace {name}"))?;
-    }
-    Ok(NetNs::current()?)
-}
-
 /// Checks the interfaces, and returns remarks on them.
 fn checked(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<Vec<String>> {
     for name in names {
-        if link::describe(ns, name).as_ref().is_err_and(is_missing) {
+        let found = link::describe(ns, name);
+        if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             anyhow::bail!(missing::device(ns, name));
         }
     }
@@ -117,14 +67,10 @@ fn dry_run(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<Ex
 fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     interrupt::note()?;
     let remarks = checked(ns, names)?;
-    let settings = PathSettings {
-        is_forced: options.force,
-        ..options.path.settings()
-    };
-    let mut bridge = Bridge::<I>::open(ns, names, &settings)?;
+    let mut bridge = Bridge::<I>::open(ns, names, &options.settings())?;
     // Before capabilities are dropped and threads are started.
     let tags = options.driver == Driver::AfXdp;
-    let (offloads, messages) = OffloadHelper::start(names, tags)
+    let (mut offloads, messages) = OffloadHelper::start(names, tags)
         .context("start the helper process for receive offloads")?;
     let kept = I::kept()?;
     retain_capabilities(&kept)?;
@@ -144,13 +90,14 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     let is_over = || {
         interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| sched::monotonic_ns() >= end_ns)
     };
-    let ran = run_with_view(&mut bridge, names, &offloads, is_over);
+    let ran = run_with_messages(&mut bridge, &mut offloads, is_over);
     let length_ns = sched::monotonic_ns() - start_ns;
     offloads.finish();
     ran?;
-    let summary = Summary::new(options, bridge.directions(), length_ns);
-    let printed = summary.print(options.json);
-    match summary.unaccounted_packets() {
+    let directions = bridge.directions();
+    let printed = summary::print(options, directions, length_ns);
+    let unaccounted = directions.iter().map(|it| it.account().unaccounted_packets());
+    match unaccounted.sum::<u64>() {
         0 => Ok(printed),
         packets => {
             let message = format_args!("{packets} packets are unaccounted for");
@@ -159,37 +106,28 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     }
 }
 
-/// Runs the bridge while another thread shows its state.
-fn run_with_view<I: Interface>(
+/// Runs the bridge. Another thread prints its messages: a stalled terminal must not delay frames.
+fn run_with_messages<I: Interface>(
     bridge: &mut Bridge<I>,
-    names: [&str; 2],
-    offloads: &OffloadHelper,
+    offloads: &mut OffloadHelper,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
-    let stats = Arc::new(BridgeStats::default());
-    let (send, events) = channel();
-    let shown = {
-        let stats = Arc::clone(&stats);
-        let names = names.map(str::to_owned);
-        thread::Builder::new().name("view".into()).spawn(move || {
-            let [a, b] = &names;
-            view::show(&stats, [a, b], &events);
-        })?
-    };
+    let (send, messages) = channel::<String>();
+    let print = move || messages.iter().for_each(|message| say!("taut: {message}"));
+    let printer = thread::Builder::new().name("messages".into()).spawn(print)?;
     let listener = |interface: &str, event: Event<'_>| {
         if let Some(text) = message(interface, &event, I::MAX_FRAME_BYTES) {
-            // Fails if the view has ended: the event is then discarded.
             let _ = send.send(text);
         }
         if matches!(event, Event::Returned) {
             offloads.again(interface);
         }
     };
-    let ran = bridge.run(&stats, &listener, is_over);
+    let ran = bridge.run(listener, |_| is_over());
     drop(send);
-    // A stalled terminal blocks the view: do not wait for it longer than this.
+    // A stalled terminal blocks the printer: do not wait for it longer than this.
     let deadline_ns = sched::monotonic_ns() + 200_000_000;
-    while !shown.is_finished() && sched::monotonic_ns() < deadline_ns {
+    while !printer.is_finished() && sched::monotonic_ns() < deadline_ns {
         thread::sleep(std::time::Duration::from_millis(1));
     }
     Ok(ran?)
@@ -197,8 +135,8 @@ fn run_with_view<I: Interface>(
 
 /// Returns the plan of a run, for `--dry-run`.
 fn plan(options: &Forward) -> String {
-    let Forward { a, b, path, .. } = options;
-    let shaped = match path.rate {
+    let Forward { a, b, .. } = options;
+    let shaped = match options.rate {
         Some(rates) => format!(
             "a shaper of {} towards {b} and {} towards {a}, ",
             rates.to_b, rates.to_a
@@ -218,10 +156,10 @@ fn plan(options: &Forward) -> String {
          {xdp}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
          would keep CAP_NET_RAW only{kept}\n",
-        path.qdisc,
-        path.limit,
+        options.qdisc,
+        options.limit,
         options.driver.name(),
-        path.ring,
-        path.coalesce.0 / 1000,
+        options.ring,
+        options.coalesce.0 / 1000,
     )
 }

@@ -33,7 +33,7 @@ pub fn message(interface: &str, event: &Event<'_>, max_frame_bytes: u32) -> Opti
             "{interface}: stalled, no completion for {} ms; reopening its ring",
             age_ns / 1_000_000
         ),
-        Event::Failed(error) | Event::NotReopened(error) => error.to_string(),
+        Event::Failed(error) => error.to_string(),
         Event::Stopping { .. } => return None,
     })
 }

@@ -1,6 +1,5 @@
 //! `taut send`: sends frames through a transmit queue to a real device.
 
-mod live;
 pub mod options;
 pub mod output;
 mod talk;
@@ -10,6 +9,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{anyhow, bail};
 use taut_linux::interrupt;
 use taut_linux::link::{self, Description, LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
@@ -22,7 +22,7 @@ use taut_relay::transmit::{Outcome, Settings, transmit};
 use taut_report::{exit, say, stdout};
 
 use crate::missing;
-use crate::selection::netns;
+use crate::selection::namespace;
 use options::{MAX_BYTES, Send};
 use talk::Talk;
 
@@ -33,34 +33,30 @@ const LINK_POLL_NS: u64 = 50_000_000;
 
 /// `taut send`.
 pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
-    let ns = match &options.netns {
-        Some(name) => netns(name)?,
-        None => NetNs::current().map_err(|error| fail(&error))?,
-    };
+    let ns = namespace(options.netns.as_deref())?;
     let pacing = options.pacing();
     let pacing = pacing.map_err(|error| exit::fail(exit::USAGE, error))?;
-    let source = source(options, &ns, pacing)?;
+    let needed = "sending frames needs CAP_NET_RAW: run as root";
+    prepare(options, &ns, pacing).map_err(|error| missing::fail(&error, needed))
+}
+
+/// Reads the frames, and sends them.
+fn prepare(options: &Send, ns: &NetNs, pacing: Pacing) -> anyhow::Result<ExitCode> {
+    let source = source(options, ns, pacing)?;
+    let broken = source.broken.as_deref();
     if options.dry_run {
         let printed = stdout::print(&plan(options, &source));
-        return Ok(exit_code_of(printed, source.broken.as_deref()));
+        return Ok(exit_code_of(printed, broken));
     }
-    interrupt::note().map_err(|error| fail(&error))?;
-    let code = match run(options, &ns, source.content, pacing) {
-        Ok(Some(outcome)) => show(options, &outcome, source.broken.as_deref()),
-        Ok(None) if interrupt::noted().is_some() => ended(ExitCode::SUCCESS),
-        Ok(None) => {
-            let message = format_args!(
-                "{}: the link was down for all of --duration; no packet was sent",
-                options.device
-            );
-            exit::fail(exit::FAILED, message)
-        }
-        Err(error) => match error.downcast_ref::<io::Error>() {
-            Some(error) => fail(error),
-            None => exit::fail(exit::FAILED, format_args!("{error:#}")),
-        },
-    };
-    Ok(code)
+    interrupt::note()?;
+    match run(options, ns, source.content, pacing)? {
+        Some(outcome) => Ok(show(options, &outcome, broken)),
+        None if interrupt::noted().is_some() => Ok(ended(ExitCode::SUCCESS)),
+        None => bail!(
+            "{}: the link was down for all of --duration; no packet was sent",
+            options.device
+        ),
+    }
 }
 
 /// Returns `FAILED`, after a message, if the file was not read to its end; else `printed`.
@@ -81,18 +77,15 @@ struct Source {
     broken: Option<String>,
 }
 
-fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> Result<Source, ExitCode> {
+fn source(options: &Send, ns: &NetNs, pacing: Pacing) -> anyhow::Result<Source> {
     let device = link::describe(ns, &options.device).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::device(ns, &options.device)),
-        _ => fail(&error),
+        io::ErrorKind::NotFound => anyhow!(missing::device(ns, &options.device)),
+        _ => error.into(),
     })?;
     // Loopback accepts Ethernet frames too.
     if !device.is_ethernet() && options.device != "lo" {
-        let message = format_args!(
-            "{}: link type is {}; allowed: Ethernet (1)",
-            options.device, device.kind
-        );
-        return Err(exit::fail(exit::FAILED, message));
+        let (name, kind) = (&options.device, device.kind);
+        bail!("{name}: link type is {kind}; allowed: Ethernet (1)");
     }
     match &options.file {
         Some(file) => captured(options, file, pacing),
@@ -117,14 +110,14 @@ fn generated(options: &Send, device: &Description) -> Source {
     }
 }
 
-fn captured(options: &Send, file: &Path, pacing: Pacing) -> Result<Source, ExitCode> {
+fn captured(options: &Send, file: &Path, pacing: Pacing) -> anyhow::Result<Source> {
     let is_stdin = file == Path::new("-");
     if let Err(error) = std::fs::metadata(file)
         && !is_stdin
     {
-        return Err(exit::fail(exit::FAILED, missing::unreadable(file, &error)));
+        bail!(missing::unreadable(file, &error));
     }
-    let capture = read_capture(file).map_err(|error| exit::fail(exit::FAILED, error))?;
+    let capture = read_capture(file).map_err(anyhow::Error::msg)?;
     let name = match is_stdin {
         true => "standard input".into(),
         false => file.display().to_string(),
@@ -203,12 +196,11 @@ fn run(
 }
 
 /// Waits until the link is up. Returns `false` after an interrupt, or at `end_ns`.
-fn wait_for_link(watch: &mut LinkMonitor, end_ns: Option<u64>) -> io::Result<bool> {
+fn wait_for_link(watch: &mut LinkMonitor, end_ns: Option<u64>) -> anyhow::Result<bool> {
     let mut reported = false;
     while watch.poll()?.state != LinkState::Running {
         if watch.state() == LinkState::Removed {
-            let message = format!("{}: device removed", watch.device());
-            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+            bail!("{}: device removed", watch.device());
         }
         if !reported {
             say!(
@@ -255,7 +247,7 @@ impl WithPort for Sending<'_> {
             duration_ns: self.duration_ns,
             warm_up_ns: 0,
         };
-        transmit((port, frames), self.watch, settings, &mut Talk::new())
+        transmit((port, frames), self.watch, settings, &mut Talk::default())
     }
 }
 
@@ -296,16 +288,6 @@ fn ended(code: ExitCode) -> ExitCode {
         Some(interrupt) if code == ExitCode::SUCCESS => ExitCode::from(interrupt.exit_code()),
         _ => code,
     }
-}
-
-/// Prints `error`, and returns the exit code.
-fn fail(error: &io::Error) -> ExitCode {
-    say!("taut: {}", missing::explained(error));
-    if error.kind() == io::ErrorKind::PermissionDenied {
-        let message = "sending frames needs CAP_NET_RAW: run as root";
-        return exit::fail(exit::CANNOT_RUN_HERE, message);
-    }
-    ExitCode::from(exit::FAILED)
 }
 
 /// Returns the plan of a run, for `--dry-run`.

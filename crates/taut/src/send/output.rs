@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use serde::Serialize;
+use serde_json::json;
 use taut_path::DropReason;
 use taut_path::limit::Unit;
 use taut_relay::account::RejectReason;
@@ -17,31 +17,6 @@ use super::options::{Send, Timing};
 /// Columns of the name at the start of each line.
 const NAME_COLUMNS: usize = 12;
 
-/// The document.
-#[derive(Debug, Serialize)]
-struct Document {
-    version: u32,
-    driver: &'static str,
-    mode: &'static str,
-    /// `true`, `false` or `unknown`.
-    completions: &'static str,
-    submitted_packets: u64,
-    completed_packets: u64,
-    uncertain_packets: u64,
-    dropped_packets: BTreeMap<&'static str, u64>,
-    unaccounted_packets: u64,
-    /// `null` without a limit, or if it counts packets.
-    limit_bytes_p50: Option<u64>,
-    /// The median over time.
-    inflight_bytes: u64,
-    pps: f64,
-    bps: f64,
-    /// `null` without `--timing capture`.
-    max_late_ns: Option<u64>,
-    /// Why the file was not read to its end; `null` if it was.
-    not_read: Option<String>,
-}
-
 /// Prints the summary, as one JSON document or as text.
 pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCode {
     if !options.json {
@@ -50,26 +25,29 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
     let (account, results) = (&outcome.account, &outcome.measurements);
     let reasons = DropReason::ALL.into_iter().map(DropReason::name);
     let reasons = reasons.chain(RejectReason::OF_FEED.map(RejectReason::name));
-    let document = Document {
-        version: 1,
-        driver: outcome.driver,
-        mode: outcome.mode,
-        completions: outcome.completion_status.name(),
-        submitted_packets: account.received_packets,
-        completed_packets: account.completed_packets(),
-        uncertain_packets: account.uncertain_packets(),
-        dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
-        unaccounted_packets: account.unaccounted_packets(),
-        limit_bytes_p50: results
-            .limit_p50
-            .filter(|_| outcome.limit_unit == Unit::Bytes),
-        inflight_bytes: results.in_flight_p50_bytes,
-        pps: one_decimal(results.rate.packets_per_s),
-        bps: one_decimal(results.rate.bits_per_s),
-        max_late_ns: results.max_late_ns,
-        not_read: broken.map(str::to_owned),
-    };
-    stdout::print_json(&document)
+    let dropped: BTreeMap<_, _> = reasons.map(|it| (it, account.dropped(it))).collect();
+    let limit_bytes = results.limit_p50;
+    stdout::print_json(&json!({
+        "version": 1,
+        "driver": outcome.driver,
+        "mode": outcome.mode,
+        "completions": outcome.completion_status.name(),
+        "submitted_packets": account.received_packets,
+        "completed_packets": account.completed_packets(),
+        "uncertain_packets": account.uncertain_packets(),
+        "dropped_packets": dropped,
+        "unaccounted_packets": account.unaccounted_packets(),
+        // `null` without a limit, or if it counts packets.
+        "limit_bytes_p50": limit_bytes.filter(|_| outcome.limit_unit == Unit::Bytes),
+        // The median over time.
+        "inflight_bytes": results.in_flight_p50_bytes,
+        "pps": one_decimal(results.rate.packets_per_s),
+        "bps": one_decimal(results.rate.bits_per_s),
+        // `null` without `--timing capture`.
+        "max_late_ns": results.max_late_ns,
+        // Why the file was not read to its end; `null` if it was.
+        "not_read": broken,
+    }))
 }
 
 /// Describes when packets are sent.

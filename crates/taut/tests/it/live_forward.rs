@@ -159,14 +159,14 @@ fn gso_packet_arrives_as_datagrams() {
         return;
     }
     // Late segmentation, and segmentation on entry.
-    for split in ["", "--late-segmentation early"] {
-        gso_packet_of_datagrams_arrives(split);
+    for limit in ["--limit dql", "--limit off"] {
+        gso_packet_of_datagrams_arrives(limit);
     }
 }
 
-fn gso_packet_of_datagrams_arrives(split: &str) {
+fn gso_packet_of_datagrams_arrives(limit: &str) {
     let bench = Bench::new();
-    let forward = bench.start(split);
+    let forward = bench.start(limit);
     let receiver = bench.receiver(RIGHT);
     let (header, bytes) = bench::udp_gso_packet(100, 1000);
     bench.send(LEFT, header, &bytes);

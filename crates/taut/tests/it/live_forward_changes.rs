@@ -88,7 +88,7 @@ fn raised_mtu_carries_longer_frames() {
         return;
     }
     changed_mtu_is_followed("", &[3_000, 9_000, 1_400, 65_000]);
-    changed_mtu_is_followed("--late-segmentation early", &[9_000, 1_500]);
+    changed_mtu_is_followed("--limit off", &[9_000, 1_500]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::sim_command::{Scratch, stdout};
 
 #[test]
-fn man_pages_have_all_verbs_metrics_and_rules() {
+fn manual_has_pages_and_completions() {
     let scratch = Scratch::new("manual");
     stdout(&format!("manual {}", scratch.file("out").display()));
     let page = |name: &str| {
@@ -27,24 +27,6 @@ fn man_pages_have_all_verbs_metrics_and_rules() {
         "taut-set",
     ] {
         assert!(page(name).contains(".SH NAME"), "{name}");
-    }
-    let show = page("taut-show");
-    let metrics = stdout("show --metrics");
-    let names = metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let mut number = 0;
-    for name in names {
-        assert!(show.contains(&format!("fB{name}fR")), "{name}");
-        number += 1;
-    }
-    assert!(number > 20, "{metrics}");
-    let doctor = page("taut-doctor");
-    for rule in stdout("doctor --rules")
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-    {
-        assert!(doctor.contains(&format!("fB{rule}fR")), "{rule}");
     }
     for file in ["taut.bash", "_taut", "taut.fish"] {
         let text = fs::read_to_string(scratch.file(&format!("out/completions/{file}"))).unwrap();

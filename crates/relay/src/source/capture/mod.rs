@@ -3,16 +3,16 @@
 mod input;
 mod pcap;
 mod pcapng;
+mod reader;
 mod records;
 mod times;
-mod zstd;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::account::RejectReason;
-use input::{Input, Order};
-use records::Records;
+use input::Input;
+use reader::Reader;
+use records::{Record, Records};
 
 /// The next frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,9 @@ pub(crate) enum NextFrame<'a> {
 /// The frames of a file, in memory, sent once or repeatedly.
 #[derive(Debug, Clone)]
 pub struct Capture {
-    records: Arc<Records>,
+    /// The whole file.
+    bytes: Vec<u8>,
+    records: Vec<Record>,
     next: usize,
     /// Remaining repetitions.
     again: Option<u64>,
@@ -45,8 +47,6 @@ pub struct CaptureContents {
     pub broken: Option<String>,
     /// Link types other than Ethernet, whose packets cannot be sent.
     pub other_links: Vec<u16>,
-    /// Time from the first packet to the last, in ns, without steps of the clock.
-    pub length_ns: u64,
     /// Steps of the clock in the timestamps: backwards, or by more than a day.
     pub clock_steps: u64,
 }
@@ -60,23 +60,20 @@ impl Capture {
 
     /// Returns the number of packets in the file.
     pub(crate) fn packets(&self) -> usize {
-        self.records.all.len()
+        self.records.len()
     }
 
     /// Returns the time of the next packet after the first one, in ns. A repetition starts at the
     /// time of the last packet.
     pub(crate) fn next_due_ns(&self) -> u64 {
-        let all = &self.records.all;
-        let record = all.get(self.next).or(all.last());
+        let record = self.records.get(self.next).or(self.records.last());
         let due_ns = record.map_or(0, |record| record.due_ns);
         self.passed_ns.saturating_add(due_ns)
     }
 
     pub(crate) fn next(&mut self) -> NextFrame<'_> {
-        let all = &self.records.all;
-        if self.next == all.len() {
+        if self.next == self.records.len() {
             match &mut self.again {
-                _ if self.next == 0 => return NextFrame::End,
                 Some(0) => return NextFrame::End,
                 Some(again) => *again -= 1,
                 None => {}
@@ -84,15 +81,11 @@ impl Capture {
             self.passed_ns = self.next_due_ns();
             self.next = 0;
         }
-        let start = match self.next {
-            0 => 0,
-            next => self.records.all[next - 1].end,
-        };
-        let record = self.records.all[self.next];
+        let record = &self.records[self.next];
         self.next += 1;
-        match record.reject {
-            Some(reason) => NextFrame::Rejected(reason),
-            None => NextFrame::Bytes(&self.records.bytes[start..record.end]),
+        match &record.frame {
+            Err(reason) => NextFrame::Rejected(*reason),
+            Ok(frame) => NextFrame::Bytes(&self.bytes[frame.clone()]),
         }
     }
 }
@@ -102,56 +95,47 @@ impl Capture {
 /// # Errors
 /// Returns an error if the file is not a capture, or has no packets.
 pub fn read_capture(path: &Path) -> Result<CaptureContents, String> {
-    let read = Input::open(path).and_then(read);
+    let read = Input::open(path).and_then(contents);
     read.map_err(|what| format!("{}: {what}", path.display()))
 }
 
-fn read(mut input: Input<'_>) -> Result<CaptureContents, String> {
-    let mut magic = Vec::new();
-    input.read(4, &mut magic)?;
-    if magic.is_empty() {
+fn contents(input: Input) -> Result<CaptureContents, String> {
+    let Input { bytes, cut_off } = input;
+    let mut reader = Reader::new(&bytes, cut_off.as_deref());
+    if !reader.begin()? {
         return Err("is empty: not even the header of a capture".into());
     }
-    if magic.len() < 4 {
-        return Err("ends within the header of a capture".into());
-    }
+    reader.take(4, format_args!("the header of a capture"))?;
+    reader.at = 0;
     let mut records = Records::default();
-    let read = match Order::Big.u32(&magic, 0) {
-        pcapng::SECTION => pcapng::read(&magic, &mut input, &mut records),
-        _ if pcap::is_pcap(&magic) => pcap::read(&magic, &mut input, &mut records),
-        _ => return Err("is neither pcap nor pcapng".into()),
+    let read = match pcap::format(&bytes) {
+        Some(format) => pcap::read(format, &mut reader, &mut records),
+        None if pcapng::is_pcapng(&bytes) => pcapng::read(&mut reader, &mut records),
+        None => return Err("is neither pcap nor pcapng".into()),
     };
-    let (packets, at_bytes) = (records.all.len(), records.at_bytes);
-    match read {
+    let (packets, at_bytes) = (records.all.len(), reader.record_at);
+    let broken = match read {
         Err(what) if packets == 0 => {
-            Err(format!("{what}, at offset {at_bytes}, before any packet"))
+            return Err(format!("{what}, at offset {at_bytes}, before any packet"));
         }
-        Ok(()) if packets == 0 => Err("has no packets".into()),
-        read => {
-            let broken = |what| format!("{what}, at offset {at_bytes}, after {packets} packets");
-            Ok(contents(records, read.err().map(broken)))
-        }
-    }
-}
-
-fn contents(records: Records, broken: Option<String>) -> CaptureContents {
-    let starts = std::iter::once(0).chain(records.all.iter().map(|record| record.end));
-    let lengths = records.all.iter().zip(starts);
-    let longest = lengths.map(|(record, start)| record.end - start).max();
-    CaptureContents {
-        frames: records.all.len(),
-        longest_bytes: longest.unwrap_or(0),
-        broken,
-        other_links: records.other_links.iter().copied().collect(),
-        length_ns: records.all.last().map_or(0, |record| record.due_ns),
+        Ok(()) if packets == 0 => return Err("has no packets".into()),
+        read => read.err(),
+    };
+    let frames = records.all.iter().filter_map(|record| record.frame.as_ref().ok());
+    Ok(CaptureContents {
+        frames: packets,
+        longest_bytes: frames.map(|frame| frame.len()).max().unwrap_or(0),
+        broken: broken.map(|what| format!("{what}, at offset {at_bytes}, after {packets} packets")),
+        other_links: records.other_links.into_iter().collect(),
         clock_steps: records.times.steps,
         capture: Capture {
-            records: Arc::new(records),
+            bytes,
+            records: records.all,
             next: 0,
             again: Some(0),
             passed_ns: 0,
         },
-    }
+    })
 }
 
 #[cfg(test)]

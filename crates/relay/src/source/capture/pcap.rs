@@ -1,10 +1,10 @@
 //! The pcap format (draft-ietf-opsawg-pcap).
 
-use super::input::{Input, Order};
-use super::records::{MAX_PACKET_BYTES, Packet, Records};
+use super::reader::{Order, Reader};
+use super::records::{Packet, Records};
 
 /// Magic numbers: nanoseconds of a tick, and bytes of a record's header.
-const FORMATS: [(u32, i128, u64); 3] = [
+const FORMATS: [(u32, i128, usize); 3] = [
     (0xa1b2_c3d4, 1_000, 16),
     (0xa1b2_3c4d, 1, 16),
     // A Linux variant of 1998 with an interface and a protocol in each header.
@@ -14,69 +14,55 @@ const FORMATS: [(u32, i128, u64); 3] = [
 const HAS_FCS_LENGTH: u32 = 0x0400_0000;
 const FCS_LENGTH: u32 = 0xf000_0000;
 
-/// Returns `true` if a file that starts with these bytes is pcap.
-pub(super) fn is_pcap(magic: &[u8]) -> bool {
-    format(magic).is_some()
-}
+/// Byte order, nanoseconds of a tick, and bytes of a record's header.
+pub(super) type Format = (Order, i128, usize);
 
-fn format(magic: &[u8]) -> Option<(Order, i128, u64)> {
+/// Returns the format of a file that starts with these bytes; `None` if it is not pcap.
+pub(super) fn format(start: &[u8]) -> Option<Format> {
+    start.get(..4)?;
     let mut orders = [Order::Big, Order::Little].into_iter();
     orders.find_map(|order| {
         let mut formats = FORMATS.into_iter();
-        let found = formats.find(|&(number, ..)| number == order.u32(magic, 0));
+        let found = formats.find(|&(number, ..)| number == order.u32(start, 0));
         found.map(|(_, tick_ns, header_bytes)| (order, tick_ns, header_bytes))
     })
 }
 
-/// Reads the records after the magic number.
+/// Reads a file of this format.
 ///
 /// # Errors
 /// Returns why the file was not read to its end.
 pub(super) fn read(
-    magic: &[u8],
-    input: &mut Input<'_>,
+    (order, tick_ns, header_bytes): Format,
+    reader: &mut Reader<'_>,
     records: &mut Records,
 ) -> Result<(), String> {
-    let Some((order, tick_ns, header_bytes)) = format(magic) else {
-        return Err("is not pcap".into());
-    };
-    let (mut head, mut data) = (Vec::new(), Vec::new());
-    input.read(20, &mut head)?;
-    if head.len() < 20 {
-        return Err("ends within the header of a capture".into());
-    }
-    let version = [0, 2].map(|at| order.u16(&head, at));
-    if version[0] != 2 {
-        let [major, minor] = version;
+    let bytes = reader.bytes;
+    reader.take(24, format_args!("the header of a capture"))?;
+    let [major, minor] = [4, 6].map(|at| order.u16(bytes, at));
+    if major != 2 {
         return Err(format!(
             "is pcap of version {major}.{minor}; 2.x is supported"
         ));
     }
-    let network = order.u32(&head, 16);
-    let link = network as u16;
+    let network = order.u32(bytes, 20);
     let has_fcs = network & HAS_FCS_LENGTH != 0 && network & FCS_LENGTH != 0;
-    loop {
-        records.begin(input.offset());
-        input.read(header_bytes, &mut head)?;
-        if head.is_empty() {
-            return Ok(());
-        }
-        if (head.len() as u64) < header_bytes {
-            return Err("ends within the header of a record".into());
-        }
+    while reader.begin()? {
+        let head = reader.take(header_bytes, format_args!("the header of a record"))?;
         let [seconds, ticks, mut captured, mut original] =
-            [0, 4, 8, 12].map(|at| order.u32(&head, at));
+            [0, 4, 8, 12].map(|at| order.u32(bytes, head + at));
         // Writers of versions before 2.4 exchanged both lengths.
-        if version[1] < 3 || version[1] == 3 && captured > original {
+        if minor < 3 || minor == 3 && captured > original {
             (captured, original) = (original, captured);
         }
-        input.exact(captured.into(), MAX_PACKET_BYTES, &mut data)?;
-        records.push(&Packet {
-            data: &data,
+        let start = reader.take(captured as usize, format_args!("a record of {captured} bytes"))?;
+        records.push(Ok(Packet {
+            data: start..reader.at,
             original,
             has_fcs,
-            link: Some(link),
+            link: network as u16,
             time_ns: Some(i128::from(seconds) * 1_000_000_000 + i128::from(ticks) * tick_ns),
-        });
+        }));
     }
+    Ok(())
 }

@@ -1,23 +1,17 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng).
 
-use super::input::{Input, Order};
-use super::records::{MAX_PACKET_BYTES, Packet, Records};
+use std::ops::Range;
+
+use super::reader::{Order, Reader};
+use super::records::{Packet, Records};
 use crate::account::RejectReason;
 
 /// Type of a section header block, the same in both byte orders.
-pub(super) const SECTION: u32 = 0x0a0d_0d0a;
+const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Blocks that are read; others are skipped.
-const KINDS: [u32; 5] = [
-    SECTION,
-    INTERFACE,
-    OBSOLETE_PACKET,
-    SIMPLE_PACKET,
-    ENHANCED_PACKET,
-];
 
 /// Numbers of options.
 const IF_TSRESOL: u16 = 9;
@@ -25,13 +19,10 @@ const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
 const PACKET_FLAGS: u16 = 2;
 
-/// Bytes kept of a block: a packet of any length that is kept, and its options.
-const MAX_BODY_BYTES: u64 = 2 * MAX_PACKET_BYTES;
-
-/// An interface of a section. A description that is too short has no link type.
+/// An interface of a section.
 #[derive(Debug, Clone, Copy)]
 struct InterfaceBlock {
-    link: Option<u16>,
+    link: u16,
     snap_bytes: u32,
     has_fcs: bool,
     resolution: u8,
@@ -39,20 +30,17 @@ struct InterfaceBlock {
 }
 
 impl InterfaceBlock {
-    fn new(order: Order, body: &[u8]) -> Self {
+    /// Returns `None` for a description that is too short.
+    fn new(order: Order, body: &[u8]) -> Option<Self> {
+        let (fixed, option_bytes) = body.split_at_checked(8)?;
         let mut interface = Self {
-            link: None,
-            snap_bytes: 0,
+            link: order.u16(fixed, 0),
+            snap_bytes: order.u32(fixed, 4),
             has_fcs: false,
             resolution: 6,
             offset_s: 0,
         };
-        if body.len() < 8 {
-            return interface;
-        }
-        interface.link = Some(order.u16(body, 0));
-        interface.snap_bytes = order.u32(body, 4);
-        for (code, value) in options(order, &body[8..]) {
+        for (code, value) in options(order, option_bytes) {
             match (code, value) {
                 (IF_TSRESOL, [resolution, ..]) => interface.resolution = *resolution,
                 // Writers state bits or bytes; an FCS of Ethernet has 4 bytes.
@@ -63,7 +51,7 @@ impl InterfaceBlock {
                 _ => {}
             }
         }
-        interface
+        Some(interface)
     }
 
     /// Returns the time of a timestamp, in ns since 1970.
@@ -91,158 +79,151 @@ fn options(order: Order, bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Reads the blocks from the first, whose type was read already.
+/// Returns `true` if a file that starts with these bytes is pcapng.
+pub(super) fn is_pcapng(start: &[u8]) -> bool {
+    start.starts_with(&SECTION.to_be_bytes())
+}
+
+/// Reads the blocks of a file.
 ///
 /// # Errors
 /// Returns why the file was not read to its end.
-pub(super) fn read(
-    magic: &[u8],
-    input: &mut Input<'_>,
-    records: &mut Records,
-) -> Result<(), String> {
-    let (mut head, mut body, mut end) = (magic.to_vec(), Vec::new(), Vec::new());
+pub(super) fn read(reader: &mut Reader<'_>, records: &mut Records) -> Result<(), String> {
+    let bytes = reader.bytes;
     let mut section = Section {
+        bytes,
         order: Order::Little,
         interfaces: Vec::new(),
     };
-    loop {
-        if head.is_empty() {
-            return Ok(());
-        }
-        input.read(4, &mut end)?;
-        head.extend_from_slice(&end);
-        if head.len() < 8 {
-            return Err("ends within the header of a block".into());
-        }
-        let is_section = section.order.u32(&head, 0) == SECTION;
+    while reader.begin()? {
+        let head = reader.take(8, format_args!("the header of a block"))?;
+        let is_section = section.order.u32(bytes, head) == SECTION;
         if is_section {
-            input.exact(4, 4, &mut end)?;
-            section = Section::new(&end)?;
+            let magic = reader.take(4, format_args!("a record of 4 bytes"))?;
+            section = Section::new(bytes, magic)?;
         }
-        let (kind, length) = (section.order.u32(&head, 0), section.order.u32(&head, 4));
+        let [kind, length] = [head, head + 4].map(|at| section.order.u32(bytes, at));
         let framing_bytes = if is_section { 16 } else { 12 };
         if length < framing_bytes || !length.is_multiple_of(4) {
             return Err(format!(
                 "has a block with an invalid length of {length} bytes"
             ));
         }
-        let keep = if KINDS.contains(&kind) {
-            MAX_BODY_BYTES
-        } else {
-            0
-        };
-        input.exact((length - framing_bytes).into(), keep, &mut body)?;
-        input.exact(4, 4, &mut end)?;
-        if section.order.u32(&end, 0) != length {
-            let other = section.order.u32(&end, 0);
+        let body_bytes = length - framing_bytes;
+        let part = body_bytes as usize;
+        let body = reader.take(part, format_args!("a record of {body_bytes} bytes"))?;
+        let end = reader.take(4, format_args!("a record of 4 bytes"))?;
+        let other = section.order.u32(bytes, end);
+        if other != length {
             return Err(format!(
                 "has a block with two different lengths, {length} and {other} bytes"
             ));
         }
-        section.take(kind, &body, records)?;
-        records.begin(input.offset());
-        input.read(4, &mut head)?;
+        section.take(kind, body..end, records)?;
     }
+    Ok(())
 }
 
-/// A section: its byte order and interfaces.
-struct Section {
+/// A section: its byte order and interfaces. A description that is too short is `None`.
+struct Section<'a> {
+    /// The whole file.
+    bytes: &'a [u8],
     order: Order,
-    interfaces: Vec<InterfaceBlock>,
+    interfaces: Vec<Option<InterfaceBlock>>,
 }
 
-impl Section {
-    fn new(magic: &[u8]) -> Result<Self, String> {
+impl<'a> Section<'a> {
+    /// Creates a section whose byte-order magic is at `magic`.
+    fn new(bytes: &'a [u8], magic: usize) -> Result<Self, String> {
         let mut orders = [Order::Big, Order::Little].into_iter();
-        let order = orders.find(|order| order.u32(magic, 0) == 0x1a2b_3c4d);
+        let order = orders.find(|order| order.u32(bytes, magic) == 0x1a2b_3c4d);
         Ok(Self {
+            bytes,
             order: order.ok_or("has a section without a valid byte-order magic")?,
             interfaces: Vec::new(),
         })
     }
 
-    fn take(&mut self, kind: u32, body: &[u8], records: &mut Records) -> Result<(), String> {
-        let order = self.order;
+    /// Reads a block with this body.
+    fn take(
+        &mut self,
+        kind: u32,
+        body: Range<usize>,
+        records: &mut Records,
+    ) -> Result<(), String> {
+        let (order, bytes) = (self.order, &self.bytes[body.clone()]);
         match kind {
             SECTION => {
-                let major = body.get(..2).map(|version| order.u16(version, 0));
+                let major = bytes.get(..2).map(|version| order.u16(version, 0));
                 if major != Some(1) {
                     return Err("has a section of a version other than 1.x".into());
                 }
             }
-            INTERFACE => self.interfaces.push(InterfaceBlock::new(order, body)),
-            SIMPLE_PACKET if body.len() >= 4 => self.simple_packet(body, records),
-            ENHANCED_PACKET | OBSOLETE_PACKET if body.len() >= 20 => {
+            INTERFACE => self.interfaces.push(InterfaceBlock::new(order, bytes)),
+            SIMPLE_PACKET if bytes.len() >= 4 => records.push(self.simple_packet(body)),
+            ENHANCED_PACKET | OBSOLETE_PACKET if bytes.len() >= 20 => {
                 let interface = match kind {
-                    ENHANCED_PACKET => order.u32(body, 0),
-                    _ => order.u16(body, 0).into(),
+                    ENHANCED_PACKET => order.u32(bytes, 0),
+                    _ => order.u16(bytes, 0).into(),
                 };
-                self.packet(interface, body, records);
+                records.push(self.packet(interface, body));
             }
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                records.reject(RejectReason::Malformed, None);
+                records.push(Err(RejectReason::Malformed));
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// The packet of a block without a timestamp.
-    fn simple_packet(&self, body: &[u8], records: &mut Records) {
-        let interface = self.interfaces.first();
-        let Some(interface) = interface.filter(|interface| interface.link.is_some()) else {
-            return records.reject(RejectReason::UnknownInterface, None);
-        };
-        let (original, data) = (self.order.u32(body, 0), &body[4..]);
+    fn interface(&self, number: u32) -> Result<InterfaceBlock, RejectReason> {
+        let described = self.interfaces.get(number as usize).copied().flatten();
+        described.ok_or(RejectReason::UnknownInterface)
+    }
+
+    /// Returns the packet of a block without a timestamp.
+    fn simple_packet(&self, body: Range<usize>) -> Result<Packet, RejectReason> {
+        let interface = self.interface(0)?;
+        let original = self.order.u32(self.bytes, body.start);
         let captured = match interface.snap_bytes {
             0 => original,
             snap_bytes => original.min(snap_bytes),
         };
-        let Some(data) = captured_bytes(data, captured) else {
-            return records.reject(RejectReason::Malformed, None);
-        };
-        records.push(&Packet {
-            data,
+        Ok(Packet {
+            data: captured_bytes(body.start + 4..body.end, captured)?,
             original,
             has_fcs: interface.has_fcs,
             link: interface.link,
             time_ns: None,
-        });
+        })
     }
 
-    /// The packet of a block with a timestamp and options.
-    fn packet(&self, interface: u32, body: &[u8], records: &mut Records) {
-        let order = self.order;
-        let interface = self.interfaces.get(interface as usize);
-        let Some(interface) = interface.filter(|interface| interface.link.is_some()) else {
-            return records.reject(RejectReason::UnknownInterface, None);
-        };
-        let [high, low, captured, original] = [4, 8, 12, 16].map(|at| order.u32(body, at));
-        let ticks = u64::from(high) << 32 | u64::from(low);
-        let time_ns = Some(interface.time_ns(ticks));
-        let Some(data) = captured_bytes(&body[20..], captured) else {
-            return records.reject(RejectReason::Malformed, time_ns);
-        };
-        let options_at = 20 + (captured as usize).next_multiple_of(4);
-        let mut options = options(order, body.get(options_at..).unwrap_or(&[]));
+    /// Returns the packet of a block with a timestamp and options.
+    fn packet(&self, interface: u32, body: Range<usize>) -> Result<Packet, RejectReason> {
+        let (order, bytes) = (self.order, &self.bytes[..body.end]);
+        let interface = self.interface(interface)?;
+        let [high, low, captured, original] =
+            [4, 8, 12, 16].map(|at| order.u32(bytes, body.start + at));
+        let data = captured_bytes(body.start + 20..body.end, captured)?;
+        let options_at = data.start + data.len().next_multiple_of(4);
+        let mut options = options(order, bytes.get(options_at..).unwrap_or(&[]));
         // Bits 5 to 8 have the FCS length of this packet; 0 if it is not stated.
         let flags = options.find(|(code, value)| *code == PACKET_FLAGS && value.len() >= 4);
         let stated_fcs = flags.is_some_and(|(_, value)| order.u32(value, 0) >> 5 & 0xf != 0);
-        records.push(&Packet {
+        Ok(Packet {
             data,
             original,
             has_fcs: interface.has_fcs || stated_fcs,
             link: interface.link,
-            time_ns,
-        });
+            time_ns: Some(interface.time_ns(u64::from(high) << 32 | u64::from(low))),
+        })
     }
 }
 
-/// Returns the bytes of a packet; `None` if the block is shorter. A packet too long to be kept has
-/// its beginning.
-fn captured_bytes(data: &[u8], captured: u32) -> Option<&[u8]> {
-    if u64::from(captured) > MAX_PACKET_BYTES && data.len() as u64 >= MAX_PACKET_BYTES {
-        return Some(data);
+/// Returns the captured part of the rest of a block.
+fn captured_bytes(rest: Range<usize>, captured: u32) -> Result<Range<usize>, RejectReason> {
+    match captured as usize <= rest.len() {
+        true => Ok(rest.start..rest.start + captured as usize),
+        false => Err(RejectReason::Malformed),
     }
-    data.get(..captured as usize)
 }

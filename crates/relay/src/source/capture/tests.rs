@@ -66,7 +66,7 @@ fn pcapng(links: &[u16], frames: &[&[u8]]) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<CaptureContents, String> {
-    super::read(Input::new(bytes, u64::MAX, MAX_BYTES)?)
+    contents(Input::read(bytes, u64::MAX, MAX_BYTES)?)
 }
 
 /// Maximum length of decompressed files.
