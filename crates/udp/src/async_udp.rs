@@ -143,6 +143,15 @@ impl AsyncUdp {
         self.reserve_as(bytes, Priority::Normal).await
     }
 
+    /// As [`reserve`](Self::reserve), for a datagram with a payload of `payload_bytes`: adds its
+    /// headers, over IPv4 or IPv6 as the connected peer, or else the socket.
+    ///
+    /// # Errors
+    /// As for [`reserve`](Self::reserve).
+    pub async fn reserve_payload(&self, payload_bytes: u32) -> io::Result<Permit> {
+        self.reserve(self.limited.wire_bytes(payload_bytes)).await
+    }
+
     /// As [`reserve`](Self::reserve), before all waiting tasks that are not urgent.
     ///
     /// # Errors

@@ -12,6 +12,8 @@ use taut_dql::tasks::{Priority, Ticket};
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
+#[cfg(feature = "tokio")]
+use crate::datagram::header_bytes;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::quality::CompletionQuality;
 use crate::sent::Sent;
@@ -184,6 +186,12 @@ impl LimitedUdp {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
+    }
+
+    /// Returns the bytes on the wire of a datagram to the connected peer.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn wire_bytes(&self, payload_bytes: u32) -> u32 {
+        payload_bytes.saturating_add(header_bytes(self.lock().ipv4))
     }
 
     /// Waits for a turn, and sends as many of `datagrams` as there is room for.

@@ -3,14 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use taut_linux::sched;
+use taut_udp::Snapshot;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time;
 
 use crate::options::Options;
+use crate::world::World;
 
 pub const REQUEST_BYTES: usize = 100;
 /// Bulk data is sent for this time before the measurement.
@@ -46,15 +48,18 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Sends a request over `stream` every 50 ms for `duration`.
+    /// Sends a request over `stream` every 50 ms for the duration of the options.
     ///
     /// # Errors
-    /// Those of the stream, and if a request is not answered in [`PATIENCE`].
+    /// Those of the stream and of the link, and if a request is not answered in [`PATIENCE`].
     pub async fn measure(
         self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-        duration: Duration,
+        world: &World,
+        options: &Options,
     ) -> anyhow::Result<Measured> {
+        let duration = Duration::from_nanos(options.duration.0);
+        let reduced = options.falls.then(|| world.reduce_rate(duration));
         let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
         let mut next = time::Instant::now();
         while self.begin.elapsed() < duration {
@@ -66,21 +71,32 @@ impl<'a> Load<'a> {
             next = (next + REQUEST_EACH).max(time::Instant::now());
             time::sleep_until(next).await;
         }
+        if let Some(reduced) = reduced {
+            reduced.join().map_err(|_| anyhow!("a thread panicked"))??;
+        }
+        // A client with faster answers sends more requests.
+        let request_bytes = times_ns.len() * REQUEST_BYTES as u64;
         Ok(Measured {
             times_ns,
             duration: self.begin.elapsed(),
             cpu_ns: sched::process_cpu_ns() - self.cpu_ns,
-            bytes: self.received_bytes.load(Relaxed) - self.bytes,
+            bytes: self.received_bytes.load(Relaxed) - self.bytes + request_bytes,
         })
     }
 }
 
 impl Measured {
-    /// Returns the row of `stack`, with `more` of its own.
+    /// Returns the row of `stack`, with the state of its limit and `more` of its own.
     ///
     /// # Errors
     /// If the load of the machine cannot be read.
-    pub fn row(&self, stack: &str, options: &Options, more: Value) -> anyhow::Result<Value> {
+    pub fn row(
+        &self,
+        stack: &str,
+        options: &Options,
+        limit: Option<Snapshot>,
+        more: Value,
+    ) -> anyhow::Result<Value> {
         let us = |share| self.times_ns.value_at_quantile(share) / 1_000;
         let mut row = json!({
             "stack": stack,
@@ -88,8 +104,11 @@ impl Measured {
             "rate_bps": options.rate.0,
             "topology": format!("{:?}", options.topology).to_lowercase(),
             "request_us": { "p50": us(0.5), "p99": us(0.99) },
+            "twentieths_us": (0..=20).map(|part| us(f64::from(part) / 20.0)).collect::<Vec<_>>(),
             "goodput_bps": (self.bytes as f64 * 8.0 / self.duration.as_secs_f64()) as u64,
             "cpu_ns_per_byte": self.cpu_ns as f64 / self.bytes.max(1) as f64,
+            "limit_bytes": limit.map(|it| it.limit),
+            "completion_quality": limit.map(|it| format!("{:?}", it.completion_quality)),
         });
         if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
             row.extend(more);

@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
-    ipv4: bool,
+    pub(crate) ipv4: bool,
     sent_since_drain: u32,
     /// The send buffer is full: no attempt before this time unless an object completes.
     full_until_ns: Option<u64>,
