@@ -6,24 +6,14 @@ use crate::account::Departure;
 use crate::events::{IssueCounters, Observer, SocketIssue};
 
 /// Passes events of the socket to both, and counts issues.
+#[derive(Default)]
 pub(crate) struct Listeners {
-    pub(super) observer: Option<Box<dyn Observer>>,
-    pub(super) probe: Option<Box<dyn Probe + Send>>,
+    pub(crate) observer: Option<Box<dyn Observer>>,
+    pub(crate) probe: Option<Box<dyn Probe + Send>>,
     pub(crate) issues: IssueCounters,
 }
 
 impl Listeners {
-    pub(super) fn new(
-        observer: Option<Box<dyn Observer>>,
-        probe: Option<Box<dyn Probe + Send>>,
-    ) -> Self {
-        Self {
-            observer,
-            probe,
-            issues: IssueCounters::default(),
-        }
-    }
-
     pub(super) fn departed(&mut self, departure: &Departure) {
         if let Some(observer) = &mut self.observer {
             observer.departed(departure);
