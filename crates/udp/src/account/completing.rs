@@ -76,17 +76,12 @@ impl SocketTracker {
         let entered = object.entered_real_ns != 0;
         self.count_completed(object);
         on_departure(Departure {
-            id,
-            bytes: object.bytes,
-            datagrams: object.datagrams,
-            tag: object.tag,
-            sojourn_ns,
             // It can have left after `now_ns`, and the discipline is a part of the way.
             qdisc_ns: entered.then(|| {
                 let inside_ns = at_real_ns.saturating_sub(object.entered_real_ns);
                 inside_ns.min(sojourn_ns)
             }),
-            kind: DepartureKind::Timestamp,
+            ..object.departure(id, sojourn_ns, DepartureKind::Timestamp)
         });
     }
 
@@ -150,15 +145,7 @@ impl SocketTracker {
             _ => self.count_completed(object),
         }
         self.batch.clock_reversed |= now_ns < object.sent_ns;
-        on_departure(Departure {
-            id,
-            bytes: object.bytes,
-            datagrams: object.datagrams,
-            tag: object.tag,
-            sojourn_ns: now_ns.saturating_sub(object.sent_ns),
-            qdisc_ns: None,
-            kind,
-        });
+        on_departure(object.departure(id, now_ns.saturating_sub(object.sent_ns), kind));
     }
 
     /// Removes the object with this id from those in flight.

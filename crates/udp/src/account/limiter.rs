@@ -2,10 +2,10 @@
 
 use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
+use taut_dql::Error;
 use taut_dql::sharing::Local;
-use taut_dql::{Config, Error};
-use taut_path::limit::{CompletionBatch, Needs, TimeCapped, Unit};
-use taut_path::rate::RateMeter;
+use taut_path::limit::{TimeCapped, Unit};
+use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, Limit};
 
 /// Minimum of a cap in time, in full datagrams: 5 ms at 20 Mbit/s. Below it, a thread that is
@@ -17,7 +17,9 @@ const DATAGRAM_BYTES: u32 = 1_514;
 #[derive(Debug)]
 pub(super) struct Limiter {
     ledger: Ledger<Local>,
-    control: Control<RatedLimit>,
+    control: Control<AnyLimit>,
+    /// Measured for each rule: it also decides how many datagrams share a timestamp.
+    rate: RateMeter,
     unit: Unit,
     /// Units of the ledger that are reserved and not sent yet.
     reserved: u32,
@@ -30,10 +32,11 @@ impl Limiter {
     pub(super) fn new(limit: AnyLimit, cap_ns: u64, now_ns: u64) -> Self {
         let limit = capped(limit, cap_ns);
         let unit = limit.unit();
-        let control = Control::new(RatedLimit(limit), now_ns);
+        let control = Control::new(limit, now_ns);
         Self {
             ledger: Ledger::new(control.limit()),
             control,
+            rate: RateMeter::new(),
             unit,
             reserved: 0,
             blocked: false,
@@ -61,7 +64,7 @@ impl Limiter {
     }
 
     pub(super) fn rule(&self) -> &AnyLimit {
-        &self.control.rule().0
+        self.control.rule()
     }
 
     /// Returns the units that the kernel holds, without reserved ones.
@@ -87,8 +90,8 @@ impl Limiter {
         self.ledger.subtract_queued(units);
     }
 
-    pub(super) fn rate(&self) -> Option<&RateMeter> {
-        self.control.rate()
+    pub(super) fn rate(&self) -> &RateMeter {
+        &self.rate
     }
 
     pub(super) fn note_blocked(&mut self) {
@@ -116,6 +119,12 @@ impl Limiter {
         let batch = self.ledger.batch(units, false, now_ns);
         debug_assert!(batch.is_ok(), "{batch:?}");
         if let Ok(batch) = batch {
+            self.rate.record(RateSample {
+                now_ns,
+                units,
+                in_flight: batch.in_flight - units,
+                object: batch.last_object,
+            });
             if applies {
                 self.control.completed(&self.ledger, batch, false, |_| ());
             } else {
@@ -129,10 +138,12 @@ impl Limiter {
     pub(super) fn reset_rule(&mut self, now_ns: u64) {
         let counted = self.ledger.in_flight();
         self.control.reset(&self.ledger, counted, now_ns);
+        self.rate.reset();
     }
 
     pub(super) fn reset_rate(&mut self) {
         self.control.forget_rate();
+        self.rate = RateMeter::new();
     }
 }
 
@@ -145,48 +156,6 @@ fn capped(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
         Unit::Packets => MIN_CAP_DATAGRAMS,
     };
     AnyLimit::new(TimeCapped::new(limit, cap_ns).with_floor(min))
-}
-
-/// The rule of a socket, with a rate in each case: it also decides how many datagrams share a
-/// timestamp.
-#[derive(Debug)]
-struct RatedLimit(AnyLimit);
-
-impl Limit for RatedLimit {
-    fn unit(&self) -> Unit {
-        self.0.unit()
-    }
-
-    fn begin(&mut self, now_ns: u64) {
-        self.0.begin(now_ns);
-    }
-
-    fn limit(&self) -> u32 {
-        self.0.limit()
-    }
-
-    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
-        self.0.completed(batch)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            rate: true,
-            ..self.0.needs()
-        }
-    }
-
-    fn reset(&mut self, now_ns: u64) {
-        self.0.reset(now_ns);
-    }
-
-    fn config(&self) -> Config {
-        self.0.config()
-    }
-
-    fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.0.set_config(config)
-    }
 }
 
 #[cfg(test)]
@@ -216,6 +185,6 @@ mod tests {
             limiter.completed(50_000, false, at_ms * 1_000_000 + 500_000);
         }
         assert_eq!((limiter.limit(), limiter.in_flight()), (before, 0));
-        assert!(limiter.rate().is_some());
+        assert!(limiter.rate().min_units_per_s() > 0);
     }
 }
