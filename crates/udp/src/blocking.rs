@@ -14,8 +14,9 @@ use crate::account::Completed;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
+use crate::place::Place;
 use crate::sent::Sent;
-use crate::socket::{LimitedUdp, wake_next};
+use crate::socket::LimitedUdp;
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 
@@ -45,20 +46,6 @@ impl ThreadWaker {
 
     fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
-    }
-}
-
-/// The place of a thread in the wait queue, released also if waiting fails.
-struct ThreadPlace<'a> {
-    udp: &'a LimitedUdp,
-    ticket: Option<Ticket>,
-}
-
-impl Drop for ThreadPlace<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.udp.cancel_wait(ticket);
-        }
     }
 }
 
@@ -111,10 +98,7 @@ impl LimitedUdp {
         &self,
         mut poll: impl FnMut(&Self, &mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
-        let mut place = ThreadPlace {
-            udp: self,
-            ticket: None,
-        };
+        let mut place = Place::new(self);
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
             return done;
@@ -159,14 +143,6 @@ impl LimitedUdp {
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         sys::poll::wait_for_errors(self.as_fd(), wakeup, writable, left)
             .map_err(|error| failed("ppoll", &error))?;
-        let mut state = self.lock();
-        let completed = state.complete_and_pass(self.socket());
-        // The wake-up had no entry in the queue: an error that stays until it is read.
-        let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
-        if early && monotonic_ns() < until_ns {
-            state.take_pending_error(self.socket());
-        }
-        wake_next(state);
-        completed
+        self.complete_after(|| monotonic_ns() < until_ns)
     }
 }

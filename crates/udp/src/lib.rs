@@ -127,6 +127,7 @@ mod error;
 mod error_queue_entry;
 mod events;
 mod permit;
+mod place;
 mod pool;
 mod quality;
 #[cfg(feature = "tokio")]

@@ -141,23 +141,22 @@ impl LimitedUdp {
     /// # Errors
     /// Returns an error only if the socket cannot be read.
     pub fn complete(&self) -> io::Result<Completed> {
-        let mut state = self.lock();
-        let completed = state.complete_and_pass(self.socket());
-        wake_next(state);
-        completed
+        self.complete_after(|| false)
     }
 
-    /// As [`complete`](Self::complete), after a notification. If nothing completed, it also reads
-    /// the error of the socket: one without an entry stays until it is read.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn complete_pending(&self) -> io::Result<()> {
+    /// As [`complete`](Self::complete). If nothing completed although the kernel `notified` it, it
+    /// also reads the error of the socket: one without an entry stays until it is read.
+    pub(crate) fn complete_after(
+        &self,
+        notified: impl FnOnce() -> bool,
+    ) -> io::Result<Completed> {
         let mut state = self.lock();
         let completed = state.complete_and_pass(self.socket());
-        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) {
+        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) && notified() {
             state.take_pending_error(self.socket());
         }
         wake_next(state);
-        completed.map(drop)
+        completed
     }
 
     /// Returns when to call [`complete`](Self::complete) without a notification of the kernel, in

@@ -61,7 +61,10 @@ impl State {
         // Each call without room reads notifications, even after an earlier one: it might be the
         // only reader.
         let mut looked = false;
-        while count < datagrams.len() {
+        let stop = loop {
+            if count == datagrams.len() {
+                break None;
+            }
             let now_ns = monotonic_ns();
             let stopped = needed && !self.has_room(now_ns);
             if self.sent_since_drain >= SENT_BEFORE_DRAIN || (stopped && !looked) {
@@ -69,16 +72,15 @@ impl State {
                 looked = true;
             }
             if self.must_learn_numbers(socket, now_ns)? {
-                return Ok(Sent::stopped(first, count, Stop::BufferFull));
+                break Some(Stop::BufferFull);
             }
             if !datagrams[count].has_fitting_source(self.ipv4) {
-                let refused = Stop::Refused(libc::EAFNOSUPPORT);
-                return Ok(Sent::stopped(first, count, refused));
+                break Some(Stop::Refused(libc::EAFNOSUPPORT));
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
                 self.blocked(now_ns);
-                return Ok(Sent::stopped(first, count, Stop::NoRoom));
+                break Some(Stop::NoRoom);
             }
             match self.hand_over(socket, &datagrams[count..count + queued]) {
                 Ok(taken) => {
@@ -88,11 +90,16 @@ impl State {
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
                     Outcome::Again => retried = true,
-                    Outcome::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
+                    Outcome::Stop(stop) => break Some(stop),
                 },
             }
-        }
-        Ok(Sent::all(first, count))
+        };
+        Ok(Sent {
+            count,
+            first,
+            stop,
+            was_idle: false,
+        })
     }
 
     /// Counts as many of `datagrams` as there is room for, before the kernel sees them.
