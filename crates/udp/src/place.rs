@@ -4,8 +4,7 @@ use taut_dql::tasks::Ticket;
 
 use crate::socket::LimitedUdp;
 
-/// A place in the wait queue, which is left when it is dropped: a wait can fail, and a future can be
-/// dropped.
+/// A place in the wait queue, left when it is dropped: a wait can fail, and a future be cancelled.
 pub(crate) struct Place {
     limited: LimitedUdp,
     /// `None` while it does not wait.
