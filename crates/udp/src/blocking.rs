@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use taut_dql::tasks::{Priority, Ticket};
+use taut_dql::tasks::Priority;
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
@@ -91,23 +91,18 @@ impl LimitedUdp {
     }
 
     fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
-        self.block_on_turn(|udp, place, context| udp.poll_reserve(bytes, priority, place, context))
-    }
-
-    fn block_on_turn<T>(
-        &self,
-        mut poll: impl FnMut(&Self, &mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> io::Result<T> {
         let mut place = Place::new(self);
-        let mut context = Context::from_waker(Waker::noop());
-        if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+        let mut poll = |context: &mut Context<'_>| {
+            self.poll_reserve(bytes, priority, &mut place.ticket, context)
+        };
+        if let Poll::Ready(done) = poll(&mut Context::from_waker(Waker::noop())) {
             return done;
         }
         let thread = ThreadWaker::new()?;
         let waker = Waker::from(Arc::clone(&thread));
         let mut context = Context::from_waker(&waker);
         loop {
-            if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+            if let Poll::Ready(done) = poll(&mut context) {
                 return done;
             }
             self.wait_or(None, Some(thread.0.as_fd()))?;

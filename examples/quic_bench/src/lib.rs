@@ -5,6 +5,6 @@ mod load;
 mod options;
 mod world;
 
-pub use load::{Load, Measured, PATIENCE, REQUEST_BYTES, WARM_UP};
+pub use load::{Measured, PATIENCE, REQUEST_BYTES, WARM_UP, measure};
 pub use options::{LimitName, Options, run};
 pub use world::World;

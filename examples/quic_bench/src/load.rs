@@ -21,14 +21,6 @@ pub const WARM_UP: Duration = Duration::from_secs(2);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
 
-/// A measurement that began.
-pub struct Load<'a> {
-    received_bytes: &'a AtomicU64,
-    begin: Instant,
-    cpu_ns: u64,
-    bytes: u64,
-}
-
 /// The results of a measurement.
 pub struct Measured {
     times_ns: Histogram<u64>,
@@ -37,52 +29,43 @@ pub struct Measured {
     bytes: u64,
 }
 
-impl<'a> Load<'a> {
-    /// Begins after the [warm-up](WARM_UP). The receiver counts bulk data in `received_bytes`.
-    pub fn begin(received_bytes: &'a AtomicU64) -> Self {
-        Self {
-            received_bytes,
-            begin: Instant::now(),
-            cpu_ns: sched::process_cpu_ns(),
-            bytes: received_bytes.load(Relaxed),
-        }
+/// Sends a request over `stream` every 50 ms for the duration of the options, after the
+/// [warm-up](WARM_UP). The receiver counts bulk data in `received_bytes`.
+///
+/// # Errors
+/// Those of the stream and of the link, and if a request is not answered in [`PATIENCE`].
+pub async fn measure(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    received_bytes: &AtomicU64,
+    world: &World,
+    options: &Options,
+) -> anyhow::Result<Measured> {
+    let duration = Duration::from_nanos(options.duration.0);
+    let (start, cpu_ns) = (Instant::now(), sched::process_cpu_ns());
+    let before = received_bytes.load(Relaxed);
+    let reduced = options.falls.then(|| world.reduce_rate(duration));
+    let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
+    let mut next = time::Instant::now();
+    while start.elapsed() < duration {
+        let (begin, mut request) = (Instant::now(), [1; REQUEST_BYTES]);
+        stream.write_all(&request).await?;
+        let answer = time::timeout(PATIENCE, stream.read_exact(&mut request)).await;
+        answer.context("a request was not answered within 10 s")??;
+        times_ns.saturating_record(begin.elapsed().as_nanos() as u64);
+        next = (next + REQUEST_EACH).max(time::Instant::now());
+        time::sleep_until(next).await;
     }
-
-    /// Sends a request over `stream` every 50 ms for the duration of the options.
-    ///
-    /// # Errors
-    /// Those of the stream and of the link, and if a request is not answered in [`PATIENCE`].
-    pub async fn measure(
-        self,
-        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-        world: &World,
-        options: &Options,
-    ) -> anyhow::Result<Measured> {
-        let duration = Duration::from_nanos(options.duration.0);
-        let reduced = options.falls.then(|| world.reduce_rate(duration));
-        let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
-        let mut next = time::Instant::now();
-        while self.begin.elapsed() < duration {
-            let (begin, mut request) = (Instant::now(), [1; REQUEST_BYTES]);
-            stream.write_all(&request).await?;
-            let answer = time::timeout(PATIENCE, stream.read_exact(&mut request)).await;
-            answer.context("a request was not answered within 10 s")??;
-            times_ns.saturating_record(begin.elapsed().as_nanos() as u64);
-            next = (next + REQUEST_EACH).max(time::Instant::now());
-            time::sleep_until(next).await;
-        }
-        if let Some(reduced) = reduced {
-            reduced.join().map_err(|_| anyhow!("a thread panicked"))??;
-        }
-        // A client with faster answers sends more requests.
-        let request_bytes = times_ns.len() * REQUEST_BYTES as u64;
-        Ok(Measured {
-            times_ns,
-            duration: self.begin.elapsed(),
-            cpu_ns: sched::process_cpu_ns() - self.cpu_ns,
-            bytes: self.received_bytes.load(Relaxed) - self.bytes + request_bytes,
-        })
+    if let Some(reduced) = reduced {
+        reduced.join().map_err(|_| anyhow!("a thread panicked"))??;
     }
+    // A client with faster answers sends more requests.
+    let request_bytes = times_ns.len() * REQUEST_BYTES as u64;
+    Ok(Measured {
+        times_ns,
+        duration: start.elapsed(),
+        cpu_ns: sched::process_cpu_ns() - cpu_ns,
+        bytes: received_bytes.load(Relaxed) - before + request_bytes,
+    })
 }
 
 impl Measured {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use quic_bench::{LimitName, Load, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
+use quic_bench::{LimitName, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
 use serde_json::Value;
 use taut_udp::quic::SocketLimiter;
 use tokio::net::UdpSocket;
@@ -58,8 +58,7 @@ async fn measure(options: &Options) -> anyhow::Result<Value> {
     let sending = task::spawn(peers::send(endpoint, requests));
     time::sleep(WARM_UP).await;
 
-    let load = Load::begin(&received_bytes);
-    let measured = load.measure(&mut stream, &world, options).await;
+    let measured = quic_bench::measure(&mut stream, &received_bytes, &world, options).await;
     drop(stream);
     // An error of the sending task is the cause of that of its requests.
     let (limit, more) = sending.await??;

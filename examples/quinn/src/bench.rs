@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quic_bench::{LimitName, Load, Options, PATIENCE, WARM_UP, World};
+use quic_bench::{LimitName, Options, PATIENCE, WARM_UP, World};
 use quinn::congestion::CubicConfig;
 use quinn::{Connection, Endpoint, EndpointConfig, Runtime, TokioRuntime, TransportConfig};
 use serde_json::{Value, json};
@@ -52,11 +52,11 @@ pub async fn measure(options: &Options) -> anyhow::Result<Value> {
     task::spawn(async move { while bulk.write_all(&[7; 1 << 16]).await.is_ok() {} });
     time::sleep(WARM_UP).await;
 
-    let (load, before) = (Load::begin(&server.received_bytes), datagrams(&connections));
     let (send, receive) = connections[connections.len() - 1].open_bi().await?;
     send.set_priority(10)?;
-    let mut requests = io::join(receive, send);
-    let measured = load.measure(&mut requests, &world, options).await?;
+    let (mut requests, before) = (io::join(receive, send), datagrams(&connections));
+    let count = &server.received_bytes;
+    let measured = quic_bench::measure(&mut requests, count, &world, options).await?;
     let after = datagrams(&connections);
     let more = json!({
         "datagrams": after[0] - before[0],

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use quic_bench::{LimitName, Load, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
+use quic_bench::{LimitName, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::io::tokio as plain;
 use s2n_quic::{Client, Server};
@@ -43,9 +43,8 @@ async fn measure(options: &Options) -> anyhow::Result<Value> {
     task::spawn(async move { while bulk.write_all(&[7; 1 << 16]).await.is_ok() {} });
     time::sleep(WARM_UP).await;
 
-    let load = Load::begin(&received_bytes);
     let mut stream = connection.open_bidirectional_stream().await?;
-    let measured = load.measure(&mut stream, &world, options).await?;
+    let measured = quic_bench::measure(&mut stream, &received_bytes, &world, options).await?;
     let limit = sockets.and_then(|it| it.stats()).map(|it| it.socket);
     measured.row("s2n-quic", options, limit, json!({}))
 }
