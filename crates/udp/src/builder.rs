@@ -109,14 +109,6 @@ impl Builder {
         self
     }
 
-    /// Requests a timestamp also at the entry of the discipline, so that each
-    /// [`Departure`](crate::Departure) has the exact time in it. It costs a second entry of the
-    /// error queue for each datagram. Default: off.
-    pub fn sched_timestamps(mut self, on: bool) -> Self {
-        self.source.sched_timestamps = on;
-        self
-    }
-
     /// Enables `IP_RECVERR`: the kernel reports drops below the socket and unreachable peers. The
     /// next `recv` on the socket then also returns a pending error; [`LimitedUdp::recv_from`]
     /// counts it and continues. Default: on. Disable it if another reader of the socket stops at
@@ -177,6 +169,7 @@ impl Builder {
         let ipv4 = self.is_ipv4()?;
         let refused = !self.source.turn_on(&self.socket)?;
         if refused {
+            // The kernel can reject only zero-copy, which is then no longer among the sources.
             self.source.order.refuse_zero_copy();
             self.source.turn_on(&self.socket)?;
         }

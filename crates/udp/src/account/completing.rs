@@ -23,11 +23,6 @@ impl SocketTracker {
             (ErrorQueueEntry::Left { id, at_real_ns }, Source::Timestamps) => {
                 self.left(id, at_real_ns, now_ns, on_departure);
             }
-            (ErrorQueueEntry::Entered { id, at_real_ns }, _) => {
-                if let Some(object) = self.objects.get_mut(id) {
-                    object.entered_real_ns = at_real_ns;
-                }
-            }
             (
                 ErrorQueueEntry::Released {
                     first,
@@ -73,16 +68,8 @@ impl SocketTracker {
         let sojourn_ns = at_real_ns.checked_sub(object.sent_real_ns);
         self.batch.clock_reversed |= sojourn_ns.is_none() || now_ns < object.sent_ns;
         let sojourn_ns = sojourn_ns.unwrap_or(longest_ns).min(longest_ns);
-        let entered = object.entered_real_ns != 0;
         self.count_completed(object);
-        on_departure(Departure {
-            // It can have left after `now_ns`, and the discipline is a part of the way.
-            qdisc_ns: entered.then(|| {
-                let inside_ns = at_real_ns.saturating_sub(object.entered_real_ns);
-                inside_ns.min(sojourn_ns)
-            }),
-            ..object.departure(id, sojourn_ns, DepartureKind::Timestamp)
-        });
+        on_departure(object.departure(id, sojourn_ns, DepartureKind::Timestamp));
     }
 
     /// Completes the objects of a range of ids (first, last) that the kernel released.

@@ -23,8 +23,6 @@ pub(super) struct Object {
     pub sent_real_ns: u64,
     /// When the call that passed it returned, on the wall clock.
     pub returned_real_ns: u64,
-    /// When it entered the queueing discipline, on the wall clock; 0 while unknown.
-    pub entered_real_ns: u64,
 }
 
 impl Object {
@@ -35,7 +33,6 @@ impl Object {
             datagrams: self.datagrams,
             tag: self.tag,
             sojourn_ns,
-            qdisc_ns: None,
             kind,
         }
     }

@@ -19,8 +19,6 @@ pub struct Departure {
     pub tag: u32,
     /// Time below the socket, in ns: by the kernel's timestamp, or until the completion was read.
     pub sojourn_ns: u64,
-    /// Time in the queueing discipline, in ns, if both timestamps were requested.
-    pub qdisc_ns: Option<u64>,
     /// How it was detected.
     pub kind: DepartureKind,
 }

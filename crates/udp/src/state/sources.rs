@@ -86,7 +86,6 @@ const POOL_BYTES: usize = 1 << 20;
 pub(crate) struct SourceInUse {
     pub(crate) order: Sources,
     pub(crate) pool_bytes: usize,
-    pub(crate) sched_timestamps: bool,
     pub(crate) own_ids: bool,
     pub(super) pool: Option<Pool>,
     /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
@@ -100,7 +99,6 @@ impl SourceInUse {
         Self {
             order: Sources::new(Source::Timestamps),
             pool_bytes: POOL_BYTES,
-            sched_timestamps: false,
             own_ids: true,
             pool: None,
             stamps: 0,
@@ -129,9 +127,6 @@ impl SourceInUse {
             Source::Timestamps => {
                 restart_stamp_ids(socket)?;
                 stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-                if self.sched_timestamps {
-                    stamps |= libc::SOF_TIMESTAMPING_TX_SCHED;
-                }
             }
             Source::Polled => {}
         }
