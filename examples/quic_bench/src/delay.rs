@@ -23,7 +23,7 @@ pub fn start(
     let (from_client, to_server) = (front.try_clone()?, back.try_clone()?);
     let client = Arc::new(OnceLock::new());
     let first_sender = Arc::clone(&client);
-    let receive = move |buffer: &mut [u8]| {
+    let receive = move |buffer: &mut [u8]| -> io::Result<usize> {
         let (bytes, sender) = from_client.recv_from(buffer)?;
         first_sender.get_or_init(|| sender);
         Ok(bytes)
