@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
-use taut_path::{AnyLimit, Probe};
+use taut_path::AnyLimit;
 
 use crate::account::{Settings, Source};
 use crate::control;
@@ -138,12 +138,6 @@ impl Builder {
     /// Sets the observer, which receives each departure and each issue.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.listeners.observer = Some(Box::new(observer));
-        self
-    }
-
-    /// Sets the probe, which receives the events of the queue: batches, limits, stops, stalls.
-    pub fn probe(mut self, probe: impl Probe + Send + 'static) -> Self {
-        self.listeners.probe = Some(Box::new(probe));
         self
     }
 

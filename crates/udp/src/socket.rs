@@ -80,7 +80,7 @@ impl LimitedUdp {
         if state.has_room(now_ns) {
             return room.max(0); // After a stall, one object may probe the path.
         }
-        state.blocked(now_ns);
+        state.tracker.blocked();
         room
     }
 

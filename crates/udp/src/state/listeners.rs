@@ -1,15 +1,12 @@
-//! The user's observer and probe.
-
-use taut_path::{Event, Probe};
+//! The user's observer.
 
 use crate::account::Departure;
 use crate::events::{IssueCounters, Observer, SocketIssue};
 
-/// Passes events of the socket to both, and counts issues.
+/// Passes departures and issues to the observer, and counts issues.
 #[derive(Default)]
 pub(crate) struct Listeners {
     pub(crate) observer: Option<Box<dyn Observer>>,
-    pub(crate) probe: Option<Box<dyn Probe + Send>>,
     pub(crate) issues: IssueCounters,
 }
 
@@ -17,12 +14,6 @@ impl Listeners {
     pub(super) fn departed(&mut self, departure: &Departure) {
         if let Some(observer) = &mut self.observer {
             observer.departed(departure);
-        }
-    }
-
-    pub(super) fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        if let Some(probe) = &mut self.probe {
-            probe.event(now_ns, event);
         }
     }
 

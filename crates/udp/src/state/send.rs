@@ -4,9 +4,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use taut_path::queue::StopReason;
-use taut_path::{Event, Frame, Packet};
-
 use super::failures::Outcome;
 use super::{HeldError, RETRY_NS, Room, State};
 use crate::account::Source;
@@ -23,13 +20,6 @@ const CHECKED_AT_FIRST: u64 = 128;
 const CHECKED_ONE_OF: u64 = 32;
 
 impl State {
-    /// Counts a blocked sender.
-    pub(crate) fn blocked(&mut self, now_ns: u64) {
-        self.tracker.blocked();
-        self.listeners
-            .event(now_ns, Event::Stopped(StopReason::Limit));
-    }
-
     /// As [`send`](Self::send), and notes whether a timer is needed now: the caller's, and that of
     /// the reading task.
     pub(crate) fn send_and_note(
@@ -79,7 +69,7 @@ impl State {
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
-                self.blocked(now_ns);
+                self.tracker.blocked();
                 break Some(Stop::NoRoom);
             }
             match self.hand_over(socket, &datagrams[count..count + queued]) {
@@ -219,7 +209,6 @@ impl State {
             if is_checked {
                 self.check_waiting(socket, taken, level)?;
             }
-            self.report_sent(&datagrams[..taken]);
         }
         sent
     }
@@ -245,23 +234,5 @@ impl State {
         let waits = self.tracker.is_in_flight(last);
         self.tracker.observed(waits);
         Ok(())
-    }
-
-    fn report_sent(&mut self, datagrams: &[Datagram<'_>]) {
-        let Some(probe) = self
-            .listeners
-            .probe
-            .as_mut()
-            .filter(|probe| probe.is_enabled())
-        else {
-            return;
-        };
-        let now_ns = monotonic_ns();
-        let first = self.tracker.next_id().wrapping_sub(datagrams.len() as u32);
-        for (at, datagram) in datagrams.iter().enumerate() {
-            let frame = Frame::new(first.wrapping_add(at as u32));
-            let packet = Packet::new(frame, datagram.wire_bytes(self.ipv4));
-            probe.event(now_ns, Event::Sent(&packet));
-        }
     }
 }
