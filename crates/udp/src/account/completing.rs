@@ -182,7 +182,7 @@ impl SocketTracker {
             self.polls.restart(now_ns);
         }
         let applies = self.limit_applies();
-        let starved = self.limiter.completed(batch.units, applies, now_ns);
+        self.limiter.completed(batch.units, applies, now_ns);
         if batch.quality_changed {
             self.totals.quality_changes += 1;
             self.source.changed(now_ns);
@@ -195,7 +195,6 @@ impl SocketTracker {
             lost: batch.lost,
             quality_change: batch.quality_changed.then(|| self.quality()),
             stalled: self.check_stall(now_ns),
-            starved,
             clock_reversed: batch.clock_reversed,
         }
     }

@@ -23,8 +23,6 @@ pub(super) struct Limiter {
     unit: Unit,
     /// Units of the ledger that are reserved and not sent yet.
     reserved: u32,
-    /// The sender was blocked since the last batch that completed something.
-    blocked: bool,
 }
 
 impl Limiter {
@@ -39,7 +37,6 @@ impl Limiter {
             rate: RateMeter::new(),
             unit,
             reserved: 0,
-            blocked: false,
         }
     }
 
@@ -96,7 +93,6 @@ impl Limiter {
 
     pub(super) fn note_blocked(&mut self) {
         self.ledger.note_blocked(1);
-        self.blocked = true;
     }
 
     pub(super) fn queued(&mut self, units: u32, now_ns: u64) {
@@ -110,11 +106,10 @@ impl Limiter {
         self.ledger.subtract_queued(units);
     }
 
-    /// Records a batch. While `applies` is `false`, the rule does not learn from it. Returns `true`
-    /// if nothing is left in flight while the limit blocked the sender.
-    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) -> bool {
+    /// Records a batch. While `applies` is `false`, the rule does not learn from it.
+    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) {
         if units == 0 {
-            return false;
+            return;
         }
         let batch = self.ledger.batch(units, false, now_ns);
         debug_assert!(batch.is_ok(), "{batch:?}");
@@ -131,7 +126,6 @@ impl Limiter {
                 self.control.count_without_rule(&self.ledger, &batch);
             }
         }
-        std::mem::take(&mut self.blocked) && self.in_flight() == 0
     }
 
     /// Resets the rule; units in flight stay.
@@ -161,19 +155,6 @@ fn capped(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocked_sender_starves_an_empty_device() {
-        let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
-        limiter.queued(1_000, 0);
-        limiter.queued(1_000, 0);
-        limiter.note_blocked();
-        limiter.queued(500, 0);
-        assert!(!limiter.completed(0, true, 1), "an empty batch");
-        assert!(limiter.completed(2_500, true, 2));
-        limiter.queued(1_000, 3);
-        assert!(!limiter.completed(1_000, true, 4), "not blocked since then");
-    }
 
     #[test]
     fn batch_without_limit_does_not_change_the_rule() {

@@ -50,8 +50,6 @@ pub struct Completed {
     pub quality_change: Option<CompletionQuality>,
     /// The oldest object is older than the threshold. Reported in each batch while that lasts.
     pub stalled: Option<Stall>,
-    /// The path was empty while the limit blocked the sender.
-    pub starved: bool,
     /// A clock went back: an object left before it was sent. Its sojourn is the time until the
     /// completion was read, or 0.
     pub clock_reversed: bool,
