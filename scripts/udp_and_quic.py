@@ -159,8 +159,8 @@ def method(options, before):
     others = round(100 * busy / max(total, 1))
     kernel = platform.release().split("-")[0]
     text = (f"Medians of {options.repeat} repetitions of {options.duration}, all rows of a path in "
-            f"each, on\n{os.cpu_count()} CPUs with Linux {kernel}. Other programs took {others} % of "
-            "the processors' time")
+            f"each,\non {os.cpu_count()} CPUs with Linux {kernel}. Other programs took {others} % "
+            "of the processors' time")
     if others > 5:
         text += ": **the machine was busy**,\nand the results include its load"
     return text + "."

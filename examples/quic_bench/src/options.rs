@@ -84,7 +84,10 @@ pub enum Topology {
 
 impl LimitName {
     /// Builds the limited runtime, or `None` without a limit.
-    pub fn build<R, L: From<(R, SocketLimiter)>>(self, builder: EndpointBuilder<R, L>) -> Option<L> {
+    pub fn build<R, L: From<(R, SocketLimiter)>>(
+        self,
+        builder: EndpointBuilder<R, L>,
+    ) -> Option<L> {
         match self {
             Self::Plain | Self::Bbr => None,
             Self::Dql => Some(builder.limit(AnyLimit::dql()).cap_ns(0).build()),
