@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the senders over two AF_XDP crates and prints their table: the loop of the crate's own
-# examples (plain) compared with a taut queue. Checks the faults by the exit code of each run.
+# Builds the senders over two AF_XDP crates and prints their table: a loop without a queue, as in the
+# crate's own examples (plain), compared with a taut queue. Checks the faults by the exit code of
+# each run.
 #
 # usage: scripts/xsk.sh [--runs N] [--packets N] [LIBRARY...]
 #        LIBRARY: xdpilone or xsk-rs [default: both]
@@ -15,7 +16,7 @@ while [ $# -gt 0 ]; do
         --runs) runs=$2; shift ;;
         --packets) packets=$2; shift ;;
         xdpilone | xsk-rs) libraries="$libraries $1" ;;
-        *) sed -n '5,8s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '6,9s/^# //p' "$0" >&2; exit 2 ;;
     esac
     shift
 done

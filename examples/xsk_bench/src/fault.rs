@@ -16,7 +16,7 @@ use crate::receiver::{Arrivals, Receiver};
 use crate::recover::Recovering;
 use crate::report::{percentile, row};
 use crate::world::{FAR, NEAR, World};
-use crate::xsk::{Result, Shape, Turn, Xsk};
+use crate::xsk::{Result, Shape, Xsk};
 
 /// Packets of a run: 2.4 s at the rate of the device.
 const PACKETS: u64 = 4_000;
@@ -85,13 +85,6 @@ impl<X: Xsk> Xsk for Faulty<X> {
 
     fn open(device: &str, shape: Shape) -> std::result::Result<Self, String> {
         X::open(device, shape).map(Self)
-    }
-
-    fn plain_turn(&mut self, mut turn: Turn) -> (u32, u32) {
-        if UNREAD.load(Ordering::Relaxed) {
-            turn.max_completions = 0;
-        }
-        self.0.plain_turn(turn)
     }
 }
 
@@ -166,7 +159,7 @@ impl<'a> Injector<'a> {
     }
 }
 
-/// Runs the loop of the library's examples. It passes if it ends and all packets arrive.
+/// Runs the plain loop. It passes if it ends and all packets arrive.
 pub fn plain<X: Xsk>(
     fault: Fault,
     world: &World,
