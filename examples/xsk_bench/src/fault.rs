@@ -24,6 +24,10 @@ const PACKETS: u64 = 4_000;
 const STEP_PACKETS: u64 = 8;
 /// Slots of the ring.
 const SLOTS: u32 = 64;
+const SHAPE: Shape = Shape {
+    slots: SLOTS,
+    frames: 2 * SLOTS,
+};
 /// The fault begins after 2.2 s, when this many packets of a hundred were completed: the limit of a
 /// younger queue still grows by leaps.
 const BEGIN_PERCENT: u64 = 90;
@@ -165,13 +169,9 @@ pub fn plain<X: Xsk>(
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape {
-        slots: SLOTS,
-        frames: 2 * SLOTS,
-    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
-    let mut plain = Plain::<Faulty<X>>::open(shape)?;
+    let mut plain = Plain::<Faulty<X>>::open(SHAPE)?;
     let mut progress = (Instant::now(), 0);
     while plain.completed < PACKETS && progress.0.elapsed() < PLAIN_PATIENCE {
         injector.poll(plain.completed)?;
@@ -222,13 +222,9 @@ pub fn limited<X: Xsk>(
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape {
-        slots: SLOTS,
-        frames: 2 * SLOTS,
-    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
-    let mut sender = Recovering::<Faulty<X>>::open(world, shape, &options.limit)?;
+    let mut sender = Recovering::<Faulty<X>>::open(world, SHAPE, &options.limit)?;
     let (start, mut limits) = (Instant::now(), LimitHistory::default());
     let mut goal = u64::MAX;
     while !sender.is_done(goal) && start.elapsed() < PATIENCE {

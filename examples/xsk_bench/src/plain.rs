@@ -26,13 +26,8 @@ pub struct Plain<X> {
 
 impl<X: Xsk> Plain<X> {
     pub fn open(shape: Shape) -> Result<Self> {
-        let mut rings: X = world::open(shape)?;
-        let template = packet::template();
-        for frame in 0..shape.frames {
-            rings.with_bytes(frame, BYTES, |bytes| bytes.copy_from_slice(&template));
-        }
         Ok(Self {
-            rings,
+            rings: world::open(shape)?,
             shape,
             batch: Vec::new(),
             sent: 0,
