@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the senders over two AF_XDP crates and prints their table: the loop of the crate's own
-# examples (plain) compared with a taut queue. Checks the faults by the exit code of each run.
+# Builds the senders over two AF_XDP crates and prints their table: a loop without a queue, as in the
+# crate's own examples (plain), compared with a taut queue. Checks the faults by the exit code of
+# each run.
 #
 # usage: scripts/xsk.sh [--runs N] [--packets N] [--record] [LIBRARY...]
 #        LIBRARY: xdpilone or xsk-rs [default: both]

@@ -57,25 +57,12 @@ impl Hosts {
     /// # Errors
     /// Those of the kernel.
     pub fn start(&self) -> anyhow::Result<()> {
-        self.start_through(SERVER_MAC, CLIENT_MAC)
-    }
-
-    /// As [`start`](Self::start), where the client's frames go to the device `to_server` and the
-    /// server's to `to_client`, such as those of a router.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    pub fn start_through(
-        &self,
-        to_server: MacAddress,
-        to_client: MacAddress,
-    ) -> anyhow::Result<()> {
         let (client, server) = (&self.client, &self.server);
         start(client, CLIENT_DEVICE, CLIENT_ADDRESS).context("set up the client's side")?;
         start(server, SERVER_DEVICE, SERVER_ADDRESS).context("set up the server's side")?;
         // Static neighbours: address resolution would have to pass a full queue.
-        link::add_neighbour(client, CLIENT_DEVICE, SERVER_ADDRESS, to_server)?;
-        link::add_neighbour(server, SERVER_DEVICE, CLIENT_ADDRESS, to_client)?;
+        link::add_neighbour(client, CLIENT_DEVICE, SERVER_ADDRESS, SERVER_MAC)?;
+        link::add_neighbour(server, SERVER_DEVICE, CLIENT_ADDRESS, CLIENT_MAC)?;
         Ok(())
     }
 }

@@ -56,6 +56,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod datagram;
 mod limited;
 mod socket;
 mod utilised;

@@ -10,12 +10,12 @@ use std::time::Instant;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 use taut_udp::quic::{SocketLimiter, Stats};
 
-use crate::socket::Socket;
+use crate::socket::{Owner, Socket, max_datagrams};
 
 /// Builder of a [`Limited`]; created by [`Limited::builder`].
 pub type Builder<R> = taut_udp::quic::EndpointBuilder<R, Limited<R>>;
 
-/// A runtime for quinn whose sockets are limited. Clones refer to the same runtime: keep one for
+/// A runtime whose sockets are limited. Clones refer to the same runtime: keep one for
 /// its [`stats`](Self::stats).
 ///
 /// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
@@ -66,14 +66,12 @@ impl<R: Runtime> Runtime for Limited<R> {
         self.runtime.spawn(future);
     }
 
-    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        // quinn's own socket receives, and sets the options that it needs.
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Owner<dyn AsyncUdpSocket>> {
+        // The stack's own socket receives, and sets the options that it needs.
         let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
-        let sender = self
-            .sockets
-            .limit(socket, receiver.max_transmit_segments())?;
+        let sender = self.sockets.limit(socket, max_datagrams(&*receiver))?;
         self.runtime.spawn(Box::pin(sender.process_notifications()));
-        Ok(Arc::new(Socket { receiver, sender }))
+        Ok(Owner::new(Socket { receiver, sender }))
     }
 
     fn now(&self) -> Instant {

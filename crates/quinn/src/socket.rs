@@ -8,13 +8,23 @@ use std::task::{Context, Poll};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
-use taut_udp::{Datagram, quic};
+use taut_udp::quic;
+
+use crate::datagram::datagram;
+
+/// The owner of a socket.
+pub(crate) use std::sync::Arc as Owner;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
     /// The socket of the wrapped runtime.
-    pub(crate) receiver: Arc<dyn AsyncUdpSocket>,
+    pub(crate) receiver: Owner<dyn AsyncUdpSocket>,
     pub(crate) sender: quic::Socket,
+}
+
+/// Returns the maximum number of datagrams of one send.
+pub(crate) fn max_datagrams(socket: &dyn AsyncUdpSocket) -> usize {
+    socket.max_transmit_segments()
 }
 
 #[derive(Debug)]
@@ -32,15 +42,7 @@ impl AsyncUdpSocket for Socket {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let segment = transmit.segment_size.unwrap_or(0);
-        let datagram = Datagram::new(transmit.contents)
-            .to(transmit.destination)
-            .traffic_class(transmit.ecn.map_or(0, |ecn| ecn as u8))
-            .segmented(u16::try_from(segment).unwrap_or(u16::MAX));
-        self.sender.send(match transmit.src_ip {
-            Some(from) => datagram.from(from),
-            None => datagram,
-        })
+        self.sender.send(datagram(transmit))
     }
 
     fn poll_recv(
@@ -49,12 +51,8 @@ impl AsyncUdpSocket for Socket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            match self.receiver.poll_recv(context, buffers, meta) {
-                Poll::Ready(Err(error)) if self.sender.is_send_error(&error) => {}
-                received => return received,
-            }
-        }
+        let receive = || self.receiver.poll_recv(context, buffers, meta);
+        self.sender.poll_receive(receive)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
 
-use crate::snapshot::{Expiry, KernelStall, PathCounters};
+use crate::snapshot::{KernelStall, PathCounters};
 
 /// Admitted to the program while no queue below the socket exists: about 180 packets, so that the
 /// program's own batches stay large.
@@ -326,7 +326,6 @@ impl Gate {
         let expiry_ns = self.residuals.expiry_ns;
         let is_old = |packet: &Released| packet.at_ns + expiry_ns <= now_ns;
         let count = self.released.iter().take_while(|it| is_old(it)).count();
-        let oldest_ns = self.released.front().map_or(now_ns, |it| it.at_ns);
         let mut units = 0;
         for packet in self.released.drain(..count) {
             units += packet.units;
@@ -338,11 +337,6 @@ impl Gate {
         self.limit.abandon(units);
         self.counters.expired_packets += count as u64;
         self.counters.expired_bytes += u64::from(units);
-        self.counters.last_expiry = Some(Expiry {
-            packets: count as u64,
-            bytes: units,
-            age_ns: now_ns - oldest_ns,
-        });
         self.standing.paused = false;
         self.residuals.suspected = false;
         self.residuals.since_ns = now_ns;

@@ -45,7 +45,7 @@ mod tunnel;
 pub use blocking::BlockingTunSocket;
 pub use builder::Builder;
 pub use link::SendReport;
-pub use snapshot::{Expiry, KernelStall, PathCounters, QueueCounters, Snapshot};
+pub use snapshot::{KernelStall, PathCounters, QueueCounters, Snapshot};
 #[cfg(feature = "tokio")]
 pub use socket::TunSocket;
 pub use tunnel::Tunnel;

@@ -12,18 +12,6 @@ pub struct KernelStall {
     pub age_ns: u64,
 }
 
-/// An expiry of residuals, which then no longer count against the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Expiry {
-    /// Expired packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u32,
-    /// Time since the release of the oldest, in ns.
-    pub age_ns: u64,
-}
-
 /// Counters of a path. All bytes include the
 /// [overhead](crate::Builder::overhead_bytes) of each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,8 +39,6 @@ pub struct PathCounters {
     pub expired_bytes: u64,
     /// Times that releases paused because the program had held packets for 200 ms.
     pub pauses: u64,
-    /// The last expiry of residuals.
-    pub last_expiry: Option<Expiry>,
     /// Residuals that the program sent after they had expired.
     pub late_residuals: u64,
     /// Datagrams that departed after their peer had moved to another endpoint.

@@ -21,6 +21,7 @@ use crate::builder::Builder;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
+use crate::place::Place;
 use crate::reader::{Reader, process, time_left};
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
@@ -42,20 +43,6 @@ pub struct AsyncUdp {
     /// A second descriptor of the same socket, which waits only for readability. Created by the
     /// first receive.
     readable: OnceLock<AsyncFd<UdpSocket>>,
-}
-
-/// A place in the wait queue, released when the future is dropped.
-struct QueuePlace<'a> {
-    limited: &'a LimitedUdp,
-    ticket: Option<Ticket>,
-}
-
-impl Drop for QueuePlace<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.limited.cancel_wait(ticket);
-        }
-    }
 }
 
 impl AsyncUdp {
@@ -143,6 +130,15 @@ impl AsyncUdp {
         self.reserve_as(bytes, Priority::Normal).await
     }
 
+    /// As [`reserve`](Self::reserve), for a datagram with a payload of `payload_bytes`: adds its
+    /// headers, over IPv4 or IPv6 as the connected peer, or else the socket.
+    ///
+    /// # Errors
+    /// As for [`reserve`](Self::reserve).
+    pub async fn reserve_payload(&self, payload_bytes: u32) -> io::Result<Permit> {
+        self.reserve(self.limited.wire_bytes(payload_bytes)).await
+    }
+
     /// As [`reserve`](Self::reserve), before all waiting tasks that are not urgent.
     ///
     /// # Errors
@@ -177,10 +173,7 @@ impl AsyncUdp {
         mut poll: impl FnMut(&mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
         task::consume_budget().await;
-        let mut place = QueuePlace {
-            limited: &self.limited,
-            ticket: None,
-        };
+        let mut place = Place::new(&self.limited);
         poll_fn(|context| {
             let polled = poll(&mut place.ticket, context);
             if polled.is_pending() {

@@ -8,14 +8,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use taut_dql::tasks::{Priority, Ticket};
+use taut_dql::tasks::Priority;
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
+use crate::place::Place;
 use crate::sent::Sent;
-use crate::socket::{LimitedUdp, wake_next};
+use crate::socket::LimitedUdp;
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 
@@ -45,20 +46,6 @@ impl ThreadWaker {
 
     fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
-    }
-}
-
-/// The place of a thread in the wait queue, released also if waiting fails.
-struct ThreadPlace<'a> {
-    udp: &'a LimitedUdp,
-    ticket: Option<Ticket>,
-}
-
-impl Drop for ThreadPlace<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.udp.cancel_wait(ticket);
-        }
     }
 }
 
@@ -104,26 +91,18 @@ impl LimitedUdp {
     }
 
     fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
-        self.block_on_turn(|udp, place, context| udp.poll_reserve(bytes, priority, place, context))
-    }
-
-    fn block_on_turn<T>(
-        &self,
-        mut poll: impl FnMut(&Self, &mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> io::Result<T> {
-        let mut place = ThreadPlace {
-            udp: self,
-            ticket: None,
+        let mut place = Place::new(self);
+        let mut poll = |context: &mut Context<'_>| {
+            self.poll_reserve(bytes, priority, &mut place.ticket, context)
         };
-        let mut context = Context::from_waker(Waker::noop());
-        if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+        if let Poll::Ready(done) = poll(&mut Context::from_waker(Waker::noop())) {
             return done;
         }
         let thread = ThreadWaker::new()?;
         let waker = Waker::from(Arc::clone(&thread));
         let mut context = Context::from_waker(&waker);
         loop {
-            if let Poll::Ready(done) = poll(self, &mut place.ticket, &mut context) {
+            if let Poll::Ready(done) = poll(&mut context) {
                 return done;
             }
             self.wait_or(None, Some(thread.0.as_fd()))?;
@@ -159,14 +138,6 @@ impl LimitedUdp {
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         sys::poll::wait_for_errors(self.as_fd(), wakeup, writable, left)
             .map_err(|error| failed("ppoll", &error))?;
-        let mut state = self.lock();
-        let completed = state.complete_and_pass(self.socket());
-        // The wake-up had no entry in the queue: an error that stays until it is read.
-        let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
-        if early && monotonic_ns() < until_ns {
-            state.take_pending_error(self.socket());
-        }
-        wake_next(state);
-        completed
+        self.complete_after(|| monotonic_ns() < until_ns)
     }
 }

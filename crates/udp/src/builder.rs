@@ -1,17 +1,18 @@
 //! The settings of a limited socket.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
-use taut_path::{AnyLimit, Probe};
+use taut_path::AnyLimit;
 
 use crate::account::{Settings, Source};
+use crate::control;
 use crate::events::{Observer, SocketIssue};
 use crate::socket::LimitedUdp;
 use crate::socket_options::report_errors;
-use crate::state::{Setup, SourceInUse, Sources, State, ready};
+use crate::state::{Listeners, SourceInUse, Sources, State};
 use crate::sys;
 
 /// Default cap, in ns. `examples/udp_sender.rs` beside six busy loops: a cap of 2 ms costs 10 % of
@@ -19,8 +20,6 @@ use crate::sys;
 const CAP_NS: u64 = 5_000_000;
 /// Default maximum of tasks that wait for room.
 const WAITERS: usize = 65_536;
-/// Default pages for zero-copy: more than any limit, twice 64 KB.
-const POOL_BYTES: usize = 1 << 20;
 
 /// A poll costs two system calls, and a socket that is polled less often stops sending.
 const POLL_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
@@ -38,14 +37,10 @@ pub struct Builder {
     settings: Settings,
     limit: Option<AnyLimit>,
     cap_ns: Option<u64>,
-    sources: Vec<Source>,
-    sched_timestamps: bool,
+    source: SourceInUse,
+    listeners: Listeners,
     errors: bool,
-    own_ids: bool,
     waiters: usize,
-    pool_bytes: usize,
-    observer: Option<Box<dyn Observer>>,
-    probe: Option<Box<dyn Probe + Send>>,
 }
 
 impl Builder {
@@ -55,14 +50,10 @@ impl Builder {
             settings: Settings::default(),
             limit: None,
             cap_ns: None,
-            sources: vec![Source::Timestamps],
-            sched_timestamps: false,
+            source: SourceInUse::new(),
+            listeners: Listeners::default(),
             errors: true,
-            own_ids: true,
             waiters: WAITERS,
-            pool_bytes: POOL_BYTES,
-            observer: None,
-            probe: None,
         }
     }
 
@@ -76,7 +67,7 @@ impl Builder {
     /// [`Source::Timestamps`], which costs the least. Use [`Source::ZeroCopy`] if the queue is
     /// outside this network namespace.
     pub fn source(mut self, source: Source) -> Self {
-        self.sources = vec![source];
+        self.source.order = Sources::new(source);
         self
     }
 
@@ -84,9 +75,7 @@ impl Builder {
     /// datagrams complete immediately for half a second. If this is so with each source, the first
     /// one is used.
     pub fn fallback_source(mut self, source: Source) -> Self {
-        if !self.sources.contains(&source) {
-            self.sources.push(source);
-        }
+        self.source.order.push(source);
         self
     }
 
@@ -120,14 +109,6 @@ impl Builder {
         self
     }
 
-    /// Requests a timestamp also at the entry of the discipline, so that each
-    /// [`Departure`](crate::Departure) has the exact time in it. It costs a second entry of the
-    /// error queue for each datagram. Default: off.
-    pub fn sched_timestamps(mut self, on: bool) -> Self {
-        self.sched_timestamps = on;
-        self
-    }
-
     /// Enables `IP_RECVERR`: the kernel reports drops below the socket and unreachable peers. The
     /// next `recv` on the socket then also returns a pending error; [`LimitedUdp::recv_from`]
     /// counts it and continues. Default: on. Disable it if another reader of the socket stops at
@@ -150,26 +131,20 @@ impl Builder {
     /// should exceed the limit, because a datagram without memory blocks as at the limit. Default:
     /// 1 MiB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
-        self.pool_bytes = bytes.max(128 << 10);
+        self.source.pool_bytes = bytes.max(128 << 10);
         self
     }
 
     /// Sets the observer, which receives each departure and each issue.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Some(Box::new(observer));
-        self
-    }
-
-    /// Sets the probe, which receives the events of the queue: batches, limits, stops, stalls.
-    pub fn probe(mut self, probe: impl Probe + Send + 'static) -> Self {
-        self.probe = Some(Box::new(probe));
+        self.listeners.observer = Some(Box::new(observer));
         self
     }
 
     /// Lets the kernel number the timestamps, as before Linux 6.13. For tests.
     #[doc(hidden)]
     pub fn kernel_ids(mut self) -> Self {
-        self.own_ids = false;
+        self.source.own_ids = false;
         self
     }
 
@@ -183,49 +158,31 @@ impl Builder {
     ///
     /// If the kernel rejects zero-copy, the next source is used, `Timestamps` by default, and the
     /// [snapshot](LimitedUdp::snapshot) counts it.
-    pub fn build(self) -> io::Result<LimitedUdp> {
+    pub fn build(mut self) -> io::Result<LimitedUdp> {
         self.check()?;
         let ipv4 = self.is_ipv4()?;
-        let (source, refused) = self.take_source()?;
+        let refused = !self.source.turn_on(&self.socket)?;
+        if refused {
+            // The kernel can reject only zero-copy, which is then no longer among the sources.
+            self.source.order.refuse_zero_copy();
+            self.source.turn_on(&self.socket)?;
+        }
         if self.errors {
             report_errors(&self.socket)?;
         }
         let default_cap_ns = if self.limit.is_some() { 0 } else { CAP_NS };
-        let mut state = State::new(Setup {
-            settings: Settings {
-                source: source.current(),
-                cap_ns: self.cap_ns.unwrap_or(default_cap_ns),
-                limit: self.limit.unwrap_or_else(AnyLimit::taut),
-                ..self.settings
-            },
-            source,
-            ipv4,
-            waiters: self.waiters,
-            observer: self.observer,
-            probe: self.probe,
-        });
+        let settings = Settings {
+            source: self.source.current(),
+            cap_ns: self.cap_ns.unwrap_or(default_cap_ns),
+            limit: self.limit.unwrap_or_else(AnyLimit::taut),
+            ..self.settings
+        };
+        let (source, listeners) = (self.source, self.listeners);
+        let mut state = State::new(&settings, source, listeners, ipv4, self.waiters);
         if refused {
             state.issue(SocketIssue::ZeroCopyRefused);
         }
         Ok(LimitedUdp::from_parts(self.socket, state))
-    }
-
-    /// Turns the first source on that the kernel has, and returns whether it rejected zero-copy.
-    fn take_source(&self) -> io::Result<(SourceInUse, bool)> {
-        let mut order = Sources::new(self.sources.clone());
-        let turn_on = |source| ready(source, &self.socket, self.pool_bytes, self.sched_timestamps);
-        let (ready, refused) = match turn_on(order.current())? {
-            Some(ready) => (Some(ready), false),
-            None => {
-                order.refuse_zero_copy();
-                (turn_on(order.current())?, true)
-            }
-        };
-        // The kernel can reject only zero-copy, which is no longer among the sources.
-        let ready = ready.ok_or(io::ErrorKind::Unsupported)?;
-        let (pool_bytes, sched_timestamps) = (self.pool_bytes, self.sched_timestamps);
-        let source = SourceInUse::new(order, ready, pool_bytes, sched_timestamps, self.own_ids);
-        Ok((source, refused))
     }
 
     /// Rejects invalid settings before anything is changed.
@@ -253,10 +210,7 @@ impl Builder {
             Ok(peer) => peer,
             Err(_) => self.socket.local_addr()?,
         };
-        Ok(match address {
-            SocketAddr::V4(_) => true,
-            SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_some(),
-        })
+        Ok(control::is_ipv4(address.ip()))
     }
 }
 

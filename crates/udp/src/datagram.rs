@@ -11,6 +11,11 @@ const ETHERNET_AND_UDP_BYTES: u32 = 14 + 8;
 const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
 
+/// Returns the bytes of the Ethernet, IP and UDP headers of a datagram.
+pub(crate) const fn header_bytes(ipv4: bool) -> u32 {
+    ETHERNET_AND_UDP_BYTES + if ipv4 { IPV4_BYTES } else { IPV6_BYTES }
+}
+
 /// `SCM_TS_OPT_ID` of asm-generic/socket.h: the id that a timestamp returns (Linux 6.13).
 const SCM_TS_OPT_ID: libc::c_int = 81;
 
@@ -101,14 +106,8 @@ impl<'a> Datagram<'a> {
     /// Returns its bytes on the wire, with Ethernet, IP and UDP headers; `ipv4` for a socket that
     /// is connected to an IPv4 peer.
     pub(crate) fn wire_bytes(&self, ipv4: bool) -> u32 {
-        let ip_bytes = if self.is_ipv4(ipv4) {
-            IPV4_BYTES
-        } else {
-            IPV6_BYTES
-        };
-        let headers = self
-            .datagrams()
-            .saturating_mul(ETHERNET_AND_UDP_BYTES + ip_bytes);
+        let header_bytes = header_bytes(self.is_ipv4(ipv4));
+        let headers = self.datagrams().saturating_mul(header_bytes);
         let payload = u32::try_from(self.payload.len()).unwrap_or(u32::MAX);
         payload.saturating_add(headers).min(taut_dql::MAX_OBJECT)
     }

@@ -8,7 +8,6 @@ use crate::control;
 const ORIGIN_ZERO_COPY: u8 = 5;
 const ZERO_COPY_COPIED: u8 = 1;
 const STAMP_LEFT: u32 = 0;
-const STAMP_ENTERED: u32 = 1;
 
 /// One entry of a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,13 +15,6 @@ pub enum ErrorQueueEntry {
     /// A datagram left the queueing discipline, and was passed to the device.
     Left {
         /// The id with which it was sent.
-        id: u32,
-        /// The time on the wall clock, in ns.
-        at_real_ns: u64,
-    },
-    /// A datagram entered the queueing discipline.
-    Entered {
-        /// Its id.
         id: u32,
         /// The time on the wall clock, in ns.
         at_real_ns: u64,
@@ -59,61 +51,35 @@ impl ErrorQueueEntry {
                     stamp_ns = time_ns(message.data);
                 }
                 (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                    extended = ExtendedError::parse(message.data);
+                    extended = Some(message.data);
                 }
                 _ => {}
             }
         }
+        // `struct sock_extended_err`.
         let extended = extended?;
-        match extended.origin {
-            libc::SO_EE_ORIGIN_TIMESTAMPING => {
-                let (id, at_real_ns) = (extended.data, stamp_ns?);
-                match extended.info {
-                    STAMP_LEFT => Some(Self::Left { id, at_real_ns }),
-                    STAMP_ENTERED => Some(Self::Entered { id, at_real_ns }),
-                    _ => None,
-                }
-            }
+        let (errno, origin) = (control::i32_at(extended, 0)?, *extended.get(4)?);
+        let (code, info) = (*extended.get(6)?, control::u32_at(extended, 8)?);
+        let data = control::u32_at(extended, 12)?;
+        match origin {
+            libc::SO_EE_ORIGIN_TIMESTAMPING if info == STAMP_LEFT => Some(Self::Left {
+                id: data,
+                at_real_ns: stamp_ns?,
+            }),
             ORIGIN_ZERO_COPY => Some(Self::Released {
-                first: extended.info,
-                last: extended.data,
-                copied: extended.code & ZERO_COPY_COPIED != 0,
+                first: info,
+                last: data,
+                copied: code & ZERO_COPY_COPIED != 0,
             }),
             libc::SO_EE_ORIGIN_LOCAL | libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
-                let errno = extended.errno as i32;
                 Some(Self::Refused {
                     errno,
                     peer: control::address(name),
-                    mtu_bytes: if errno == libc::EMSGSIZE {
-                        extended.info
-                    } else {
-                        0
-                    },
+                    mtu_bytes: if errno == libc::EMSGSIZE { info } else { 0 },
                 })
             }
             _ => None,
         }
-    }
-}
-
-/// `struct sock_extended_err`.
-struct ExtendedError {
-    errno: u32,
-    origin: u8,
-    code: u8,
-    info: u32,
-    data: u32,
-}
-
-impl ExtendedError {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        Some(Self {
-            errno: control::u32_at(bytes, 0)?,
-            origin: *bytes.get(4)?,
-            code: *bytes.get(6)?,
-            info: control::u32_at(bytes, 8)?,
-            data: control::u32_at(bytes, 12)?,
-        })
     }
 }
 
@@ -164,8 +130,7 @@ mod tests {
         let parse = |bytes: &[u8]| ErrorQueueEntry::parse(bytes, &[]);
         let left = ErrorQueueEntry::Left { id: 9, at_real_ns };
         assert_eq!(parse(&entry(4, 0, 42, 0, 9, true)), Some(left));
-        let entered = ErrorQueueEntry::Entered { id: 9, at_real_ns };
-        assert_eq!(parse(&entry(4, 0, 42, 1, 9, true)), Some(entered));
+        assert_eq!(parse(&entry(4, 0, 42, 1, 9, true)), None, "not requested");
         let released = ErrorQueueEntry::Released {
             first: u32::MAX,
             last: 2,

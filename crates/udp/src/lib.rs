@@ -127,6 +127,7 @@ mod error;
 mod error_queue_entry;
 mod events;
 mod permit;
+mod place;
 mod pool;
 mod quality;
 #[cfg(feature = "tokio")]
@@ -151,7 +152,6 @@ pub use quality::CompletionQuality;
 pub use sent::{Sent, Stop};
 pub use snapshot::Snapshot;
 pub use socket::LimitedUdp;
-pub use socket_options::send_queue_bytes;
 pub use taut_dql::tasks::{Priority, Ticket, TooManyWaiters};
 pub use taut_path::AnyLimit;
 

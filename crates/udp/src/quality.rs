@@ -40,7 +40,7 @@ const RUN_NS: u64 = 1_000_000;
 const CALM_NS: u64 = 100_000_000;
 
 /// Detects the quality.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct QualityDetector {
     quality: CompletionQuality,
     /// The quality of valid completions.
@@ -61,13 +61,7 @@ impl QualityDetector {
         Self {
             quality,
             if_valid,
-            waited: 0,
-            observations: 0,
-            run_start_ns: 0,
-            run_objects: 0,
-            loaded: false,
-            now_ns: 0,
-            calm_since_ns: None,
+            ..Self::default()
         }
     }
 

@@ -106,5 +106,5 @@ pub(crate) fn process(
     };
     // Clear the flag before reading: an entry in between raises it again.
     ready.clear_ready();
-    limited.complete_pending()
+    limited.complete_after(|| true).map(drop)
 }

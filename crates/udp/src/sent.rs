@@ -22,15 +22,6 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn all(first: u32, count: usize) -> Self {
-        Self {
-            count,
-            first,
-            stop: None,
-            was_idle: false,
-        }
-    }
-
     /// Adds the result of a call with the remaining datagrams to those of earlier calls. Breaks
     /// with the result for the caller, unless there was no room for some datagrams.
     pub(crate) fn extend(
@@ -55,15 +46,6 @@ impl Sent {
         all.stop = Some(Stop::NoRoom);
         *earlier = Some(all);
         ControlFlow::Continue(())
-    }
-
-    pub(crate) fn stopped(first: u32, count: usize, stop: Stop) -> Self {
-        Self {
-            count,
-            first,
-            stop: Some(stop),
-            was_idle: false,
-        }
     }
 }
 

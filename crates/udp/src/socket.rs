@@ -12,6 +12,8 @@ use taut_dql::tasks::{Priority, Ticket};
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
+#[cfg(feature = "tokio")]
+use crate::datagram::header_bytes;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::quality::CompletionQuality;
 use crate::sent::Sent;
@@ -78,7 +80,7 @@ impl LimitedUdp {
         if state.has_room(now_ns) {
             return room.max(0); // After a stall, one object may probe the path.
         }
-        state.blocked(now_ns);
+        state.tracker.blocked();
         room
     }
 
@@ -139,23 +141,22 @@ impl LimitedUdp {
     /// # Errors
     /// Returns an error only if the socket cannot be read.
     pub fn complete(&self) -> io::Result<Completed> {
-        let mut state = self.lock();
-        let completed = state.complete_and_pass(self.socket());
-        wake_next(state);
-        completed
+        self.complete_after(|| false)
     }
 
-    /// As [`complete`](Self::complete), after a notification. If nothing completed, it also reads
-    /// the error of the socket: one without an entry stays until it is read.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn complete_pending(&self) -> io::Result<()> {
+    /// As [`complete`](Self::complete). If nothing completed although the kernel `notified` it, it
+    /// also reads the error of the socket: one without an entry stays until it is read.
+    pub(crate) fn complete_after(
+        &self,
+        notified: impl FnOnce() -> bool,
+    ) -> io::Result<Completed> {
         let mut state = self.lock();
         let completed = state.complete_and_pass(self.socket());
-        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) {
+        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) && notified() {
             state.take_pending_error(self.socket());
         }
         wake_next(state);
-        completed.map(drop)
+        completed
     }
 
     /// Returns when to call [`complete`](Self::complete) without a notification of the kernel, in
@@ -184,6 +185,12 @@ impl LimitedUdp {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
+    }
+
+    /// Returns the bytes on the wire of a datagram to the connected peer.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn wire_bytes(&self, payload_bytes: u32) -> u32 {
+        payload_bytes.saturating_add(header_bytes(self.lock().ipv4))
     }
 
     /// Waits for a turn, and sends as many of `datagrams` as there is room for.

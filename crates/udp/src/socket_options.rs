@@ -7,16 +7,6 @@ use std::os::fd::AsFd;
 use crate::error::failed;
 use crate::sys;
 
-/// Returns the memory of sent datagrams that the kernel has not freed, in bytes (`SIOCOUTQ`). It
-/// exceeds the datagrams themselves: 2,304 for one of 1,400. It is 0 where no layer below keeps the
-/// owner of packets: loopback, a TAP, beyond a container's link.
-///
-/// # Errors
-/// Returns an error if `socket` is not a socket.
-pub fn send_queue_bytes(socket: impl AsFd) -> io::Result<u32> {
-    sys::socket::send_queue_bytes(socket.as_fd()).map_err(|error| failed("SIOCOUTQ", &error))
-}
-
 /// Enables timestamps with ids that start at 0. Other timestamp options of the caller stay.
 pub(crate) fn restart_stamp_ids(socket: &UdpSocket) -> io::Result<()> {
     let (fd, level, option) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING);

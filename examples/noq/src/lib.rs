@@ -16,6 +16,12 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+// The runtimes of both crates have the same trait.
+extern crate noq as quinn;
+
+#[path = "../../../crates/quinn/src/datagram.rs"]
+mod datagram;
+#[path = "../../../crates/quinn/src/limited.rs"]
 mod limited;
 mod socket;
 mod utilised;

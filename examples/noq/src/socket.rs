@@ -8,13 +8,23 @@ use std::task::{Context, Poll};
 
 use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, UdpSender};
-use taut_udp::{Datagram, quic};
+use taut_udp::quic;
+
+use crate::datagram::datagram;
+
+/// The owner of a socket.
+pub(crate) use std::boxed::Box as Owner;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
     /// The socket of the wrapped runtime.
-    pub(crate) receiver: Box<dyn AsyncUdpSocket>,
+    pub(crate) receiver: Owner<dyn AsyncUdpSocket>,
     pub(crate) sender: quic::Socket,
+}
+
+/// Returns the maximum number of datagrams of one send.
+pub(crate) fn max_datagrams(socket: &dyn AsyncUdpSocket) -> usize {
+    socket.create_sender().max_transmit_segments().get()
 }
 
 #[derive(Debug)]
@@ -26,16 +36,7 @@ impl UdpSender for Sender {
         transmit: &Transmit<'_>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let segment = transmit.segment_size.unwrap_or(0);
-        let datagram = Datagram::new(transmit.contents)
-            .to(transmit.destination)
-            .traffic_class(transmit.ecn.map_or(0, |ecn| ecn as u8))
-            .segmented(u16::try_from(segment).unwrap_or(u16::MAX));
-        let datagram = match transmit.src_ip {
-            Some(from) => datagram.from(from),
-            None => datagram,
-        };
-        self.0.poll_send(datagram, context)
+        self.0.poll_send(datagram(transmit), context)
     }
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
@@ -54,12 +55,8 @@ impl AsyncUdpSocket for Socket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            match self.receiver.poll_recv(context, buffers, meta) {
-                Poll::Ready(Err(error)) if self.sender.is_send_error(&error) => {}
-                received => return received,
-            }
-        }
+        let receive = || self.receiver.poll_recv(context, buffers, meta);
+        self.sender.poll_receive(receive)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -1,9 +1,10 @@
-//! A QUIC stack under load: bulk data, and requests of 100 bytes on the same connection.
+//! A QUIC stack under load: bulk data, and requests of 100 bytes on the same endpoint.
 
+mod delay;
 mod load;
 mod options;
 mod world;
 
-pub use load::{Load, Measured, PATIENCE, REQUEST_BYTES, WARM_UP};
+pub use load::{Measured, PATIENCE, REQUEST_BYTES, WARM_UP, measure};
 pub use options::{LimitName, Options, run};
-pub use world::{Topology, World};
+pub use world::World;

@@ -3,14 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use taut_linux::sched;
+use taut_udp::Snapshot;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time;
 
 use crate::options::Options;
+use crate::world::World;
 
 pub const REQUEST_BYTES: usize = 100;
 /// Bulk data is sent for this time before the measurement.
@@ -18,14 +20,6 @@ pub const WARM_UP: Duration = Duration::from_secs(2);
 /// Longer than any request takes.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
-
-/// A measurement that began.
-pub struct Load<'a> {
-    received_bytes: &'a AtomicU64,
-    begin: Instant,
-    cpu_ns: u64,
-    bytes: u64,
-}
 
 /// The results of a measurement.
 pub struct Measured {
@@ -35,52 +29,57 @@ pub struct Measured {
     bytes: u64,
 }
 
-impl<'a> Load<'a> {
-    /// Begins after the [warm-up](WARM_UP). The receiver counts bulk data in `received_bytes`.
-    pub fn begin(received_bytes: &'a AtomicU64) -> Self {
-        Self {
-            received_bytes,
-            begin: Instant::now(),
-            cpu_ns: sched::process_cpu_ns(),
-            bytes: received_bytes.load(Relaxed),
-        }
+/// Sends a request over `stream` every 50 ms for the duration of the options, after the
+/// [warm-up](WARM_UP). The receiver counts bulk data in `received_bytes`.
+///
+/// # Errors
+/// Those of the stream and of the link, and if a request is not answered in [`PATIENCE`].
+pub async fn measure(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    received_bytes: &AtomicU64,
+    world: &World,
+    options: &Options,
+) -> anyhow::Result<Measured> {
+    let duration = Duration::from_nanos(options.duration.0);
+    let (start, cpu_ns) = (Instant::now(), sched::process_cpu_ns());
+    let before = received_bytes.load(Relaxed);
+    let reduced = options.falls.then(|| world.reduce_rate(duration));
+    let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
+    let mut next = time::Instant::now();
+    while start.elapsed() < duration {
+        let (begin, mut request) = (Instant::now(), [1; REQUEST_BYTES]);
+        stream.write_all(&request).await?;
+        let answer = time::timeout(PATIENCE, stream.read_exact(&mut request)).await;
+        answer.context("a request was not answered within 10 s")??;
+        times_ns.saturating_record(begin.elapsed().as_nanos() as u64);
+        next = (next + REQUEST_EACH).max(time::Instant::now());
+        time::sleep_until(next).await;
     }
-
-    /// Sends a request over `stream` every 50 ms for `duration`.
-    ///
-    /// # Errors
-    /// Those of the stream, and if a request is not answered in [`PATIENCE`].
-    pub async fn measure(
-        self,
-        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-        duration: Duration,
-    ) -> anyhow::Result<Measured> {
-        let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
-        let mut next = time::Instant::now();
-        while self.begin.elapsed() < duration {
-            let (begin, mut request) = (Instant::now(), [1; REQUEST_BYTES]);
-            stream.write_all(&request).await?;
-            let answer = time::timeout(PATIENCE, stream.read_exact(&mut request)).await;
-            answer.context("a request was not answered within 10 s")??;
-            times_ns.saturating_record(begin.elapsed().as_nanos() as u64);
-            next = (next + REQUEST_EACH).max(time::Instant::now());
-            time::sleep_until(next).await;
-        }
-        Ok(Measured {
-            times_ns,
-            duration: self.begin.elapsed(),
-            cpu_ns: sched::process_cpu_ns() - self.cpu_ns,
-            bytes: self.received_bytes.load(Relaxed) - self.bytes,
-        })
+    if let Some(reduced) = reduced {
+        reduced.join().map_err(|_| anyhow!("a thread panicked"))??;
     }
+    // A client with faster answers sends more requests.
+    let request_bytes = times_ns.len() * REQUEST_BYTES as u64;
+    Ok(Measured {
+        times_ns,
+        duration: start.elapsed(),
+        cpu_ns: sched::process_cpu_ns() - cpu_ns,
+        bytes: received_bytes.load(Relaxed) - before + request_bytes,
+    })
 }
 
 impl Measured {
-    /// Returns the row of `stack`, with `more` of its own.
+    /// Returns the row of `stack`, with the state of its limit and `more` of its own.
     ///
     /// # Errors
     /// If the load of the machine cannot be read.
-    pub fn row(&self, stack: &str, options: &Options, more: Value) -> anyhow::Result<Value> {
+    pub fn row(
+        &self,
+        stack: &str,
+        options: &Options,
+        limit: Option<Snapshot>,
+        more: Value,
+    ) -> anyhow::Result<Value> {
         let us = |share| self.times_ns.value_at_quantile(share) / 1_000;
         let mut row = json!({
             "stack": stack,
@@ -88,8 +87,11 @@ impl Measured {
             "rate_bps": options.rate.0,
             "topology": format!("{:?}", options.topology).to_lowercase(),
             "request_us": { "p50": us(0.5), "p99": us(0.99) },
+            "twentieths_us": (0..=20).map(|part| us(f64::from(part) / 20.0)).collect::<Vec<_>>(),
             "goodput_bps": (self.bytes as f64 * 8.0 / self.duration.as_secs_f64()) as u64,
             "cpu_ns_per_byte": self.cpu_ns as f64 / self.bytes.max(1) as f64,
+            "limit_bytes": limit.map(|it| it.limit),
+            "completion_quality": limit.map(|it| format!("{:?}", it.completion_quality)),
         });
         if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
             row.extend(more);

@@ -2,34 +2,52 @@
 
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::{Parser, ValueEnum};
+use serde_json::Value;
 use taut_linux::privilege;
-use taut_path::units::{Rate, Time};
-
-use crate::world::Topology;
+use taut_path::AnyLimit;
+use taut_path::units::{Rate, Size, Time};
+use taut_udp::quic::{EndpointBuilder, SocketLimiter};
 
 const CANNOT_RUN_HERE: u8 = 77;
 
 /// A QUIC stack under load, with and without a byte limit
 ///
 /// Sends bulk data through a slow link in network namespaces of its own, and measures requests of
-/// 100 bytes on the same connection.
+/// 100 bytes on the same endpoint.
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Needs root. Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here."
 )]
 pub struct Options {
-    /// Limit of the endpoint: none, Linux's rule without a cap, or the default of the adapter
+    /// What limits the endpoint
     #[arg(long, value_enum, default_value_t = LimitName::Taut)]
     pub limit: LimitName,
+
+    /// Send buffer of the client's socket, such as 32k [default: that of the kernel]
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<Size>,
 
     /// Rate of the slow link, in tc's syntax
     #[arg(long, value_name = "RATE", default_value = "20mbit")]
     pub rate: Rate,
 
-    /// What is between the hosts, with the slow link behind it
+    /// Reduce the rate to a fifth in the middle third of the measurement
+    #[arg(long)]
+    pub falls: bool,
+
+    /// Position of the slow link
     #[arg(long, value_enum, default_value_t = Topology::Bridged)]
     pub topology: Topology,
+
+    /// Delay added to a round trip, by threads beyond the slow link
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    pub distance: Time,
+
+    /// Send the requests on a second connection (quinn and noq)
+    #[arg(long)]
+    pub two_connections: bool,
 
     /// Measurement time, after a warm-up of 2 s
     #[arg(long, value_name = "TIME", default_value = "5s")]
@@ -40,17 +58,62 @@ pub struct Options {
     pub json: bool,
 }
 
+/// What limits an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LimitName {
+    /// Nothing
     Plain,
+    /// Nothing, with BBR as congestion control (quinn and noq)
+    Bbr,
+    /// Linux's rule without a cap
     Dql,
+    /// The default of the adapter
     Taut,
+}
+
+/// The position of the slow link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Topology {
+    /// The client's own interface
+    Direct,
+    /// Behind a bridge
+    Bridged,
+    /// Behind a router
+    Routed,
+}
+
+impl LimitName {
+    /// Builds the limited runtime, or `None` without a limit.
+    pub fn build<R, L: From<(R, SocketLimiter)>>(
+        self,
+        builder: EndpointBuilder<R, L>,
+    ) -> Option<L> {
+        match self {
+            Self::Plain | Self::Bbr => None,
+            Self::Dql => Some(builder.limit(AnyLimit::dql()).cap_ns(0).build()),
+            Self::Taut => Some(builder.build()),
+        }
+    }
+}
+
+impl Options {
+    /// Rejects options for one kind of stack only.
+    ///
+    /// # Errors
+    /// If one of them is used.
+    pub fn require_common(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.limit != LimitName::Bbr && !self.two_connections,
+            "--limit bbr and --two-connections: allowed with quinn and noq"
+        );
+        Ok(())
+    }
 }
 
 /// Runs the program `name`: prints the row that `measure` returns.
 pub async fn run(
     name: &str,
-    measure: impl AsyncFnOnce(&Options) -> anyhow::Result<serde_json::Value>,
+    measure: impl AsyncFnOnce(&Options) -> anyhow::Result<Value>,
 ) -> ExitCode {
     let options = Options::parse();
     if let Err(missing) = privilege() {

@@ -1,12 +1,17 @@
-//! Two hosts, and a bridge or router with the slow link between them.
+//! Two hosts, with the slow link between them.
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, ensure_privilege};
+
+use crate::delay;
+use crate::options::{Options, Topology};
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
@@ -17,78 +22,135 @@ const ROUTER: [(Ipv4Addr, u8); 2] = [
 ];
 const SHAPER_LIMIT_BYTES: u32 = 1 << 20;
 const MIN_BURST_BYTES: u32 = 5_000;
+/// Divisor of the rate while it is reduced.
+const FALLEN_RATE_PART: u64 = 5;
 
-/// What is between the hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Topology {
-    Bridged,
-    Routed,
-}
-
-/// The two hosts, and the namespace between them.
+/// The two hosts, and the slow link.
 pub struct World {
     client: NetNs,
     server: NetNs,
-    _between: NetNs,
+    link: SlowLink,
+}
+
+/// A device with a shaper.
+#[derive(Clone)]
+struct SlowLink {
+    ns: NetNs,
+    device: &'static str,
+    rate_bits_per_s: u64,
 }
 
 impl World {
-    pub fn new(topology: Topology, rate_bits_per_s: u64) -> anyhow::Result<Self> {
+    pub fn new(options: &Options) -> anyhow::Result<Self> {
         ensure_privilege()?;
-        let (client, between, server) = (NetNs::new()?, NetNs::new()?, NetNs::new()?);
-        let [client_mac, near_mac, far_mac, server_mac] = [1, 2, 3, 4].map(MacAddress::local);
-        link::add_veth_pair(&client, "client", &between, "near")?;
-        link::add_veth_pair(&between, "far", &server, "server")?;
-        for (ns, device, mac) in [
-            (&client, "client", client_mac),
-            (&between, "near", near_mac),
-            (&between, "far", far_mac),
-            (&server, "server", server_mac),
+        let (client, server) = (NetNs::new()?, NetNs::new()?);
+        let [client_mac, server_mac, near_mac, far_mac] = [1, 2, 3, 4].map(MacAddress::local);
+        let mut next_macs = (server_mac, client_mac);
+        let (ns, device) = if options.topology == Topology::Direct {
+            link::add_veth_pair(&client, "client", &server, "server")?;
+            (client.clone(), "client")
+        } else {
+            let between = NetNs::new()?;
+            link::add_veth_pair(&client, "client", &between, "near")?;
+            link::add_veth_pair(&between, "far", &server, "server")?;
+            for (device, mac) in [("near", near_mac), ("far", far_mac)] {
+                link::set_mac(&between, device, mac)?;
+                link::set_up(&between, device)?;
+            }
+            if options.topology == Topology::Routed {
+                route(&between, client_mac, server_mac)?;
+                next_macs = (near_mac, far_mac);
+            } else {
+                bridge(&between)?;
+            }
+            (between, "far")
+        };
+        for (ns, device, mac, address, next, next_mac) in [
+            (&client, "client", client_mac, CLIENT, SERVER, next_macs.0),
+            (&server, "server", server_mac, SERVER, CLIENT, next_macs.1),
         ] {
             link::set_mac(ns, device, mac)?;
+            link::add_address(ns, device, address, 24)?;
             link::set_up(ns, device)?;
+            link::add_neighbour(ns, device, next, next_mac)?;
         }
-        link::add_address(&client, "client", CLIENT, 24)?;
-        link::add_address(&server, "server", SERVER, 24)?;
-        let next_macs = match topology {
-            Topology::Bridged => {
-                link::add_bridge(&between, "bridge").context("this kernel has no bridge")?;
-                link::add_to_bridge(&between, "bridge", "near")?;
-                link::add_to_bridge(&between, "bridge", "far")?;
-                link::set_up(&between, "bridge")?;
-                (server_mac, client_mac)
-            }
-            Topology::Routed => {
-                for (device, (address, bits)) in ["near", "far"].into_iter().zip(ROUTER) {
-                    link::add_address(&between, device, address, bits)?;
-                }
-                link::add_neighbour(&between, "near", CLIENT, client_mac)?;
-                link::add_neighbour(&between, "far", SERVER, server_mac)?;
-                between.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))??;
-                (near_mac, far_mac)
-            }
+        let link = SlowLink {
+            ns,
+            device,
+            rate_bits_per_s: options.rate.0,
         };
-        link::add_neighbour(&client, "client", SERVER, next_macs.0)?;
-        link::add_neighbour(&server, "server", CLIENT, next_macs.1)?;
+        link.shape(link.rate_bits_per_s)?;
+        Ok(Self {
+            client,
+            server,
+            link,
+        })
+    }
+
+    /// Returns a socket with the send buffer of the options.
+    pub fn client_socket(&self, options: &Options) -> anyhow::Result<UdpSocket> {
+        let socket = self.client.run(|| UdpSocket::bind((CLIENT, 0)))??;
+        if let Some(buffer) = options.buffer {
+            set_socket_send_buffer_size(&socket, usize::try_from(buffer.0)?)?;
+        }
+        Ok(socket)
+    }
+
+    pub fn server_socket(&self) -> anyhow::Result<UdpSocket> {
+        Ok(self.server.run(|| UdpSocket::bind((SERVER, 0)))??)
+    }
+
+    /// Returns the address at which the client reaches `server`, at the distance of the options.
+    pub fn address(&self, server: SocketAddr, options: &Options) -> anyhow::Result<SocketAddr> {
+        if options.distance.0 == 0 {
+            return Ok(server);
+        }
+        link::set_up(&self.server, "lo")?;
+        let (front, back) = (self.server_socket()?, self.server_socket()?);
+        let address = front.local_addr()?;
+        let one_way = Duration::from_nanos(options.distance.0 / 2);
+        delay::start(front, back, server, one_way)?;
+        Ok(address)
+    }
+
+    /// Reduces the rate in the middle third of a measurement that begins now.
+    pub(crate) fn reduce_rate(&self, duration: Duration) -> JoinHandle<anyhow::Result<()>> {
+        let link = self.link.clone();
+        thread::spawn(move || {
+            for divisor in [FALLEN_RATE_PART, 1] {
+                thread::sleep(duration / 3);
+                link.shape(link.rate_bits_per_s / divisor)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl SlowLink {
+    /// Sets the rate; queued packets stay.
+    fn shape(&self, rate_bits_per_s: u64) -> anyhow::Result<()> {
         let shaper = RootQdisc::Tbf {
             rate_bits_per_s,
             // At high rates the bytes of a millisecond, because the shaper's timer can be late.
             burst_bytes: MIN_BURST_BYTES.max((rate_bits_per_s / 8_000) as u32),
             limit_bytes: SHAPER_LIMIT_BYTES,
         };
-        link::set_root_qdisc(&between, "far", shaper)?;
-        Ok(Self {
-            client,
-            server,
-            _between: between,
-        })
+        link::set_root_qdisc(&self.ns, self.device, shaper).context("this kernel has no TBF")
     }
+}
 
-    pub fn client_socket(&self) -> anyhow::Result<UdpSocket> {
-        Ok(self.client.run(|| UdpSocket::bind((CLIENT, 0)))??)
-    }
+fn bridge(between: &NetNs) -> anyhow::Result<()> {
+    link::add_bridge(between, "bridge").context("this kernel has no bridge")?;
+    link::add_to_bridge(between, "bridge", "near")?;
+    link::add_to_bridge(between, "bridge", "far")?;
+    Ok(link::set_up(between, "bridge")?)
+}
 
-    pub fn server_socket(&self) -> anyhow::Result<UdpSocket> {
-        Ok(self.server.run(|| UdpSocket::bind((SERVER, 0)))??)
+fn route(between: &NetNs, client_mac: MacAddress, server_mac: MacAddress) -> anyhow::Result<()> {
+    for (device, (address, bits)) in ["near", "far"].into_iter().zip(ROUTER) {
+        link::add_address(between, device, address, bits)?;
     }
+    link::add_neighbour(between, "near", CLIENT, client_mac)?;
+    link::add_neighbour(between, "far", SERVER, server_mac)?;
+    Ok(between.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))??)
 }

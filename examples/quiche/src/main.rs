@@ -8,25 +8,20 @@ use std::net;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
-use quic_bench::{LimitName, Load, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
+use quic_bench::{LimitName, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
 use serde_json::Value;
-use taut_path::AnyLimit;
+use taut_udp::quic::SocketLimiter;
 use tokio::net::UdpSocket;
 use tokio::{io, task, time};
 
 use socket::Socket;
 
-/// The default of the other QUIC adapters.
-const CAP_NS: u64 = 250_000;
-
 /// The only difference between a plain and a limited client is its socket.
 fn socket(limit: LimitName, socket: net::UdpSocket) -> io::Result<Socket> {
-    match limit {
-        LimitName::Plain => plain(socket).map(Socket::Plain),
-        LimitName::Dql => Socket::limited(socket, AnyLimit::dql(), 0),
-        LimitName::Taut => Socket::limited(socket, AnyLimit::taut(), CAP_NS),
+    match limit.build(SocketLimiter::builder()) {
+        Some(sockets) => sockets.async_udp(socket).map(Socket::Limited),
+        None => plain(socket).map(Socket::Plain),
     }
 }
 
@@ -41,10 +36,11 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Value> {
-    let world = World::new(options.topology, options.rate.0)?;
+    options.require_common()?;
+    let world = World::new(options)?;
     let [server, client] = peers::configs()?;
     let server_socket = plain(world.server_socket()?)?;
-    let address = server_socket.local_addr()?;
+    let address = world.address(server_socket.local_addr()?, options)?;
     let received_bytes = Arc::<AtomicU64>::default();
     let count = Arc::clone(&received_bytes);
     task::spawn(async move {
@@ -53,7 +49,7 @@ async fn measure(options: &Options) -> anyhow::Result<Value> {
         }
     });
 
-    let client_socket = world.client_socket()?;
+    let client_socket = world.client_socket(options)?;
     let local = client_socket.local_addr()?;
     let client_socket = socket(options.limit, client_socket)?;
     let connecting = peers::connect(client_socket, local, address, client);
@@ -62,12 +58,9 @@ async fn measure(options: &Options) -> anyhow::Result<Value> {
     let sending = task::spawn(peers::send(endpoint, requests));
     time::sleep(WARM_UP).await;
 
-    let duration = Duration::from_nanos(options.duration.0);
-    let measured = Load::begin(&received_bytes)
-        .measure(&mut stream, duration)
-        .await;
+    let measured = quic_bench::measure(&mut stream, &received_bytes, &world, options).await;
     drop(stream);
     // An error of the sending task is the cause of that of its requests.
-    let more = sending.await??;
-    measured?.row("quiche", options, more)
+    let (limit, more) = sending.await??;
+    measured?.row("quiche", options, limit, more)
 }

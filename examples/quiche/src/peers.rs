@@ -9,6 +9,7 @@ use anyhow::Context;
 use quic_bench::REQUEST_BYTES;
 use quiche::{Config, ConnectionId, PROTOCOL_VERSION};
 use serde_json::{Value, json};
+use taut_udp::Snapshot;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::UdpSocket;
 
@@ -97,8 +98,12 @@ pub async fn connect(
     Ok(endpoint)
 }
 
-/// Sends bulk data and the `requests` until those are closed. Returns its part of the row.
-pub async fn send(mut endpoint: Endpoint, mut requests: DuplexStream) -> anyhow::Result<Value> {
+/// Sends bulk data and the `requests` until those are closed. Returns the state of the limit, and
+/// its part of the row.
+pub async fn send(
+    mut endpoint: Endpoint,
+    mut requests: DuplexStream,
+) -> anyhow::Result<(Option<Snapshot>, Value)> {
     let mut before = None;
     let (mut waiting, mut buffer) = (Vec::new(), vec![0; BUFFER_BYTES]);
     // The lower number has priority; the default is 127.
@@ -130,13 +135,11 @@ pub async fn send(mut endpoint: Endpoint, mut requests: DuplexStream) -> anyhow:
         }
     }
     let (before, after) = (before.unwrap_or_default(), endpoint.connection.stats());
-    let limit = endpoint.socket.snapshot();
-    Ok(json!({
+    let more = json!({
         "datagrams": after.sent - before.sent,
         "all_datagrams": after.sent,
         "lost_datagrams": after.lost - before.lost,
         "window_bytes": endpoint.connection.path_stats().next().map(|it| it.cwnd),
-        "limit_bytes": limit.map(|it| it.limit),
-        "completion_quality": limit.map(|it| format!("{:?}", it.completion_quality)),
-    }))
+    });
+    Ok((endpoint.socket.snapshot(), more))
 }

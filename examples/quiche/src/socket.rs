@@ -1,17 +1,14 @@
 //! The socket of an endpoint, with or without a limit.
 
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::SocketAddr;
 
-use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp, Permit, Snapshot, Source, Stop};
+use taut_udp::{Datagram, Permit, Snapshot, Stop};
 use tokio::net::UdpSocket;
 
 /// Maximum payload of a datagram, as in quiche's own programs.
 pub const DATAGRAM_BYTES: usize = 1_350;
-/// With Ethernet, IPv4 and UDP headers, which the limit counts.
-const WIRE_BYTES: u32 = DATAGRAM_BYTES as u32 + 42;
 
 pub enum Socket {
     Plain(UdpSocket),
@@ -19,16 +16,6 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Limits `socket`, with the sources of the other QUIC adapters.
-    pub fn limited(socket: net::UdpSocket, limit: AnyLimit, cap_ns: u64) -> io::Result<Self> {
-        let builder = LimitedUdp::builder(socket).limit(limit).cap_ns(cap_ns);
-        let builder = builder
-            .source(Source::ZeroCopy)
-            .fallback_source(Source::Polled)
-            .fallback_source(Source::Timestamps);
-        AsyncUdp::build(builder).map(Self::Limited)
-    }
-
     /// Returns the part of the congestion window that bulk data leaves for requests: priorities
     /// order only data that a stream has accepted. Without a limit it is 0, as usual: data that was
     /// accepted waits below the socket, where nothing overtakes it.
@@ -43,7 +30,10 @@ impl Socket {
     pub async fn room(&self) -> io::Result<Option<Permit>> {
         match self {
             Self::Plain(socket) => socket.writable().await.map(|()| None),
-            Self::Limited(socket) => socket.reserve(WIRE_BYTES).await.map(Some),
+            Self::Limited(socket) => {
+                let room = socket.reserve_payload(DATAGRAM_BYTES as u32).await;
+                room.map(Some)
+            }
         }
     }
 

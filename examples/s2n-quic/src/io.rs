@@ -16,6 +16,9 @@ use crate::clock::TokioClock;
 use crate::rx::Rx;
 use crate::tx::Tx;
 
+/// The kernel's maximum number of datagrams in one send.
+const MAX_DATAGRAMS: usize = 64;
+
 /// Builder of an [`Io`].
 pub type Builder = quic::EndpointBuilder<UdpSocket, Io>;
 
@@ -57,7 +60,7 @@ impl Provider for Io {
         self.socket.set_nonblocking(true)?;
         let local: SocketAddress = self.socket.local_addr()?.into();
         let receiver = tokio::net::UdpSocket::from_std(self.socket.try_clone()?)?;
-        let socket = self.sockets.limit(self.socket, 1)?;
+        let socket = self.sockets.limit(self.socket, MAX_DATAGRAMS)?;
         // The kernel can fragment datagrams of this socket, so the path MTU is not probed.
         endpoint.set_mtu_config(mtu::Config::MIN);
         tokio::spawn(socket.process_notifications());

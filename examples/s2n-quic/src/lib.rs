@@ -8,8 +8,9 @@
 //! # }
 //! ```
 //!
-//! The endpoint checks the capacity before it assembles a packet. It neither receives ECN marks nor
-//! uses segmentation in either direction, and sends datagrams of 1,200 bytes.
+//! The endpoint checks the capacity before it assembles a packet. Datagrams have 1,200 bytes, and a
+//! send has as many of them as the limit allows. Received datagrams have no ECN marks and are not
+//! coalesced.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]

@@ -4,15 +4,14 @@ use std::net::UdpSocket;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use quic_bench::{LimitName, Load, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
+use quic_bench::{LimitName, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::io::tokio as plain;
 use s2n_quic::{Client, Server};
 use serde_json::{Value, json};
-use taut_path::AnyLimit;
 use taut_s2n_quic::Io;
+use taut_udp::quic::SocketLimiter;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::{task, time};
 
@@ -22,11 +21,12 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Value> {
-    let world = World::new(options.topology, options.rate.0)?;
+    options.require_common()?;
+    let world = World::new(options)?;
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
     let (certificate, key) = (made.cert.pem(), made.key_pair.serialize_pem());
     let socket = world.server_socket()?;
-    let address = socket.local_addr()?;
+    let address = world.address(socket.local_addr()?, options)?;
     let io = plain::Provider::builder().with_rx_socket(socket)?.build()?;
     let server = Server::builder()
         .with_tls((certificate.as_str(), key.as_str()))?
@@ -35,32 +35,33 @@ async fn measure(options: &Options) -> anyhow::Result<Value> {
     let received_bytes = Arc::<AtomicU64>::default();
     task::spawn(serve(server, Arc::clone(&received_bytes)));
 
-    let client = client(options.limit, world.client_socket()?, &certificate)?;
+    let client_socket = world.client_socket(options)?;
+    let (client, sockets) = client(options.limit, client_socket, &certificate)?;
     let connect = Connect::new(address).with_server_name("localhost");
     let mut connection = time::timeout(PATIENCE, client.connect(connect)).await??;
     let mut bulk = connection.open_send_stream().await?;
     task::spawn(async move { while bulk.write_all(&[7; 1 << 16]).await.is_ok() {} });
     time::sleep(WARM_UP).await;
 
-    let load = Load::begin(&received_bytes);
     let mut stream = connection.open_bidirectional_stream().await?;
-    let duration = Duration::from_nanos(options.duration.0);
-    let measured = load.measure(&mut stream, duration).await?;
-    measured.row("s2n-quic", options, json!({}))
+    let measured = quic_bench::measure(&mut stream, &received_bytes, &world, options).await?;
+    let limit = sockets.and_then(|it| it.stats()).map(|it| it.socket);
+    measured.row("s2n-quic", options, limit, json!({}))
 }
 
 /// The only difference between a plain and a limited client is its IO provider.
-fn client(limit: LimitName, socket: UdpSocket, certificate: &str) -> anyhow::Result<Client> {
+fn client(
+    limit: LimitName,
+    socket: UdpSocket,
+    certificate: &str,
+) -> anyhow::Result<(Client, Option<SocketLimiter>)> {
     let builder = Client::builder().with_tls(certificate)?;
-    let limited = match limit {
-        LimitName::Plain => {
-            let io = plain::Provider::builder().with_rx_socket(socket)?.build()?;
-            return Ok(builder.with_io(io)?.start()?);
-        }
-        LimitName::Dql => Io::builder(socket).limit(AnyLimit::dql()).cap_ns(0).build(),
-        LimitName::Taut => Io::new(socket),
-    };
-    Ok(builder.with_io(limited)?.start()?)
+    if let Some(limited) = limit.build(Io::builder(socket.try_clone()?)) {
+        let sockets = limited.sockets();
+        return Ok((builder.with_io(limited)?.start()?, Some(sockets)));
+    }
+    let io = plain::Provider::builder().with_rx_socket(socket)?.build()?;
+    Ok((builder.with_io(io)?.start()?, None))
 }
 
 /// Answers requests, and counts the bytes of bulk data.

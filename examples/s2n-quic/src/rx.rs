@@ -35,18 +35,11 @@ impl rx::Rx for Rx {
     type Error = io::Error;
 
     fn poll_ready(&mut self, context: &mut Context) -> Poll<io::Result<()>> {
-        let mut buffer = ReadBuf::new(&mut self.0.buffer);
-        loop {
-            match self.0.receiver.poll_recv_from(context, &mut buffer) {
-                Poll::Ready(Err(error)) if self.0.socket.is_send_error(&error) => {}
-                Poll::Ready(Ok(from)) => {
-                    self.0.received = Some((from, buffer.filled().len()));
-                    return Poll::Ready(Ok(()));
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
+        let queue = &mut self.0;
+        let mut buffer = ReadBuf::new(&mut queue.buffer);
+        let receive = || queue.receiver.poll_recv_from(context, &mut buffer);
+        let received = queue.socket.poll_receive(receive);
+        received.map_ok(|from| queue.received = Some((from, buffer.filled().len())))
     }
 
     fn queue<F: FnOnce(&mut RxQueue)>(&mut self, receive: F) {

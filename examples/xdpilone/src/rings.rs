@@ -8,7 +8,7 @@ use memmap2::MmapMut;
 use taut_linux::frame_ring::{RawRings, TxFrame};
 use xdpilone::xdp::XdpDesc;
 use xdpilone::{DeviceQueue, IfInfo, RingTx, Socket, SocketConfig, UmemConfig};
-use xsk_bench::{Shape, Turn, Xsk};
+use xsk_bench::{Shape, Xsk};
 
 use crate::sys::Memory;
 
@@ -22,9 +22,9 @@ pub struct Rings {
     memory: Memory,
 }
 
-fn descriptor(frame: u32, bytes: u32) -> XdpDesc {
-    let addr = u64::from(frame) * u64::from(FRAME_BYTES);
-    let (len, options) = (bytes, 0);
+fn descriptor(frame: &TxFrame) -> XdpDesc {
+    let addr = u64::from(frame.frame) * u64::from(FRAME_BYTES);
+    let (len, options) = (frame.bytes, 0);
     XdpDesc { addr, len, options }
 }
 
@@ -34,7 +34,7 @@ impl RawRings for Rings {
 
     fn push(&mut self, frames: &[TxFrame]) -> usize {
         let mut writer = self.tx.transmit(frames.len() as u32);
-        let pushed = writer.insert(frames.iter().map(|it| descriptor(it.frame, it.bytes)));
+        let pushed = writer.insert(frames.iter().map(descriptor));
         writer.commit();
         pushed as usize
     }
@@ -99,23 +99,5 @@ impl Xsk for Rings {
         let tx = user.map_tx().map_err(failed("mmap"))?;
         memory.umem.bind(&user).map_err(failed("bind"))?;
         Ok(Self { tx, device, memory })
-    }
-
-    /// As the loop of xdpilone's own examples: insert a batch, wake, read completions.
-    fn plain_turn(&mut self, turn: Turn) -> (u32, u32) {
-        let mut writer = self.tx.transmit(turn.packets);
-        let sent = writer.insert(turn.frames().map(|frame| descriptor(frame, turn.bytes)));
-        writer.commit();
-        drop(writer);
-        if self.tx.needs_wakeup() {
-            self.tx.wake();
-        }
-        let mut completed = 0;
-        let mut reader = self.device.complete(turn.max_completions);
-        while reader.read().is_some() {
-            completed += 1;
-        }
-        reader.release();
-        (sent, completed)
     }
 }

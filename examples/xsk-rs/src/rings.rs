@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroU32;
 
 use taut_linux::frame_ring::{RawRings, TxFrame};
-use xsk_bench::{Shape, Turn, Xsk};
+use xsk_bench::{Shape, Xsk};
 use xsk_rs::config::{BindFlags, LibxdpFlags, QueueSize, SocketConfig, UmemConfig};
 
 use crate::sys::Frames;
@@ -79,22 +79,5 @@ impl Xsk for Rings {
             first_address,
             frame_bytes,
         })
-    }
-
-    /// As the loop of the examples of xsk-rs: produce a batch, wake up, consume completions.
-    fn plain_turn(&mut self, turn: Turn) -> (u32, u32) {
-        // A batch is produced whole or not at all.
-        let packets = turn.packets.min(self.frames.tx.nb_free(turn.packets));
-        let turn = Turn { packets, ..turn };
-        let sent = self
-            .frames
-            .produce(turn.frames().map(|frame| (frame, turn.bytes)));
-        if self.frames.tx.needs_wakeup() {
-            let _ = self.frames.tx.wakeup();
-        }
-        let mut completed = 0;
-        self.frames
-            .consume(turn.max_completions as usize, |_| completed += 1);
-        (sent as u32, completed)
     }
 }

@@ -16,7 +16,7 @@ use crate::receiver::{Arrivals, Receiver};
 use crate::recover::Recovering;
 use crate::report::{percentile, row};
 use crate::world::{FAR, NEAR, World};
-use crate::xsk::{Result, Shape, Turn, Xsk};
+use crate::xsk::{Result, Shape, Xsk};
 
 /// Packets of a run: 2.4 s at the rate of the device.
 const PACKETS: u64 = 4_000;
@@ -24,6 +24,10 @@ const PACKETS: u64 = 4_000;
 const STEP_PACKETS: u64 = 8;
 /// Slots of the ring.
 const SLOTS: u32 = 64;
+const SHAPE: Shape = Shape {
+    slots: SLOTS,
+    frames: 2 * SLOTS,
+};
 /// The fault begins after 2.2 s, when this many packets of a hundred were completed: the limit of a
 /// younger queue still grows by leaps.
 const BEGIN_PERCENT: u64 = 90;
@@ -85,13 +89,6 @@ impl<X: Xsk> Xsk for Faulty<X> {
 
     fn open(device: &str, shape: Shape) -> std::result::Result<Self, String> {
         X::open(device, shape).map(Self)
-    }
-
-    fn plain_turn(&mut self, mut turn: Turn) -> (u32, u32) {
-        if UNREAD.load(Ordering::Relaxed) {
-            turn.max_completions = 0;
-        }
-        self.0.plain_turn(turn)
     }
 }
 
@@ -166,19 +163,15 @@ impl<'a> Injector<'a> {
     }
 }
 
-/// Runs the loop of the library's examples. It passes if it ends and all packets arrive.
+/// Runs the plain loop. It passes if it ends and all packets arrive.
 pub fn plain<X: Xsk>(
     fault: Fault,
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape {
-        slots: SLOTS,
-        frames: 2 * SLOTS,
-    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
-    let mut plain = Plain::<Faulty<X>>::open(shape)?;
+    let mut plain = Plain::<Faulty<X>>::open(SHAPE)?;
     let mut progress = (Instant::now(), 0);
     while plain.completed < PACKETS && progress.0.elapsed() < PLAIN_PATIENCE {
         injector.poll(plain.completed)?;
@@ -229,13 +222,9 @@ pub fn limited<X: Xsk>(
     world: &World,
     options: &Options,
 ) -> Result<(Map<String, Value>, bool)> {
-    let shape = Shape {
-        slots: SLOTS,
-        frames: 2 * SLOTS,
-    };
     let receiver = Receiver::start(world)?;
     let mut injector = Injector::new(fault, world, options);
-    let mut sender = Recovering::<Faulty<X>>::open(world, shape, &options.limit)?;
+    let mut sender = Recovering::<Faulty<X>>::open(world, SHAPE, &options.limit)?;
     let (start, mut limits) = (Instant::now(), LimitHistory::default());
     let mut goal = u64::MAX;
     while !sender.is_done(goal) && start.elapsed() < PATIENCE {

@@ -1,5 +1,5 @@
-//! Sends UDP frames through an AF_XDP library: with the loop of the library's own examples, or
-//! through a taut queue with a byte limit. It also injects faults and checks that each packet is
+//! Sends UDP frames through an AF_XDP library: with a plain loop, as in the library's own examples,
+//! or through a taut queue with a byte limit. It also injects faults and checks that each packet is
 //! accounted for.
 
 mod fault;
@@ -21,7 +21,7 @@ use taut_linux::ensure_privilege;
 use options::Options;
 use world::World;
 use xsk::Result;
-pub use xsk::{Shape, Turn, Xsk};
+pub use xsk::{Shape, Xsk};
 
 /// Exit code of a program that lacks a privilege.
 const UNAVAILABLE: u8 = 77;

@@ -43,11 +43,7 @@ pub struct Limited<X: RawRings> {
 
 impl<X: Xsk> Limited<X> {
     pub fn open(shape: Shape, limit: &str, stall_threshold_ns: u64) -> Result<Self> {
-        let mut rings: X = world::open(shape)?;
-        let template = packet::template();
-        for frame in 0..shape.frames {
-            rings.with_bytes(frame, BYTES, |bytes| bytes.copy_from_slice(&template));
-        }
+        let rings: X = world::open(shape)?;
         let ring = FrameRing::new(rings, shape.frames, shape.slots, 14..=BYTES);
         let queue = Queue::builder_for(ring)
             .qdisc("pfifo_fast".parse()?)

@@ -12,7 +12,7 @@ const FAULT_RATE: u64 = 20_000_000;
 /// Send UDP frames over a veth pair in network namespaces of its own.
 #[derive(Debug, Parser)]
 pub struct Options {
-    /// The loop of the library's own examples (plain), or a limit: dql, taut, 40k, ...
+    /// A loop without a queue, as in the library's own examples (plain), or a limit: dql, taut, ...
     #[arg(long, default_value = "dql", value_parser = limit)]
     pub limit: String,
     /// Packets to send without --rate.

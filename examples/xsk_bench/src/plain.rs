@@ -1,9 +1,10 @@
-//! The loop of a library's own examples.
+//! A loop without a queue, as in a library's own examples.
 
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use taut_linux::frame_ring::TxFrame;
 use taut_linux::sched::{self, monotonic_ns};
 
 use crate::options::Options;
@@ -11,44 +12,45 @@ use crate::packet::{self, BYTES, Stamp, URGENT_INTERVAL_NS};
 use crate::receiver::Receiver;
 use crate::report::{flood_row, rate_row};
 use crate::world::{self, World};
-use crate::xsk::{Result, Shape, Turn, Xsk};
+use crate::xsk::{Result, Shape, Xsk};
 
 /// A socket, and the packets that went in and out.
 pub struct Plain<X> {
     rings: X,
     shape: Shape,
+    /// Reused for each iteration.
+    batch: Vec<TxFrame>,
     pub sent: u64,
     pub completed: u64,
 }
 
 impl<X: Xsk> Plain<X> {
     pub fn open(shape: Shape) -> Result<Self> {
-        let mut rings: X = world::open(shape)?;
-        let template = packet::template();
-        for frame in 0..shape.frames {
-            rings.with_bytes(frame, BYTES, |bytes| bytes.copy_from_slice(&template));
-        }
         Ok(Self {
-            rings,
+            rings: world::open(shape)?,
             shape,
+            batch: Vec::new(),
             sent: 0,
             completed: 0,
         })
     }
 
-    /// One iteration, with up to `packets` more.
+    /// One iteration: inserts up to `packets` more, rings the doorbell and reads completions.
     #[inline]
     pub fn turn(&mut self, packets: u64, max_completions: u32) {
-        let turn = Turn {
-            first: self.sent,
-            packets: packets.min(u64::from(self.shape.slots)) as u32,
+        let room = self.shape.slots.saturating_sub(self.rings.untaken());
+        let frames = u64::from(self.shape.frames);
+        let numbers = self.sent..self.sent + packets.min(room.into());
+        self.batch.clear();
+        self.batch.extend(numbers.map(|number| TxFrame {
+            frame: (number % frames) as u32,
             bytes: BYTES,
-            frames: self.shape.frames,
-            max_completions,
-        };
-        let (sent, completed) = self.rings.plain_turn(turn);
-        self.sent += u64::from(sent);
-        self.completed += u64::from(completed);
+        }));
+        self.sent += self.rings.push(&self.batch) as u64;
+        // The next iteration rings it again.
+        let _ = self.rings.wake();
+        let completed = &mut self.completed;
+        self.rings.read(max_completions, |_| *completed += 1);
     }
 
     pub fn in_flight(&self) -> u64 {

@@ -7,6 +7,9 @@ use std::{io, thread};
 use taut_linux::NetNs;
 use taut_linux::link::{self, LinkMonitor, LinkState, MacAddress, RootQdisc};
 
+use crate::packet::{self, BYTES};
+use crate::xsk::{Shape, Xsk};
+
 /// The device of the sender.
 pub const NEAR: &str = "near";
 /// The device of the receiver.
@@ -124,15 +127,21 @@ pub fn load() -> f64 {
         .unwrap_or(0.0)
 }
 
-/// Opens a socket. The kernel refuses for some milliseconds after another one was closed.
-pub fn open<X: crate::xsk::Xsk>(shape: crate::xsk::Shape) -> Result<X, String> {
+/// Opens a socket with a packet in each frame. The kernel refuses for some milliseconds after
+/// another one was closed.
+pub fn open<X: Xsk>(shape: Shape) -> Result<X, String> {
     let start = Instant::now();
-    loop {
+    let mut rings = loop {
         match X::open(NEAR, shape) {
             Err(_) if start.elapsed() < Duration::from_secs(1) => {
                 thread::sleep(Duration::from_millis(10));
             }
-            result => return result,
+            result => break result?,
         }
+    };
+    let template = packet::template();
+    for frame in 0..shape.frames {
+        rings.with_bytes(frame, BYTES, |bytes| bytes.copy_from_slice(&template));
     }
+    Ok(rings)
 }

@@ -2,5 +2,4 @@
 
 mod common;
 mod live_endpoint;
-mod live_quic_under_load;
 mod live_socket;

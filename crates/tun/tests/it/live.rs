@@ -320,7 +320,6 @@ fn unsent_packets_expire_by_a_timer() {
     until("expired", || tunnel.snapshot(0).program_bytes == 0);
     let counters = tunnel.snapshot(0).counters;
     assert_eq!(counters.expired_packets, dropped.len() as u64);
-    assert!(counters.last_expiry.is_some_and(|it| it.packets > 0));
 }
 
 #[test]

@@ -23,11 +23,6 @@ impl SocketTracker {
             (ErrorQueueEntry::Left { id, at_real_ns }, Source::Timestamps) => {
                 self.left(id, at_real_ns, now_ns, on_departure);
             }
-            (ErrorQueueEntry::Entered { id, at_real_ns }, _) => {
-                if let Some(object) = self.objects.get_mut(id) {
-                    object.entered_real_ns = at_real_ns;
-                }
-            }
             (
                 ErrorQueueEntry::Released {
                     first,
@@ -73,21 +68,8 @@ impl SocketTracker {
         let sojourn_ns = at_real_ns.checked_sub(object.sent_real_ns);
         self.batch.clock_reversed |= sojourn_ns.is_none() || now_ns < object.sent_ns;
         let sojourn_ns = sojourn_ns.unwrap_or(longest_ns).min(longest_ns);
-        let entered = object.entered_real_ns != 0;
         self.count_completed(object);
-        on_departure(Departure {
-            id,
-            bytes: object.bytes,
-            datagrams: object.datagrams,
-            tag: object.tag,
-            sojourn_ns,
-            // It can have left after `now_ns`, and the discipline is a part of the way.
-            qdisc_ns: entered.then(|| {
-                let inside_ns = at_real_ns.saturating_sub(object.entered_real_ns);
-                inside_ns.min(sojourn_ns)
-            }),
-            kind: DepartureKind::Timestamp,
-        });
+        on_departure(object.departure(id, sojourn_ns, DepartureKind::Timestamp));
     }
 
     /// Completes the objects of a range of ids (first, last) that the kernel released.
@@ -150,15 +132,7 @@ impl SocketTracker {
             _ => self.count_completed(object),
         }
         self.batch.clock_reversed |= now_ns < object.sent_ns;
-        on_departure(Departure {
-            id,
-            bytes: object.bytes,
-            datagrams: object.datagrams,
-            tag: object.tag,
-            sojourn_ns: now_ns.saturating_sub(object.sent_ns),
-            qdisc_ns: None,
-            kind,
-        });
+        on_departure(object.departure(id, now_ns.saturating_sub(object.sent_ns), kind));
     }
 
     /// Removes the object with this id from those in flight.
@@ -208,7 +182,7 @@ impl SocketTracker {
             self.polls.restart(now_ns);
         }
         let applies = self.limit_applies();
-        let starved = self.limiter.completed(batch.units, applies, now_ns);
+        self.limiter.completed(batch.units, applies, now_ns);
         if batch.quality_changed {
             self.totals.quality_changes += 1;
             self.source.changed(now_ns);
@@ -221,7 +195,6 @@ impl SocketTracker {
             lost: batch.lost,
             quality_change: batch.quality_changed.then(|| self.quality()),
             stalled: self.check_stall(now_ns),
-            starved,
             clock_reversed: batch.clock_reversed,
         }
     }

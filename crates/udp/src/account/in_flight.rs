@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::results::{Departure, DepartureKind};
+
 /// One send: a datagram, or several that were sent as one (GSO).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Object {
     /// Bytes on the wire, headers of each datagram included.
     pub bytes: u32,
@@ -21,8 +23,19 @@ pub(super) struct Object {
     pub sent_real_ns: u64,
     /// When the call that passed it returned, on the wall clock.
     pub returned_real_ns: u64,
-    /// When it entered the queueing discipline, on the wall clock; 0 while unknown.
-    pub entered_real_ns: u64,
+}
+
+impl Object {
+    pub(super) fn departure(&self, id: u32, sojourn_ns: u64, kind: DepartureKind) -> Departure {
+        Departure {
+            id,
+            bytes: self.bytes,
+            datagrams: self.datagrams,
+            tag: self.tag,
+            sojourn_ns,
+            kind,
+        }
+    }
 }
 
 /// Objects in the order in which they were sent, some of them completed.
@@ -76,18 +89,7 @@ impl InFlight {
         if self.objects.is_empty() {
             self.first = self.first.wrapping_add(1);
         } else {
-            let nothing = Object {
-                bytes: 0,
-                datagrams: 0,
-                unreported: false,
-                tag: 0,
-                memory_bytes: 0,
-                sent_ns: 0,
-                sent_real_ns: 0,
-                returned_real_ns: 0,
-                entered_real_ns: 0,
-            };
-            self.objects.push_back((nothing, true));
+            self.objects.push_back((Object::default(), true));
             self.done += 1;
         }
     }
@@ -237,13 +239,8 @@ mod tests {
         Object {
             bytes,
             datagrams: 1,
-            unreported: false,
-            tag: 0,
             memory_bytes: 2 * bytes,
-            sent_ns: 0,
-            sent_real_ns: 0,
-            returned_real_ns: 0,
-            entered_real_ns: 0,
+            ..Object::default()
         }
     }
 

@@ -2,10 +2,10 @@
 
 use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
+use taut_dql::Error;
 use taut_dql::sharing::Local;
-use taut_dql::{Config, Error};
-use taut_path::limit::{CompletionBatch, Needs, TimeCapped, Unit};
-use taut_path::rate::RateMeter;
+use taut_path::limit::{TimeCapped, Unit};
+use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, Limit};
 
 /// Minimum of a cap in time, in full datagrams: 5 ms at 20 Mbit/s. Below it, a thread that is
@@ -17,12 +17,12 @@ const DATAGRAM_BYTES: u32 = 1_514;
 #[derive(Debug)]
 pub(super) struct Limiter {
     ledger: Ledger<Local>,
-    control: Control<RatedLimit>,
+    control: Control<AnyLimit>,
+    /// Measured for each rule: it also decides how many datagrams share a timestamp.
+    rate: RateMeter,
     unit: Unit,
     /// Units of the ledger that are reserved and not sent yet.
     reserved: u32,
-    /// The sender was blocked since the last batch that completed something.
-    blocked: bool,
 }
 
 impl Limiter {
@@ -30,13 +30,13 @@ impl Limiter {
     pub(super) fn new(limit: AnyLimit, cap_ns: u64, now_ns: u64) -> Self {
         let limit = capped(limit, cap_ns);
         let unit = limit.unit();
-        let control = Control::new(RatedLimit(limit), now_ns);
+        let control = Control::new(limit, now_ns);
         Self {
             ledger: Ledger::new(control.limit()),
             control,
+            rate: RateMeter::new(),
             unit,
             reserved: 0,
-            blocked: false,
         }
     }
 
@@ -61,7 +61,7 @@ impl Limiter {
     }
 
     pub(super) fn rule(&self) -> &AnyLimit {
-        &self.control.rule().0
+        self.control.rule()
     }
 
     /// Returns the units that the kernel holds, without reserved ones.
@@ -87,13 +87,12 @@ impl Limiter {
         self.ledger.subtract_queued(units);
     }
 
-    pub(super) fn rate(&self) -> Option<&RateMeter> {
-        self.control.rate()
+    pub(super) fn rate(&self) -> &RateMeter {
+        &self.rate
     }
 
     pub(super) fn note_blocked(&mut self) {
         self.ledger.note_blocked(1);
-        self.blocked = true;
     }
 
     pub(super) fn queued(&mut self, units: u32, now_ns: u64) {
@@ -107,32 +106,38 @@ impl Limiter {
         self.ledger.subtract_queued(units);
     }
 
-    /// Records a batch. While `applies` is `false`, the rule does not learn from it. Returns `true`
-    /// if nothing is left in flight while the limit blocked the sender.
-    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) -> bool {
+    /// Records a batch. While `applies` is `false`, the rule does not learn from it.
+    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) {
         if units == 0 {
-            return false;
+            return;
         }
         let batch = self.ledger.batch(units, false, now_ns);
         debug_assert!(batch.is_ok(), "{batch:?}");
         if let Ok(batch) = batch {
+            self.rate.record(RateSample {
+                now_ns,
+                units,
+                in_flight: batch.in_flight - units,
+                object: batch.last_object,
+            });
             if applies {
                 self.control.completed(&self.ledger, batch, false, |_| ());
             } else {
                 self.control.count_without_rule(&self.ledger, &batch);
             }
         }
-        std::mem::take(&mut self.blocked) && self.in_flight() == 0
     }
 
     /// Resets the rule; units in flight stay.
     pub(super) fn reset_rule(&mut self, now_ns: u64) {
         let counted = self.ledger.in_flight();
         self.control.reset(&self.ledger, counted, now_ns);
+        self.rate.reset();
     }
 
     pub(super) fn reset_rate(&mut self) {
         self.control.forget_rate();
+        self.rate = RateMeter::new();
     }
 }
 
@@ -147,64 +152,9 @@ fn capped(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
     AnyLimit::new(TimeCapped::new(limit, cap_ns).with_floor(min))
 }
 
-/// The rule of a socket, with a rate in each case: it also decides how many datagrams share a
-/// timestamp.
-#[derive(Debug)]
-struct RatedLimit(AnyLimit);
-
-impl Limit for RatedLimit {
-    fn unit(&self) -> Unit {
-        self.0.unit()
-    }
-
-    fn begin(&mut self, now_ns: u64) {
-        self.0.begin(now_ns);
-    }
-
-    fn limit(&self) -> u32 {
-        self.0.limit()
-    }
-
-    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
-        self.0.completed(batch)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            rate: true,
-            ..self.0.needs()
-        }
-    }
-
-    fn reset(&mut self, now_ns: u64) {
-        self.0.reset(now_ns);
-    }
-
-    fn config(&self) -> Config {
-        self.0.config()
-    }
-
-    fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.0.set_config(config)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocked_sender_starves_an_empty_device() {
-        let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
-        limiter.queued(1_000, 0);
-        limiter.queued(1_000, 0);
-        limiter.note_blocked();
-        limiter.queued(500, 0);
-        assert!(!limiter.completed(0, true, 1), "an empty batch");
-        assert!(limiter.completed(2_500, true, 2));
-        limiter.queued(1_000, 3);
-        assert!(!limiter.completed(1_000, true, 4), "not blocked since then");
-    }
 
     #[test]
     fn batch_without_limit_does_not_change_the_rule() {
@@ -216,6 +166,6 @@ mod tests {
             limiter.completed(50_000, false, at_ms * 1_000_000 + 500_000);
         }
         assert_eq!((limiter.limit(), limiter.in_flight()), (before, 0));
-        assert!(limiter.rate().is_some());
+        assert!(limiter.rate().min_units_per_s() > 0);
     }
 }

@@ -21,15 +21,6 @@ struct Overtaken {
     since_ns: u64,
 }
 
-impl Overtaken {
-    fn expires_ns(self, source: Source) -> u64 {
-        self.since_ns.saturating_add(match source {
-            Source::ZeroCopy => OVERTAKEN_ZERO_COPY_NS,
-            _ => OVERTAKEN_NS,
-        })
-    }
-}
-
 impl OvertakenTimer {
     /// Starts the time for objects that `overtaker` overtook; stops it without one.
     pub(super) fn start(&mut self, overtaker: Option<u32>, now_ns: u64) {
@@ -48,7 +39,11 @@ impl OvertakenTimer {
 
     /// Returns when the time of the overtaken objects is over.
     pub(super) fn next_wakeup(&self, source: Source) -> Option<u64> {
-        self.overtaken.map(|it| it.expires_ns(source))
+        let time_ns = match source {
+            Source::ZeroCopy => OVERTAKEN_ZERO_COPY_NS,
+            _ => OVERTAKEN_NS,
+        };
+        Some(self.overtaken?.since_ns.saturating_add(time_ns))
     }
 }
 

@@ -19,8 +19,6 @@ pub struct Departure {
     pub tag: u32,
     /// Time below the socket, in ns: by the kernel's timestamp, or until the completion was read.
     pub sojourn_ns: u64,
-    /// Time in the queueing discipline, in ns, if both timestamps were requested.
-    pub qdisc_ns: Option<u64>,
     /// How it was detected.
     pub kind: DepartureKind,
 }
@@ -52,8 +50,6 @@ pub struct Completed {
     pub quality_change: Option<CompletionQuality>,
     /// The oldest object is older than the threshold. Reported in each batch while that lasts.
     pub stalled: Option<Stall>,
-    /// The path was empty while the limit blocked the sender.
-    pub starved: bool,
     /// A clock went back: an object left before it was sent. Its sojourn is the time until the
     /// completion was read, or 0.
     pub clock_reversed: bool,

@@ -73,13 +73,10 @@ impl SocketTracker {
         self.objects.push(Object {
             bytes,
             datagrams,
-            unreported: false,
-            tag: 0,
             memory_bytes,
             sent_ns: now_ns,
             sent_real_ns: now_real_ns,
-            returned_real_ns: 0,
-            entered_real_ns: 0,
+            ..Object::default()
         })
     }
 
@@ -91,9 +88,8 @@ impl SocketTracker {
             CompletionQuality::Immediate => return MAX_GROUP,
             CompletionQuality::Unknown => return 1,
             _ => {
-                let rate = self.limiter.rate();
-                rate.and_then(|rate| rate.units_in(self.timestamp_interval_ns))
-                    .unwrap_or(0)
+                let max_units = self.limiter.rate().units_in(self.timestamp_interval_ns);
+                max_units.unwrap_or(0)
             }
         };
         let datagrams = match self.limiter.unit() {

@@ -1,7 +1,6 @@
 //! The accounting of a socket.
 
 use taut_path::AnyLimit;
-use taut_path::rate::RateMeter;
 
 use super::in_flight::InFlight;
 use super::limiter::Limiter;
@@ -121,12 +120,12 @@ impl SocketTracker {
 
     /// Returns the units per second that the path carried while it was busy; 0 if unknown.
     pub fn units_per_s(&self) -> u64 {
-        self.limiter.rate().map_or(0, RateMeter::units_per_s)
+        self.limiter.rate().units_per_s()
     }
 
     /// Returns a lower bound of the units per second that the path carries; 0 if unknown.
     pub fn min_units_per_s(&self) -> u64 {
-        self.limiter.rate().map_or(0, RateMeter::min_units_per_s)
+        self.limiter.rate().min_units_per_s()
     }
 
     /// Returns the totals since the start.

@@ -16,6 +16,13 @@ pub struct EndpointBuilder<R, L> {
     limited: PhantomData<fn() -> L>,
 }
 
+impl SocketLimiter {
+    /// Returns the default settings, for a stack without a runtime.
+    pub fn builder() -> EndpointBuilder<(), Self> {
+        EndpointBuilder::new(())
+    }
+}
+
 impl<R, L: From<(R, SocketLimiter)>> EndpointBuilder<R, L> {
     /// Returns the default settings for `runtime`.
     pub fn new(runtime: R) -> Self {

@@ -3,7 +3,8 @@
 //! An adapter for a stack wraps the stack's own socket for receiving, and sends through a
 //! [`Socket`] from [`SocketLimiter::limit`]. It spawns [`Socket::process_notifications`], and gives
 //! each connection a [`Sender`], which waits for room in FIFO order. `taut-quinn` is such an
-//! adapter.
+//! adapter. A program that sends the datagrams of its stack itself uses
+//! [`SocketLimiter::async_udp`].
 //!
 //! Needs a tokio runtime with I/O and time.
 

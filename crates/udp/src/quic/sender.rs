@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
-use taut_dql::tasks::Ticket;
-
 use crate::datagram::Datagram;
+use crate::place::Place;
 use crate::quic::shared::EndpointSocket;
 
 /// Sends for one connection, with a place of its own in the wait queue. It never uses tokio's write
@@ -16,15 +15,13 @@ use crate::quic::shared::EndpointSocket;
 /// clears.
 pub struct Sender {
     shared: Arc<EndpointSocket>,
-    place: Option<Ticket>,
+    place: Place,
 }
 
 impl Sender {
     pub(super) fn new(shared: Arc<EndpointSocket>) -> Self {
-        Self {
-            shared,
-            place: None,
-        }
+        let place = Place::new(shared.limited());
+        Self { shared, place }
     }
 
     /// Waits for room. Nothing is reserved.
@@ -32,8 +29,9 @@ impl Sender {
     /// # Errors
     /// The error of the socket, if it cannot be read.
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let waited = self.place.is_some();
-        let room = self.shared.limited().poll_room(&mut self.place, context);
+        let place = &mut self.place.ticket;
+        let waited = place.is_some();
+        let room = self.shared.limited().poll_room(place, context);
         if room.is_pending() && !waited {
             self.shared.waits.fetch_add(1, Relaxed);
         }
@@ -66,14 +64,6 @@ impl Sender {
     /// Returns the maximum number of datagrams of one send now.
     pub fn send_datagrams(&self) -> usize {
         self.shared.send_datagrams()
-    }
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.place.take() {
-            self.shared.limited().cancel_wait(ticket);
-        }
     }
 }
 

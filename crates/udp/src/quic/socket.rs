@@ -75,9 +75,20 @@ impl Socket {
         self.shared.send_datagrams()
     }
 
-    /// Returns `true` if the error of a receiving call belongs to an earlier sent datagram. It is
-    /// then counted, and must not end receiving.
-    pub fn is_send_error(&self, error: &io::Error) -> bool {
-        self.shared.limited().is_send_error(error)
+    /// Polls a receiving call of the stack. The error of an earlier sent datagram is counted, and
+    /// the call is repeated.
+    ///
+    /// # Errors
+    /// Other errors of the call.
+    pub fn poll_receive<T>(
+        &self,
+        mut receive: impl FnMut() -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        loop {
+            match receive() {
+                Poll::Ready(Err(error)) if self.shared.limited().is_send_error(&error) => {}
+                received => return received,
+            }
+        }
     }
 }

@@ -37,6 +37,12 @@ struct SharedSockets {
     last: Mutex<Weak<EndpointSocket>>,
 }
 
+impl From<((), Self)> for SocketLimiter {
+    fn from(((), sockets): ((), Self)) -> Self {
+        sockets
+    }
+}
+
 impl SocketLimiter {
     pub(super) fn new(settings: EndpointSettings) -> Self {
         Self {
@@ -57,6 +63,24 @@ impl SocketLimiter {
     /// Outside of a tokio runtime with I/O and time.
     #[track_caller]
     pub fn limit(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
+        let socket = self.async_udp(socket)?;
+        let send_ns = self.shared.settings.send_ns;
+        let shared = Arc::new(EndpointSocket::new(socket, send_ns, max_datagrams));
+        let last = self.shared.last.lock();
+        *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
+        Ok(Socket::new(shared))
+    }
+
+    /// Limits `socket` for a program that sends the datagrams of its stack itself: it reserves
+    /// room, and then requests the next datagram. [`stats`](Self::stats) does not cover it.
+    ///
+    /// # Errors
+    /// Those of [`AsyncUdp::build`].
+    ///
+    /// # Panics
+    /// As for [`limit`](Self::limit).
+    #[track_caller]
+    pub fn async_udp(&self, socket: UdpSocket) -> io::Result<AsyncUdp> {
         let settings = &self.shared.settings;
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
@@ -71,11 +95,7 @@ impl SocketLimiter {
                 .fallback_source(Source::Polled)
                 .fallback_source(Source::Timestamps),
         };
-        let socket = AsyncUdp::build(builder)?;
-        let shared = Arc::new(EndpointSocket::new(socket, settings.send_ns, max_datagrams));
-        let last = self.shared.last.lock();
-        *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
-        Ok(Socket::new(shared))
+        AsyncUdp::build(builder)
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a

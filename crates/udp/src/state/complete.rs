@@ -4,8 +4,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use taut_path::Event;
-
 use super::{HeldError, State};
 use crate::account::{Completed, Departure};
 use crate::error::failed;
@@ -67,7 +65,7 @@ impl State {
             // The old pages stay with the packets that are sent from them.
             source.pool = Some(Pool::new(source.pool_bytes)?);
         }
-        self.report(&completed, now_ns);
+        self.report(&completed);
         if completed.lost > 0 && !self.source.own_ids && self.tracker.in_flight() == 0 {
             self.restart_counting(socket)?;
         }
@@ -140,16 +138,9 @@ impl State {
         });
     }
 
-    fn report(&mut self, completed: &Completed, now_ns: u64) {
+    fn report(&mut self, completed: &Completed) {
         if completed.counts.packets > 0 {
             self.full_until_ns = None;
-            self.listeners
-                .event(now_ns, Event::Completed(completed.counts));
-            self.listeners
-                .event(now_ns, Event::Limit(self.tracker.limit()));
-        }
-        if completed.starved {
-            self.listeners.event(now_ns, Event::Starved);
         }
         if completed.lost > 0 {
             self.issue(SocketIssue::CompletionsLost {
@@ -160,14 +151,10 @@ impl State {
             self.issue(SocketIssue::ClockReversed);
         }
         if let Some(quality) = completed.quality_change {
-            let true_now = self.tracker.limit_applies();
-            self.listeners
-                .event(now_ns, Event::CompletionsValid(true_now));
             self.issue(SocketIssue::QualityChanged(quality));
         }
         if let Some(stall) = completed.stalled {
             self.issue(SocketIssue::Stalled(stall));
-            self.listeners.event(now_ns, Event::Stalled(stall));
         }
     }
 

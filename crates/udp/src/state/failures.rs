@@ -4,9 +4,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use taut_path::queue::StopReason;
-use taut_path::{DropReason, Event, Frame, Packet};
-
 use super::{HeldError, RETRY_NS, State};
 use crate::account::Source;
 use crate::datagram::Datagram;
@@ -59,7 +56,7 @@ impl State {
                 if !self.source.own_ids {
                     self.tracker.skip_id();
                 }
-                Ok(self.dropped(bytes, now_ns))
+                Ok(self.dropped(bytes))
             }
             Some(errno) => {
                 // The error might belong to an earlier datagram: the kernel returns a pending error
@@ -89,11 +86,8 @@ impl State {
         }
     }
 
-    fn dropped(&mut self, bytes: u32, now_ns: u64) -> Outcome {
+    fn dropped(&mut self, bytes: u32) -> Outcome {
         self.issue(SocketIssue::NoBufferSpace { bytes });
-        let packet = Packet::new(Frame::new(self.tracker.next_id()), bytes);
-        self.listeners
-            .event(now_ns, Event::Dropped(&packet, DropReason::DeviceRefused));
         Outcome::Stop(Stop::Refused(libc::ENOBUFS))
     }
 
@@ -102,8 +96,6 @@ impl State {
         self.issue(SocketIssue::BufferFull {
             in_flight_bytes: self.tracker.bytes_in_flight(),
         });
-        self.listeners
-            .event(now_ns, Event::Stopped(StopReason::RingFull));
         if self.tracker.limit_applies() && !self.tracker.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
             let has = options::option(fd, level, kind).unwrap_or(0);
@@ -135,7 +127,7 @@ impl State {
         self.tracker.expect_rejected_id();
         let looked = self.complete(socket);
         if self.tracker.take_rejected_id() {
-            return Ok(self.dropped(bytes, now_ns));
+            return Ok(self.dropped(bytes));
         }
         looked?;
         if self.tracker.in_flight() > 0 {

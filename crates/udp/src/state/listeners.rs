@@ -1,38 +1,19 @@
-//! The user's observer and probe.
-
-use taut_path::{Event, Probe};
+//! The user's observer.
 
 use crate::account::Departure;
 use crate::events::{IssueCounters, Observer, SocketIssue};
 
-/// Passes events of the socket to both, and counts issues.
+/// Passes departures and issues to the observer, and counts issues.
+#[derive(Default)]
 pub(crate) struct Listeners {
-    pub(super) observer: Option<Box<dyn Observer>>,
-    pub(super) probe: Option<Box<dyn Probe + Send>>,
+    pub(crate) observer: Option<Box<dyn Observer>>,
     pub(crate) issues: IssueCounters,
 }
 
 impl Listeners {
-    pub(super) fn new(
-        observer: Option<Box<dyn Observer>>,
-        probe: Option<Box<dyn Probe + Send>>,
-    ) -> Self {
-        Self {
-            observer,
-            probe,
-            issues: IssueCounters::default(),
-        }
-    }
-
     pub(super) fn departed(&mut self, departure: &Departure) {
         if let Some(observer) = &mut self.observer {
             observer.departed(departure);
-        }
-    }
-
-    pub(super) fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        if let Some(probe) = &mut self.probe {
-            probe.event(now_ns, event);
         }
     }
 

@@ -10,16 +10,14 @@ mod switching;
 mod turns;
 mod waiting;
 
-use taut_path::Probe;
-
 use crate::account::{Settings, SocketTracker};
 use crate::control::Name;
-use crate::events::{Observer, SocketIssue};
+use crate::events::SocketIssue;
 use crate::pool::Span;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
-use listeners::Listeners;
-pub(crate) use sources::{SourceInUse, Sources, ready};
+pub(crate) use listeners::Listeners;
+pub(crate) use sources::{SourceInUse, Sources};
 use turns::Turns;
 
 /// Retry time after an error without a later completion.
@@ -30,7 +28,7 @@ pub(crate) struct State {
     pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
-    ipv4: bool,
+    pub(crate) ipv4: bool,
     sent_since_drain: u32,
     /// The send buffer is full: no attempt before this time unless an object completes.
     full_until_ns: Option<u64>,
@@ -72,23 +70,21 @@ pub(crate) enum Room {
     NotNeeded,
 }
 
-pub(crate) struct Setup {
-    pub(crate) settings: Settings,
-    pub(crate) source: SourceInUse,
-    pub(crate) ipv4: bool,
-    pub(crate) waiters: usize,
-    pub(crate) observer: Option<Box<dyn Observer>>,
-    pub(crate) probe: Option<Box<dyn Probe + Send>>,
-}
-
 impl State {
-    pub(crate) fn new(setup: Setup) -> Self {
+    /// `waiters` is the maximum number of tasks that wait for room.
+    pub(crate) fn new(
+        settings: &Settings,
+        source: SourceInUse,
+        listeners: Listeners,
+        ipv4: bool,
+        waiters: usize,
+    ) -> Self {
         Self {
-            tracker: SocketTracker::new(&setup.settings, monotonic_ns()),
-            turns: Turns::new(setup.waiters),
-            listeners: Listeners::new(setup.observer, setup.probe),
-            source: setup.source,
-            ipv4: setup.ipv4,
+            tracker: SocketTracker::new(settings, monotonic_ns()),
+            turns: Turns::new(waiters),
+            listeners,
+            source,
+            ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
             held: HeldError::Nothing,

@@ -4,9 +4,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use taut_path::queue::StopReason;
-use taut_path::{Event, Frame, Packet};
-
 use super::failures::Outcome;
 use super::{HeldError, RETRY_NS, Room, State};
 use crate::account::Source;
@@ -23,13 +20,6 @@ const CHECKED_AT_FIRST: u64 = 128;
 const CHECKED_ONE_OF: u64 = 32;
 
 impl State {
-    /// Counts a blocked sender.
-    pub(crate) fn blocked(&mut self, now_ns: u64) {
-        self.tracker.blocked();
-        self.listeners
-            .event(now_ns, Event::Stopped(StopReason::Limit));
-    }
-
     /// As [`send`](Self::send), and notes whether a timer is needed now: the caller's, and that of
     /// the reading task.
     pub(crate) fn send_and_note(
@@ -61,7 +51,10 @@ impl State {
         // Each call without room reads notifications, even after an earlier one: it might be the
         // only reader.
         let mut looked = false;
-        while count < datagrams.len() {
+        let stop = loop {
+            if count == datagrams.len() {
+                break None;
+            }
             let now_ns = monotonic_ns();
             let stopped = needed && !self.has_room(now_ns);
             if self.sent_since_drain >= SENT_BEFORE_DRAIN || (stopped && !looked) {
@@ -69,16 +62,15 @@ impl State {
                 looked = true;
             }
             if self.must_learn_numbers(socket, now_ns)? {
-                return Ok(Sent::stopped(first, count, Stop::BufferFull));
+                break Some(Stop::BufferFull);
             }
             if !datagrams[count].has_fitting_source(self.ipv4) {
-                let refused = Stop::Refused(libc::EAFNOSUPPORT);
-                return Ok(Sent::stopped(first, count, refused));
+                break Some(Stop::Refused(libc::EAFNOSUPPORT));
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
-                self.blocked(now_ns);
-                return Ok(Sent::stopped(first, count, Stop::NoRoom));
+                self.tracker.blocked();
+                break Some(Stop::NoRoom);
             }
             match self.hand_over(socket, &datagrams[count..count + queued]) {
                 Ok(taken) => {
@@ -88,11 +80,16 @@ impl State {
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
                     Outcome::Again => retried = true,
-                    Outcome::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
+                    Outcome::Stop(stop) => break Some(stop),
                 },
             }
-        }
-        Ok(Sent::all(first, count))
+        };
+        Ok(Sent {
+            count,
+            first,
+            stop,
+            was_idle: false,
+        })
     }
 
     /// Counts as many of `datagrams` as there is room for, before the kernel sees them.
@@ -212,7 +209,6 @@ impl State {
             if is_checked {
                 self.check_waiting(socket, taken, level)?;
             }
-            self.report_sent(&datagrams[..taken]);
         }
         sent
     }
@@ -238,23 +234,5 @@ impl State {
         let waits = self.tracker.is_in_flight(last);
         self.tracker.observed(waits);
         Ok(())
-    }
-
-    fn report_sent(&mut self, datagrams: &[Datagram<'_>]) {
-        let Some(probe) = self
-            .listeners
-            .probe
-            .as_mut()
-            .filter(|probe| probe.is_enabled())
-        else {
-            return;
-        };
-        let now_ns = monotonic_ns();
-        let first = self.tracker.next_id().wrapping_sub(datagrams.len() as u32);
-        for (at, datagram) in datagrams.iter().enumerate() {
-            let frame = Frame::new(first.wrapping_add(at as u32));
-            let packet = Packet::new(frame, datagram.wire_bytes(self.ipv4));
-            probe.event(now_ns, Event::Sent(&packet));
-        }
     }
 }

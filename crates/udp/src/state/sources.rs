@@ -23,12 +23,19 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) fn new(order: Vec<Source>) -> Self {
+    pub(crate) fn new(only: Source) -> Self {
         Self {
-            order,
+            order: vec![only],
             at: 0,
             rests: false,
             next_zero_copy: None,
+        }
+    }
+
+    /// Adds a source, unless it is among them.
+    pub(crate) fn push(&mut self, source: Source) {
+        if !self.order.contains(&source) {
+            self.order.push(source);
         }
     }
 
@@ -72,20 +79,14 @@ impl Sources {
     }
 }
 
-/// The requirements of a source.
-pub(crate) struct Ready {
-    pub(crate) pool: Option<Pool>,
-    /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
-    pub(crate) stamps: u32,
-    pub(crate) numbers: Numbers,
-}
+/// Default pages for zero-copy: more than any limit, twice 64 KB.
+const POOL_BYTES: usize = 1 << 20;
 
 /// The current source and its state.
 pub(crate) struct SourceInUse {
-    pub(super) order: Sources,
-    pub(super) pool_bytes: usize,
-    pub(super) sched_timestamps: bool,
-    pub(super) own_ids: bool,
+    pub(crate) order: Sources,
+    pub(crate) pool_bytes: usize,
+    pub(crate) own_ids: bool,
     pub(super) pool: Option<Pool>,
     /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
     pub(super) stamps: u32,
@@ -93,61 +94,45 @@ pub(crate) struct SourceInUse {
 }
 
 impl SourceInUse {
-    pub(crate) fn new(
-        order: Sources,
-        ready: Ready,
-        pool_bytes: usize,
-        sched_timestamps: bool,
-        own_ids: bool,
-    ) -> Self {
+    /// Returns the default source, which is not turned on.
+    pub(crate) fn new() -> Self {
         Self {
-            order,
-            pool_bytes,
-            sched_timestamps,
-            own_ids,
-            pool: ready.pool,
-            stamps: ready.stamps,
-            numbers: ready.numbers,
+            order: Sources::new(Source::Timestamps),
+            pool_bytes: POOL_BYTES,
+            own_ids: true,
+            pool: None,
+            stamps: 0,
+            numbers: Numbers::new(true),
         }
     }
 
     pub(crate) fn current(&self) -> Source {
         self.order.current()
     }
-}
 
-/// Turns `source` on for `socket`; `None` if the kernel rejects zero-copy.
-pub(crate) fn ready(
-    source: Source,
-    socket: &UdpSocket,
-    pool_bytes: usize,
-    sched_timestamps: bool,
-) -> io::Result<Option<Ready>> {
-    let mut ready = Ready {
-        pool: None,
-        stamps: 0,
-        numbers: Numbers::new(true),
-    };
-    match source {
-        Source::ZeroCopy => {
-            let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
-            // If it was on, another user might have sent, and the kernel continues its ids.
-            let was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
-            ready.numbers = Numbers::new(!was_on);
-            if options::set_option(socket.as_fd(), level, option, 1).is_err() {
-                return Ok(None);
+    /// Turns the current source on for `socket`. Returns `false` if the kernel rejects zero-copy.
+    pub(crate) fn turn_on(&mut self, socket: &UdpSocket) -> io::Result<bool> {
+        let (mut pool, mut stamps, mut was_on) = (None, 0, false);
+        match self.current() {
+            Source::ZeroCopy => {
+                let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+                // If it was on, another user might have sent, and the kernel continues its ids.
+                was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
+                if options::set_option(socket.as_fd(), level, option, 1).is_err() {
+                    return Ok(false);
+                }
+                let pages = Pool::new(self.pool_bytes);
+                pool = Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?);
             }
-            ready.pool =
-                Some(Pool::new(pool_bytes).map_err(|error| failed("mmap of pool_bytes", &error))?);
-        }
-        Source::Timestamps => {
-            restart_stamp_ids(socket)?;
-            ready.stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-            if sched_timestamps {
-                ready.stamps |= libc::SOF_TIMESTAMPING_TX_SCHED;
+            Source::Timestamps => {
+                restart_stamp_ids(socket)?;
+                stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
             }
+            Source::Polled => {}
         }
-        Source::Polled => {}
+        (self.pool, self.stamps) = (pool, stamps);
+        // If zero-copy was used before, its id was kept.
+        self.numbers = Numbers::new(!was_on || self.order.next_zero_copy.is_some());
+        Ok(true)
     }
-    Ok(Some(ready))
 }

@@ -4,8 +4,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use super::numbers::Numbers;
-use super::sources::ready;
 use super::{RETRY_NS, State};
 use crate::account::Source;
 use crate::events::SocketIssue;
@@ -67,22 +65,10 @@ impl State {
     }
 
     fn take_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        let source = self.source.order.current();
-        let Some(ready) = ready(
-            source,
-            socket,
-            self.source.pool_bytes,
-            self.source.sched_timestamps,
-        )?
-        else {
+        if !self.source.turn_on(socket)? {
             return self.disable_zero_copy(socket);
-        };
-        (self.source.pool, self.source.stamps) = (ready.pool, ready.stamps);
-        // If it was used before, its id was kept.
-        self.source.numbers = match self.source.order.next_zero_copy {
-            Some(_) => Numbers::new(true),
-            None => ready.numbers,
-        };
+        }
+        let source = self.source.current();
         let next_id = match source {
             Source::ZeroCopy => self.source.order.next_zero_copy.unwrap_or(0),
             // If the kernel assigns the ids, it counts timestamps from 0 since they were turned on.

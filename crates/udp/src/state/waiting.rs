@@ -71,7 +71,7 @@ impl State {
             self.complete(socket)?;
         }
         if !self.has_room(now_ns) {
-            self.blocked(now_ns);
+            self.tracker.blocked();
             return Ok(false);
         }
         Ok(self.turns.queue.is_turn(None, Priority::Normal))

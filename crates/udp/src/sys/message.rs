@@ -82,8 +82,6 @@ pub(crate) struct Entry {
     /// For an error: the destination of the datagram.
     pub(crate) name: [u8; Entry::NAME_BYTES],
     pub(crate) name_bytes: usize,
-    /// The control messages did not fit.
-    pub(crate) truncated: bool,
 }
 
 impl Entry {
@@ -94,7 +92,6 @@ impl Entry {
         name_bytes: 0,
         control: Control::EMPTY,
         control_bytes: 0,
-        truncated: false,
     };
 }
 
@@ -125,7 +122,6 @@ pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Resu
         let header = unsafe { header.assume_init_ref() };
         entry.control_bytes = Control::BYTES.min(header.msg_hdr.msg_controllen as _);
         entry.name_bytes = (header.msg_hdr.msg_namelen as usize).min(Entry::NAME_BYTES);
-        entry.truncated = header.msg_hdr.msg_flags & libc::MSG_CTRUNC != 0;
     }
     Ok(received)
 }

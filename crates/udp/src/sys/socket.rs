@@ -7,7 +7,9 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::check;
 
-/// Returns the memory of sent datagrams that was not freed yet (`SIOCOUTQ`).
+/// Returns the memory of sent datagrams that was not freed yet (`SIOCOUTQ`). It exceeds the
+/// datagrams themselves: 2,304 for one of 1,400. It is 0 where no layer below keeps the owner of
+/// packets: loopback, a TAP, beyond a container's link.
 pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one `int`, which outlives the call.

@@ -7,32 +7,16 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use taut_path::AnyLimit;
 use taut_udp::Datagram;
-use taut_udp::quic::{EndpointBuilder, SocketLimiter, Stats};
+use taut_udp::quic::SocketLimiter;
 use tokio::time;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
 
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
-/// A limited runtime of a stack without a runtime.
-struct Limited(SocketLimiter);
-
-impl From<((), SocketLimiter)> for Limited {
-    fn from(((), sockets): ((), SocketLimiter)) -> Self {
-        Self(sockets)
-    }
-}
-
-impl Limited {
-    fn of_packets(packets: u32) -> Self {
-        EndpointBuilder::new(())
-            .limit(AnyLimit::packets(packets))
-            .build()
-    }
-
-    fn stats(&self) -> Stats {
-        self.0.stats().expect("a socket")
-    }
+fn three_packets() -> SocketLimiter {
+    let builder = SocketLimiter::builder();
+    builder.limit(AnyLimit::packets(3)).build()
 }
 
 #[derive(Default)]
@@ -52,9 +36,9 @@ fn send_without_a_task_needs_no_room() {
     let link = Link::shaped(2_000_000);
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
-        let limited = Limited::of_packets(3);
+        let limited = three_packets();
+        let stats = || limited.stats().expect("a socket");
         let socket = limited
-            .0
             .limit(link.connected(address), 1)
             .expect("limited");
         let datagram = Datagram::new(&PAYLOAD).to(address);
@@ -66,19 +50,19 @@ fn send_without_a_task_needs_no_room() {
             sends += 1;
             assert!(sends < 1_000, "no limit");
         }
-        assert_eq!(limited.stats().waits, 1);
-        let before = limited.stats().socket.totals.sent_objects;
+        assert_eq!(stats().waits, 1);
+        let before = stats().socket.totals.sent_objects;
         let mut no_task = Context::from_waker(Waker::noop());
         let sent = socket.sender().poll_send(datagram, &mut no_task);
         assert!(matches!(sent, Poll::Ready(Ok(()))), "{sent:?}");
-        assert_eq!(limited.stats().socket.totals.sent_objects, before + 1);
+        assert_eq!(stats().socket.totals.sent_objects, before + 1);
         assert_eq!(
-            limited.stats().socket.waiting_tasks,
+            stats().socket.waiting_tasks,
             1,
             "only the first sender waits"
         );
         drop(sender);
-        assert_eq!(limited.stats().socket.waiting_tasks, 0);
+        assert_eq!(stats().socket.waiting_tasks, 0);
     });
 }
 
@@ -90,9 +74,9 @@ fn waiting_sender_sends_after_a_completion() {
     let link = Link::shaped(20_000_000);
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
-        let limited = Limited::of_packets(3);
+        let limited = three_packets();
+        let stats = || limited.stats().expect("a socket");
         let socket = limited
-            .0
             .limit(link.connected(address), 1)
             .expect("limited");
         tokio::spawn(socket.process_notifications());
@@ -105,8 +89,8 @@ fn waiting_sender_sends_after_a_completion() {
             }
         };
         time::timeout(PATIENCE, all).await.expect("in time");
-        assert!(limited.stats().waits > 0);
+        assert!(stats().waits > 0);
         drop(socket);
-        assert_eq!(limited.0.stats(), None);
+        assert_eq!(limited.stats(), None);
     });
 }
