@@ -6,7 +6,7 @@ use taut_report::document::DOCUMENT_VERSION;
 use super::config::RingSweep;
 use super::findings::{Finding, findings};
 use super::rows::RingRow;
-use super::table::{compared_with_bare, table};
+use super::table::table;
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -55,8 +55,7 @@ impl RingDocument {
             let rows: Vec<&RingRow> = self.rows.iter().filter(|it| it.is_of(row)).collect();
             text += &table(&rows);
             let findings = self.findings.iter().filter(|it| it.is_of(row));
-            let lines = findings.map(Finding::sentence);
-            for line in lines.chain(compared_with_bare(&rows)) {
+            for line in findings.map(Finding::sentence) {
                 text += &line;
                 text.push('\n');
             }

@@ -1,4 +1,4 @@
-//! Measures a row: the loop of `taut send` over a link, or a bare loop for comparison.
+//! Measures a row: the loop of `taut send` over a link.
 
 use std::thread;
 
@@ -8,9 +8,9 @@ use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
 use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
-use taut_path::{AnyLimit, AnyQdisc, Packet, TxRing};
+use taut_path::AnyQdisc;
 
-use super::case::{Hold, RingCase};
+use super::case::RingCase;
 use super::config::{MAX_SLOTS, RingSweep};
 use super::links::Link;
 use taut_relay::driver::{self, Ring, WithPort};
@@ -25,8 +25,6 @@ const WARM_UP_FIXED_NS: u64 = 200_000_000;
 const WARM_UP_NS: u64 = 1_500_000_000;
 /// Timeout for a new link to be up, in ns.
 const UP_NS: u64 = 10_000_000_000;
-/// Packets per doorbell of the bare loop, as in a burst of a queue.
-const BURST: u32 = 64;
 
 /// The results of a run.
 #[derive(Debug, Clone, Default)]
@@ -83,21 +81,13 @@ impl RingCase {
             queue: 0,
             copy: self.link.is_virtual(),
         };
-        match &self.hold {
-            Hold::Limit(limit) => {
-                let work = Limited {
-                    options,
-                    watch,
-                    generated,
-                    limit,
-                };
-                driver::open(self.driver, ns, device, &ring, work)?
-            }
-            Hold::Bare => {
-                let work = Bare { options, generated };
-                driver::open(self.driver, ns, device, &ring, work)?
-            }
-        }
+        let work = Sending {
+            case: self,
+            options,
+            watch,
+            generated,
+        };
+        driver::open(self.driver, ns, device, &ring, work)?
     }
 }
 
@@ -116,26 +106,26 @@ fn wait_until_up(watch: &mut LinkMonitor) -> anyhow::Result<()> {
 }
 
 /// The loop of `taut send`.
-struct Limited<'a> {
+struct Sending<'a> {
+    case: &'a RingCase,
     options: &'a RingSweep,
     watch: LinkMonitor,
     generated: Generated,
-    limit: &'a AnyLimit,
 }
 
-impl WithPort for Limited<'_> {
+impl WithPort for Sending<'_> {
     type Output = anyhow::Result<RingRun>;
 
     fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output {
-        let is_fixed = self
-            .limit
+        let limit = &self.case.limit;
+        let is_fixed = limit
             .to_string()
             .starts_with(|first: char| first.is_ascii_digit());
         let settings = Settings {
             content: Content::Generated(self.generated),
             feed: FeedSettings::default(),
             qdisc: AnyQdisc::default(),
-            limit: self.limit.clone(),
+            limit: limit.clone(),
             coalesce_ns: self.options.coalesce.0,
             stall_ns: 2_000_000_000,
             duration_ns: Some(self.options.duration.0),
@@ -160,55 +150,6 @@ impl WithPort for Limited<'_> {
             completion_status: outcome.completion_status,
             mode: outcome.mode,
             unaccounted_packets: outcome.account.unaccounted_packets(),
-        })
-    }
-}
-
-/// The loop without a queue: frames, slots, doorbell, reaping.
-struct Bare<'a> {
-    options: &'a RingSweep,
-    generated: Generated,
-}
-
-impl WithPort for Bare<'_> {
-    type Output = anyhow::Result<RingRun>;
-
-    fn run<P: Port, F: Frames>(mut self, mut port: P, mut frames: F) -> Self::Output {
-        let begin_ns = monotonic_ns() + WARM_UP_FIXED_NS;
-        let end_ns = begin_ns + self.options.duration.0;
-        let (mut completed, mut from) = (0_u64, None);
-        let (mut now_ns, mut reap_ns) = (monotonic_ns(), 0);
-        while now_ns < end_ns && interrupt::noted().is_none() {
-            if now_ns >= begin_ns && from.is_none() {
-                from = Some((completed, now_ns));
-            }
-            let room = TxRing::slots_free(&port).min(BURST);
-            for _ in 0..room {
-                let Ok(packet) = frames.packet(self.generated.next_frame()) else {
-                    break;
-                };
-                if let Err(packet) = port.submit(packet, now_ns) {
-                    frames.freed(packet);
-                }
-            }
-            port.kick(now_ns)?;
-            if room == 0 || now_ns >= reap_ns {
-                reap_ns = now_ns + self.options.coalesce.0;
-                let mut freed = |packet: Packet| {
-                    completed += 1;
-                    frames.freed(packet);
-                };
-                let _ = port.reap(now_ns, u32::MAX, &mut freed)?;
-            }
-            now_ns = monotonic_ns();
-        }
-        let (before, since_ns) = from.unwrap_or((completed, now_ns));
-        let time_ns = now_ns.saturating_sub(since_ns).max(1);
-        Ok(RingRun {
-            packets_per_s: (completed - before) as f64 * 1e9 / time_ns as f64,
-            completion_status: port.completion_status(),
-            mode: port.mode(),
-            ..RingRun::default()
         })
     }
 }

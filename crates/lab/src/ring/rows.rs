@@ -44,10 +44,14 @@ pub struct RingRow {
 
 impl RingRow {
     pub fn new(measured: &experiment::Row<RingCase, RingRun>) -> Self {
-        let RingCase { driver, link, hold } = &measured.case;
+        let RingCase {
+            driver,
+            link,
+            limit,
+        } = &measured.case;
         let median = |of: fn(&RingRun) -> f64| measured.median(of).unwrap_or(0.0);
         let last = measured.runs.last().cloned().unwrap_or_default();
-        let limit = hold.to_string();
+        let limit = limit.to_string();
         let hardware = if link.is_virtual() { "virtual" } else { "card" };
         Self {
             driver: driver.name(),
@@ -77,13 +81,7 @@ impl RingRow {
         let key = |row: &Self| (row.driver, row.link.clone(), row.rate_bps);
         key(self) == key(other)
     }
-
-    pub fn is_bare(&self) -> bool {
-        self.limit == BARE
-    }
 }
-
-pub const BARE: &str = "bare loop";
 
 /// Returns `true` if a limit is a number of packets.
 fn is_depth(limit: &str) -> bool {
