@@ -1,14 +1,5 @@
 //! Settings of a connection.
 
-/// Algorithm of the congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 5681.
-    Reno,
-}
-
 /// Size of the packets that the sender passes to the transmit path. GSO packets are segmented on
 /// the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +27,6 @@ pub struct TcpConfig {
     pub max_rto_ns: u64,
     /// The timeout before the first RTT sample, in ns (RFC 6298: 1 s).
     pub initial_rto_ns: u64,
-    /// Algorithm of the congestion control.
-    pub congestion: Congestion,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
     /// Size of GSO packets.
@@ -72,7 +61,6 @@ impl Default for TcpConfig {
             // RFC 6298, 2.5: a maximum must be at least 60 s.
             max_rto_ns: 60_000_000_000,
             initial_rto_ns: 1_000_000_000,
-            congestion: Congestion::Cubic,
             ecn: false,
             gso_size: GsoSize::Off,
             restart_after_idle: true,

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use super::config::{Congestion, GsoSize, TcpConfig};
-use super::congestion::{CongestionControl, Window};
+use super::config::{GsoSize, TcpConfig};
+use super::congestion::Window;
 use super::cubic::Cubic;
 use super::pace;
-use super::reno::Reno;
 use super::round_trip::RoundTrip;
 use super::scoreboard::{LossEdge, Scoreboard};
 use super::segment::Segment;
@@ -55,7 +54,7 @@ pub struct TcpSender {
     pub(super) round_trip: RoundTrip,
     last_sent_ns: u64,
     pub(super) config: Arc<TcpConfig>,
-    pub(super) rule: Box<dyn CongestionControl>,
+    pub(super) rule: Cubic,
     pub(super) recovery: Recovery,
     /// Maximum payload of a GSO packet, in bytes, regardless of the configuration.
     max_packet_bytes: u64,
@@ -98,10 +97,7 @@ impl TcpSender {
             window: Window::new(&config),
             round_trip: RoundTrip::new(&config),
             last_sent_ns: 0,
-            rule: match config.congestion {
-                Congestion::Cubic => Box::new(Cubic::default()),
-                Congestion::Reno => Box::new(Reno::default()),
-            },
+            rule: Cubic::default(),
             recovery: Recovery::default(),
             max_packet_bytes: u64::MAX,
             stats: TcpStats::default(),
