@@ -80,9 +80,9 @@ pub fn read<R: BufRead>(input: R) -> Result<(Head, Lines<R>), ReadError> {
         line: 0,
         ended: false,
     };
-    let text = lines.text().map_err(|error| lines.end(error))?;
+    let text = lines.text()?;
     let head = text.as_deref().and_then(head);
-    let head = head.ok_or_else(|| lines.end(Wrong::Allowed(HEAD)))?;
+    let head = head.ok_or_else(|| lines.rejected(HEAD))?;
     Ok((head, lines))
 }
 
@@ -94,39 +94,38 @@ pub struct Lines<R> {
     ended: bool,
 }
 
-enum Wrong {
-    Io(io::Error),
-    Allowed(&'static str),
-}
-
 impl<R: BufRead> Lines<R> {
     /// Returns the next line without its end; `None` at the end of the file.
-    fn text(&mut self) -> Result<Option<String>, Wrong> {
+    fn text(&mut self) -> Result<Option<String>, ReadError> {
         let mut bytes = Vec::new();
         self.line += 1;
         let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
-        limited.read_until(b'\n', &mut bytes).map_err(Wrong::Io)?;
+        limited
+            .read_until(b'\n', &mut bytes)
+            .map_err(ReadError::Io)?;
         if bytes.is_empty() {
             return Ok(None);
         }
         let is_short = bytes.len() as u64 <= MAX_LINE_BYTES;
         // An incomplete line could parse as another one.
         if bytes.pop() != Some(b'\n') {
-            return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));
+            return Err(self.rejected(if is_short { WHOLE } else { SHORT }));
         }
-        let text = String::from_utf8(bytes).map_err(|_| Wrong::Allowed(SHORT))?;
+        let text = String::from_utf8(bytes).map_err(|_| self.rejected(SHORT))?;
         Ok(Some(text))
     }
 
-    fn end(&mut self, wrong: Wrong) -> ReadError {
-        self.ended = true;
-        match wrong {
-            Wrong::Io(error) => ReadError::Io(error),
-            Wrong::Allowed(allowed) => ReadError::Trace(TraceError {
-                line: self.line,
-                allowed,
-            }),
-        }
+    fn rejected(&self, allowed: &'static str) -> ReadError {
+        let line = self.line;
+        ReadError::Trace(TraceError { line, allowed })
+    }
+
+    fn line(&mut self) -> Result<Option<Line>, ReadError> {
+        let Some(text) = self.text()? else {
+            return Ok(None);
+        };
+        let line = line(&text).map_err(|allowed| self.rejected(allowed))?;
+        Ok(Some(line))
     }
 }
 
@@ -137,11 +136,9 @@ impl<R: BufRead> Iterator for Lines<R> {
         if self.ended {
             return None;
         }
-        let text = match self.text() {
-            Ok(text) => text?,
-            Err(wrong) => return Some(Err(self.end(wrong))),
-        };
-        Some(line(&text).map_err(|allowed| self.end(Wrong::Allowed(allowed))))
+        let read = self.line();
+        self.ended = !matches!(read, Ok(Some(_)));
+        read.transpose()
     }
 }
 
