@@ -19,7 +19,8 @@ use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
-use document::RingDocument;
+use document::{document, text};
+use findings::findings;
 use measure::RingRun;
 use rows::RingRow;
 
@@ -87,15 +88,15 @@ impl Experiment for RingSweep {
     }
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
-        let rows = rows.iter().map(RingRow::new).collect();
-        let document = RingDocument::new(self, rows, interrupted);
+        let rows: Vec<RingRow> = rows.iter().map(RingRow::new).collect();
+        let findings = findings(&rows);
         let printed = match json {
-            true => stdout::print_json(&document),
-            false => stdout::print(&document.text()),
+            true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
+            false => stdout::print(&text(&rows, &findings)),
         };
         match &self.svg {
-            Some(path) if !document.rows().is_empty() => {
-                let picture = picture(&charts::charts(document.rows()));
+            Some(path) if !rows.is_empty() => {
+                let picture = picture(&charts::charts(&rows));
                 match file::replace(path, &picture) {
                     Ok(()) => emit::wrote("picture", path),
                     Err(error) => return emit::write_failed("picture", path, &error),

@@ -77,9 +77,9 @@ impl RingRow {
         }
     }
 
+    /// Returns `true` if both rows were measured on one link.
     pub fn is_of(&self, other: &Self) -> bool {
-        let key = |row: &Self| (row.driver, row.link.clone(), row.rate_bps);
-        key(self) == key(other)
+        (self.driver, &self.link, self.rate_bps) == (other.driver, &other.link, other.rate_bps)
     }
 }
 
