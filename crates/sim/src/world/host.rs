@@ -167,7 +167,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                     let under_way_ns = arrives_ns - now_ns;
                     let segments = &self.segments;
                     let (packet, index) = (frame.packet, frame.index);
-                    to.push(segments.flight(packet, index, arrives_ns, under_way_ns));
+                    to.push_back(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
                 NicEvent::Interrupt => self.complete(at_ns),
             }

@@ -38,7 +38,6 @@ use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
 pub use config::WorldConfig;
-use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
 use run_window::AfterWindow;
@@ -230,7 +229,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// those out of order.
     pub fn arrived_bytes(&self, host: usize) -> u64 {
         let endpoints = self.hosts[host].endpoints.iter();
-        endpoints.map(Endpoint::arrived_bytes).sum()
+        endpoints.map(|it| it.receiver.arrived_bytes()).sum()
     }
 
     /// Returns the latencies of the recorded transactions, from the write of the request to the

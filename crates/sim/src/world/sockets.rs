@@ -13,12 +13,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
         // Accessed in place.
-        let Some(flight) = self.arrivals.get(0) else {
+        let Some(flight) = self.arrivals.front() else {
             return;
         };
         let connection = flight.connection;
         self.endpoints[connection as usize].on_arrival(flight, now_ns);
-        self.arrivals.drop_first();
+        self.arrivals.pop_front();
         if self.budgets.is_none() {
             self.work_now(connection, now_ns);
         } else {
@@ -27,7 +27,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
-        match self.endpoints[connection as usize].check_timer(now_ns) {
+        match self.endpoints[connection as usize].timer.check(now_ns) {
             TimerCheck::Due => {
                 self.endpoints[connection as usize].on_timer(now_ns);
                 self.pump(connection, now_ns);
@@ -39,7 +39,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Runs an application that starts, has paused, or was woken.
     pub fn act(&mut self, connection: u32, now_ns: u64) {
-        self.endpoints[connection as usize].wake_app();
+        self.endpoints[connection as usize].desk.wake();
         if self.lock_for_app(connection, now_ns) {
             self.work(connection, now_ns);
         } else {
@@ -80,7 +80,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[inline(never)]
     fn schedule_check(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
-        self.endpoints[connection as usize].check_is_scheduled();
+        let endpoint = &mut self.endpoints[connection as usize];
+        endpoint.timer.check_is_scheduled();
         let check = HostEvent::Timer(connection);
         self.event_queue.schedule(now_ns, at_ns, check);
     }

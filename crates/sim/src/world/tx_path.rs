@@ -61,7 +61,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<'_, P, L, Q> {
     fn send(&mut self, segment: &OutgoingSegment, from: &Endpoint, now_ns: u64) {
         let packet = self.segments.packet(segment);
         // Rare and large: written in place instead of moved with each segment.
-        if let Some(blocks) = from.blocks() {
+        if let Some(blocks) = from.receiver.blocks() {
             self.segments.of_mut(&packet).ack.sack = blocks;
         }
         // A pure acknowledgement is neither limited nor charged.
