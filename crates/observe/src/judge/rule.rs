@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use super::finding::Finding;
 
 /// One thing that can be wrong.
+#[derive(Debug)]
 pub struct Rule {
     /// Its name, as `--explain` takes it.
     pub name: &'static str,
@@ -19,10 +20,4 @@ pub struct Rule {
     pub advice: &'static str,
     /// Returns the finding; `None` if the rule does not apply to the queue or device.
     pub judge: fn(&Evidence) -> Option<Finding>,
-}
-
-impl std::fmt::Debug for Rule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
