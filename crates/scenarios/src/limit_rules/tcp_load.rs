@@ -240,7 +240,6 @@ impl TcpRun {
                 .limit_changes
                 .last()
                 .map_or(0, |&(_, bytes)| bytes.into()),
-            starved_batches: completions.starved,
             // Samples contain no loss steps.
             losses: Losses::default(),
             limit_changes: watch.limit_changes.clone(),

@@ -121,17 +121,11 @@ struct Queue {
     /// The sent packets in order of sending, and the number completed by each batch.
     sent: Vec<Arrival>,
     back_packets: Vec<u32>,
-    /// End of the last batch that left the device with work, and the spans between busy batches.
-    busy: Vec<Span>,
+    /// Busy periods. For each batch of one but the first: the time since the previous batch, in ns,
+    /// and the completed bytes.
+    busy: Vec<Vec<(u64, u64)>>,
+    /// Time of the last batch, unless it left the device without work.
     last_batch_ns: Option<u64>,
-}
-
-/// Time between two batches, and the bytes that the second one completed; `busy` if something was
-/// in flight throughout.
-#[derive(Clone, Copy)]
-struct Span {
-    length_ns: u64,
-    bytes: u64,
 }
 
 impl Queue {
@@ -148,7 +142,7 @@ impl Queue {
             in_flight_until_ns: 0,
             sent: Vec::new(),
             back_packets: Vec::new(),
-            busy: Vec::new(),
+            busy: vec![Vec::new()],
             last_batch_ns: None,
         }
     }
@@ -184,18 +178,14 @@ impl Queue {
                 self.in_flight_bytes += i64::from(packet.bytes);
             }
             Event::Completed(done) => {
-                let bytes = u64::from(done.bytes);
-                if let Some(last_ns) = self.last_batch_ns {
-                    self.busy.push(Span {
-                        length_ns: at_ns.saturating_sub(last_ns),
-                        bytes,
-                    });
+                if let (Some(last_ns), Some(period)) = (self.last_batch_ns, self.busy.last_mut()) {
+                    period.push((at_ns.saturating_sub(last_ns), done.bytes.into()));
                 }
                 self.in_flight_bytes -= i64::from(done.bytes);
-                // The next span counts only if the device has work from its start on.
+                // The time until the next batch counts only if the device has work from its start.
                 self.last_batch_ns = (self.in_flight_bytes > 0).then_some(at_ns);
                 if self.in_flight_bytes <= 0 {
-                    self.busy.push(Span::BREAK);
+                    self.busy.push(Vec::new());
                 }
                 match (self.traffic.batches.last(), self.back_packets.last_mut()) {
                     (Some(last), Some(back)) if last.at_ns >= at_ns => {
@@ -248,33 +238,19 @@ impl Queue {
     /// Returns the maximum rate over a window of busy batches, or over all of them if there are
     /// fewer.
     fn rate_bits_per_s(&self) -> u64 {
-        let runs = self.busy.split(|span| span.is_break());
-        let runs: Vec<&[Span]> = runs.filter(|run| !run.is_empty()).collect();
-        let longest = runs.iter().map(|run| run.len()).max().unwrap_or(0);
+        let longest = self.busy.iter().map(Vec::len).max().unwrap_or(0);
         let number = longest.min(RATE_ROUNDS);
         if number == 0 {
             return 0;
         }
-        let windows = runs.iter().flat_map(|run| run.windows(number));
-        let rate = |window: &[Span]| {
-            let bytes: u64 = window.iter().map(|span| span.bytes).sum();
+        let windows = self.busy.iter().flat_map(|period| period.windows(number));
+        let rate = |window: &[(u64, u64)]| {
+            let bytes: u64 = window.iter().map(|it| it.1).sum();
             // Times of a broken trace can decrease, so their sum can be large.
-            let length_ns: u128 = window.iter().map(|span| u128::from(span.length_ns)).sum();
+            let length_ns: u128 = window.iter().map(|it| u128::from(it.0)).sum();
             let bits = u128::from(bytes) * 8 * 1_000_000_000;
             u64::try_from(bits.checked_div(length_ns).unwrap_or(0)).unwrap_or(u64::MAX)
         };
         windows.map(rate).max().unwrap_or(0)
-    }
-}
-
-impl Span {
-    /// A span in which the device was empty.
-    const BREAK: Self = Self {
-        length_ns: 0,
-        bytes: u64::MAX,
-    };
-
-    fn is_break(&self) -> bool {
-        self.bytes == u64::MAX
     }
 }
