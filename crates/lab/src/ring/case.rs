@@ -26,7 +26,7 @@ impl fmt::Display for RingCase {
 /// Returns all rows.
 pub fn cases(experiment: &RingSweep) -> Vec<RingCase> {
     let mut cases = Vec::new();
-    for driver in experiment.drivers() {
+    for &driver in &experiment.drivers {
         for link in links(experiment, driver) {
             let limits = match link {
                 Link::Plain => vec![AnyLimit::packets(USUAL_DEPTH), AnyLimit::dql()],
@@ -47,8 +47,7 @@ fn links(experiment: &RingSweep, driver: Driver) -> Vec<Link> {
         let device = device.to_owned();
         return vec![Link::Card { device, to }];
     }
-    let rates = experiment.rates().into_iter();
-    let shaped = rates.map(|rate| match driver {
+    let shaped = experiment.rates.iter().map(|rate| match driver {
         Driver::AfPacket => Link::Shaper {
             rate_bits_per_s: rate.0,
         },
