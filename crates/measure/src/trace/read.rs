@@ -16,38 +16,27 @@ use super::{
 /// Maximum length of a line.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// A line that cannot be parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceError {
-    /// Line number, from 1.
-    pub line: u64,
-    /// The allowed content.
-    pub allowed: &'static str,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, allowed } = self;
-        write!(f, "line {line} cannot be parsed; allowed: {allowed}")
-    }
-}
-
-impl std::error::Error for TraceError {}
-
 /// Error of a trace, which ends it.
 #[derive(Debug)]
 pub enum ReadError {
     /// The file cannot be read.
     Io(io::Error),
-    /// The content cannot be parsed.
-    Trace(TraceError),
+    /// A line cannot be parsed.
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// The allowed content.
+        allowed: &'static str,
+    },
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Trace(error) => error.fmt(f),
+            Self::Line { line, allowed } => {
+                write!(f, "line {line} cannot be parsed; allowed: {allowed}")
+            }
         }
     }
 }
@@ -117,7 +106,7 @@ impl<R: BufRead> Lines<R> {
 
     fn rejected(&self, allowed: &'static str) -> ReadError {
         let line = self.line;
-        ReadError::Trace(TraceError { line, allowed })
+        ReadError::Line { line, allowed }
     }
 
     fn line(&mut self) -> Result<Option<Line>, ReadError> {
