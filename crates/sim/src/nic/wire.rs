@@ -227,7 +227,8 @@ impl Framing {
         (self.one_frame(header + left.min(segment)), left <= segment)
     }
 
-    const fn one_frame(self, frame_bytes: u64) -> WireTime {
+    #[inline]
+    fn one_frame(self, frame_bytes: u64) -> WireTime {
         WireTime {
             bytes: self.frame_time_bytes(frame_bytes),
             frames: 1,

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
+use taut_measure::meter::{Level, Since};
 use taut_measure::trace::{self, Event, Line, PacketRecord, ReadError};
 
 /// Batches over which the rate of the device is computed. One batch more or less then changes it by
@@ -115,9 +116,8 @@ struct Queue {
     waiting: HashMap<PacketRecord, VecDeque<u64>>,
     /// Can be negative for a moment if two threads recorded one packet in the opposite order.
     in_flight_bytes: i64,
-    /// Bytes in flight times the ns of their duration, until the last change.
-    in_flight_sum: u128,
-    in_flight_until_ns: u64,
+    /// The bytes in flight over time.
+    in_flight: Level,
     /// The sent packets in order of sending, and the number completed by each batch.
     sent: Vec<Arrival>,
     back_packets: Vec<u32>,
@@ -138,8 +138,7 @@ impl Queue {
             },
             waiting: HashMap::new(),
             in_flight_bytes: 0,
-            in_flight_sum: 0,
-            in_flight_until_ns: 0,
+            in_flight: Level::new(0, &Since(0)),
             sent: Vec::new(),
             back_packets: Vec::new(),
             busy: vec![Vec::new()],
@@ -148,10 +147,6 @@ impl Queue {
     }
 
     fn take(&mut self, at_ns: u64, event: Event) {
-        let held_ns = at_ns.saturating_sub(self.in_flight_until_ns);
-        let in_flight_bytes = u64::try_from(self.in_flight_bytes).unwrap_or(0);
-        self.in_flight_sum += u128::from(in_flight_bytes) * u128::from(held_ns);
-        self.in_flight_until_ns += held_ns;
         match event {
             Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
             Event::Drop(packet, DropReason::DeviceRefused) => {
@@ -202,16 +197,15 @@ impl Queue {
             }
             _ => {}
         }
+        let in_flight_bytes = self.in_flight_bytes.max(0).cast_unsigned();
+        self.in_flight.change(in_flight_bytes, at_ns, &Since(0));
     }
 
     fn finish(mut self) -> Traffic {
         self.traffic.arrivals.sort_by_key(|arrival| arrival.at_ns);
         self.traffic.rate_bits_per_s = self.rate_bits_per_s();
         self.find_finished();
-        let mean = self
-            .in_flight_sum
-            .checked_div(self.in_flight_until_ns.into());
-        self.traffic.in_flight_mean_bytes = u64::try_from(mean.unwrap_or(0)).unwrap_or(u64::MAX);
+        self.traffic.in_flight_mean_bytes = self.in_flight.mean();
         self.traffic
     }
 
