@@ -96,8 +96,9 @@ impl Experiment for RrUnderLoad {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        self.config.options.report.check()?;
-        self.config.options.trace.check()
+        let Options { report, trace, .. } = &self.config.options;
+        emit::check("report", report.path.as_deref())?;
+        emit::check("trace", trace.path.as_deref())
     }
 
     fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<RrRun>> {

@@ -20,7 +20,7 @@ use taut_report::{exit, stdout};
 /// `taut replay`.
 pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
     let run = Arc::new(read(options)?);
-    options.report.check()?;
+    emit::check("report", options.report.path.as_deref())?;
     let report = options.report.path.as_deref();
     emit::check_spared(report.into_iter(), &[&options.file])?;
     let interrupt = sim::cases::run_cases(vec![run.clone()], all_cores(), |_| {})?;

@@ -114,8 +114,8 @@ impl Output {
                 format_args!("{file} would be written twice; name a file of its own for each");
             return Err(exit::fail(exit::USAGE, message));
         }
-        self.report.check()?;
-        self.trace.check()?;
+        emit::check("report", self.report.path.as_deref())?;
+        emit::check("trace", self.trace.path.as_deref())?;
         emit::check("capture", self.pcap.path.as_deref())?;
         let usage = |error| exit::fail(exit::USAGE, error);
         if self.trace.path.is_some() {
