@@ -82,7 +82,8 @@ impl Wire {
         };
         let starts_ns = now_ns.max(self.free_ns);
         if starts_ns > self.free_ns {
-            self.clock.clear_remainder();
+            // The wire was idle.
+            self.clock.remainder = 0;
         }
         let (time, last) = if self.segments_apart {
             self.framing.segment_time(packet, index)
@@ -164,11 +165,6 @@ impl Clock {
         let before = replace(self, clock);
         let stretched = u128::from(left_ns) * u128::from(before.rate_bits_per_s);
         Ok((stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64)
-    }
-
-    /// Clears the rounding remainder after an idle time.
-    fn clear_remainder(&mut self) {
-        self.remainder = 0;
     }
 
     /// Returns the wire time of `bytes`, in ns, including the rounding remainder.
