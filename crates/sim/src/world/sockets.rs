@@ -19,7 +19,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let connection = flight.connection;
         self.endpoints[connection as usize].on_arrival(flight, now_ns);
         self.arrivals.pop_front();
-        if self.budgets.is_none() {
+        if self.tx.budgets.is_none() {
             self.work_now(connection, now_ns);
         } else {
             self.pump(connection, now_ns);
@@ -57,14 +57,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(always)]
     fn work_now(&mut self, connection: u32, now_ns: u64) {
         let record_from_ns = self.ended.record_from_ns;
-        // In parts, so that the endpoint is looked up once.
-        let (endpoints, event_queue, mut tx_path) = self.parts();
-        let endpoint = &mut endpoints[connection as usize];
+        let endpoint = &mut self.endpoints[connection as usize];
         let done = endpoint.run_app(now_ns);
         if done.wake_ns != NEVER_NS {
-            event_queue.schedule(now_ns, done.wake_ns, HostEvent::App(connection));
+            let app = HostEvent::App(connection);
+            self.event_queue.schedule(now_ns, done.wake_ns, app);
         }
-        let sent = tx_path.send_all(endpoint, connection, now_ns);
+        let sent = self.tx.send_all(endpoint, connection, now_ns);
         let check_ns = endpoint.watch_timer();
         if done.latency_ns != NEVER_NS && now_ns >= record_from_ns {
             self.ended.latencies_ns.push(done.latency_ns);
