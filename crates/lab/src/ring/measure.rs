@@ -6,8 +6,6 @@ use anyhow::anyhow;
 use taut_linux::link::{LinkMonitor, LinkState, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
-use taut_path::driver::CompletionStatus;
-use taut_path::limit::Unit;
 use taut_path::AnyQdisc;
 
 use super::case::RingCase;
@@ -16,7 +14,7 @@ use super::links::Link;
 use taut_relay::driver::{self, Ring, WithPort};
 use taut_relay::raise_priority;
 use taut_relay::source::{Content, FeedSettings, Generated};
-use taut_relay::transmit::{Settings, transmit};
+use taut_relay::transmit::{Outcome, Settings, transmit};
 
 /// Size of each frame: the maximum for an MTU of 1,500.
 const FRAME_BYTES: u32 = 1_514;
@@ -26,24 +24,9 @@ const WARM_UP_NS: u64 = 1_500_000_000;
 /// Timeout for a new link to be up, in ns.
 const UP_NS: u64 = 10_000_000_000;
 
-/// The results of a run.
-#[derive(Debug, Clone, Default)]
-pub struct RingRun {
-    pub packets_per_s: f64,
-    pub in_flight_p50_bytes: u64,
-    pub in_flight_p90_bytes: u64,
-    pub completion_p50_ns: u64,
-    pub completion_p99_ns: u64,
-    /// In its units; `None` without a limit.
-    pub limit_p50: Option<(u64, bool)>,
-    pub completion_status: CompletionStatus,
-    pub mode: &'static str,
-    pub unaccounted_packets: u64,
-}
-
 impl RingCase {
     /// Creates the link and measures. Returns `None` if the user interrupted it.
-    pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<RingRun>> {
+    pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<Outcome>> {
         let active = self.link.create()?;
         let mut watch = LinkMonitor::open(&active.ns, &active.device)?;
         wait_until_up(&mut watch)?;
@@ -71,7 +54,7 @@ impl RingCase {
         options: &RingSweep,
         (ns, device): (&NetNs, &str),
         watch: LinkMonitor,
-    ) -> anyhow::Result<RingRun> {
+    ) -> anyhow::Result<Outcome> {
         let from = link::describe(ns, device)?.mac;
         let from = from.unwrap_or(MacAddress::local(1));
         let generated = Generated::new(FRAME_BYTES, 1, from, self.link.to(), options.seed);
@@ -114,7 +97,7 @@ struct Sending<'a> {
 }
 
 impl WithPort for Sending<'_> {
-    type Output = anyhow::Result<RingRun>;
+    type Output = anyhow::Result<Outcome>;
 
     fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output {
         let limit = &self.case.limit;
@@ -139,17 +122,6 @@ impl WithPort for Sending<'_> {
         if let Some(failed) = &outcome.failed {
             return Err(anyhow!("{failed}"));
         }
-        Ok(RingRun {
-            packets_per_s: outcome.measurements.rate.packets_per_s,
-            in_flight_p50_bytes: outcome.measurements.in_flight_p50_bytes,
-            in_flight_p90_bytes: outcome.measurements.in_flight_p90_bytes,
-            completion_p50_ns: outcome.measurements.completion_p50_ns,
-            completion_p99_ns: outcome.measurements.completion_p99_ns,
-            limit_p50: (outcome.measurements.limit_p50)
-                .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
-            completion_status: outcome.completion_status,
-            mode: outcome.mode,
-            unaccounted_packets: outcome.account.unaccounted_packets(),
-        })
+        Ok(outcome)
     }
 }

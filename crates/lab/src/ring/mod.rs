@@ -21,12 +21,12 @@ use case::RingCase;
 pub use config::RingSweep;
 use document::{document, text};
 use findings::findings;
-use measure::RingRun;
 use rows::RingRow;
+use taut_relay::transmit::Outcome;
 
 impl Experiment for RingSweep {
     type Case = RingCase;
-    type Measurement = RingRun;
+    type Measurement = Outcome;
 
     fn cases(&self) -> Result<Vec<RingCase>, String> {
         Ok(case::cases(self))
@@ -77,9 +77,11 @@ impl Experiment for RingSweep {
         (a.driver, &a.link) == (b.driver, &b.link)
     }
 
-    fn measure(&mut self, case: &RingCase, _: &mut Progress) -> anyhow::Result<Option<RingRun>> {
+    fn measure(&mut self, case: &RingCase, _: &mut Progress) -> anyhow::Result<Option<Outcome>> {
         let ran = case.run(self)?;
-        let unaccounted_packets = ran.as_ref().map_or(0, |ran| ran.unaccounted_packets);
+        let unaccounted_packets = ran
+            .as_ref()
+            .map_or(0, |ran| ran.account.unaccounted_packets());
         anyhow::ensure!(
             unaccounted_packets == 0,
             "{unaccounted_packets} packets are unaccounted for"
@@ -88,7 +90,7 @@ impl Experiment for RingSweep {
     }
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
-        let rows: Vec<RingRow> = rows.iter().map(RingRow::new).collect();
+        let rows: Vec<RingRow> = rows.iter().filter_map(RingRow::new).collect();
         let findings = findings(&rows);
         let printed = match json {
             true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
