@@ -2,7 +2,6 @@
 //! of two network namespaces.
 
 mod config;
-mod driver;
 mod emulated;
 mod frames;
 mod late;
@@ -26,8 +25,7 @@ use taut_scenarios::validation;
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
-pub use config::{Config, Options, limits};
-pub use driver::DriverKind;
+pub use config::{Config, DriverKind, Options, limits};
 use row::RrRun;
 
 /// The experiment.

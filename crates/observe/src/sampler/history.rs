@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use taut_linux::observe::{Sample, excess_bytes};
 
-use super::collector::Collector;
+use super::live::Collector;
 
 /// Minimum, mean and maximum of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ mod event;
 mod event_queue;
 mod frames_in_flight;
 mod host;
-mod orphaning;
 mod run_window;
 mod segments;
 mod small_queues;
