@@ -189,7 +189,8 @@ pub fn far_above_need(it: &Evidence) -> Judged {
             Some(ns) => ns > FAR_NS,
             None => limit > FAR_BYTES,
         };
-        warn_if(is_large && in_flight.saturating_mul(100) < limit.saturating_mul(NEED_PERCENT), seen)
+        let needs_less = in_flight.saturating_mul(100) < limit.saturating_mul(NEED_PERCENT);
+        warn_if(is_large && needs_less, seen)
     })
 }
 

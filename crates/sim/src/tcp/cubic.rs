@@ -88,8 +88,8 @@ impl Cubic {
         window.reduce_to(flight_bytes * BETA_TENTHS / 10);
     }
 
-    /// Reduces the threshold after the first timeout of a segment. The caller sets the window to one
-    /// segment.
+    /// Reduces the threshold after the first timeout of a segment. The caller sets the window to
+    /// one segment.
     pub fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64) {
         self.on_congestion(window, flight_bytes);
         self.w_max_bytes = 0;
