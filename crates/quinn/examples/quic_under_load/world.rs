@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use taut_lab::world::{
     CLIENT_ADDRESS, CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_ADDRESS, SERVER_DEVICE, SERVER_MAC,
-    Shaper, bridge,
+    bridge, shape,
 };
 use taut_linux::NetNs;
-use taut_linux::link::{self, MacAddress};
+use taut_linux::link::{self, MacAddress, RootQdisc};
 
 use super::delay::Delay;
 use super::options::Topology;
@@ -69,7 +69,7 @@ impl World {
 
     /// Sets the rate of the slow link; queued packets stay.
     pub fn shape(&self, rate_bits_per_s: u64) -> anyhow::Result<()> {
-        let shaper = Shaper {
+        let tbf = RootQdisc::Tbf {
             rate_bits_per_s,
             // At high rates, at least the bytes of a millisecond, because the shaper's timer can be
             // late.
@@ -77,8 +77,8 @@ impl World {
             limit_bytes: SHAPER_LIMIT_BYTES,
         };
         match &self.between {
-            Some(between) => shaper.apply(between, FAR_DEVICE),
-            None => shaper.apply(&self.hosts.client, CLIENT_DEVICE),
+            Some(between) => shape(between, FAR_DEVICE, tbf),
+            None => shape(&self.hosts.client, CLIENT_DEVICE, tbf),
         }
     }
 
