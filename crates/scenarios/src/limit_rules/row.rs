@@ -107,7 +107,7 @@ impl LimitRow {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), target);
+        let broken = largest_overrun(outcomes.iter().map(|it| &it.seen.losses[..]), target);
         let utilisations = all(|it| it.seen.utilisation);
         let ratios = some(|it| it.ratio);
         Some(Self {

@@ -17,7 +17,7 @@ use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
 use taut_sim::bisection::smallest_multiple;
-use taut_sim::completion_trace::{Losses, SplitMix, TraceReport};
+use taut_sim::completion_trace::{SplitMix, TraceReport};
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::single_queue_bench::Rule;
@@ -241,7 +241,7 @@ impl TcpRun {
                 .last()
                 .map_or(0, |&(_, bytes)| bytes.into()),
             // Samples contain no loss steps.
-            losses: Losses::default(),
+            losses: Vec::new(),
             limit_changes: watch.limit_changes.clone(),
             sent_packets: watch.sent_packets,
             freed_packets: completions.completed_packets,

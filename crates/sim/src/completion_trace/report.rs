@@ -2,7 +2,6 @@
 
 use hdrhistogram::Histogram;
 
-use crate::testbed::Losses;
 use taut_measure::meter::histogram_bytes;
 
 /// Samples of the queue at random times.
@@ -55,8 +54,10 @@ pub struct TraceReport {
     pub urgent_delay_p99_ns: u64,
     /// The limit at the end, in bytes.
     pub limit_bytes: u64,
-    /// Losses and transmissions since the start, if the time series is recorded.
-    pub losses: Losses,
+    /// The dry time of the wire with packets queued, and the total time with packets, from the
+    /// start to the end of each [`LOSS_STEP_NS`](super::LOSS_STEP_NS), in ns; empty without the
+    /// time series.
+    pub losses: Vec<(u64, u64)>,
     /// Each change of the first queue's limit: (ns, bytes).
     pub limit_changes: Vec<(u64, u32)>,
     /// Packets submitted to the device.

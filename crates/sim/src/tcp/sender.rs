@@ -15,9 +15,7 @@ use crate::NEVER_NS;
 /// Event counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
-    /// Packets passed to the transmit path, a GSO packet counts once.
-    pub packets_sent: u64,
-    /// Retransmissions among them.
+    /// Retransmitted packets; a GSO packet counts once.
     pub retransmissions: u64,
     /// Fast recoveries entered.
     pub recoveries: u32,
@@ -246,7 +244,6 @@ impl TcpSender {
             self.round_trip.on_new_segment(end, now_ns);
             self.nxt = end;
         }
-        self.stats.packets_sent += 1;
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
             self.restart_rto(now_ns);

@@ -3,7 +3,6 @@
 //! A [`Testbed`] processes events in order of time: interrupts, polls after a batch that stopped at
 //! its budget, and rate changes of the wire. An [`Experiment`] sends the packets and measures.
 
-mod losses;
 #[cfg(test)]
 mod tests;
 mod urgent;
@@ -18,8 +17,8 @@ use taut_path::limit::Limit;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, Probe, Qdisc, Queue};
 
-pub use losses::{LOSS_STEP_NS, Losses};
 pub(crate) use urgent::Urgent;
+pub use wire_stats::LOSS_STEP_NS;
 pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
