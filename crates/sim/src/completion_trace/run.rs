@@ -170,9 +170,10 @@ impl<L: Limit> TraceRun<'_, L> {
         let queue = &self.queues[at];
         let urgent = &mut self.scripts[at].urgent;
         if queue.stopped_by_stack() || queue.stopped_by_driver() {
-            urgent.queue(now_ns);
+            urgent.came_ns.push(now_ns);
         } else {
-            urgent.pass(bed.nic.borrow().ahead_ns(at, now_ns));
+            let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
+            urgent.delay_ns.saturating_record(ahead_ns);
         }
         let period_ns = self.sample_period_ns;
         self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
@@ -183,7 +184,7 @@ impl<L: Limit> TraceRun<'_, L> {
         let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
             // All histograms have the same bounds, so adding cannot fail.
-            let _ = urgent_delay_ns.add(script.urgent.delay_ns());
+            let _ = urgent_delay_ns.add(&script.urgent.delay_ns);
         }
         let mut nic = bed.nic.borrow_mut();
         let losses = nic.watch.take_losses();
