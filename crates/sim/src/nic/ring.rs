@@ -185,7 +185,7 @@ impl Ring {
     /// Returns the time of the next interrupt after a packet was sent at `at_ns`, in ns.
     #[inline(always)]
     pub(super) fn plan_interrupt_after(&mut self, at_ns: u64) {
-        self.interrupt_ns = if self.unreported == 1 && self.periods.rule().packets.is_none() {
+        self.interrupt_ns = if self.unreported == 1 && self.periods.rule.packets.is_none() {
             at_ns.max(self.quiet_until_ns)
         } else {
             self.interrupt_for_all(at_ns)
@@ -198,7 +198,7 @@ impl Ring {
         let first = first.filter(|_| self.unreported > 1);
         let first_ns = first.map_or(last_ns, |first| first.sent_ns);
         let by_time_ns = first_ns.max(self.quiet_until_ns);
-        match self.periods.rule().packets {
+        match self.periods.rule.packets {
             Some(packets) if self.unreported >= packets.max(1) as usize => last_ns.min(by_time_ns),
             _ => by_time_ns,
         }
