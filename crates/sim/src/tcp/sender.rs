@@ -199,7 +199,7 @@ impl TcpSender {
         if self.config.gso_size == GsoSize::Off {
             return mss;
         }
-        let srtt_ns = self.round_trip.smoothed_ns();
+        let srtt_ns = self.round_trip.smoothed_ns;
         pace::packet_bytes(&self.config, &self.window, srtt_ns, self.max_packet_bytes)
     }
 
@@ -218,17 +218,11 @@ impl TcpSender {
         let silence_ns = now_ns.saturating_sub(self.last_sent_ns);
         if self.config.restart_after_idle
             && self.nxt != 0
-            && silence_ns > self.round_trip.timeout_ns()
+            && silence_ns > self.round_trip.timeout_ns
         {
             let initial = u64::from(self.config.initial_window_segments) * self.mss_bytes();
             self.window.cwnd_bytes = self.window.cwnd_bytes.min(initial);
         }
-        self.on_unused(now_ns);
-    }
-
-    /// Notifies the congestion control that something other than the window was the limit.
-    #[inline]
-    pub(super) fn on_unused(&mut self, now_ns: u64) {
         self.rule.on_unused(now_ns);
     }
 
@@ -260,7 +254,7 @@ impl TcpSender {
     }
 
     pub(super) fn restart_rto(&mut self, now_ns: u64) {
-        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns());
+        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns);
     }
 
     /// Returns the bytes written and not yet sent.
@@ -308,12 +302,12 @@ impl TcpSender {
 
     /// Returns the smoothed round trip, in ns; `None` before the first sample.
     pub fn srtt_ns(&self) -> Option<u64> {
-        Some(self.round_trip.smoothed_ns()).filter(|&ns| ns > 0)
+        Some(self.round_trip.smoothed_ns).filter(|&ns| ns > 0)
     }
 
     /// Returns the current retransmission timeout with its back-off, in ns.
     pub fn rto_ns(&self) -> u64 {
-        self.round_trip.timeout_ns()
+        self.round_trip.timeout_ns
     }
 
     /// Returns the pacing rate in bytes per second, from which small queues derive their budget;
