@@ -132,27 +132,23 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 fn head(text: &str) -> Option<Head> {
-    let mut fields = text.split('\t');
-    if fields.next()? != MAGIC {
+    let fields: Vec<&str> = text.split('\t').collect();
+    let [MAGIC, version, scenario, seed, taut_version, ref sampled @ ..] = fields[..] else {
+        return None;
+    };
+    if number(version) != Some(FORMAT_VERSION) {
         return None;
     }
-    if number(fields.next()) != Some(FORMAT_VERSION) {
-        return None;
-    }
-    let scenario = fields.next()?.strip_prefix("scenario=")?.to_owned();
-    let seed = number(fields.next()?.strip_prefix("seed="))?;
-    let taut_version = fields.next()?.strip_prefix("taut=")?.to_owned();
-    let sampled_hz = match fields.next() {
-        Some(sampled) => Some(number(sampled.strip_prefix("sampled="))?),
-        None => None,
-    };
-    let head = Head {
-        scenario,
-        seed,
-        taut_version,
-        sampled_hz,
-    };
-    fields.next().is_none().then_some(head)
+    Some(Head {
+        scenario: scenario.strip_prefix("scenario=")?.to_owned(),
+        seed: number(seed.strip_prefix("seed=")?)?,
+        taut_version: taut_version.strip_prefix("taut=")?.to_owned(),
+        sampled_hz: match sampled {
+            [] => None,
+            [hz] => Some(number(hz.strip_prefix("sampled=")?)?),
+            _ => return None,
+        },
+    })
 }
 
 fn line(text: &str) -> Result<Line, &'static str> {
@@ -163,7 +159,7 @@ fn line(text: &str) -> Result<Line, &'static str> {
             limit: limit.to_owned(),
         }),
         [time, kind, ref values @ ..] => Ok(Line::Event {
-            at_ns: number(Some(time)).ok_or(LINE)?,
+            at_ns: number(time).ok_or(LINE)?,
             event: event(kind, values)?,
         }),
         _ => Err(LINE),
@@ -194,14 +190,14 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
 }
 
 /// Parses digits only: the format has no `+1`.
-fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
-    let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-    text.filter(plain)?.parse().ok()
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_plain)
 }
 
 fn only<T: FromStr>(values: &[&str]) -> Option<T> {
     match *values {
-        [value] => number(Some(value)),
+        [value] => number(value),
         _ => None,
     }
 }
@@ -212,9 +208,9 @@ fn packet(values: &[&str]) -> Option<PacketRecord> {
     };
     Some(PacketRecord {
         // A packet counts for at least 1, so 0 is never written.
-        bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
-        flow: number(Some(flow))?,
-        priority: number(Some(priority)).filter(|&priority| priority <= 15)?,
+        bytes: number(bytes).filter(|&bytes| bytes > 0)?,
+        flow: number(flow)?,
+        priority: number(priority).filter(|&priority| priority <= 15)?,
     })
 }
 
@@ -229,8 +225,8 @@ fn done(values: &[&str]) -> Option<CompletedCounts> {
         return None;
     };
     Some(CompletedCounts {
-        packets: number(Some(packets))?,
-        bytes: number(Some(bytes))?,
+        packets: number(packets)?,
+        bytes: number(bytes)?,
     })
 }
 
@@ -239,14 +235,14 @@ fn batch(values: &[&str]) -> Option<BatchRecord> {
         return None;
     };
     Some(BatchRecord {
-        units: number(Some(units))?,
+        units: number(units)?,
         more: [true, false]
             .into_iter()
             .find(|&it| more_name(it) == more)?,
-        times_blocked: number(Some(times_blocked))?,
+        times_blocked: number(times_blocked)?,
         sender_returned_ns: match returned {
             NOT_RETURNED => None,
-            at_ns => Some(number(Some(at_ns))?),
+            at_ns => Some(number(at_ns)?),
         },
     })
 }
