@@ -42,7 +42,7 @@ def title(row):
 
 
 def ring_table(document):
-    """Each limit, the smallest sufficient depth, 1,024 packets and the bare loop on each ring."""
+    """Each limit, the smallest sufficient depth and 1,024 packets on each ring."""
     findings = {(ring_of(it), it["limit"]): it for it in document["findings"]}
     depths = {ring: it["smallest_sufficient_depth"] for (ring, _), it in findings.items()}
     lines, last = [RING_HEAD], None
@@ -53,12 +53,9 @@ def ring_table(document):
             continue
         name = limit + (" (sufficient)" if limit == depths.get(ring) else "")
         cells = ["" if ring == last else title(row), name, f"{row['pps']:.0f}"]
-        if limit == "bare loop":
-            cells += ["-"] * 3
-        else:
-            latency = row["completion_us"]
-            cells.append(str(row["inflight_bytes"]["p50"]))
-            cells += [f"{latency['p50']:.0f}", f"{latency['p99']:.0f}"]
+        latency = row["completion_us"]
+        cells.append(str(row["inflight_bytes"]["p50"]))
+        cells += [f"{latency['p50']:.0f}", f"{latency['p99']:.0f}"]
         found = findings.get((ring, limit))
         cells.append(f"{found['throughput_share'] * 100:.1f} %" if found else "")
         cells.append(f"{found['inflight_ratio']:.2f}" if found else "")

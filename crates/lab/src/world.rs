@@ -72,30 +72,12 @@ fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> std::io::Result<()> {
     link::set_up(ns, device)
 }
 
-/// A token bucket filter.
-#[derive(Debug, Clone, Copy)]
-pub struct Shaper {
-    /// Its rate.
-    pub rate_bits_per_s: u64,
-    /// The burst that it sends after a pause.
-    pub burst_bytes: u32,
-    /// The queue before it drops.
-    pub limit_bytes: u32,
-}
-
-impl Shaper {
-    /// Sets the filter as the root discipline of `device`.
-    ///
-    /// # Errors
-    /// Those of the kernel, which might have no TBF.
-    pub fn apply(self, ns: &NetNs, device: &str) -> anyhow::Result<()> {
-        let qdisc = RootQdisc::Tbf {
-            rate_bits_per_s: self.rate_bits_per_s,
-            burst_bytes: self.burst_bytes,
-            limit_bytes: self.limit_bytes,
-        };
-        link::set_root_qdisc(ns, device, qdisc).context("this kernel has no TBF")
-    }
+/// Sets a token bucket filter as the root discipline of `device`.
+///
+/// # Errors
+/// Those of the kernel, which might have no TBF.
+pub fn shape(ns: &NetNs, device: &str, tbf: RootQdisc) -> anyhow::Result<()> {
+    link::set_root_qdisc(ns, device, tbf).context("this kernel has no TBF")
 }
 
 /// Bridges two devices of `ns` with the kernel's bridge.
@@ -130,12 +112,14 @@ pub fn shaped_veth(server: &NetNs, rate_bits_per_s: Option<u64>) -> anyhow::Resu
     link::add_veth_pair(&ns, SHAPED_DEVICE, server, SERVER_DEVICE)?;
     link::set_mac(server, SERVER_DEVICE, SERVER_MAC)?;
     match rate_bits_per_s {
-        Some(rate_bits_per_s) => Shaper {
-            rate_bits_per_s,
-            burst_bytes: SHAPER_BURST_BYTES,
-            limit_bytes: SHAPER_LIMIT_BYTES,
+        Some(rate_bits_per_s) => {
+            let tbf = RootQdisc::Tbf {
+                rate_bits_per_s,
+                burst_bytes: SHAPER_BURST_BYTES,
+                limit_bytes: SHAPER_LIMIT_BYTES,
+            };
+            shape(&ns, SHAPED_DEVICE, tbf)?;
         }
-        .apply(&ns, SHAPED_DEVICE)?,
         None => link::set_root_qdisc(&ns, SHAPED_DEVICE, RootQdisc::NoQueue)?,
     }
     link::set_up(&ns, SHAPED_DEVICE)?;

@@ -152,10 +152,14 @@ impl QueueRow {
         if self.in_packets() {
             return None;
         }
-        let rate = self.rate_bits_per_s.filter(|&rate| rate > 0)?;
-        let ns = u128::from(bytes?) * 8 * 1_000_000_000 / u128::from(rate);
-        Some(u64::try_from(ns).unwrap_or(u64::MAX))
+        link_time_ns(bytes?, self.rate_bits_per_s?)
     }
+}
+
+/// Returns how long a link needs for `bytes`, in ns; `None` at a rate of 0.
+pub(crate) fn link_time_ns(bytes: u64, rate_bits_per_s: u64) -> Option<u64> {
+    let ns = (u128::from(bytes) * 8 * 1_000_000_000).checked_div(rate_bits_per_s.into())?;
+    Some(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

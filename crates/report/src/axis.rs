@@ -34,11 +34,7 @@ enum Scale {
 impl Axis {
     /// Creates a linear axis from 0 to the first tick at or above `high`.
     pub fn linear(title: impl Into<String>, high: f64) -> Self {
-        let high = if high.is_finite() && high > 0.0 {
-            high
-        } else {
-            1.0
-        };
+        let high = positive(high);
         let step = step(high);
         Self {
             title: title.into(),
@@ -51,14 +47,9 @@ impl Axis {
 
     /// Creates a linear axis from 0 to exactly `high`.
     pub fn up_to(title: impl Into<String>, high: f64) -> Self {
-        let whole = Self::linear(title, high);
         Self {
-            high: if high.is_finite() && high > 0.0 {
-                high
-            } else {
-                whole.high
-            },
-            ..whole
+            high: positive(high),
+            ..Self::linear(title, high)
         }
     }
 
@@ -72,11 +63,7 @@ impl Axis {
 
     /// Creates a logarithmic axis from the tick at or below `low` to the tick at or above `high`.
     pub fn logarithmic(title: impl Into<String>, low: f64, high: f64) -> Self {
-        let low = if low.is_finite() && low > 0.0 {
-            low
-        } else {
-            1.0
-        };
+        let low = positive(low);
         let high = if high.is_finite() { high } else { low };
         Self {
             title: title.into(),
@@ -153,6 +140,14 @@ impl Axis {
             })
             .filter(|value| within.contains(value))
             .collect()
+    }
+}
+
+/// Returns `value`, or 1 if it is not a positive number.
+fn positive(value: f64) -> f64 {
+    match value.is_finite() && value > 0.0 {
+        true => value,
+        false => 1.0,
     }
 }
 

@@ -104,14 +104,13 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
 }
 
 fn push_figure(out: &mut String, figure: &Figure) {
-    let (class, mark) = if figure.is_within_tenth() {
-        ("within", "within")
-    } else {
-        ("outside", "outside")
+    let mark = match figure.is_within_tenth() {
+        true => "within",
+        false => "outside",
     };
     let _ = writeln!(
         out,
-        "<tr><th scope=\"row\">{}</th><td class=\"mark {class}\">{mark}</td>\
+        "<tr><th scope=\"row\">{}</th><td class=\"mark {mark}\">{mark}</td>\
          <td class=\"number\" data-label=\"result\">{}</td>\
          <td class=\"number\" data-label=\"published\">{}</td>\
          <td class=\"unit\" data-label=\"unit\">{}</td>\

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use taut_path::units::{ParseUnitError, Size};
+use taut_path::units::Size;
 
-use crate::emit::{self, write_failed};
+use crate::emit::write_failed;
 use crate::{file, say};
 
 /// Option of a report.
@@ -20,16 +20,6 @@ pub struct ReportFile {
     /// FILE-2.svg.
     #[arg(id = "report", long = "report", value_name = "FILE")]
     pub path: Option<PathBuf>,
-}
-
-impl ReportFile {
-    /// Checks before the run that the file can be written.
-    ///
-    /// # Errors
-    /// The exit code, after a message, if it cannot.
-    pub fn check(&self) -> Result<(), ExitCode> {
-        emit::check("report", self.path.as_deref())
-    }
 }
 
 /// Options of a trace file.
@@ -46,12 +36,8 @@ pub struct TraceFile {
 
     /// Maximum trace size; a longer trace is discarded
     #[arg(id = "trace_max_size", long = "trace-max-size", value_name = "SIZE", requires = "trace",
-          default_value = "256m", value_parser = parse_size)]
+          default_value = "256m")]
     pub max: Size,
-}
-
-fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
-    text.parse()
 }
 
 /// Options of a capture file.
@@ -68,7 +54,7 @@ pub struct PcapFile {
 
     /// Maximum capture size; a longer capture is discarded
     #[arg(id = "pcap_max_size", long = "pcap-max-size", value_name = "SIZE", requires = "pcap",
-          default_value = "1g", value_parser = parse_size)]
+          default_value = "1g")]
     pub max: Size,
 }
 
@@ -90,14 +76,6 @@ const TRACE_MAX_SIZE: &str = "--trace-max-size";
 const PCAP_MAX_SIZE: &str = "--pcap-max-size";
 
 impl TraceFile {
-    /// Checks before the run that the file can be written.
-    ///
-    /// # Errors
-    /// The exit code, after a message, if it cannot.
-    pub fn check(&self) -> Result<(), ExitCode> {
-        emit::check("trace", self.path.as_deref())
-    }
-
     /// Returns the maximum number of bytes; `None` if no trace was requested.
     pub fn max_bytes(&self) -> Option<u64> {
         self.path.is_some().then_some(self.max.0)

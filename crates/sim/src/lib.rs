@@ -7,7 +7,6 @@ pub mod bisection;
 pub mod completion_trace;
 pub mod consumer;
 pub mod convergence;
-mod cpu;
 pub mod error;
 pub mod multi_queue_bench;
 pub mod nic;

@@ -23,6 +23,12 @@ impl Rng {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
+    /// Returns a uniform number from `mean - spread` to `mean + spread`, as far as it is in range.
+    pub fn near(&mut self, mean: u64, spread: u64) -> u64 {
+        let above = self.below(spread.saturating_mul(2).saturating_add(1));
+        mean.saturating_add(above).saturating_sub(spread)
+    }
+
     /// Returns a random element of `all`, which must not be empty.
     pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]

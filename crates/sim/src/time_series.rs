@@ -5,11 +5,6 @@ use taut_path::{Event, Packet, Probe};
 /// Samples of a time series: finer than the width of a plot.
 const STEPS: u64 = 2_000;
 
-/// Returns the length of a sample in a time series of `span_ns`, in ns.
-fn step_ns(span_ns: u64) -> u64 {
-    (span_ns / STEPS).max(1)
-}
-
 /// Appends `value` to a list of changes, (ns, value), if it differs from the last value.
 pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
     if changes.last().is_none_or(|&(_, last)| last != value) {
@@ -52,7 +47,7 @@ impl TimeSeriesRecorder {
     pub fn new(end_ns: u64) -> Self {
         Self {
             series: TimeSeries {
-                step_ns: step_ns(end_ns),
+                step_ns: (end_ns / STEPS).max(1),
                 ..TimeSeries::default()
             },
             in_flight_bytes: 0,

@@ -6,6 +6,7 @@ mod keys;
 mod screen;
 
 use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,6 @@ use taut_report::exit;
 use crate::parse::{PERIODS, within};
 use crate::selection::SelectionArgs;
 use draw::Appearance;
-use keys::After;
 use screen::Screen;
 
 /// Show all queues with a working limit on the terminal, sorted by in-flight time
@@ -181,8 +181,8 @@ fn run(
         if event::poll(wait)? {
             match event::read()? {
                 Event::Key(key) => match keys::press(&mut screen, key) {
-                    After::Continue => is_stale = true,
-                    After::Quit => return Ok(None),
+                    ControlFlow::Continue(()) => is_stale = true,
+                    ControlFlow::Break(()) => return Ok(None),
                 },
                 Event::Resize(..) => is_stale = true,
                 _ => {}

@@ -82,9 +82,9 @@ impl fmt::Display for ForwardCase {
 
 /// Returns the rows, grouped by rate.
 pub fn cases(experiment: &Forward) -> Vec<ForwardCase> {
-    let of_rate = |rate| {
+    let of_rate = |&rate| {
         let forwarders = Forwarder::all().into_iter();
         forwarders.map(move |forwarder| ForwardCase { forwarder, rate })
     };
-    experiment.rates().into_iter().flat_map(of_rate).collect()
+    experiment.rates.iter().flat_map(of_rate).collect()
 }

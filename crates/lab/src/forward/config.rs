@@ -12,7 +12,8 @@ use crate::experiment::OutputOptions;
 #[derive(Debug, Clone, Args)]
 pub struct Forward {
     /// Rate of the slow link (repeatable) [default: 100mbit, 20mbit]
-    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES),
+          default_values_t = [Rate(100_000_000), Rate(20_000_000)], hide_default_value = true)]
     pub rates: Vec<Rate>,
 
     /// Rate of the fast link
@@ -34,14 +35,4 @@ pub struct Forward {
 
     #[command(flatten)]
     pub output: OutputOptions,
-}
-
-impl Forward {
-    /// Returns the rates of the slow link.
-    pub fn rates(&self) -> Vec<Rate> {
-        match &self.rates[..] {
-            [] => vec![Rate(100_000_000), Rate(20_000_000)],
-            rates => rates.to_vec(),
-        }
-    }
 }

@@ -45,7 +45,7 @@ impl Experiment for Forward {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        self.report.check()
+        emit::check("report", self.report.path.as_deref())
     }
 
     fn measure(

@@ -53,7 +53,7 @@ impl ForwardRun {
 
 /// Returns the document of the runs with `options`.
 pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Document {
-    let slow_bps: Vec<u64> = options.rates().iter().map(|rate| rate.0).collect();
+    let slow_bps: Vec<u64> = options.rates.iter().map(|rate| rate.0).collect();
     let parameters = json!({
         "fast_bps": options.fast_rate.0,
         "slow_bps": slow_bps,

@@ -1,10 +1,10 @@
 //! Two hosts and a bridge host between them, whose link to the server is the slow one.
 
 use taut_linux::NetNs;
-use taut_linux::link::{self, OffloadControl};
+use taut_linux::link::{self, OffloadControl, RootQdisc};
 
 use super::case::{ForwardCase, Forwarder};
-use crate::world::{CLIENT_DEVICE, Hosts, SERVER_DEVICE, Shaper, bridge};
+use crate::world::{CLIENT_DEVICE, Hosts, SERVER_DEVICE, bridge, shape};
 
 /// The device of the bridge host on the fast link.
 pub const FAST_DEVICE: &str = "taut-fast";
@@ -38,14 +38,15 @@ impl ForwardWorld {
         for device in [FAST_DEVICE, SLOW_DEVICE] {
             offloads.turn_off(device)?;
         }
-        let shaper = |rate_bits_per_s, burst_bytes| Shaper {
+        let tbf = |rate_bits_per_s, burst_bytes| RootQdisc::Tbf {
             rate_bits_per_s,
             burst_bytes,
             limit_bytes: SHAPER_LIMIT_BYTES,
         };
-        shaper(fast_bits_per_s, FAST_BURST_BYTES).apply(&hosts.client, CLIENT_DEVICE)?;
+        let fast = tbf(fast_bits_per_s, FAST_BURST_BYTES);
+        shape(&hosts.client, CLIENT_DEVICE, fast)?;
         link::set_tx_queue_packets(&between, SLOW_DEVICE, QUEUE_PACKETS)?;
-        shaper(case.rate.0, SLOW_BURST_BYTES).apply(&between, SLOW_DEVICE)?;
+        shape(&between, SLOW_DEVICE, tbf(case.rate.0, SLOW_BURST_BYTES))?;
         link::set_pfifo_fast_in_tbf(&between, SLOW_DEVICE)?;
         if case.forwarder == Forwarder::Kernel {
             bridge(&between, [FAST_DEVICE, SLOW_DEVICE])?;

@@ -9,17 +9,12 @@ use super::rows::RingRow;
 
 /// Returns a chart for each link that has a rate.
 pub fn charts(rows: &[RingRow]) -> Vec<Chart> {
-    let mut links: Vec<Vec<&RingRow>> = Vec::new();
-    for row in rows.iter().filter(|row| row.rate_bps.is_some()) {
-        match links.iter_mut().find(|link| link[0].is_of(row)) {
-            Some(link) => link.push(row),
-            None => links.push(vec![row]),
-        }
-    }
-    links.iter().map(|link| chart(link)).collect()
+    let links = rows.chunk_by(RingRow::is_of);
+    let shaped = links.filter(|link| link[0].rate_bps.is_some());
+    shaped.map(chart).collect()
 }
 
-fn chart(rows: &[&RingRow]) -> Chart {
+fn chart(rows: &[RingRow]) -> Chart {
     let best_pps = rows.iter().map(|row| row.pps).fold(1.0, f64::max);
     let point = |row: &RingRow| {
         let bytes = row.inflight_bytes.p50.max(1) as f64;
@@ -57,7 +52,7 @@ fn chart(rows: &[&RingRow]) -> Chart {
     let (low, high) = bytes.fold((1e3, 1e6), |(low, high): (f64, f64), bytes| {
         (low.min(bytes), high.max(bytes))
     });
-    let first = rows[0];
+    let first = &rows[0];
     let rate = first.rate_bps.map(|rate| Rate(rate).to_string());
     let title = format!(
         "{} over {} {} ({})",

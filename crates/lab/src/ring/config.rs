@@ -22,20 +22,24 @@ pub const USUAL_DEPTH: u32 = 1_024;
 #[derive(Debug, Clone, Args)]
 pub struct RingSweep {
     /// Driver (repeatable) [default: both]
-    #[arg(long = "driver", value_name = "DRIVER", value_enum)]
+    #[arg(long = "driver", value_name = "DRIVER", value_enum, hide_default_value = true,
+          default_values_t = [Driver::AfPacket, Driver::AfXdp])]
     pub drivers: Vec<Driver>,
 
     /// Rate of the shaper (repeatable) [default: 100mbit, 1gbit]
-    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES),
+          default_values_t = [Rate(100_000_000), Rate(1_000_000_000)], hide_default_value = true)]
     pub rates: Vec<Rate>,
 
     /// Fixed depth in packets (repeatable) [default: 1, 4, 16 .. 4096]
-    #[arg(long = "depth", value_name = "N", value_parser = count_in(1..=MAX_SLOTS))]
+    #[arg(long = "depth", value_name = "N", value_parser = count_in(1..=MAX_SLOTS),
+          default_values_t = (0..=6).map(|power| 4_u32.pow(power)), hide_default_value = true)]
     pub depths: Vec<u32>,
 
     /// Limit (repeatable; taut help limits) [default: dql, taut]
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
-          value_parser = parse_limit)]
+          value_parser = parse_limit, hide_default_value = true,
+          default_values_t = [AnyLimit::dql(), AnyLimit::taut()])]
     pub limits: Vec<AnyLimit>,
 
     /// Completion poll interval
@@ -82,32 +86,10 @@ pub struct RingSweep {
 }
 
 impl RingSweep {
-    pub fn drivers(&self) -> Vec<Driver> {
-        match &self.drivers[..] {
-            [] => vec![Driver::AfPacket, Driver::AfXdp],
-            drivers => drivers.to_vec(),
-        }
-    }
-
-    pub fn rates(&self) -> Vec<Rate> {
-        match &self.rates[..] {
-            [] => vec![Rate(100_000_000), Rate(1_000_000_000)],
-            rates => rates.to_vec(),
-        }
-    }
-
     /// Returns the fixed depths, then the limits.
     pub fn limits(&self) -> Vec<AnyLimit> {
-        let depths = match &self.depths[..] {
-            [] => (0..=6).map(|power| 4_u32.pow(power)).collect(),
-            depths => depths.to_vec(),
-        };
-        let limits = match &self.limits[..] {
-            [] => vec![AnyLimit::dql(), AnyLimit::taut()],
-            limits => limits.to_vec(),
-        };
-        let depths = depths.into_iter().map(AnyLimit::packets);
-        depths.chain(limits).collect()
+        let depths = self.depths.iter().copied().map(AnyLimit::packets);
+        depths.chain(self.limits.iter().cloned()).collect()
     }
 
     /// Returns the card of the user and the address of its peer, if the links are not those of the

@@ -26,7 +26,7 @@ pub struct Finding {
 pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
     let limits = rows
         .iter()
-        .filter(|row| !row.is_fixed && !row.is_bare() && row.limit_p50.is_some());
+        .filter(|row| !row.is_fixed && row.limit_p50.is_some());
     let finding = |row: &RingRow| {
         let fixed: Vec<&RingRow> = rows
             .iter()

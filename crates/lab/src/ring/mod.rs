@@ -19,13 +19,14 @@ use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
-use document::RingDocument;
-use measure::RingRun;
+use document::{document, text};
+use findings::findings;
 use rows::RingRow;
+use taut_relay::transmit::Outcome;
 
 impl Experiment for RingSweep {
     type Case = RingCase;
-    type Measurement = RingRun;
+    type Measurement = Outcome;
 
     fn cases(&self) -> Result<Vec<RingCase>, String> {
         Ok(case::cases(self))
@@ -76,9 +77,11 @@ impl Experiment for RingSweep {
         (a.driver, &a.link) == (b.driver, &b.link)
     }
 
-    fn measure(&mut self, case: &RingCase, _: &mut Progress) -> anyhow::Result<Option<RingRun>> {
+    fn measure(&mut self, case: &RingCase, _: &mut Progress) -> anyhow::Result<Option<Outcome>> {
         let ran = case.run(self)?;
-        let unaccounted_packets = ran.as_ref().map_or(0, |ran| ran.unaccounted_packets);
+        let unaccounted_packets = ran
+            .as_ref()
+            .map_or(0, |ran| ran.account.unaccounted_packets());
         anyhow::ensure!(
             unaccounted_packets == 0,
             "{unaccounted_packets} packets are unaccounted for"
@@ -87,15 +90,15 @@ impl Experiment for RingSweep {
     }
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
-        let rows = rows.iter().map(RingRow::new).collect();
-        let document = RingDocument::new(self, rows, interrupted);
+        let rows: Vec<RingRow> = rows.iter().filter_map(RingRow::new).collect();
+        let findings = findings(&rows);
         let printed = match json {
-            true => stdout::print_json(&document),
-            false => stdout::print(&document.text()),
+            true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
+            false => stdout::print(&text(&rows, &findings)),
         };
         match &self.svg {
-            Some(path) if !document.rows().is_empty() => {
-                let picture = picture(&charts::charts(document.rows()));
+            Some(path) if !rows.is_empty() => {
+                let picture = picture(&charts::charts(&rows));
                 match file::replace(path, &picture) {
                     Ok(()) => emit::wrote("picture", path),
                     Err(error) => return emit::write_failed("picture", path, &error),

@@ -1,10 +1,11 @@
 //! The rows, as data.
 
 use serde::Serialize;
+use taut_path::limit::Unit;
+use taut_relay::transmit::Outcome;
 use taut_report::number::one_decimal;
 
 use super::case::RingCase;
-use super::measure::RingRun;
 use crate::experiment;
 
 #[derive(Debug, Clone, Serialize)]
@@ -43,13 +44,18 @@ pub struct RingRow {
 }
 
 impl RingRow {
-    pub fn new(measured: &experiment::Row<RingCase, RingRun>) -> Self {
-        let RingCase { driver, link, hold } = &measured.case;
-        let median = |of: fn(&RingRun) -> f64| measured.median(of).unwrap_or(0.0);
-        let last = measured.runs.last().cloned().unwrap_or_default();
-        let limit = hold.to_string();
+    /// Returns the row of a case; `None` without a run.
+    pub fn new(measured: &experiment::Row<RingCase, Outcome>) -> Option<Self> {
+        let RingCase {
+            driver,
+            link,
+            limit,
+        } = &measured.case;
+        let median = |of: fn(&Outcome) -> f64| measured.median(of).unwrap_or(0.0);
+        let last = measured.runs.last()?;
+        let limit = limit.to_string();
         let hardware = if link.is_virtual() { "virtual" } else { "card" };
-        Self {
+        Some(Self {
             driver: driver.name(),
             mode: last.mode,
             link: link.name(),
@@ -57,33 +63,27 @@ impl RingRow {
             rate_bps: link.rate_bits_per_s(),
             is_fixed: is_depth(&limit),
             limit,
-            pps: one_decimal(median(|ran| ran.packets_per_s)),
+            pps: one_decimal(median(|ran| ran.measurements.rate.packets_per_s)),
             inflight_bytes: InFlight {
-                p50: median(|ran| ran.in_flight_p50_bytes as f64) as u64,
-                p90: median(|ran| ran.in_flight_p90_bytes as f64) as u64,
+                p50: median(|ran| ran.measurements.in_flight_p50_bytes as f64) as u64,
+                p90: median(|ran| ran.measurements.in_flight_p90_bytes as f64) as u64,
             },
             completion_us: Completion {
-                p50: one_decimal(median(|ran| ran.completion_p50_ns as f64) / 1e3),
-                p99: one_decimal(median(|ran| ran.completion_p99_ns as f64) / 1e3),
+                p50: one_decimal(median(|ran| ran.measurements.completion_p50_ns as f64) / 1e3),
+                p99: one_decimal(median(|ran| ran.measurements.completion_p99_ns as f64) / 1e3),
             },
             completions: last.completion_status.name(),
-            limit_p50: (last.limit_p50)
-                .map(|_| median(|ran| ran.limit_p50.unwrap_or_default().0 as f64) as u64),
-            in_packets: last.limit_p50.is_some_and(|(_, in_packets)| in_packets),
-        }
+            limit_p50: (last.measurements.limit_p50)
+                .map(|_| median(|ran| ran.measurements.limit_p50.unwrap_or(0) as f64) as u64),
+            in_packets: last.limit_unit == Unit::Packets,
+        })
     }
 
+    /// Returns `true` if both rows were measured on one link.
     pub fn is_of(&self, other: &Self) -> bool {
-        let key = |row: &Self| (row.driver, row.link.clone(), row.rate_bps);
-        key(self) == key(other)
-    }
-
-    pub fn is_bare(&self) -> bool {
-        self.limit == BARE
+        (self.driver, &self.link, self.rate_bps) == (other.driver, &other.link, other.rate_bps)
     }
 }
-
-pub const BARE: &str = "bare loop";
 
 /// Returns `true` if a limit is a number of packets.
 fn is_depth(limit: &str) -> bool {

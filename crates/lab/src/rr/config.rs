@@ -1,12 +1,42 @@
 //! The settings of a live run.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use taut_path::AnyLimit;
+use taut_path::units::Rate;
 use taut_report::output_file::{ReportFile, TraceFile};
 use taut_scenarios::rr_under_load::Settings;
+use taut_scenarios::schema::Schema;
 
-use super::driver::DriverKind;
 use crate::experiment::OutputOptions;
+
+/// A driver below the measured queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// An emulated e1000 between two TAP devices
+    #[value(name = "emulated")]
+    Emulated,
+    /// An AF_PACKET transmit ring into a veth with a kernel TBF
+    #[value(name = "af_packet")]
+    AfPacket,
+}
+
+impl DriverKind {
+    /// Returns the name in options and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Emulated => "emulated",
+            Self::AfPacket => "af_packet",
+        }
+    }
+
+    /// Returns the rate of the link, unless the user sets another.
+    pub fn default_rate(self) -> Rate {
+        match self {
+            Self::Emulated => Settings::defaults().rate,
+            Self::AfPacket => Rate(100_000_000),
+        }
+    }
+}
 
 /// The options that the simulated experiment does not have.
 #[derive(Debug, Clone, Args)]

@@ -31,12 +31,6 @@ pub struct EmulatedDirection {
     rejected_packets: u64,
 }
 
-/// An action of the NIC, without borrowing it.
-enum Did {
-    Delivered(io::Result<WriteOutcome>),
-    Interrupt,
-}
-
 impl EmulatedDirection {
     /// Forwards packets from `source` to `to`, through `queue`.
     pub fn new(source: TapSource, queue: MeteredQueue, published: Published, to: Rc<Tap>) -> Self {
@@ -53,13 +47,13 @@ impl EmulatedDirection {
     /// Replays the actions of the NIC until `now_ns`, in nominal order and at nominal times, so
     /// that lateness does not count as an idle link.
     fn advance(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some((at_ns, did)) = self.advance_one(now_ns) {
-            match did {
-                Did::Delivered(written) => match written? {
+        while let Some((at_ns, event)) = self.queue.device_mut().advance(now_ns) {
+            match event {
+                NicEvent::Frame(sent) => match self.frames.write(sent.packet, &self.to)? {
                     WriteOutcome::Accepted => {}
                     WriteOutcome::Rejected(_) => self.rejected_packets += 1,
                 },
-                Did::Interrupt => self.complete(at_ns)?,
+                NicEvent::Interrupt => self.complete(at_ns)?,
             }
         }
         if self
@@ -70,15 +64,6 @@ impl EmulatedDirection {
             self.complete(now_ns)?;
         }
         Ok(())
-    }
-
-    fn advance_one(&mut self, now_ns: u64) -> Option<(u64, Did)> {
-        let (at_ns, event) = self.queue.device_mut().advance(now_ns)?;
-        let did = match event {
-            NicEvent::Frame(sent) => Did::Delivered(self.frames.write(sent.packet, &self.to)),
-            NicEvent::Interrupt => Did::Interrupt,
-        };
-        Some((at_ns, did))
     }
 
     fn complete(&mut self, at_ns: u64) -> io::Result<()> {

@@ -2,7 +2,6 @@
 //! of two network namespaces.
 
 mod config;
-mod driver;
 mod emulated;
 mod frames;
 mod late;
@@ -25,8 +24,7 @@ use taut_scenarios::validation;
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
-pub use config::{Config, Options, limits};
-pub use driver::DriverKind;
+pub use config::{Config, DriverKind, Options, limits};
 
 /// The experiment.
 pub struct RrUnderLoad {
@@ -94,8 +92,9 @@ impl Experiment for RrUnderLoad {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        self.config.options.report.check()?;
-        self.config.options.trace.check()
+        let Options { report, trace, .. } = &self.config.options;
+        emit::check("report", report.path.as_deref())?;
+        emit::check("trace", trace.path.as_deref())
     }
 
     fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<Row>> {

@@ -9,8 +9,7 @@ use taut_linux::{NetNs, Tap, TapConfig};
 use taut_path::qdisc;
 use taut_scenarios::rr_under_load::Case;
 
-use super::config::Config;
-use super::driver::DriverKind;
+use super::config::{Config, DriverKind};
 use super::packet_ring::ReceiveDirection;
 use super::router::Route;
 use super::tap_source::TapSource;

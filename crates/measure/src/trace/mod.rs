@@ -11,7 +11,7 @@ use taut_path::limit::{CompletedCounts, CompletionBatch};
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
-pub use read::{ReadError, TraceError, read};
+pub use read::{ReadError, read};
 pub use recording::Recording;
 pub use recordings::Recordings;
 pub use write::{Recorder, Tracer};

@@ -16,38 +16,27 @@ use super::{
 /// Maximum length of a line.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// A line that cannot be parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceError {
-    /// Line number, from 1.
-    pub line: u64,
-    /// The allowed content.
-    pub allowed: &'static str,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, allowed } = self;
-        write!(f, "line {line} cannot be parsed; allowed: {allowed}")
-    }
-}
-
-impl std::error::Error for TraceError {}
-
 /// Error of a trace, which ends it.
 #[derive(Debug)]
 pub enum ReadError {
     /// The file cannot be read.
     Io(io::Error),
-    /// The content cannot be parsed.
-    Trace(TraceError),
+    /// A line cannot be parsed.
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// The allowed content.
+        allowed: &'static str,
+    },
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Trace(error) => error.fmt(f),
+            Self::Line { line, allowed } => {
+                write!(f, "line {line} cannot be parsed; allowed: {allowed}")
+            }
         }
     }
 }
@@ -80,9 +69,9 @@ pub fn read<R: BufRead>(input: R) -> Result<(Head, Lines<R>), ReadError> {
         line: 0,
         ended: false,
     };
-    let text = lines.text().map_err(|error| lines.end(error))?;
+    let text = lines.text()?;
     let head = text.as_deref().and_then(head);
-    let head = head.ok_or_else(|| lines.end(Wrong::Allowed(HEAD)))?;
+    let head = head.ok_or_else(|| lines.rejected(HEAD))?;
     Ok((head, lines))
 }
 
@@ -94,39 +83,38 @@ pub struct Lines<R> {
     ended: bool,
 }
 
-enum Wrong {
-    Io(io::Error),
-    Allowed(&'static str),
-}
-
 impl<R: BufRead> Lines<R> {
     /// Returns the next line without its end; `None` at the end of the file.
-    fn text(&mut self) -> Result<Option<String>, Wrong> {
+    fn text(&mut self) -> Result<Option<String>, ReadError> {
         let mut bytes = Vec::new();
         self.line += 1;
         let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
-        limited.read_until(b'\n', &mut bytes).map_err(Wrong::Io)?;
+        limited
+            .read_until(b'\n', &mut bytes)
+            .map_err(ReadError::Io)?;
         if bytes.is_empty() {
             return Ok(None);
         }
         let is_short = bytes.len() as u64 <= MAX_LINE_BYTES;
         // An incomplete line could parse as another one.
         if bytes.pop() != Some(b'\n') {
-            return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));
+            return Err(self.rejected(if is_short { WHOLE } else { SHORT }));
         }
-        let text = String::from_utf8(bytes).map_err(|_| Wrong::Allowed(SHORT))?;
+        let text = String::from_utf8(bytes).map_err(|_| self.rejected(SHORT))?;
         Ok(Some(text))
     }
 
-    fn end(&mut self, wrong: Wrong) -> ReadError {
-        self.ended = true;
-        match wrong {
-            Wrong::Io(error) => ReadError::Io(error),
-            Wrong::Allowed(allowed) => ReadError::Trace(TraceError {
-                line: self.line,
-                allowed,
-            }),
-        }
+    fn rejected(&self, allowed: &'static str) -> ReadError {
+        let line = self.line;
+        ReadError::Line { line, allowed }
+    }
+
+    fn line(&mut self) -> Result<Option<Line>, ReadError> {
+        let Some(text) = self.text()? else {
+            return Ok(None);
+        };
+        let line = line(&text).map_err(|allowed| self.rejected(allowed))?;
+        Ok(Some(line))
     }
 }
 
@@ -137,36 +125,30 @@ impl<R: BufRead> Iterator for Lines<R> {
         if self.ended {
             return None;
         }
-        let text = match self.text() {
-            Ok(text) => text?,
-            Err(wrong) => return Some(Err(self.end(wrong))),
-        };
-        Some(line(&text).map_err(|allowed| self.end(Wrong::Allowed(allowed))))
+        let read = self.line();
+        self.ended = !matches!(read, Ok(Some(_)));
+        read.transpose()
     }
 }
 
 fn head(text: &str) -> Option<Head> {
-    let mut fields = text.split('\t');
-    if fields.next()? != MAGIC {
+    let fields: Vec<&str> = text.split('\t').collect();
+    let [MAGIC, version, scenario, seed, taut_version, ref sampled @ ..] = fields[..] else {
+        return None;
+    };
+    if number(version) != Some(FORMAT_VERSION) {
         return None;
     }
-    if number(fields.next()) != Some(FORMAT_VERSION) {
-        return None;
-    }
-    let scenario = fields.next()?.strip_prefix("scenario=")?.to_owned();
-    let seed = number(fields.next()?.strip_prefix("seed="))?;
-    let taut_version = fields.next()?.strip_prefix("taut=")?.to_owned();
-    let sampled_hz = match fields.next() {
-        Some(sampled) => Some(number(sampled.strip_prefix("sampled="))?),
-        None => None,
-    };
-    let head = Head {
-        scenario,
-        seed,
-        taut_version,
-        sampled_hz,
-    };
-    fields.next().is_none().then_some(head)
+    Some(Head {
+        scenario: scenario.strip_prefix("scenario=")?.to_owned(),
+        seed: number(seed.strip_prefix("seed=")?)?,
+        taut_version: taut_version.strip_prefix("taut=")?.to_owned(),
+        sampled_hz: match sampled {
+            [] => None,
+            [hz] => Some(number(hz.strip_prefix("sampled=")?)?),
+            _ => return None,
+        },
+    })
 }
 
 fn line(text: &str) -> Result<Line, &'static str> {
@@ -177,7 +159,7 @@ fn line(text: &str) -> Result<Line, &'static str> {
             limit: limit.to_owned(),
         }),
         [time, kind, ref values @ ..] => Ok(Line::Event {
-            at_ns: number(Some(time)).ok_or(LINE)?,
+            at_ns: number(time).ok_or(LINE)?,
             event: event(kind, values)?,
         }),
         _ => Err(LINE),
@@ -208,14 +190,14 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
 }
 
 /// Parses digits only: the format has no `+1`.
-fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
-    let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-    text.filter(plain)?.parse().ok()
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_plain)
 }
 
 fn only<T: FromStr>(values: &[&str]) -> Option<T> {
     match *values {
-        [value] => number(Some(value)),
+        [value] => number(value),
         _ => None,
     }
 }
@@ -226,9 +208,9 @@ fn packet(values: &[&str]) -> Option<PacketRecord> {
     };
     Some(PacketRecord {
         // A packet counts for at least 1, so 0 is never written.
-        bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
-        flow: number(Some(flow))?,
-        priority: number(Some(priority)).filter(|&priority| priority <= 15)?,
+        bytes: number(bytes).filter(|&bytes| bytes > 0)?,
+        flow: number(flow)?,
+        priority: number(priority).filter(|&priority| priority <= 15)?,
     })
 }
 
@@ -243,8 +225,8 @@ fn done(values: &[&str]) -> Option<CompletedCounts> {
         return None;
     };
     Some(CompletedCounts {
-        packets: number(Some(packets))?,
-        bytes: number(Some(bytes))?,
+        packets: number(packets)?,
+        bytes: number(bytes)?,
     })
 }
 
@@ -253,14 +235,14 @@ fn batch(values: &[&str]) -> Option<BatchRecord> {
         return None;
     };
     Some(BatchRecord {
-        units: number(Some(units))?,
+        units: number(units)?,
         more: [true, false]
             .into_iter()
             .find(|&it| more_name(it) == more)?,
-        times_blocked: number(Some(times_blocked))?,
+        times_blocked: number(times_blocked)?,
         sender_returned_ns: match returned {
             NOT_RETURNED => None,
-            at_ns => Some(number(Some(at_ns))?),
+            at_ns => Some(number(at_ns)?),
         },
     })
 }

@@ -1,8 +1,5 @@
 //! A trace in memory, for live queues: writing to a file would delay the queue.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use taut_path::Probe;
 
 use super::{Event, Recorder};
@@ -17,8 +14,8 @@ pub struct Recording {
     start_ns: u64,
     /// Events in order of time, with the time since the start, in ns.
     chunks: Vec<Vec<(u64, Event)>>,
-    /// Remaining capacity in events, shared by both halves of a queue.
-    left_events: Arc<AtomicUsize>,
+    /// Remaining capacity in events.
+    left_events: usize,
     /// Events lost because of the capacity.
     lost_events: u64,
 }
@@ -29,16 +26,8 @@ impl Recording {
         Self {
             start_ns,
             chunks: Vec::new(),
-            left_events: Arc::new(AtomicUsize::new(max_events)),
+            left_events: max_events,
             lost_events: 0,
-        }
-    }
-
-    /// Creates a recording for the other half of the same queue, which shares the capacity.
-    pub fn divide(&mut self) -> Self {
-        Self {
-            left_events: Arc::clone(&self.left_events),
-            ..Self::new(self.start_ns, 0)
         }
     }
 
@@ -52,16 +41,6 @@ impl Recording {
         self.lost_events
     }
 
-    /// Merges the events of the other half. Simultaneous events of `self` come first.
-    pub fn merge(&mut self, other: Self) {
-        self.lost_events += other.lost_events;
-        let chunks = std::mem::take(&mut self.chunks);
-        let mut all: Vec<_> = chunks.into_iter().chain(other.chunks).flatten().collect();
-        // Two sorted runs: the sort is stable, and fast.
-        all.sort_by_key(|&(at_ns, _)| at_ns);
-        self.chunks = vec![all];
-    }
-
     /// Writes a row with its events to a trace.
     pub fn write(&self, name: &str, limit: &str, recorder: &mut Recorder<'_>) {
         recorder.row(name, limit);
@@ -71,12 +50,11 @@ impl Recording {
     }
 
     fn push(&mut self, at_ns: u64, event: Event) {
-        let take_one = |left: usize| left.checked_sub(1);
-        let left = &self.left_events;
-        if left.fetch_update(Relaxed, Relaxed, take_one).is_err() {
+        if self.left_events == 0 {
             self.lost_events += 1;
             return;
         }
+        self.left_events -= 1;
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < chunk.capacity() => chunk.push((at_ns, event)),
             _ => {
@@ -102,24 +80,5 @@ impl Probe for Recording {
             Some(event) => event,
         };
         self.push(since_ns(now_ns), event);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_share_the_capacity() {
-        let mut sender = Recording::new(0, 10);
-        let mut completer = sender.divide();
-        for at_ns in 0..9 {
-            sender.event(at_ns, taut_path::Event::Limit(1));
-        }
-        for at_ns in 0..2 {
-            completer.event(at_ns, taut_path::Event::Limit(2));
-        }
-        sender.merge(completer);
-        assert_eq!((sender.events(), sender.lost_events()), (10, 1));
     }
 }

@@ -26,13 +26,6 @@ pub struct Connection {
 /// What is left to write of a head and a body.
 type Response = Chain<Cursor<Vec<u8>>, Cursor<Arc<[u8]>>>;
 
-/// Whether a connection stays open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Open,
-    Done,
-}
-
 impl Connection {
     pub fn new(stream: TcpStream, since: Instant) -> Self {
         Self {
@@ -48,53 +41,20 @@ impl Connection {
         self.response.is_none()
     }
 
-    /// Reads and writes as far as possible without blocking.
-    pub fn advance(&mut self, page: &mut impl FnMut() -> Arc<[u8]>) -> State {
-        let advanced = match self.response {
-            None => self.read(page),
-            Some(_) => Ok(()),
-        };
-        match advanced.and_then(|()| self.write()) {
-            Ok(state) => state,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => State::Open,
-            // The client closed the connection.
-            Err(_) => State::Done,
-        }
+    /// Reads and writes as far as possible without blocking. Returns `true` if nothing is left to
+    /// do: the response is written, or the client closed the connection.
+    pub fn advance(&mut self, page: &mut impl FnMut() -> Arc<[u8]>) -> bool {
+        let done = self.respond(page);
+        !done.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
-    fn read(&mut self, page: &mut impl FnMut() -> Arc<[u8]>) -> io::Result<()> {
-        let mut buffer = [0; 1024];
-        while self.response.is_none() {
-            let max = buffer.len().min(MAX_REQUEST_BYTES - self.request.len());
-            match self.stream.read(&mut buffer[..max]) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => self.request.extend_from_slice(&buffer[..bytes]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+    fn respond(&mut self, page: &mut impl FnMut() -> Arc<[u8]>) -> io::Result<()> {
+        let response = match &mut self.response {
+            Some(response) => response,
+            None => {
+                let response = self.read(page)?;
+                self.response.insert(response)
             }
-            self.response = match parse(&self.request) {
-                Request::Partial => None,
-                Request::Metrics { head_only } => {
-                    let kind = "text/plain; version=0.0.4; charset=utf-8";
-                    Some(response("200 OK", kind, page(), head_only))
-                }
-                Request::Root { head_only } => {
-                    let kind = "text/html; charset=utf-8";
-                    Some(response("200 OK", kind, Arc::from(ROOT), head_only))
-                }
-                Request::Rejected(status) => {
-                    let body = Arc::from(format!("{status}\n").as_bytes());
-                    Some(response(status, "text/plain", body, false))
-                }
-            };
-        }
-        self.request = Vec::new();
-        Ok(())
-    }
-
-    fn write(&mut self) -> io::Result<State> {
-        let Some(response) = &mut self.response else {
-            return Ok(State::Open);
         };
         loop {
             let rest = response.fill_buf()?;
@@ -104,13 +64,44 @@ impl Connection {
                 let mut rest = [0; 1024];
                 while matches!(self.stream.read(&mut rest), Ok(1..)) {}
                 let _ = self.stream.shutdown(std::net::Shutdown::Write);
-                return Ok(State::Done);
+                return Ok(());
             }
             match self.stream.write(rest) {
                 Ok(bytes) => response.consume(bytes),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Reads the request, and returns the response to it.
+    fn read(&mut self, page: &mut impl FnMut() -> Arc<[u8]>) -> io::Result<Response> {
+        let mut buffer = [0; 1024];
+        loop {
+            let max = buffer.len().min(MAX_REQUEST_BYTES - self.request.len());
+            match self.stream.read(&mut buffer[..max]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => self.request.extend_from_slice(&buffer[..bytes]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let (status, kind, body, head_only) = match parse(&self.request) {
+                Request::Partial => continue,
+                Request::Metrics { head_only } => {
+                    let kind = "text/plain; version=0.0.4; charset=utf-8";
+                    ("200 OK", kind, page(), head_only)
+                }
+                Request::Root { head_only } => {
+                    let kind = "text/html; charset=utf-8";
+                    ("200 OK", kind, Arc::from(ROOT), head_only)
+                }
+                Request::Rejected(status) => {
+                    let body = Arc::from(format!("{status}\n").as_bytes());
+                    (status, "text/plain", body, false)
+                }
+            };
+            self.request = Vec::new();
+            return Ok(response(status, kind, body, head_only));
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token};
 
-use super::connection::{Connection, MAX_TIME, State};
+use super::connection::{Connection, MAX_TIME};
 
 const MAX_CONNECTIONS: usize = 128;
 const LISTENER: Token = Token(MAX_CONNECTIONS);
@@ -73,7 +73,7 @@ impl Server {
         let ready: Vec<Token> = self.events.iter().map(|event| event.token()).collect();
         for token in &ready {
             if let Some(client) = self.clients.get_mut(token.0) {
-                client.take_if(|it| it.advance(&mut page) == State::Done);
+                client.take_if(|it| it.advance(&mut page));
             }
         }
         self.close_expired();
@@ -112,7 +112,7 @@ impl Server {
             let registered =
                 (self.poll.registry()).register(&mut client.stream, Token(slot), interest);
             // A client whose request has arrived is served at once, before another can replace it.
-            if registered.is_ok() && client.advance(page) == State::Open {
+            if registered.is_ok() && !client.advance(page) {
                 self.clients[slot] = Some(client);
             }
         }

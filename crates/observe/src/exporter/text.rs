@@ -104,16 +104,9 @@ fn labels(device: &str, queue: u32) -> String {
 }
 
 fn escaped(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for character in value.chars() {
-        match character {
-            '\\' => out += "\\\\",
-            '"' => out += "\\\"",
-            '\n' => out += "\\n",
-            other => out.push(other),
-        }
-    }
-    out
+    // First the backslash, which the others add.
+    let value = value.replace('\\', "\\\\");
+    value.replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// Converts times to seconds and bits to bytes; other values are in base units already.

@@ -1,9 +1,9 @@
 //! The check of each rule.
 
-use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason};
+use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason, Qdisc};
 
 use super::evidence::{Evidence, QueueEvidence};
-use super::text::{Judged, bad, bytes, not_judged, number, ok, warn};
+use super::text::{Judged, bad, bytes, not_judged, number, ok, warn, warn_if};
 
 /// A queue is idle if fewer samples than this percentage are busy.
 const IDLE_PERCENT: u64 = 2;
@@ -135,10 +135,7 @@ pub fn pinned_at_max(it: &Evidence) -> Judged {
             "limit_max {}: blocked the queue in {held} % of the busy samples",
             bytes(row, max)
         );
-        match trend.limit_min >= max && held >= HELD_PERCENT {
-            true => warn(seen),
-            false => ok(seen),
-        }
+        warn_if(trend.limit_min >= max && held >= HELD_PERCENT, seen)
     })
 }
 
@@ -192,10 +189,8 @@ pub fn far_above_need(it: &Evidence) -> Judged {
             Some(ns) => ns > FAR_NS,
             None => limit > FAR_BYTES,
         };
-        match is_large && in_flight.saturating_mul(100) < limit.saturating_mul(NEED_PERCENT) {
-            true => warn(seen),
-            false => ok(seen),
-        }
+        let needs_less = in_flight.saturating_mul(100) < limit.saturating_mul(NEED_PERCENT);
+        warn_if(is_large && needs_less, seen)
     })
 }
 
@@ -207,10 +202,7 @@ pub fn collapsed(it: &Evidence) -> Judged {
             "limit at most {}, blocked the queue in {held} % of the busy samples",
             bytes(row, trend.limit_max)
         );
-        match trend.limit_max <= packets && held >= HELD_PERCENT {
-            true => warn(seen),
-            false => ok(seen),
-        }
+        warn_if(trend.limit_max <= packets && held >= HELD_PERCENT, seen)
     })
 }
 
@@ -225,10 +217,7 @@ pub fn not_periodic(it: &Evidence) -> Judged {
              increase",
             trend.teeth
         );
-        match grows || trend.teeth >= TEETH {
-            true => warn(seen),
-            false => ok(seen),
-        }
+        warn_if(grows || trend.teeth >= TEETH, seen)
     })
 }
 
@@ -281,27 +270,24 @@ pub fn stopped_below_limit(it: &Evidence) -> Judged {
     })
 }
 
-/// Applies `check` to the name of the discipline.
-fn discipline(it: &Evidence, check: impl FnOnce(&str) -> Judged) -> Judged {
+/// Warns of a discipline that is one of `wrong`.
+fn discipline(it: &Evidence, wrong: &[&str]) -> Judged {
     match &it.queue.as_ref()?.qdisc {
         None => not_judged("the discipline is unknown here"),
         Some(_) if it.device.row.is_virtual => not_judged("a virtual device: no ring below it"),
-        Some(qdisc) => check(&qdisc.kind),
+        Some(Qdisc { kind, .. }) => warn_if(
+            wrong.contains(&kind.as_str()),
+            format!("the discipline is {kind}"),
+        ),
     }
 }
 
 pub fn no_queue_above(it: &Evidence) -> Judged {
-    discipline(it, |kind| match kind {
-        "noqueue" => warn("the discipline is noqueue".to_owned()),
-        _ => ok(format!("the discipline is {kind}")),
-    })
+    discipline(it, &["noqueue"])
 }
 
 pub fn single_fifo(it: &Evidence) -> Judged {
-    discipline(it, |kind| match kind {
-        "pfifo" | "bfifo" | "pfifo_fast" => warn(format!("the discipline is {kind}")),
-        _ => ok(format!("the discipline is {kind}")),
-    })
+    discipline(it, &["pfifo", "bfifo", "pfifo_fast"])
 }
 
 pub fn many_queues(it: &Evidence) -> Judged {
@@ -318,10 +304,7 @@ pub fn many_queues(it: &Evidence) -> Judged {
         device.row.limited_queues,
         bytes(row, device.row.sum_limits_bytes)
     );
-    match ns > SUM_NS {
-        true => warn(seen),
-        false => ok(seen),
-    }
+    warn_if(ns > SUM_NS, seen)
 }
 
 pub fn large_objects(it: &Evidence) -> Judged {

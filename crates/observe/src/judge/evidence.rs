@@ -170,7 +170,7 @@ pub fn collect(
         }
         let disciplines = [earlier, &later].map(|all| all.get(&device.row.name).map(Vec::as_slice));
         let queue = |row: QueueRow| {
-            let samples = samples.take(&row);
+            let samples = samples.remove(&row.key()).unwrap_or_default();
             QueueEvidence::new(row, after, &samples, disciplines)
         };
         let queues: Vec<QueueEvidence> = rows.into_iter().map(queue).collect();

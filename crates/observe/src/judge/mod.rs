@@ -7,7 +7,6 @@ mod blocked;
 mod checks;
 mod evidence;
 mod finding;
-mod rule;
 mod rules;
 mod text;
 mod trend;
@@ -24,8 +23,7 @@ use crate::gather::{Host, Missing, Selection, gather};
 
 pub use evidence::{DeviceEvidence, Evidence, QueueEvidence};
 pub use finding::{Finding, Verdict};
-pub use rule::Rule;
-pub use rules::RULES;
+pub use rules::{RULES, Rule};
 pub use trend::Trend;
 
 /// The finding of one rule about one queue, or about a device without a byte limit.

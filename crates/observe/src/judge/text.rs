@@ -22,6 +22,12 @@ pub fn warn(evidence: String) -> Judged {
     finding(Verdict::Warn, evidence)
 }
 
+/// Warns if `is_wrong`; `evidence` is that of both verdicts.
+pub fn warn_if(is_wrong: bool, evidence: String) -> Judged {
+    let verdict = if is_wrong { Verdict::Warn } else { Verdict::Ok };
+    finding(verdict, evidence)
+}
+
 pub fn bad(evidence: String) -> Judged {
     finding(Verdict::Bad, evidence)
 }

@@ -87,9 +87,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 fn teeth(limits: impl Iterator<Item = u64>) -> usize {
     let (mut top, mut bottom, mut count) = (0u64, u64::MAX, 0);
     for limit in limits {
-        if limit > top {
-            top = limit;
-        }
+        top = top.max(limit);
         bottom = bottom.min(limit);
         let climbed = bottom < top;
         if climbed && limit.saturating_mul(100) < top.saturating_mul(TOOTH_PERCENT) {

@@ -36,16 +36,8 @@ impl Length {
     }
 }
 
-/// The samples of each queue.
-#[derive(Debug, Default)]
-pub struct Samples(HashMap<QueueKey, Vec<Sample>>);
-
-impl Samples {
-    /// Removes the samples of a queue: none if it could not be opened, fewer if it was removed.
-    pub fn take(&mut self, row: &QueueRow) -> Vec<Sample> {
-        self.0.remove(&row.key()).unwrap_or_default()
-    }
-}
+/// The samples of each queue: none if it could not be opened, fewer if it was removed.
+pub type Samples = HashMap<QueueKey, Vec<Sample>>;
 
 /// Samples the kernel's queues of `inventory`.
 pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length: &Length) -> Samples {
@@ -59,5 +51,5 @@ pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length: &Length) -> Samples {
             break;
         }
     }
-    Samples(inventory.rows().map(QueueRow::key).zip(samples).collect())
+    inventory.rows().map(QueueRow::key).zip(samples).collect()
 }

@@ -2,7 +2,7 @@
 
 use taut_linux::observe::{Sample, excess_bytes};
 
-use super::collector::Collector;
+use super::live::Collector;
 
 /// Upper ends of the buckets, in bytes: 0, then powers of two up to 16 MiB.
 const BUCKETS: [u64; 16] = {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use taut_linux::observe::{Sample, excess_bytes};
 
-use super::collector::Collector;
+use super::live::Collector;
 
 /// Minimum, mean and maximum of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub struct Spread {
     /// 0 without a sample.
     pub max: u64,
     sum: u128,
-    number: u64,
+    /// Number of samples.
+    pub number: u64,
 }
 
 impl Default for Spread {
@@ -48,11 +49,6 @@ impl Spread {
         let mean = self.sum.checked_div(self.number.into())?;
         Some(u64::try_from(mean).unwrap_or(u64::MAX))
     }
-
-    /// Returns the number of samples.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
 }
 
 /// The samples of one span of time.
@@ -67,7 +63,8 @@ pub struct Bucket {
 /// The last buckets, oldest first, including those without a sample.
 #[derive(Debug, Clone)]
 pub struct History {
-    bucket_ns: u64,
+    /// Length of a bucket, in ns.
+    pub bucket_ns: u64,
     max_buckets: usize,
     buckets: VecDeque<Bucket>,
     /// Start of the last bucket.
@@ -83,11 +80,6 @@ impl History {
             buckets: VecDeque::new(),
             begin_ns: None,
         }
-    }
-
-    /// Returns the length of a bucket.
-    pub fn bucket_ns(&self) -> u64 {
-        self.bucket_ns
     }
 
     /// Returns the last `number` buckets, oldest first.
@@ -159,7 +151,7 @@ mod tests {
             "the first was dropped"
         );
         let sum = history.sum(2).in_flight;
-        assert_eq!((sum.min, sum.max, sum.number()), (9, 9, 1));
+        assert_eq!((sum.min, sum.max, sum.number), (9, 9, 1));
         let all = history.sum(9).in_flight;
         assert_eq!((all.min, all.mean(), all.max), (7, Some(8), 9));
     }

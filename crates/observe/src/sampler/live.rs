@@ -10,13 +10,18 @@ use taut_linux::observe::Sample;
 use taut_linux::publish;
 use taut_linux::sched::monotonic_ns;
 
-use super::collector::Collector;
 use super::rounds::Sampler;
 use crate::gather::{Host, Inventory, Missing, Selection, gather};
 use crate::row::{QueueKey, QueueRow};
 
 /// Programs publish their metrics at intervals of their own, which are read this often.
 const PATHS_INTERVAL_NS: u64 = 100_000_000;
+
+/// Keeps the samples of one queue, whole or reduced.
+pub trait Collector: Clone + Send + 'static {
+    /// Adds a sample taken at `at_ns`.
+    fn add(&mut self, at_ns: u64, sample: Sample);
+}
 
 /// A queue and its samples.
 #[derive(Debug, Clone)]

@@ -3,7 +3,6 @@
 //! `Sampler` is the only loop that does so. A caller that waits for the result runs it itself;
 //! `LiveSampler` runs it on a thread and keeps the samples of each queue in a `Collector`.
 
-mod collector;
 mod histogram;
 mod history;
 mod live;
@@ -12,8 +11,7 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-pub use collector::Collector;
 pub use histogram::Histogram;
 pub use history::{Bucket, History, Spread};
-pub use live::{LiveSampler, LiveSettings, SampledQueue};
+pub use live::{Collector, LiveSampler, LiveSettings, SampledQueue};
 pub use rounds::Sampler;

@@ -1,6 +1,7 @@
 //! What to do about the bytes that nothing can overtake.
 
 use super::stage::{OvertakenBy, Stage};
+use crate::row::link_time_ns;
 
 /// Minimum time that a stage delays packets, at the current rate, to be worth a remedy.
 const MIN_DELAY_NS: u64 = 1_000_000;
@@ -24,9 +25,8 @@ pub fn advice(stages: &[Stage], device: &str, rate_bits_per_s: u64) -> String {
         .filter(|it| it.bytes.is_some())
         .max_by_key(|it| it.bytes);
     let unknown = stages.iter().any(|it| it.bytes.is_none());
-    let lasts = |bytes: u64| u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate_bits_per_s);
     match largest.map(|it| (it, it.bytes.unwrap_or(0))) {
-        Some((stage, bytes)) if lasts(bytes) > u128::from(MIN_DELAY_NS) => {
+        Some((stage, bytes)) if link_time_ns(bytes, rate_bits_per_s) > Some(MIN_DELAY_NS) => {
             match stage.name.starts_with("discipline") {
                 true => format!(
                     "most bytes wait in the {}. Replace it by a fair one: tc qdisc replace dev \

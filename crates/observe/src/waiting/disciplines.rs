@@ -4,19 +4,16 @@ use taut_linux::observe::Qdisc;
 
 use super::stage::{OvertakenBy, Stage};
 
-/// What can overtake the packets in a discipline; nothing in others.
-const DISCIPLINES: &[(&str, OvertakenBy)] = &[
-    ("fq_codel", OvertakenBy::OtherFlows),
-    ("fq", OvertakenBy::OtherFlows),
-    ("fq_pie", OvertakenBy::OtherFlows),
-    ("sfq", OvertakenBy::OtherFlows),
-    ("cake", OvertakenBy::OtherFlows),
-    ("drr", OvertakenBy::OtherFlows),
-    ("hfsc", OvertakenBy::OtherFlows),
-    ("htb", OvertakenBy::OtherFlows),
-    ("pfifo_fast", OvertakenBy::Priority),
-    ("prio", OvertakenBy::Priority),
-];
+/// Returns what can overtake the packets in a discipline of this kind.
+fn overtaken_by(kind: &str) -> OvertakenBy {
+    match kind {
+        "fq_codel" | "fq" | "fq_pie" | "sfq" | "cake" | "drr" | "hfsc" | "htb" => {
+            OvertakenBy::OtherFlows
+        }
+        "pfifo_fast" | "prio" => OvertakenBy::Priority,
+        _ => OvertakenBy::Nothing,
+    }
+}
 
 /// Returns the disciplines and classes that hold packets, or the root discipline.
 pub fn stages(all: &[Qdisc]) -> Vec<Stage> {
@@ -37,17 +34,12 @@ pub fn stages(all: &[Qdisc]) -> Vec<Stage> {
     let shown = leaves.filter(|it| it.backlog_packets > 0 || disciplines.len() <= 2);
     let mut stages = Vec::new();
     for it in shown {
-        let overtaken = DISCIPLINES.iter().find(|(kind, _)| *kind == it.kind);
         let queue = match it.parent {
             Qdisc::ROOT => String::new(),
             parent => format!(" below {}", handle(parent)),
         };
-        let overtaken_by = overtaken.map_or(OvertakenBy::Nothing, |&(_, it)| it);
-        stages.push(stage(
-            it,
-            format!("discipline {}{queue}", it.kind),
-            overtaken_by,
-        ));
+        let name = format!("discipline {}{queue}", it.kind);
+        stages.push(stage(it, name, overtaken_by(&it.kind)));
         let classes = all
             .iter()
             .filter(|class| class.is_class && class.kind == it.kind && class.backlog_packets > 0);

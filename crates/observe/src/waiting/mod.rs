@@ -15,6 +15,8 @@ use taut_linux::observe::{Socket, Sysfs, offload, qdiscs};
 pub use stage::{OvertakenBy, Stage};
 use target::Target;
 
+use crate::row::link_time_ns;
+
 /// The stages of the transmit path of a device, with the bytes in each.
 #[derive(Debug)]
 pub struct WaitingBytes {
@@ -94,9 +96,7 @@ impl WaitingBytes {
 
     /// Returns how long the device needs for `bytes` at its current rate; `None` if it is idle.
     pub fn time_ns(&self, bytes: u64) -> Option<u64> {
-        let ns =
-            (u128::from(bytes) * 8 * 1_000_000_000).checked_div(self.rate_bits_per_s.into())?;
-        u64::try_from(ns).ok()
+        link_time_ns(bytes, self.rate_bits_per_s)
     }
 }
 

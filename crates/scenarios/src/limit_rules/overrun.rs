@@ -1,6 +1,6 @@
 //! Compliance with the loss budget at each moment, and not only at the end of a run.
 
-use taut_sim::completion_trace::{LOSS_STEP_NS, Losses};
+use taut_sim::completion_trace::LOSS_STEP_NS;
 
 /// Learning time of a new queue, in ns.
 const LEARNS_NS: u64 = 1_000_000_000;
@@ -17,16 +17,15 @@ pub(super) struct Overrun {
 /// Returns the largest overrun of the mean over all seeds, for a target utilisation; `None` without
 /// data.
 pub(super) fn largest_overrun<'l>(
-    seeds: impl Iterator<Item = &'l Losses>,
+    seeds: impl Iterator<Item = &'l [(u64, u64)]>,
     target: f64,
 ) -> Option<Overrun> {
     let mut sums: Vec<(u64, u64)> = Vec::new();
-    for losses in seeds {
-        let totals: Vec<_> = losses.totals_ns().collect();
+    for totals in seeds {
         let steps = sums.len().max(totals.len());
         // A seed whose last step is earlier than that of others keeps its last value.
         let last = |of: &[(u64, u64)]| of.last().copied().unwrap_or_default();
-        let (last_sum, last_total) = (last(&sums), last(&totals));
+        let (last_sum, last_total) = (last(&sums), last(totals));
         sums.resize(steps, last_sum);
         for (step, sum) in sums.iter_mut().enumerate() {
             let (dry_ns, busy_and_dry_ns) = totals.get(step).copied().unwrap_or(last_total);

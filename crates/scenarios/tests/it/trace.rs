@@ -253,11 +253,15 @@ fn invalid_line_error_has_the_allowed_content() {
                 error
             }
         };
-        let ReadError::Trace(error) = error else {
+        let ReadError::Line {
+            line: at,
+            allowed: content,
+        } = error
+        else {
             panic!("{error}");
         };
-        assert_eq!(error.line, line, "{text:?}");
-        assert!(error.allowed.contains(allowed), "{text:?}: {error}");
+        assert_eq!(at, line, "{text:?}");
+        assert!(content.contains(allowed), "{text:?}: {content}");
     }
 }
 

@@ -16,7 +16,7 @@ mod source;
 
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand, demand_countable, demand_order};
-pub use crate::testbed::{LOSS_STEP_NS, Losses};
+pub use crate::testbed::LOSS_STEP_NS;
 pub use detail::{Detail, RING_SLOTS_OFF};
 pub use intervals::{Interval, Intervals};
 pub use optimum::{GRID_BYTES, smallest_sufficient_limit};

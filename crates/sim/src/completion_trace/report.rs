@@ -2,14 +2,13 @@
 
 use hdrhistogram::Histogram;
 
-use crate::testbed::{Losses, WireStats};
 use taut_measure::meter::histogram_bytes;
 
 /// Samples of the queue at random times.
 pub(super) struct Samples {
-    unsent_bytes: Histogram<u64>,
-    in_flight_bytes: Histogram<u64>,
-    count: u64,
+    pub(super) unsent_bytes: Histogram<u64>,
+    pub(super) in_flight_bytes: Histogram<u64>,
+    pub(super) count: u64,
 }
 
 impl Default for Samples {
@@ -23,10 +22,6 @@ impl Default for Samples {
 }
 
 impl Samples {
-    pub(super) const fn count(&self) -> u64 {
-        self.count
-    }
-
     pub(super) fn record(&mut self, unsent_bytes: u64, in_flight_bytes: u64) {
         self.count += 1;
         self.unsent_bytes.saturating_record(unsent_bytes);
@@ -59,10 +54,10 @@ pub struct TraceReport {
     pub urgent_delay_p99_ns: u64,
     /// The limit at the end, in bytes.
     pub limit_bytes: u64,
-    /// Completion batches after which nothing was in flight while the limit blocked the sender.
-    pub starved_batches: u64,
-    /// Losses and transmissions since the start, if the time series is recorded.
-    pub losses: Losses,
+    /// The dry time of the wire with packets queued, and the total time with packets, from the
+    /// start to the end of each [`LOSS_STEP_NS`](super::LOSS_STEP_NS), in ns; empty without the
+    /// time series.
+    pub losses: Vec<(u64, u64)>,
     /// Each change of the first queue's limit: (ns, bytes).
     pub limit_changes: Vec<(u64, u32)>,
     /// Packets submitted to the device.
@@ -71,35 +66,4 @@ pub struct TraceReport {
     pub freed_packets: u64,
     /// Packets still in the rings.
     pub in_ring_packets: u64,
-}
-
-impl TraceReport {
-    pub(super) fn new(
-        wire_stats: &WireStats,
-        measured_ns: u64,
-        samples: &Samples,
-        urgent_delay_ns: &Histogram<u64>,
-    ) -> Self {
-        let mean = |byte_ns: u128| byte_ns as f64 / measured_ns.max(1) as f64;
-        let (unsent_byte_ns, in_flight_byte_ns) = wire_stats.byte_ns();
-        let wanted_ns = wire_stats.busy_ns() + wire_stats.dry_ns();
-        Self {
-            mean_bytes: mean(unsent_byte_ns),
-            p50_bytes: samples.unsent_bytes.value_at_quantile(0.5),
-            p99_bytes: samples.unsent_bytes.value_at_quantile(0.99),
-            in_flight_mean_bytes: mean(in_flight_byte_ns),
-            in_flight_p99_bytes: samples.in_flight_bytes.value_at_quantile(0.99),
-            // Nothing to send means no loss.
-            utilisation: if wanted_ns == 0 {
-                1.0
-            } else {
-                wire_stats.busy_ns() as f64 / wanted_ns as f64
-            },
-            dry_ns: wire_stats.dry_ns(),
-            learning_dry_ns: wire_stats.dry_before_ns(),
-            urgent_delay_p50_ns: urgent_delay_ns.value_at_quantile(0.5),
-            urgent_delay_p99_ns: urgent_delay_ns.value_at_quantile(0.99),
-            ..Self::default()
-        }
-    }
 }

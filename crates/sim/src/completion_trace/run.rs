@@ -1,6 +1,8 @@
 //! Runs a completion trace on a testbed: the workload, the interrupts, and the return delay of the
 //! sender.
 
+use std::mem::take;
+
 use taut_path::Completed;
 use taut_path::limit::Limit;
 
@@ -162,15 +164,16 @@ impl<L: Limit> TraceRun<'_, L> {
 
     /// Samples the delay of a packet of high priority.
     fn on_sample(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) {
-        let at = (self.samples.count() % self.scripts.len() as u64) as usize;
+        let at = (self.samples.count % self.scripts.len() as u64) as usize;
         let (unsent_bytes, in_flight_bytes) = bed.nic.borrow().watch.bytes();
         self.samples.record(unsent_bytes, in_flight_bytes);
         let queue = &self.queues[at];
         let urgent = &mut self.scripts[at].urgent;
         if queue.stopped_by_stack() || queue.stopped_by_driver() {
-            urgent.queue(now_ns);
+            urgent.came_ns.push(now_ns);
         } else {
-            urgent.pass(bed.nic.borrow().ahead_ns(at, now_ns));
+            let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
+            urgent.delay_ns.saturating_record(ahead_ns);
         }
         let period_ns = self.sample_period_ns;
         self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
@@ -181,24 +184,41 @@ impl<L: Limit> TraceRun<'_, L> {
         let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
             // All histograms have the same bounds, so adding cannot fail.
-            let _ = urgent_delay_ns.add(script.urgent.delay_ns());
+            let _ = urgent_delay_ns.add(&script.urgent.delay_ns);
         }
         let mut nic = bed.nic.borrow_mut();
         let losses = nic.watch.take_losses();
-        let measured_ns = self.pattern.measured_ns();
-        let mut seen = TraceReport {
+        let measured_ns = self.pattern.measured_ns().max(1);
+        let mean = |byte_ns: u128| byte_ns as f64 / measured_ns as f64;
+        let (unsent_byte_ns, in_flight_byte_ns) = nic.watch.byte_ns();
+        let (busy_ns, dry_ns) = (nic.watch.busy_ns(), nic.watch.dry_ns());
+        let Samples {
+            unsent_bytes,
+            in_flight_bytes,
+            ..
+        } = &self.samples;
+        TraceReport {
+            mean_bytes: mean(unsent_byte_ns),
+            p50_bytes: unsent_bytes.value_at_quantile(0.5),
+            p99_bytes: unsent_bytes.value_at_quantile(0.99),
+            in_flight_mean_bytes: mean(in_flight_byte_ns),
+            in_flight_p99_bytes: in_flight_bytes.value_at_quantile(0.99),
+            // Nothing to send means no loss.
+            utilisation: match busy_ns + dry_ns {
+                0 => 1.0,
+                requested_ns => busy_ns as f64 / requested_ns as f64,
+            },
+            dry_ns,
+            learning_dry_ns: nic.watch.dry_before_ns(),
+            urgent_delay_p50_ns: urgent_delay_ns.value_at_quantile(0.5),
+            urgent_delay_p99_ns: urgent_delay_ns.value_at_quantile(0.99),
+            limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
+            losses,
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: bed.sink.freed,
             in_ring_packets: nic.packets_in_rings(),
-            limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
-            starved_batches: queues().map(|it| it.completer_counters().starved).sum(),
-            losses,
-            ..TraceReport::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
-        };
-        if let Some(first) = self.queues.first_mut() {
-            seen.limit_changes = std::mem::take(&mut first.probe_mut().changes);
+            limit_changes: take(&mut self.queues[0].probe_mut().changes),
         }
-        seen
     }
 }
 

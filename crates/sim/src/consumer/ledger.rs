@@ -10,7 +10,7 @@ use taut_measure::meter::{Level, Since};
 
 /// A limit whose packets all have the same size, and its averages over the measured time.
 pub(super) struct ConsumerLedger {
-    counted: StandaloneLimit<AnyLimit>,
+    pub(super) counted: StandaloneLimit<AnyLimit>,
     units: u32,
     warm_ns: u64,
     in_flight: Level,
@@ -28,14 +28,6 @@ impl ConsumerLedger {
             warm_ns,
             in_flight: Level::new(0, &Since(warm_ns)),
         }
-    }
-
-    pub(super) fn has_room(&self) -> bool {
-        self.counted.has_room()
-    }
-
-    pub(super) fn blocked(&mut self) {
-        self.counted.blocked();
     }
 
     /// Returns `true` if this many packets exceed the limit.

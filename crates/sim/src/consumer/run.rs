@@ -79,10 +79,10 @@ impl ConsumerRun {
 
     /// Puts the next packet into the ring, or sleeps.
     fn send(&mut self, now_ns: u64) -> Result<(), Error> {
-        let has_room = self.ledger.has_room();
+        let has_room = self.ledger.counted.has_room();
         if !has_room || self.in_ring() >= u64::from(self.config.ring) {
             if !has_room {
-                self.ledger.blocked();
+                self.ledger.counted.blocked();
             }
             self.sender_ns = NEVER_NS;
             if self.config.core == ConsumerCore::Shared {
@@ -141,7 +141,7 @@ impl ConsumerRun {
     }
 
     fn can_send(&self) -> bool {
-        self.ledger.has_room() && self.in_ring() < u64::from(self.config.ring)
+        self.ledger.counted.has_room() && self.in_ring() < u64::from(self.config.ring)
     }
 
     fn sender_runs_from(&mut self, start_ns: u64) {

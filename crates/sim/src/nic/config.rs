@@ -28,14 +28,9 @@ impl Framing {
     };
 
     /// Returns the link time of a frame of `frame_bytes`, in bytes.
-    pub const fn frame_time_bytes(self, frame_bytes: u64) -> u64 {
-        let min_frame_bytes = self.min_frame_bytes as u64;
-        let padded = if frame_bytes < min_frame_bytes {
-            min_frame_bytes
-        } else {
-            frame_bytes
-        };
-        padded + self.overhead_bytes as u64
+    #[inline]
+    pub fn frame_time_bytes(self, frame_bytes: u64) -> u64 {
+        frame_bytes.max(self.min_frame_bytes.into()) + u64::from(self.overhead_bytes)
     }
 }
 

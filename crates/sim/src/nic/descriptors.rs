@@ -37,15 +37,9 @@ impl DescriptorRule {
     /// Returns the free descriptors at which a stopped ring restarts. This is the published value
     /// for the e1000. Otherwise it is half of the ring, because the ring must be refilled before it
     /// drains.
-    pub const fn restart_slots(self, slots: u32) -> u32 {
+    pub fn restart_slots(self, slots: u32) -> u32 {
         match self {
-            Self::OnePerPacket => {
-                if slots < 2 {
-                    1
-                } else {
-                    slots / 2
-                }
-            }
+            Self::OnePerPacket => (slots / 2).max(1),
             // A few more than the stop threshold, as for the e1000.
             Self::E1000 | Self::WholePages => 32,
         }
@@ -109,7 +103,7 @@ impl DescriptorRing {
     }
 
     /// Returns the free descriptors at which a stopped queue restarts.
-    pub const fn restart_slots(&self) -> u32 {
+    pub fn restart_slots(&self) -> u32 {
         self.rule.restart_slots(self.slots)
     }
 

@@ -40,7 +40,7 @@ impl InterruptRule {
 /// Generates the periods of an [`InterruptRule`].
 #[derive(Debug)]
 pub(super) struct Periods {
-    rule: InterruptRule,
+    pub(super) rule: InterruptRule,
     rng: Rng,
 }
 
@@ -50,10 +50,6 @@ impl Periods {
             rule,
             rng: Rng::new(seed),
         }
-    }
-
-    pub(super) fn rule(&self) -> &InterruptRule {
-        &self.rule
     }
 
     #[inline]
@@ -72,12 +68,7 @@ impl Periods {
         }
         match self.rule.jitter_ns {
             0 => self.rule.period_ns,
-            jitter_ns => {
-                let spread = self
-                    .rng
-                    .below(jitter_ns.saturating_mul(2).saturating_add(1));
-                (self.rule.period_ns.saturating_add(spread)).saturating_sub(jitter_ns)
-            }
+            jitter_ns => self.rng.near(self.rule.period_ns, jitter_ns),
         }
     }
 }

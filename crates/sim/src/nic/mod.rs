@@ -129,7 +129,7 @@ impl EmulatedNic {
 
     /// Returns the bytes of the packets whose last bit has not left.
     pub fn bytes_to_send(&self) -> u64 {
-        self.ring.waiting_bytes()
+        self.ring.waiting_bytes
     }
 
     /// Returns the number of packets in the ring, sent or not.

@@ -157,7 +157,7 @@ impl<W: WireWatch> MultiNic<W> {
             return 0;
         };
         let behind = |at: usize| {
-            let waiting_bytes = self.rings[at].waiting_bytes();
+            let waiting_bytes = self.rings[at].waiting_bytes;
             let next = self.rings[at].next().filter(|_| at == self.on_ring);
             waiting_bytes - next.map_or(0, |packet| packet.wire_bytes().into())
         };

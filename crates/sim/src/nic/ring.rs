@@ -35,13 +35,13 @@ struct Slot {
 pub(super) struct Ring {
     packets: VecDeque<Slot>,
     /// Number of sent packets, at the front.
-    sent: usize,
+    pub(super) sent: usize,
     /// Number of sent packets that no interrupt has reported yet, the most recent ones.
     unreported: usize,
     /// Number of queued packets that are visible to the NIC, the oldest ones.
     visible: usize,
     /// Bytes of all queued packets.
-    waiting_bytes: u64,
+    pub(super) waiting_bytes: u64,
     pub(super) descriptors: DescriptorRing,
     /// When it next interrupts, in ns.
     pub(super) interrupt_ns: u64,
@@ -73,25 +73,15 @@ impl Ring {
         self.packets.len()
     }
 
-    /// Returns `true` if it contains sent packets.
-    pub(super) fn has_sent(&self) -> bool {
-        self.sent > 0
-    }
-
     /// Returns the time at which the oldest packet was sent.
     pub(super) fn oldest_sent_ns(&self) -> Option<u64> {
-        let oldest = self.packets.front().filter(|_| self.has_sent())?;
+        let oldest = self.packets.front().filter(|_| self.sent > 0)?;
         Some(oldest.sent_ns)
     }
 
     /// Returns the number of queued packets.
     pub(super) fn waiting(&self) -> usize {
         self.packets.len() - self.sent
-    }
-
-    /// Returns the bytes of the queued packets.
-    pub(super) fn waiting_bytes(&self) -> u64 {
-        self.waiting_bytes
     }
 
     // Inlined so that a packet is written to its slot once.
@@ -156,12 +146,7 @@ impl Ring {
             freed(packet);
         }
         self.reaped();
-        self.has_sent()
-    }
-
-    /// Returns the number of sent packets.
-    pub(super) fn sent(&self) -> usize {
-        self.sent
+        self.sent > 0
     }
 
     /// Removes the oldest packet, which must be sent. Call [`reaped`](Self::reaped) after the last.
@@ -200,7 +185,7 @@ impl Ring {
     /// Returns the time of the next interrupt after a packet was sent at `at_ns`, in ns.
     #[inline(always)]
     pub(super) fn plan_interrupt_after(&mut self, at_ns: u64) {
-        self.interrupt_ns = if self.unreported == 1 && self.periods.rule().packets.is_none() {
+        self.interrupt_ns = if self.unreported == 1 && self.periods.rule.packets.is_none() {
             at_ns.max(self.quiet_until_ns)
         } else {
             self.interrupt_for_all(at_ns)
@@ -213,7 +198,7 @@ impl Ring {
         let first = first.filter(|_| self.unreported > 1);
         let first_ns = first.map_or(last_ns, |first| first.sent_ns);
         let by_time_ns = first_ns.max(self.quiet_until_ns);
-        match self.periods.rule().packets {
+        match self.periods.rule.packets {
             Some(packets) if self.unreported >= packets.max(1) as usize => last_ns.min(by_time_ns),
             _ => by_time_ns,
         }

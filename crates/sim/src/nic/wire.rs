@@ -82,7 +82,8 @@ impl Wire {
         };
         let starts_ns = now_ns.max(self.free_ns);
         if starts_ns > self.free_ns {
-            self.clock.clear_remainder();
+            // The wire was idle.
+            self.clock.remainder = 0;
         }
         let (time, last) = if self.segments_apart {
             self.framing.segment_time(packet, index)
@@ -166,11 +167,6 @@ impl Clock {
         Ok((stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64)
     }
 
-    /// Clears the rounding remainder after an idle time.
-    fn clear_remainder(&mut self) {
-        self.remainder = 0;
-    }
-
     /// Returns the wire time of `bytes`, in ns, including the rounding remainder.
     #[inline]
     fn hold_ns(&mut self, bytes: u64) -> u64 {
@@ -227,7 +223,8 @@ impl Framing {
         (self.one_frame(header + left.min(segment)), left <= segment)
     }
 
-    const fn one_frame(self, frame_bytes: u64) -> WireTime {
+    #[inline]
+    fn one_frame(self, frame_bytes: u64) -> WireTime {
         WireTime {
             bytes: self.frame_time_bytes(frame_bytes),
             frames: 1,

@@ -144,7 +144,11 @@ fn only_too_small_a_limit_starves_the_device() {
 fn all_sent_packets_are_replayed() {
     let (traffic, ..) = traced(&Rule::dql());
     let bytes: u64 = traffic.arrivals.iter().map(|it| u64::from(it.bytes)).sum();
-    for rule in [Rule::off(), Rule::bytes(0), Rule::dql_every(1_000_000)] {
+    let every = Rule {
+        coalesce_ns: 1_000_000,
+        ..Rule::dql()
+    };
+    for rule in [Rule::off(), Rule::bytes(0), every] {
         let replayed = replay(&traffic, &rule, RATE, 64).unwrap();
         assert_eq!(replayed.sent_bytes, bytes, "{rule}");
     }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
+use taut_measure::meter::{Level, Since};
 use taut_measure::trace::{self, Event, Line, PacketRecord, ReadError};
 
 /// Batches over which the rate of the device is computed. One batch more or less then changes it by
@@ -115,23 +116,16 @@ struct Queue {
     waiting: HashMap<PacketRecord, VecDeque<u64>>,
     /// Can be negative for a moment if two threads recorded one packet in the opposite order.
     in_flight_bytes: i64,
-    /// Bytes in flight times the ns of their duration, until the last change.
-    in_flight_sum: u128,
-    in_flight_until_ns: u64,
+    /// The bytes in flight over time.
+    in_flight: Level,
     /// The sent packets in order of sending, and the number completed by each batch.
     sent: Vec<Arrival>,
     back_packets: Vec<u32>,
-    /// End of the last batch that left the device with work, and the spans between busy batches.
-    busy: Vec<Span>,
+    /// Busy periods. For each batch of one but the first: the time since the previous batch, in ns,
+    /// and the completed bytes.
+    busy: Vec<Vec<(u64, u64)>>,
+    /// Time of the last batch, unless it left the device without work.
     last_batch_ns: Option<u64>,
-}
-
-/// Time between two batches, and the bytes that the second one completed; `busy` if something was
-/// in flight throughout.
-#[derive(Clone, Copy)]
-struct Span {
-    length_ns: u64,
-    bytes: u64,
 }
 
 impl Queue {
@@ -144,20 +138,15 @@ impl Queue {
             },
             waiting: HashMap::new(),
             in_flight_bytes: 0,
-            in_flight_sum: 0,
-            in_flight_until_ns: 0,
+            in_flight: Level::new(0, &Since(0)),
             sent: Vec::new(),
             back_packets: Vec::new(),
-            busy: Vec::new(),
+            busy: vec![Vec::new()],
             last_batch_ns: None,
         }
     }
 
     fn take(&mut self, at_ns: u64, event: Event) {
-        let held_ns = at_ns.saturating_sub(self.in_flight_until_ns);
-        let in_flight_bytes = u64::try_from(self.in_flight_bytes).unwrap_or(0);
-        self.in_flight_sum += u128::from(in_flight_bytes) * u128::from(held_ns);
-        self.in_flight_until_ns += held_ns;
         match event {
             Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
             Event::Drop(packet, DropReason::DeviceRefused) => {
@@ -184,18 +173,14 @@ impl Queue {
                 self.in_flight_bytes += i64::from(packet.bytes);
             }
             Event::Completed(done) => {
-                let bytes = u64::from(done.bytes);
-                if let Some(last_ns) = self.last_batch_ns {
-                    self.busy.push(Span {
-                        length_ns: at_ns.saturating_sub(last_ns),
-                        bytes,
-                    });
+                if let (Some(last_ns), Some(period)) = (self.last_batch_ns, self.busy.last_mut()) {
+                    period.push((at_ns.saturating_sub(last_ns), done.bytes.into()));
                 }
                 self.in_flight_bytes -= i64::from(done.bytes);
-                // The next span counts only if the device has work from its start on.
+                // The time until the next batch counts only if the device has work from its start.
                 self.last_batch_ns = (self.in_flight_bytes > 0).then_some(at_ns);
                 if self.in_flight_bytes <= 0 {
-                    self.busy.push(Span::BREAK);
+                    self.busy.push(Vec::new());
                 }
                 match (self.traffic.batches.last(), self.back_packets.last_mut()) {
                     (Some(last), Some(back)) if last.at_ns >= at_ns => {
@@ -212,16 +197,15 @@ impl Queue {
             }
             _ => {}
         }
+        let in_flight_bytes = self.in_flight_bytes.max(0).cast_unsigned();
+        self.in_flight.change(in_flight_bytes, at_ns, &Since(0));
     }
 
     fn finish(mut self) -> Traffic {
         self.traffic.arrivals.sort_by_key(|arrival| arrival.at_ns);
         self.traffic.rate_bits_per_s = self.rate_bits_per_s();
         self.find_finished();
-        let mean = self
-            .in_flight_sum
-            .checked_div(self.in_flight_until_ns.into());
-        self.traffic.in_flight_mean_bytes = u64::try_from(mean.unwrap_or(0)).unwrap_or(u64::MAX);
+        self.traffic.in_flight_mean_bytes = self.in_flight.mean();
         self.traffic
     }
 
@@ -248,33 +232,19 @@ impl Queue {
     /// Returns the maximum rate over a window of busy batches, or over all of them if there are
     /// fewer.
     fn rate_bits_per_s(&self) -> u64 {
-        let runs = self.busy.split(|span| span.is_break());
-        let runs: Vec<&[Span]> = runs.filter(|run| !run.is_empty()).collect();
-        let longest = runs.iter().map(|run| run.len()).max().unwrap_or(0);
+        let longest = self.busy.iter().map(Vec::len).max().unwrap_or(0);
         let number = longest.min(RATE_ROUNDS);
         if number == 0 {
             return 0;
         }
-        let windows = runs.iter().flat_map(|run| run.windows(number));
-        let rate = |window: &[Span]| {
-            let bytes: u64 = window.iter().map(|span| span.bytes).sum();
+        let windows = self.busy.iter().flat_map(|period| period.windows(number));
+        let rate = |window: &[(u64, u64)]| {
+            let bytes: u64 = window.iter().map(|it| it.1).sum();
             // Times of a broken trace can decrease, so their sum can be large.
-            let length_ns: u128 = window.iter().map(|span| u128::from(span.length_ns)).sum();
+            let length_ns: u128 = window.iter().map(|it| u128::from(it.0)).sum();
             let bits = u128::from(bytes) * 8 * 1_000_000_000;
             u64::try_from(bits.checked_div(length_ns).unwrap_or(0)).unwrap_or(u64::MAX)
         };
         windows.map(rate).max().unwrap_or(0)
-    }
-}
-
-impl Span {
-    /// A span in which the device was empty.
-    const BREAK: Self = Self {
-        length_ns: 0,
-        bytes: u64::MAX,
-    };
-
-    fn is_break(&self) -> bool {
-        self.bytes == u64::MAX
     }
 }

@@ -60,10 +60,7 @@ impl Feed {
                 jitter_ns,
                 ..
             } => {
-                let spread_ns = self
-                    .rng
-                    .below(jitter_ns.saturating_mul(2).saturating_add(1));
-                let gap_ns = every_ns.saturating_add(spread_ns).saturating_sub(jitter_ns);
+                let gap_ns = self.rng.near(every_ns, jitter_ns);
                 now_ns.saturating_add(gap_ns.max(1))
             }
         }

@@ -31,14 +31,6 @@ impl Rule {
         AnyLimit::dql().into()
     }
 
-    /// Linux's rule with the coalescing interval `coalesce_ns`.
-    pub fn dql_every(coalesce_ns: u64) -> Self {
-        Self {
-            limit: AnyLimit::dql(),
-            coalesce_ns,
-        }
-    }
-
     /// The rule of this project, for a limit in bytes.
     pub fn taut() -> Self {
         AnyLimit::taut().into()

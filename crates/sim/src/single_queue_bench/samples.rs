@@ -22,7 +22,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
 
     /// Samples the delay of a packet of high priority.
     pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        self.urgent.queue(now_ns);
+        self.urgent.came_ns.push(now_ns);
         if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
             self.admit_urgent(bed, now_ns);
         }
@@ -69,7 +69,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
             utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
             marks: marks.collect(),
             starved: queue.completer_counters().starved,
-            urgent_delay_ns: self.urgent.delay_ns().clone(),
+            urgent_delay_ns: self.urgent.delay_ns.clone(),
             latency_ns: watch.latency_ns.clone(),
             held_ns: watch.held_ns.clone(),
             core_share: (bed.core.busy_ns - before.busy_ns) as f64 / measured_ns,

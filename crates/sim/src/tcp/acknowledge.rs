@@ -89,7 +89,7 @@ impl TcpSender {
     #[inline]
     fn grow(&mut self, phase: Phase, before: u64, acked: u64, now_ns: u64) {
         if before >= self.full_to {
-            self.on_unused(now_ns);
+            self.rule.on_unused(now_ns);
             return;
         }
         let counted = match phase {
@@ -112,7 +112,7 @@ impl TcpSender {
             return self.window.grow(counted.min(max_bytes));
         }
         let counted = max_segments.map_or(counted, |max| counted.min(u64::from(max) * mss));
-        let srtt_ns = self.round_trip.smoothed_ns();
+        let srtt_ns = self.round_trip.smoothed_ns;
         self.rule.on_ack(&mut self.window, counted, srtt_ns, now_ns);
     }
 
@@ -218,7 +218,7 @@ impl TcpSender {
         recovery.rescue = false;
         recovery.dup_acks = 0;
         self.stats.timeouts += 1;
-        self.round_trip.forget_timed();
+        self.round_trip.timed_end = 0;
         self.round_trip.back_off(&self.config);
         self.restart_rto(now_ns);
     }

@@ -1,14 +1,5 @@
 //! Settings of a connection.
 
-/// Algorithm of the congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 5681.
-    Reno,
-}
-
 /// Size of the packets that the sender passes to the transmit path. GSO packets are segmented on
 /// the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +25,6 @@ pub struct TcpConfig {
     pub min_rto_ns: u64,
     /// Maximum retransmission timeout with back-off, in ns.
     pub max_rto_ns: u64,
-    /// The timeout before the first RTT sample, in ns (RFC 6298: 1 s).
-    pub initial_rto_ns: u64,
-    /// Algorithm of the congestion control.
-    pub congestion: Congestion,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
     /// Size of GSO packets.
@@ -71,8 +58,6 @@ impl Default for TcpConfig {
             min_rto_ns: 200_000_000,
             // RFC 6298, 2.5: a maximum must be at least 60 s.
             max_rto_ns: 60_000_000_000,
-            initial_rto_ns: 1_000_000_000,
-            congestion: Congestion::Cubic,
             ecn: false,
             gso_size: GsoSize::Off,
             restart_after_idle: true,
@@ -98,7 +83,6 @@ impl TcpConfig {
             initial_window_segments: self.initial_window_segments.clamp(1, 1 << 16),
             min_rto_ns,
             max_rto_ns,
-            initial_rto_ns: self.initial_rto_ns.clamp(1, max_rto_ns),
             receive_buffer_bytes: self.receive_buffer_bytes.max(1),
             delayed_ack_segments: self.delayed_ack_segments.max(1),
             delayed_ack_ns: self.delayed_ack_ns.min(MAX_NS),

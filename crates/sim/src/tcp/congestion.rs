@@ -1,6 +1,4 @@
-//! The congestion window, and the interface of congestion control algorithms.
-
-use std::fmt::Debug;
+//! The congestion window.
 
 use super::config::TcpConfig;
 
@@ -43,21 +41,4 @@ impl Window {
         self.ssthresh_bytes = bytes.max(2 * self.mss_bytes);
         self.cwnd_bytes = self.ssthresh_bytes;
     }
-}
-
-/// A congestion control algorithm; slow start is common to all. To add one: a file, a variant of
-/// `Congestion` and a line in `sender.rs`.
-pub(super) trait CongestionControl: Debug + Send {
-    /// Called after slow start when `acked_bytes` (at least 1) are newly acknowledged and the
-    /// window was full.
-    fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64);
-
-    /// Called when something other than the window limited the sender until now.
-    fn on_unused(&mut self, now_ns: u64);
-
-    /// Called once per window after a loss found by acknowledgements, or after a mark.
-    fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64);
-
-    /// Called after the first timeout of a segment. The caller sets the window to one segment.
-    fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64);
 }

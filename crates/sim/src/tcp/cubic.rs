@@ -5,7 +5,7 @@
 //! and the factor fit in 128 bits without rounding. There is no HyStart++ (RFC 9406): slow start
 //! ends with a loss or a mark.
 
-use super::congestion::{CongestionControl, Window};
+use super::congestion::Window;
 
 /// C = 0.4 segments / s^3 as 2/5 (RFC 9438, 5.1).
 const C_NUMERATOR: u128 = 2;
@@ -40,8 +40,10 @@ pub(super) struct Cubic {
     in_epoch: bool,
 }
 
-impl CongestionControl for Cubic {
-    fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
+impl Cubic {
+    /// Processes `acked_bytes` (at least 1) that are newly acknowledged after slow start, while the
+    /// window was full.
+    pub fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
         if !self.in_epoch {
             self.start_epoch(window, now_ns);
         }
@@ -62,7 +64,8 @@ impl CongestionControl for Cubic {
         self.growth_credit %= cwnd;
     }
 
-    fn on_unused(&mut self, now_ns: u64) {
+    /// Records that something other than the window limited the sender until now.
+    pub fn on_unused(&mut self, now_ns: u64) {
         // 4.2: time in which the application was the limit does not count.
         if self.in_epoch {
             self.epoch_start_ns += now_ns.saturating_sub(self.last_ack_ns);
@@ -70,7 +73,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64) {
+    /// Reduces the window once for all data sent so far, after a loss found by acknowledgements, or
+    /// after a mark.
+    pub fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64) {
         let cwnd = window.cwnd_bytes;
         // 4.7: a flow that loses below its old plateau leaves room for new flows.
         self.w_max_bytes = if cwnd < self.w_max_bytes {
@@ -83,13 +88,13 @@ impl CongestionControl for Cubic {
         window.reduce_to(flight_bytes * BETA_TENTHS / 10);
     }
 
-    fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64) {
+    /// Reduces the threshold after the first timeout of a segment. The caller sets the window to
+    /// one segment.
+    pub fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64) {
         self.on_congestion(window, flight_bytes);
         self.w_max_bytes = 0;
     }
-}
 
-impl Cubic {
     fn start_epoch(&mut self, window: &Window, now_ns: u64) {
         let cwnd = window.cwnd_bytes;
         self.in_epoch = true;

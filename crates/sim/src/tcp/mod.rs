@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The results are the same on every machine: all arithmetic uses integers. Written from the RFCs:
-//! 5681 (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675
+//! 5681 (slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675
 //! (selective acknowledgement), 3168 (ECN), 6928 (initial window).
 //!
 //! # Simpler than a complete TCP
@@ -33,7 +33,6 @@ mod pace;
 mod ranges;
 mod reassembly;
 mod receiver;
-mod reno;
 mod round_trip;
 mod scoreboard;
 #[cfg(test)]
@@ -41,7 +40,7 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 
-pub use config::{Congestion, GsoSize, TcpConfig};
+pub use config::{GsoSize, TcpConfig};
 pub use receiver::TcpReceiver;
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{TcpSender, TcpStats};

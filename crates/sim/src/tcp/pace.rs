@@ -21,18 +21,13 @@ const LATER_PERCENT: u64 = 120;
 
 /// Returns the bytes that the pacing rate sends in `time_ns`; 0 before the first RTT sample.
 pub(super) fn bytes_in(window: &Window, srtt_ns: u64, time_ns: u64) -> u64 {
-    let percent = if window.in_slow_start() {
-        SLOW_START_PERCENT
-    } else {
-        LATER_PERCENT
+    let percent = match window.in_slow_start() {
+        true => SLOW_START_PERCENT,
+        false => LATER_PERCENT,
     };
-    let bytes = u128::from(window.cwnd_bytes) * u128::from(percent) * u128::from(time_ns)
-        / (100 * u128::from(srtt_ns.max(1)));
-    if srtt_ns == 0 {
-        0
-    } else {
-        u64::try_from(bytes).unwrap_or(u64::MAX)
-    }
+    let bytes = u128::from(window.cwnd_bytes) * u128::from(percent) * u128::from(time_ns);
+    let bytes = bytes.checked_div(100 * u128::from(srtt_ns)).unwrap_or(0);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Returns the payload of a full packet: whole segments, at least one, otherwise at most

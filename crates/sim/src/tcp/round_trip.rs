@@ -5,14 +5,18 @@
 
 use super::config::TcpConfig;
 
+/// The timeout before the first RTT sample (rule 2.1).
+const INITIAL_RTO_NS: u64 = 1_000_000_000;
+
 #[derive(Debug)]
 pub(super) struct RoundTrip {
-    smoothed_ns: u64,
+    /// The smoothed round trip, in ns; 0 before the first sample.
+    pub smoothed_ns: u64,
     variation_ns: u64,
     /// The timeout with its back-off, in ns.
-    timeout_ns: u64,
+    pub timeout_ns: u64,
     /// Offset after the last byte of the timed segment; 0 for none.
-    timed_end: u64,
+    pub timed_end: u64,
     timed_sent_ns: u64,
 }
 
@@ -21,22 +25,10 @@ impl RoundTrip {
         Self {
             smoothed_ns: 0,
             variation_ns: 0,
-            timeout_ns: config.initial_rto_ns.min(config.max_rto_ns),
+            timeout_ns: INITIAL_RTO_NS.min(config.max_rto_ns),
             timed_end: 0,
             timed_sent_ns: 0,
         }
-    }
-
-    /// Returns the smoothed round trip, in ns; 0 before the first sample.
-    #[inline]
-    pub fn smoothed_ns(&self) -> u64 {
-        self.smoothed_ns
-    }
-
-    /// Returns the timeout with its back-off, in ns.
-    #[inline]
-    pub fn timeout_ns(&self) -> u64 {
-        self.timeout_ns
     }
 
     /// Doubles the timeout (rule 5.5). Only the next sample resets it, as noted in rule 5.7.
@@ -57,10 +49,6 @@ impl RoundTrip {
         if start < self.timed_end && self.timed_end <= end {
             self.timed_end = 0;
         }
-    }
-
-    pub fn forget_timed(&mut self) {
-        self.timed_end = 0;
     }
 
     /// Processes the arrival of `[start, end)`.

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use super::config::{Congestion, GsoSize, TcpConfig};
-use super::congestion::{CongestionControl, Window};
+use super::config::{GsoSize, TcpConfig};
+use super::congestion::Window;
 use super::cubic::Cubic;
 use super::pace;
-use super::reno::Reno;
 use super::round_trip::RoundTrip;
 use super::scoreboard::{LossEdge, Scoreboard};
 use super::segment::Segment;
@@ -16,9 +15,7 @@ use crate::NEVER_NS;
 /// Event counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
-    /// Packets passed to the transmit path, a GSO packet counts once.
-    pub packets_sent: u64,
-    /// Retransmissions among them.
+    /// Retransmitted packets; a GSO packet counts once.
     pub retransmissions: u64,
     /// Fast recoveries entered.
     pub recoveries: u32,
@@ -55,7 +52,7 @@ pub struct TcpSender {
     pub(super) round_trip: RoundTrip,
     last_sent_ns: u64,
     pub(super) config: Arc<TcpConfig>,
-    pub(super) rule: Box<dyn CongestionControl>,
+    pub(super) rule: Cubic,
     pub(super) recovery: Recovery,
     /// Maximum payload of a GSO packet, in bytes, regardless of the configuration.
     max_packet_bytes: u64,
@@ -98,10 +95,7 @@ impl TcpSender {
             window: Window::new(&config),
             round_trip: RoundTrip::new(&config),
             last_sent_ns: 0,
-            rule: match config.congestion {
-                Congestion::Cubic => Box::new(Cubic::default()),
-                Congestion::Reno => Box::new(Reno::default()),
-            },
+            rule: Cubic::default(),
             recovery: Recovery::default(),
             max_packet_bytes: u64::MAX,
             stats: TcpStats::default(),
@@ -205,7 +199,7 @@ impl TcpSender {
         if self.config.gso_size == GsoSize::Off {
             return mss;
         }
-        let srtt_ns = self.round_trip.smoothed_ns();
+        let srtt_ns = self.round_trip.smoothed_ns;
         pace::packet_bytes(&self.config, &self.window, srtt_ns, self.max_packet_bytes)
     }
 
@@ -224,17 +218,11 @@ impl TcpSender {
         let silence_ns = now_ns.saturating_sub(self.last_sent_ns);
         if self.config.restart_after_idle
             && self.nxt != 0
-            && silence_ns > self.round_trip.timeout_ns()
+            && silence_ns > self.round_trip.timeout_ns
         {
             let initial = u64::from(self.config.initial_window_segments) * self.mss_bytes();
             self.window.cwnd_bytes = self.window.cwnd_bytes.min(initial);
         }
-        self.on_unused(now_ns);
-    }
-
-    /// Notifies the congestion control that something other than the window was the limit.
-    #[inline]
-    pub(super) fn on_unused(&mut self, now_ns: u64) {
         self.rule.on_unused(now_ns);
     }
 
@@ -250,7 +238,6 @@ impl TcpSender {
             self.round_trip.on_new_segment(end, now_ns);
             self.nxt = end;
         }
-        self.stats.packets_sent += 1;
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
             self.restart_rto(now_ns);
@@ -267,7 +254,7 @@ impl TcpSender {
     }
 
     pub(super) fn restart_rto(&mut self, now_ns: u64) {
-        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns());
+        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns);
     }
 
     /// Returns the bytes written and not yet sent.
@@ -315,12 +302,12 @@ impl TcpSender {
 
     /// Returns the smoothed round trip, in ns; `None` before the first sample.
     pub fn srtt_ns(&self) -> Option<u64> {
-        Some(self.round_trip.smoothed_ns()).filter(|&ns| ns > 0)
+        Some(self.round_trip.smoothed_ns).filter(|&ns| ns > 0)
     }
 
     /// Returns the current retransmission timeout with its back-off, in ns.
     pub fn rto_ns(&self) -> u64 {
-        self.round_trip.timeout_ns()
+        self.round_trip.timeout_ns
     }
 
     /// Returns the pacing rate in bytes per second, from which small queues derive their budget;

@@ -3,7 +3,6 @@
 //! A [`Testbed`] processes events in order of time: interrupts, polls after a batch that stopped at
 //! its budget, and rate changes of the wire. An [`Experiment`] sends the packets and measures.
 
-mod losses;
 #[cfg(test)]
 mod tests;
 mod urgent;
@@ -18,12 +17,11 @@ use taut_path::limit::Limit;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, Probe, Qdisc, Queue};
 
-pub use losses::{LOSS_STEP_NS, Losses};
 pub(crate) use urgent::Urgent;
+pub use wire_stats::LOSS_STEP_NS;
 pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
-use crate::cpu::Core;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, RingOf, WireCounters, WireWatch};
 use crate::queue::QueueFault;
@@ -115,6 +113,24 @@ impl<W: WireWatch, L: Limit, Q: Qdisc, P: Probe> TestQueue for Queue<RingOf<W>, 
 
     fn wakeup_ns(&self) -> Option<u64> {
         self.next_wakeup()
+    }
+}
+
+/// A core that processes its work in the order of the requests.
+#[derive(Debug, Default)]
+pub(crate) struct Core {
+    busy_until_ns: u64,
+    /// Total work in ns, including work that is queued.
+    pub(crate) busy_ns: u64,
+}
+
+impl Core {
+    /// Adds work of `cost_ns`, which starts at `now_ns` or after the queued work. Returns its end,
+    /// in ns.
+    pub(crate) fn work(&mut self, now_ns: u64, cost_ns: u64) -> u64 {
+        self.busy_ns = self.busy_ns.saturating_add(cost_ns);
+        self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(cost_ns);
+        self.busy_until_ns
     }
 }
 

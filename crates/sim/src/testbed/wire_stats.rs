@@ -4,9 +4,12 @@
 
 use std::mem::take;
 
-use super::losses::{Losses, Total};
 use crate::NEVER_NS;
 use crate::nic::WireWatch;
+
+/// Length of a step of the losses, in ns: short compared with the first second, after which the
+/// target applies.
+pub const LOSS_STEP_NS: u64 = 10_000_000;
 
 /// Bytes in all rings, and their integral over time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,8 +39,17 @@ struct Sums {
     unsent: HeldBytes,
     /// Bytes in flight: queued minus reported.
     in_flight: HeldBytes,
-    /// Time in which the wire was sending, and in which it was idle with packets queued.
-    wire: Total,
+    /// Time in which the wire was sending.
+    busy_ns: u64,
+    /// Time in which it was idle with packets queued.
+    dry_ns: u64,
+}
+
+impl Sums {
+    /// Returns the dry time and the total time with packets, in ns.
+    fn losses(&self) -> (u64, u64) {
+        (self.dry_ns, self.dry_ns + self.busy_ns)
+    }
 }
 
 /// Statistics of a run.
@@ -47,7 +59,9 @@ pub(crate) struct WireStats {
     now: Sums,
     /// Sums at the start of the measured time.
     before: Sums,
-    losses: Losses,
+    /// The losses from the start to the end of each step. An interval over several steps counts in
+    /// its last one.
+    losses: Vec<(u64, u64)>,
     /// End of the current loss step, in ns; never if losses are not recorded.
     step_ends_ns: u64,
     /// Time since which packets wait for room, if any do.
@@ -59,7 +73,7 @@ impl WireStats {
         Self {
             now: Sums::default(),
             before: Sums::default(),
-            losses: Losses::default(),
+            losses: Vec::new(),
             step_ends_ns: if keeps_losses { 0 } else { NEVER_NS },
             waiting_since_ns: None,
         }
@@ -93,23 +107,25 @@ impl WireStats {
     #[inline]
     fn reach(&mut self, at_ns: u64) {
         if at_ns >= self.step_ends_ns {
-            self.step_ends_ns = self.losses.end_steps(at_ns, self.now.wire);
+            let step = at_ns / LOSS_STEP_NS;
+            self.losses.resize(step as usize, self.now.losses());
+            self.step_ends_ns = (step + 1).saturating_mul(LOSS_STEP_NS);
         }
     }
 
     /// Returns the dry time of the wire in the measured time, in ns.
     pub(crate) fn dry_ns(&self) -> u64 {
-        self.now.wire.dry_ns - self.before.wire.dry_ns
+        self.now.dry_ns - self.before.dry_ns
     }
 
     /// Returns the dry time before the measured time, in ns.
     pub(crate) fn dry_before_ns(&self) -> u64 {
-        self.before.wire.dry_ns
+        self.before.dry_ns
     }
 
     /// Returns the busy time of the wire in the measured time, in ns.
     pub(crate) fn busy_ns(&self) -> u64 {
-        self.now.wire.busy_ns - self.before.wire.busy_ns
+        self.now.busy_ns - self.before.busy_ns
     }
 
     /// Returns unsent and unreported bytes, integrated over the measured time.
@@ -121,10 +137,10 @@ impl WireStats {
     }
 
     /// Takes the losses so far, if they are recorded.
-    pub(crate) fn take_losses(&mut self) -> Losses {
+    pub(crate) fn take_losses(&mut self) -> Vec<(u64, u64)> {
         let mut losses = take(&mut self.losses);
         if self.step_ends_ns < NEVER_NS {
-            losses.end(self.now.wire);
+            losses.push(self.now.losses());
         }
         losses
     }
@@ -142,7 +158,7 @@ impl WireWatch for WireStats {
     #[inline]
     fn sent(&mut self, bytes: u32, starts_ns: u64, ends_ns: u64) {
         self.reach(ends_ns);
-        self.now.wire.busy_ns += ends_ns - starts_ns;
+        self.now.busy_ns += ends_ns - starts_ns;
         self.now.unsent.hold_until(ends_ns);
         self.now.unsent.bytes -= u64::from(bytes);
     }
@@ -158,7 +174,7 @@ impl WireWatch for WireStats {
         if let Some(waiting_ns) = self.waiting_since_ns {
             self.reach(until_ns);
             let since_ns = since_ns.max(waiting_ns);
-            self.now.wire.dry_ns += until_ns.saturating_sub(since_ns);
+            self.now.dry_ns += until_ns.saturating_sub(since_ns);
         }
     }
 }

@@ -3,13 +3,13 @@
 use super::app::{App, Desk, Done};
 use super::frames_in_flight::{Flight, FrameFlags};
 use super::segments::OutgoingSegment;
-use super::timer::{Timer, TimerCheck};
+use super::timer::Timer;
 use std::sync::Arc;
 
 use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
-use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpStats};
+use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpStats};
 
 /// Settings of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -42,16 +42,16 @@ pub struct EndpointReport {
 /// One end of a connection.
 pub(super) struct Endpoint {
     sender: TcpSender,
-    receiver: TcpReceiver,
-    timer: Timer,
-    header_bytes: u16,
+    pub receiver: TcpReceiver,
+    pub timer: Timer,
+    pub header_bytes: u16,
     mss_bytes: u16,
-    priority: u8,
+    pub priority: u8,
     /// An acknowledgement is due, alone if there is no data.
     ack_due: bool,
     /// An acknowledgement is due after the last segment of a GSO packet.
     ack_held: bool,
-    desk: Desk,
+    pub desk: Desk,
 }
 
 impl Endpoint {
@@ -67,11 +67,6 @@ impl Endpoint {
             ack_held: false,
             desk: Desk::new(app),
         }
-    }
-
-    /// Wakes the application.
-    pub fn wake_app(&mut self) {
-        self.desk.wake();
     }
 
     /// Runs the application.
@@ -118,15 +113,6 @@ impl Endpoint {
         self.ack_due |= self.receiver.on_timer(now_ns).is_some();
     }
 
-    pub fn check_is_scheduled(&mut self) {
-        self.timer.check_is_scheduled();
-    }
-
-    /// Performs a scheduled check of its timer.
-    pub fn check_timer(&mut self, now_ns: u64) -> TimerCheck {
-        self.timer.check(now_ns)
-    }
-
     /// Returns the time for a check of its timer, if none is scheduled by then: see [`Timer::set`].
     #[inline]
     pub fn watch_timer(&mut self) -> Option<u64> {
@@ -135,8 +121,8 @@ impl Endpoint {
         self.timer.set(sender_ns.min(receiver_ns))
     }
 
-    /// Returns the data to send now, with a pending acknowledgement but without
-    /// [`blocks`](Self::blocks). `flow` can hold it back. Call [`last_ack`](Self::last_ack)
+    /// Returns the data to send now, with a pending acknowledgement but without its SACK blocks.
+    /// `flow` can hold it back. Call [`last_ack`](Self::last_ack)
     /// afterwards.
     #[inline(always)]
     pub fn next_data(
@@ -191,15 +177,6 @@ impl Endpoint {
         })
     }
 
-    /// Returns the header length of its packets, in bytes, and their priority.
-    pub fn headers(&self) -> (u16, u8) {
-        (self.header_bytes, self.priority)
-    }
-
-    pub fn arrived_bytes(&self) -> u64 {
-        self.receiver.arrived_bytes()
-    }
-
     pub fn report(&self) -> EndpointReport {
         EndpointReport {
             received_bytes: self.receiver.delivered_bytes(),
@@ -211,13 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the SACK blocks of its acknowledgements, if there are any.
-    #[inline(always)]
-    pub fn blocks(&self) -> Option<SackBlocks> {
-        self.receiver.blocks()
-    }
-
-    /// Returns a segment without data and without [`blocks`](Self::blocks).
+    /// Returns a segment without data and without SACK blocks.
     #[inline(always)]
     fn segment(&self, connection: u32, flags: u8) -> OutgoingSegment {
         let ack = self.receiver.plain_ack();

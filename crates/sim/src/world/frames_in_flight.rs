@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::NEVER_NS;
 use crate::tcp::{Ack, SackBlocks};
 
 /// A frame in flight with its content. One cache line.
@@ -67,70 +66,4 @@ impl Flight {
 }
 
 /// Frames in flight, in the order of the wire.
-#[derive(Debug, Default)]
-pub(super) struct FramesInFlight(VecDeque<Flight>);
-
-impl FramesInFlight {
-    /// Returns the arrival time of the first frame, in ns; [`NEVER_NS`] if there is none.
-    #[inline]
-    pub fn first_ns(&self) -> u64 {
-        self.0.front().map_or(NEVER_NS, |first| first.at_ns)
-    }
-
-    /// Returns the number of frames in flight.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Returns the frame at `index` from the front.
-    #[inline]
-    pub fn get(&self, index: usize) -> Option<&Flight> {
-        self.0.get(index)
-    }
-
-    #[inline]
-    pub fn push(&mut self, flight: Flight) {
-        self.0.push_back(flight);
-    }
-
-    /// Removes the first frame.
-    #[inline]
-    pub fn drop_first(&mut self) {
-        self.0.pop_front();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frames_arrive_in_order_for_any_number() {
-        let mut wire = FramesInFlight::default();
-        let (mut sent, mut arrived) = (0, 0);
-        for round in 0..200 {
-            for _ in 0..round % 70 {
-                let at_ns = sent;
-                wire.push(Flight {
-                    at_ns,
-                    ..Flight::default()
-                });
-                sent += 1;
-            }
-            for _ in 0..round % 63 {
-                let first_ns = wire.first_ns();
-                let Some(flight) = wire.get(0) else { break };
-                assert_eq!((flight.at_ns, first_ns), (arrived, arrived));
-                wire.drop_first();
-                arrived += 1;
-            }
-            let second = wire.get(1).map(|flight| flight.at_ns);
-            assert_eq!(second, (arrived + 1 < sent).then_some(arrived + 1));
-        }
-        while wire.get(0).is_some() {
-            wire.drop_first();
-            arrived += 1;
-        }
-        assert_eq!((arrived, wire.first_ns()), (sent, NEVER_NS));
-    }
-}
+pub(super) type FramesInFlight = VecDeque<Flight>;

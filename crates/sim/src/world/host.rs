@@ -13,8 +13,7 @@ use super::event::HostEvent;
 use super::event_queue::{EventQueue, Turn};
 use super::frames_in_flight::FramesInFlight;
 use super::segments::Segments;
-use super::small_queues::HostBudgets;
-use super::tx_path::{HostQueue, TxPath, sink};
+use super::tx_path::TxPath;
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
@@ -27,12 +26,9 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub nic_wakeup: NicWakeup,
     pub event_queue: EventQueue<HostEvent>,
     pub log: HostLog,
-    pub queue: HostQueue<P, L, Q>,
-    pub segments: Segments,
     /// Endpoints, indexed by connection.
     pub endpoints: Vec<Endpoint>,
-    /// Budgets of its sockets, with small queues.
-    pub budgets: Option<Box<HostBudgets>>,
+    pub tx: TxPath<P, L, Q>,
     /// Propagation delay to the other host, in ns.
     pub delay_ns: u64,
     pub ended: EndedTransactions,
@@ -94,10 +90,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 fault: None,
                 events: 0,
             },
-            queue,
-            segments: Segments::new(),
             endpoints: Vec::new(),
-            budgets: None,
+            tx: TxPath {
+                segments: Segments::new(),
+                budgets: None,
+                queue,
+            },
             delay_ns: config.delay_ns,
             ended: EndedTransactions {
                 latencies_ns: Vec::new(),
@@ -118,7 +116,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     ) -> u32 {
         let number = self.endpoints.len() as u32;
         self.endpoints.push(Endpoint::new(config, tcp, app));
-        if let Some(budgets) = &mut self.budgets {
+        if let Some(budgets) = &mut self.tx.budgets {
             budgets.open();
         }
         self.event_queue
@@ -126,32 +124,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         number
     }
 
-    /// Returns its sockets, its event queue, and the path below the sockets.
-    #[inline(always)]
-    pub fn parts(
-        &mut self,
-    ) -> (
-        &mut [Endpoint],
-        &mut EventQueue<HostEvent>,
-        TxPath<'_, P, L, Q>,
-    ) {
-        let tx_path = TxPath {
-            segments: &mut self.segments,
-            budgets: self.budgets.as_deref_mut(),
-            queue: &mut self.queue,
-        };
-        (&mut self.endpoints, &mut self.event_queue, tx_path)
-    }
-
     #[inline]
     pub fn run(&mut self, now_ns: u64) {
-        let budgets = self.budgets.as_deref();
-        let stop = self
-            .queue
-            .run(now_ns, &mut sink(budgets, &mut self.segments));
-        if let Some(budgets) = &mut self.budgets {
-            budgets.submitted(self.queue.device());
-        }
+        let stop = self.tx.run(now_ns);
         if let Err(fault) = QueueFault::of_run(stop, self.log.index, now_ns) {
             self.record_fault(fault);
         }
@@ -160,14 +135,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Processes the NIC's events until `now_ns`. Frames that leave are passed `to` the other host.
     #[inline(always)]
     pub fn on_nic(&mut self, now_ns: u64, to: &mut FramesInFlight) {
-        while let Some((at_ns, event)) = self.queue.device_mut().advance(now_ns) {
+        while let Some((at_ns, event)) = self.tx.queue.device_mut().advance(now_ns) {
             match event {
                 NicEvent::Frame(frame) => {
                     let arrives_ns = frame.ends_ns.saturating_add(self.delay_ns);
                     let under_way_ns = arrives_ns - now_ns;
-                    let segments = &self.segments;
+                    let segments = &self.tx.segments;
                     let (packet, index) = (frame.packet, frame.index);
-                    to.push(segments.flight(packet, index, arrives_ns, under_way_ns));
+                    to.push_back(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
                 NicEvent::Interrupt => self.complete(at_ns),
             }
@@ -179,15 +154,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// callees inlined.
     #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
-        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
-        let batch = self.queue.complete(at_ns, sink);
+        let batch = self.tx.complete(at_ns);
         let completed = match QueueFault::of_batch(batch, self.log.index, at_ns) {
             Ok(completed) => completed,
             Err(fault) => return self.record_fault(fault),
         };
-        let budgets = self.budgets.as_deref_mut();
+        let budgets = self.tx.budgets.as_deref_mut();
         if let Some(orphans) = budgets.and_then(|it| it.orphans.as_mut()) {
-            orphans.completed(self.queue.device());
+            orphans.completed(self.tx.queue.device());
         }
         if completed.schedule {
             self.run(at_ns);
@@ -203,14 +177,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(always)]
     pub fn watch(&mut self, now_ns: u64) {
         self.watch_nic(now_ns);
-        if self.budgets.is_some() {
+        if self.tx.budgets.is_some() {
             self.watch_deferred(now_ns);
         }
     }
 
     #[inline(never)]
     fn watch_deferred(&mut self, now_ns: u64) {
-        if let Some(budgets) = &mut self.budgets
+        if let Some(budgets) = &mut self.tx.budgets
             && let Some(at_ns) = budgets.next_run_ns(now_ns)
         {
             self.event_queue
@@ -220,7 +194,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[inline(always)]
     fn watch_nic(&mut self, now_ns: u64) {
-        let next_ns = self.queue.device().next_event_ns();
+        let next_ns = self.tx.queue.device().next_event_ns();
         let next_ns = next_ns.unwrap_or(NEVER_NS);
         if next_ns != self.nic_wakeup.watched_ns {
             self.nic_wakeup.watched_ns = next_ns;

@@ -13,7 +13,6 @@ mod event;
 mod event_queue;
 mod frames_in_flight;
 mod host;
-mod orphaning;
 mod run_window;
 mod segments;
 mod small_queues;
@@ -38,7 +37,6 @@ use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
 pub use config::WorldConfig;
-use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
 use run_window::AfterWindow;
@@ -89,7 +87,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// If the settings are invalid.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::FlowBudgetsError> {
         for host in &mut self.hosts {
-            host.budgets = Some(Box::new(HostBudgets::new(config)?));
+            host.tx.budgets = Some(Box::new(HostBudgets::new(config)?));
         }
         Ok(())
     }
@@ -119,7 +117,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// once.
     pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
         for host in &mut self.hosts {
-            host.queue.set_coalesce_ns(coalesce_ns);
+            host.tx.queue.set_coalesce_ns(coalesce_ns);
         }
     }
 
@@ -174,12 +172,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the probe of a host's queue.
     pub fn probe(&self, host: usize) -> &P {
-        self.hosts[host].queue.probe()
+        self.hosts[host].tx.queue.probe()
     }
 
     /// Returns the NIC of a host.
     pub fn nic(&self, host: usize) -> &EmulatedNic {
-        self.hosts[host].queue.device()
+        self.hosts[host].tx.queue.device()
     }
 
     /// Returns the wire counters of a host.
@@ -189,17 +187,17 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the packets that a host's queue dropped.
     pub fn dropped_packets(&self, host: usize) -> u64 {
-        self.hosts[host].queue.sender_counters().drops.total()
+        self.hosts[host].tx.queue.sender_counters().drops.total()
     }
 
     /// Returns the packets that a host's discipline marked.
     pub fn marked_packets(&self, host: usize) -> u64 {
-        self.hosts[host].queue.sender_counters().marked_packets
+        self.hosts[host].tx.queue.sender_counters().marked_packets
     }
 
     /// Returns the counters of the completing half of a host's queue.
     pub fn completions(&self, host: usize) -> CompleterCounters {
-        self.hosts[host].queue.completer_counters()
+        self.hosts[host].tx.queue.completer_counters()
     }
 
     /// Returns the small queue of one end of a connection, if it is limited.
@@ -210,14 +208,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the packets that a host's NIC completed after it had orphaned them.
     pub fn orphaned_packets(&self, host: usize) -> u64 {
-        let budgets = self.hosts[host].budgets.as_deref();
+        let budgets = self.hosts[host].tx.budgets.as_deref();
         let orphans = budgets.and_then(|it| it.orphans.as_ref());
         orphans.map_or(0, |orphans| orphans.packets)
     }
 
     /// Returns the small-queue totals of a host.
     pub fn small_queue_totals(&self, host: usize) -> tsq::Totals {
-        let budgets = self.hosts[host].budgets.as_deref();
+        let budgets = self.hosts[host].tx.budgets.as_deref();
         budgets.map(HostBudgets::totals).unwrap_or_default()
     }
 
@@ -230,7 +228,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// those out of order.
     pub fn arrived_bytes(&self, host: usize) -> u64 {
         let endpoints = self.hosts[host].endpoints.iter();
-        endpoints.map(Endpoint::arrived_bytes).sum()
+        endpoints.map(|it| it.receiver.arrived_bytes()).sum()
     }
 
     /// Returns the latencies of the recorded transactions, from the write of the request to the

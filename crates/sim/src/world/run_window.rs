@@ -7,6 +7,7 @@ use taut_path::{Probe, Qdisc};
 use super::event::HostEvent;
 use super::frames_in_flight::FramesInFlight;
 use super::host::Host;
+use crate::NEVER_NS;
 
 /// Source of the next event.
 #[derive(Clone, Copy)]
@@ -25,10 +26,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Returns the earliest time of the next event, in ns.
     pub fn next_ns(&self) -> u64 {
         let event_ns = self.event_queue.next_ns();
-        self.arrivals
-            .first_ns()
-            .min(self.nic_wakeup.at_ns)
-            .min(event_ns)
+        self.arrival_ns().min(self.nic_wakeup.at_ns).min(event_ns)
+    }
+
+    /// Returns the arrival time of the first frame in flight, in ns; [`NEVER_NS`] if there is none.
+    #[inline]
+    fn arrival_ns(&self) -> u64 {
+        self.arrivals.front().map_or(NEVER_NS, |first| first.at_ns)
     }
 
     /// Processes all events before `end_ns`. The other host must not send frames that arrive before
@@ -38,7 +42,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             return;
         }
         loop {
-            let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_wakeup.at_ns);
+            let (arrival_ns, nic_ns) = (self.arrival_ns(), self.nic_wakeup.at_ns);
             let event_ns = self.event_queue.next_ns();
             let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < event_ns {
                 (arrival_ns, Some(EventSource::Arrival))
@@ -74,7 +78,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             (Some(event_queue), Some(nic)) if event_queue.0 < nic.0 => Some(event_queue),
             (event_queue, nic) => nic.or(event_queue),
         };
-        let arrival = self.arrivals.get(0).filter(|first| first.at_ns == now_ns);
+        let arrival = self.arrivals.front().filter(|first| first.at_ns == now_ns);
         match (mine, arrival) {
             (Some((turn, source)), Some(first)) if turn.since_ns < first.reported_ns() => source,
             (_, Some(_)) => EventSource::Arrival,

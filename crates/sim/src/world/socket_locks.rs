@@ -12,13 +12,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Returns the small queue of a connection, if it is limited.
     #[inline]
     pub fn flow(&self, connection: u32) -> Option<&Flow> {
-        Some(self.budgets.as_ref()?.flow(connection))
+        Some(self.tx.budgets.as_ref()?.flow(connection))
     }
 
     /// Locks the socket of an application that runs, and schedules the unlock. Returns `true` if it
     /// is locked.
     pub fn lock_for_app(&mut self, connection: u32, now_ns: u64) -> bool {
-        let Some(budgets) = &self.budgets else {
+        let Some(budgets) = &self.tx.budgets else {
             return false;
         };
         let holds = budgets.hold_ns > 0 && budgets.flow(connection).try_lock_or_mark();
@@ -33,7 +33,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Runs an endpoint, or marks its socket if it is locked: the unlock then runs it.
     #[inline]
     pub fn pump(&mut self, connection: u32, now_ns: u64) {
-        if self.budgets.is_none() {
+        if self.tx.budgets.is_none() {
             return self.work(connection, now_ns);
         }
         self.pump_locked(connection, now_ns);
@@ -58,7 +58,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Runs the connections whose small queues have room again.
     pub fn run_deferred(&mut self, now_ns: u64) {
-        let Some(budgets) = &mut self.budgets else {
+        let Some(budgets) = &mut self.tx.budgets else {
             return;
         };
         budgets.begin_run().run_deferred(LIST, |connection| {

@@ -13,13 +13,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
         // Accessed in place.
-        let Some(flight) = self.arrivals.get(0) else {
+        let Some(flight) = self.arrivals.front() else {
             return;
         };
         let connection = flight.connection;
         self.endpoints[connection as usize].on_arrival(flight, now_ns);
-        self.arrivals.drop_first();
-        if self.budgets.is_none() {
+        self.arrivals.pop_front();
+        if self.tx.budgets.is_none() {
             self.work_now(connection, now_ns);
         } else {
             self.pump(connection, now_ns);
@@ -27,7 +27,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
-        match self.endpoints[connection as usize].check_timer(now_ns) {
+        match self.endpoints[connection as usize].timer.check(now_ns) {
             TimerCheck::Due => {
                 self.endpoints[connection as usize].on_timer(now_ns);
                 self.pump(connection, now_ns);
@@ -39,7 +39,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Runs an application that starts, has paused, or was woken.
     pub fn act(&mut self, connection: u32, now_ns: u64) {
-        self.endpoints[connection as usize].wake_app();
+        self.endpoints[connection as usize].desk.wake();
         if self.lock_for_app(connection, now_ns) {
             self.work(connection, now_ns);
         } else {
@@ -57,14 +57,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(always)]
     fn work_now(&mut self, connection: u32, now_ns: u64) {
         let record_from_ns = self.ended.record_from_ns;
-        // In parts, so that the endpoint is looked up once.
-        let (endpoints, event_queue, mut tx_path) = self.parts();
-        let endpoint = &mut endpoints[connection as usize];
+        let endpoint = &mut self.endpoints[connection as usize];
         let done = endpoint.run_app(now_ns);
         if done.wake_ns != NEVER_NS {
-            event_queue.schedule(now_ns, done.wake_ns, HostEvent::App(connection));
+            let app = HostEvent::App(connection);
+            self.event_queue.schedule(now_ns, done.wake_ns, app);
         }
-        let sent = tx_path.send_all(endpoint, connection, now_ns);
+        let sent = self.tx.send_all(endpoint, connection, now_ns);
         let check_ns = endpoint.watch_timer();
         if done.latency_ns != NEVER_NS && now_ns >= record_from_ns {
             self.ended.latencies_ns.push(done.latency_ns);
@@ -80,7 +79,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[inline(never)]
     fn schedule_check(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
-        self.endpoints[connection as usize].check_is_scheduled();
+        let endpoint = &mut self.endpoints[connection as usize];
+        endpoint.timer.check_is_scheduled();
         let check = HostEvent::Timer(connection);
         self.event_queue.schedule(now_ns, at_ns, check);
     }

@@ -93,14 +93,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     fn seen(&self, from: usize, flight: &Flight) -> WireFrame {
-        let (header_bytes, priority) = self.endpoints[flight.connection as usize].headers();
+        let endpoint = &self.endpoints[flight.connection as usize];
         WireFrame {
             sent_ns: flight.at_ns - self.delay_ns,
             from,
             connection: flight.connection,
-            header_bytes,
+            header_bytes: endpoint.header_bytes,
             payload_bytes: flight.payload_bytes,
-            priority,
+            priority: endpoint.priority,
             ecn_capable: flight.has(FrameFlags::ECN_CAPABLE),
             is_marked: flight.has(FrameFlags::CONGESTION),
             start: flight.start,

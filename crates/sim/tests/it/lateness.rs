@@ -52,7 +52,10 @@ fn compare(rule: &Rule) {
 #[test]
 fn late_loop_sees_the_same_events() {
     compare(&Rule::dql());
-    compare(&Rule::dql_every(333_000));
+    compare(&Rule {
+        coalesce_ns: 333_000,
+        ..Rule::dql()
+    });
     compare(&Rule::off());
 }
 

@@ -143,7 +143,10 @@ fn unlimited_ring_fills_with_the_published_bytes() {
 #[test]
 fn limit_follows_the_coalescing_interval() {
     // Interrupts for each packet, coalesced to 250 us: as with interrupts each 250 us.
-    let rule = Rule::dql_every(250 * US);
+    let rule = Rule {
+        coalesce_ns: 250 * US,
+        ..Rule::dql()
+    };
     let mut run = Saturated::new(&rule, nic(GBIT, InterruptRule::every(0)), plain);
     run.advance(SETTLE_NS);
     run.forget();

@@ -1,14 +1,13 @@
 //! Compares long runs with closed forms.
 
 use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
-use taut_sim::tcp::{Congestion, TcpConfig};
+use taut_sim::tcp::TcpConfig;
 
 /// One full packet per 1 ms.
 const RATE: u64 = 12_000_000;
 
-fn config(congestion: Congestion) -> TcpConfig {
+fn config() -> TcpConfig {
     TcpConfig {
-        congestion,
         receive_buffer_bytes: 1 << 30,
         ..TcpConfig::default()
     }
@@ -32,9 +31,8 @@ struct Sawtooth {
 }
 
 /// Runs one bulk flow for `seconds`, without the first `skip` in the results.
-fn sawtooth(congestion: Congestion, link: Link, skip: u64, seconds: u64) -> Sawtooth {
-    let config = config(congestion);
-    let mut network = Network::new(link, &[config]);
+fn sawtooth(link: Link, skip: u64, seconds: u64) -> Sawtooth {
+    let mut network = Network::new(link, &[config()]);
     network.write(0, u64::MAX);
     network.run_until(skip * SECOND);
     let (sent_before, timeouts_before) =
@@ -80,58 +78,10 @@ fn near(what: &str, is: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A window of w packets is sent in one round trip. It lasts as long as the path or, once the queue
-/// is never empty, as w packets on the wire. Then the window grows by one packet. The largest
-/// window is sent once more until its loss is reported, and the smallest until the recovery ends.
-fn reno_cycle(round_trip_packets: f64, buffer_packets: f64) -> (f64, f64, f64) {
-    let max = round_trip_packets + buffer_packets;
-    let round = |window: f64| window.max(round_trip_packets);
-    let mut packets = max + max / 2.0;
-    let mut time = round(max) + round(max / 2.0);
-    let mut window = max / 2.0;
-    while window < max {
-        packets += window;
-        time += round(window);
-        window += 1.0;
-    }
-    (max, time, packets / time)
-}
-
-#[test]
-fn reno_with_one_bdp_keeps_the_link_busy() {
-    let saw = sawtooth(Congestion::Reno, link(99, 100), 60, 300);
-    // 99 ms and one packet's own transmission time.
-    let (max, time_ms, utilisation) = reno_cycle(100.0, 100.0);
-    near("highest window", saw.highest, max, 0.03);
-    near("lowest window", saw.lowest, max / 2.0, 0.03);
-    near("period", saw.period_ns, time_ms * MS as f64, 0.05);
-    near("utilisation", saw.utilisation, utilisation, 0.01);
-}
-
-#[test]
-fn reno_with_small_buffer_uses_three_quarters() {
-    let saw = sawtooth(Congestion::Reno, link(99, 4), 60, 300);
-    let (max, time_ms, utilisation) = reno_cycle(100.0, 4.0);
-    assert!((0.75..0.80).contains(&utilisation));
-    near("highest window", saw.highest, max, 0.03);
-    near("lowest window", saw.lowest, max / 2.0, 0.03);
-    near("period", saw.period_ns, time_ms * MS as f64, 0.05);
-    near("utilisation", saw.utilisation, utilisation, 0.03);
-}
-
-#[test]
-fn reno_with_half_a_bdp_of_buffer() {
-    let saw = sawtooth(Congestion::Reno, link(99, 50), 60, 300);
-    let (max, time_ms, utilisation) = reno_cycle(100.0, 50.0);
-    near("highest window", saw.highest, max, 0.03);
-    near("period", saw.period_ns, time_ms * MS as f64, 0.05);
-    near("utilisation", saw.utilisation, utilisation, 0.02);
-}
-
 #[test]
 fn cubic_uses_the_link() {
     for (buffer, smallest) in [(100, 0.99), (50, 0.98), (10, 0.85)] {
-        let saw = sawtooth(Congestion::Cubic, link(99, buffer), 60, 300);
+        let saw = sawtooth(link(99, buffer), 60, 300);
         println!("cubic, buffer {buffer}: {:.4}", saw.utilisation);
         assert!(saw.utilisation > smallest, "{}", saw.utilisation);
         near(
@@ -152,7 +102,6 @@ fn after_one_loss(
     tolerance: f64,
     expected: impl Fn(f64, f64) -> f64,
 ) {
-    let config = config(Congestion::Cubic);
     let link = Link {
         rate_bits_per_s: 1_000_000_000_000,
         ..link(round_trip_ms, 1 << 20)
@@ -227,7 +176,7 @@ fn cubic_grows_as_reno_would_on_a_short_path() {
 fn cubic_leaves_room_after_a_second_loss() {
     let config = TcpConfig {
         restart_after_idle: false,
-        ..config(Congestion::Cubic)
+        ..config()
     };
     let link = Link {
         rate_bits_per_s: 1_000_000_000_000,
@@ -295,8 +244,8 @@ fn cubic_leaves_room_after_a_second_loss() {
     }
 }
 
-fn shares(congestion: Congestion, flows: usize, seconds: u64) -> Vec<f64> {
-    let configs = vec![config(congestion); flows];
+fn shares(flows: usize, seconds: u64) -> Vec<f64> {
+    let configs = vec![config(); flows];
     let link = Link {
         jitter_ns: 2 * MS,
         ..link(60, 60)
@@ -328,13 +277,8 @@ fn shares(congestion: Congestion, flows: usize, seconds: u64) -> Vec<f64> {
 
 #[test]
 fn equal_flows_get_equal_shares() {
-    for (congestion, flows) in [
-        (Congestion::Reno, 2),
-        (Congestion::Reno, 8),
-        (Congestion::Cubic, 2),
-        (Congestion::Cubic, 8),
-    ] {
-        let shares = shares(congestion, flows, 3000);
+    for flows in [2, 8] {
+        let shares = shares(flows, 3000);
         let (sum, squares): (f64, f64) = (
             shares.iter().sum(),
             shares.iter().map(|share| share * share).sum(),
@@ -343,7 +287,7 @@ fn equal_flows_get_equal_shares() {
         let smallest = shares.iter().copied().fold(f64::MAX, f64::min);
         let max = shares.iter().copied().fold(0.0, f64::max);
         println!(
-            "{congestion:?} {flows}: {smallest:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
+            "{flows}: {smallest:.3} to {max:.3}, Jain {jain:.5}, utilisation {:.4}",
             sum / flows as f64
         );
         let mean = sum / flows as f64;

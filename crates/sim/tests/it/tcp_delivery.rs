@@ -9,7 +9,7 @@ use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use taut_sim::tcp::{Ack, Congestion, GsoSize, SackBlocks, TcpConfig, TcpReceiver, TcpSender};
+use taut_sim::tcp::{Ack, GsoSize, SackBlocks, TcpConfig, TcpReceiver, TcpSender};
 
 #[derive(Clone, Debug)]
 struct Trouble {
@@ -39,7 +39,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         Just(GsoSize::Auto)
     ];
     (
-        any::<[bool; 2]>(),
+        any::<bool>(),
         gso_size,
         1..2000_u32,
         1..20_u32,
@@ -47,15 +47,10 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         1..4_u32,
     )
         .prop_map(
-            |([cubic, ecn], gso_size, mss_bytes, window, buffer, acks)| TcpConfig {
+            |(ecn, gso_size, mss_bytes, window, buffer, acks)| TcpConfig {
                 mss_bytes,
                 initial_window_segments: window,
                 max_rto_ns: 2 * SECOND,
-                congestion: if cubic {
-                    Congestion::Cubic
-                } else {
-                    Congestion::Reno
-                },
                 ecn,
                 gso_size,
                 receive_buffer_bytes: buffer,

@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
-use taut_sim::tcp::{Ack, Congestion, SackBlocks, TcpConfig, TcpSender};
+use taut_sim::tcp::{Ack, SackBlocks, TcpConfig, TcpSender};
 
 const MSS: u64 = 1448;
 
-fn config(congestion: Congestion) -> TcpConfig {
+fn config() -> TcpConfig {
     TcpConfig {
-        congestion,
         receive_buffer_bytes: 1 << 30,
         ..TcpConfig::default()
     }
@@ -29,35 +28,33 @@ fn fast_link() -> Link {
 
 #[test]
 fn many_losses_are_recovered_in_a_round_trip() {
-    for congestion in [Congestion::Reno, Congestion::Cubic] {
-        for losses in [1, 2, 5, 20, 40] {
-            let mut network = Network::new(fast_link(), &[config(congestion)]);
-            // The window of 160 that starts with packet 150; its losses have a stride.
-            network.data_fate = Box::new(move |_, packet| {
-                let at = packet.number.wrapping_sub(150);
-                let lost = at < 120 && at * 7 % 120 < losses && !packet.retransmission;
-                if lost { Fate::Drop } else { Fate::Deliver }
-            });
-            network.write(0, 4000 * MSS);
-            while network.flows[0].sender.stats().recoveries == 0 {
-                network.run_until(network.now_ns + MS);
-            }
-            let start = network.now_ns;
-            while network.flows[0].sender.in_recovery() {
-                network.run_until(network.now_ns + MS);
-            }
-            let round_trips = (network.now_ns - start) as f64 / (100 * MS) as f64;
-            network.run_until(60 * SECOND);
-            let stats = network.flows[0].sender.stats();
-            println!("{congestion:?}, {losses}: {round_trips:.2} round trips, {stats:?}");
-            assert_eq!((stats.timeouts, stats.recoveries), (0, 1));
-            assert_eq!(stats.retransmissions, losses);
-            assert!(
-                round_trips < 1.3,
-                "{losses} losses took {round_trips} round trips"
-            );
-            assert_eq!(network.flows[0].receiver.delivered_bytes(), 4000 * MSS);
+    for losses in [1, 2, 5, 20, 40] {
+        let mut network = Network::new(fast_link(), &[config()]);
+        // The window of 160 that starts with packet 150; its losses have a stride.
+        network.data_fate = Box::new(move |_, packet| {
+            let at = packet.number.wrapping_sub(150);
+            let lost = at < 120 && at * 7 % 120 < losses && !packet.retransmission;
+            if lost { Fate::Drop } else { Fate::Deliver }
+        });
+        network.write(0, 4000 * MSS);
+        while network.flows[0].sender.stats().recoveries == 0 {
+            network.run_until(network.now_ns + MS);
         }
+        let start = network.now_ns;
+        while network.flows[0].sender.in_recovery() {
+            network.run_until(network.now_ns + MS);
+        }
+        let round_trips = (network.now_ns - start) as f64 / (100 * MS) as f64;
+        network.run_until(60 * SECOND);
+        let stats = network.flows[0].sender.stats();
+        println!("{losses}: {round_trips:.2} round trips, {stats:?}");
+        assert_eq!((stats.timeouts, stats.recoveries), (0, 1));
+        assert_eq!(stats.retransmissions, losses);
+        assert!(
+            round_trips < 1.3,
+            "{losses} losses took {round_trips} round trips"
+        );
+        assert_eq!(network.flows[0].receiver.delivered_bytes(), 4000 * MSS);
     }
 }
 
@@ -68,7 +65,7 @@ fn limited_transmit_avoids_a_timeout() {
     for initial_window_segments in [3, 4] {
         let config = TcpConfig {
             initial_window_segments,
-            ..config(Congestion::Reno)
+            ..config()
         };
         let mut network = Network::new(fast_link(), &[config]);
         network.data_fate = Box::new(|_, packet| match packet.number {
@@ -86,7 +83,7 @@ fn limited_transmit_avoids_a_timeout() {
 #[test]
 fn timeout_doubles_in_a_blackout() {
     let blackout = 3 * SECOND..40 * SECOND;
-    let mut network = Network::new(fast_link(), &[config(Congestion::Reno)]);
+    let mut network = Network::new(fast_link(), &[config()]);
     let sent = Rc::new(RefCell::new(Vec::new()));
     let (log, dark) = (Rc::clone(&sent), blackout.clone());
     network.data_fate = Box::new(move |now, packet| {
@@ -112,9 +109,9 @@ fn timeout_doubles_in_a_blackout() {
     let stats = network.flows[0].sender.stats();
     assert_eq!(stats.timeouts as usize, times.len());
     assert_eq!(network.flows[0].sender.cwnd_bytes(), MSS);
-    // Half of the data sent during the blackout, then the initial window after the idle time. The
-    // threshold is not halved at each timeout of the same segment.
-    assert_eq!(network.flows[0].sender.ssthresh_bytes(), 5 * MSS);
+    // 7/10 of the data sent during the blackout, then the initial window after the idle time. The
+    // threshold is not reduced at each timeout of the same segment.
+    assert_eq!(network.flows[0].sender.ssthresh_bytes(), 7 * MSS);
     network.run_until(300 * SECOND);
     let flow = &network.flows[0];
     assert_eq!(flow.receiver.delivered_bytes(), total);
@@ -127,7 +124,7 @@ fn timeout_doubles_in_a_blackout() {
 fn timeout_has_a_maximum() {
     let config = TcpConfig {
         max_rto_ns: 4 * SECOND,
-        ..config(Congestion::Cubic)
+        ..config()
     };
     let mut sender = TcpSender::new(&config);
     assert_eq!(sender.next_timer_ns(), None);
@@ -153,7 +150,7 @@ fn timeout_has_a_maximum() {
 
 #[test]
 fn lost_tail_is_sent_once_after_timeout() {
-    let mut network = Network::new(fast_link(), &[config(Congestion::Cubic)]);
+    let mut network = Network::new(fast_link(), &[config()]);
     network.data_fate = Box::new(|_, packet| match packet.number {
         97..100 => Fate::Drop,
         _ => Fate::Deliver,
@@ -167,84 +164,80 @@ fn lost_tail_is_sent_once_after_timeout() {
 
 #[test]
 fn marks_reduce_once_in_a_round_trip() {
-    for (congestion, kept) in [(Congestion::Reno, 0.5), (Congestion::Cubic, 0.7)] {
-        let config = TcpConfig {
-            ecn: true,
-            ..config(congestion)
-        };
-        let mut network = Network::new(fast_link(), &[config]);
-        // Every packet of two seconds is marked: 20 round trips.
-        network.data_fate = Box::new(|now, packet| {
-            assert!(!packet.retransmission);
-            let marked = (SECOND..3 * SECOND).contains(&now);
-            if marked { Fate::Mark } else { Fate::Deliver }
-        });
-        network.write(0, u64::MAX);
-        let (mut cuts, mut last) = (vec![], 0);
-        while network.now_ns < 3 * SECOND {
-            network.run_until(network.now_ns + MS);
-            let cwnd = network.flows[0].sender.cwnd_bytes();
-            if cwnd < last {
-                cuts.push(network.now_ns);
-                let smallest = (last as f64 * kept).max(2.0 * MSS as f64);
-                assert!((cwnd as f64 - smallest).abs() < 0.02 * smallest + MSS as f64);
-            }
-            last = cwnd;
+    let config = TcpConfig {
+        ecn: true,
+        ..config()
+    };
+    let mut network = Network::new(fast_link(), &[config]);
+    // Every packet of two seconds is marked: 20 round trips.
+    network.data_fate = Box::new(|now, packet| {
+        assert!(!packet.retransmission);
+        let marked = (SECOND..3 * SECOND).contains(&now);
+        if marked { Fate::Mark } else { Fate::Deliver }
+    });
+    network.write(0, u64::MAX);
+    let (mut cuts, mut last) = (vec![], 0);
+    while network.now_ns < 3 * SECOND {
+        network.run_until(network.now_ns + MS);
+        let cwnd = network.flows[0].sender.cwnd_bytes();
+        if cwnd < last {
+            cuts.push(network.now_ns);
+            let smallest = (last as f64 * 0.7).max(2.0 * MSS as f64);
+            assert!((cwnd as f64 - smallest).abs() < 0.02 * smallest + MSS as f64);
         }
-        let stats = network.flows[0].sender.stats();
-        println!("{congestion:?}: {stats:?}, cuts at {cuts:?}");
-        assert_eq!((stats.retransmissions, stats.timeouts), (0, 0));
-        assert!(cuts.len() > 3);
-        assert!(
-            cuts.windows(2).all(|pair| pair[1] - pair[0] >= 99 * MS),
-            "{cuts:?}"
-        );
-        assert!(stats.ecn_reductions <= 20);
-        // After the last mark CWR arrives, and the echo ends.
-        network.run_until(4 * SECOND);
-        let after = network.flows[0].sender.stats().ecn_reductions;
-        network.run_until(6 * SECOND);
-        assert_eq!(network.flows[0].sender.stats().ecn_reductions, after);
-        assert!(!network.flows[0].receiver.current_ack().ece);
+        last = cwnd;
     }
+    let stats = network.flows[0].sender.stats();
+    println!("{stats:?}, cuts at {cuts:?}");
+    assert_eq!((stats.retransmissions, stats.timeouts), (0, 0));
+    assert!(cuts.len() > 3);
+    assert!(
+        cuts.windows(2).all(|pair| pair[1] - pair[0] >= 99 * MS),
+        "{cuts:?}"
+    );
+    assert!(stats.ecn_reductions <= 20);
+    // After the last mark CWR arrives, and the echo ends.
+    network.run_until(4 * SECOND);
+    let after = network.flows[0].sender.stats().ecn_reductions;
+    network.run_until(6 * SECOND);
+    assert_eq!(network.flows[0].sender.stats().ecn_reductions, after);
+    assert!(!network.flows[0].receiver.current_ack().ece);
 }
 
 #[test]
 fn a_marking_queue_fills_the_link_without_loss() {
-    for congestion in [Congestion::Reno, Congestion::Cubic] {
-        let config = TcpConfig {
-            ecn: true,
-            ..config(congestion)
-        };
-        let link = Link {
-            rate_bits_per_s: 12_000_000,
-            mark_above: Some(100),
-            buffer_packets: 100_000,
-            ..fast_link()
-        };
-        let mut network = Network::new(link, &[config]);
-        network.write(0, u64::MAX);
-        network.run_until(60 * SECOND);
-        let before = network.sent_bytes;
-        network.run_until(160 * SECOND);
-        let utilisation = (network.sent_bytes - before) as f64 * 8.0 / 12e6 / 100.0;
-        println!("{congestion:?}: {utilisation:.4}, {} marks", network.marks);
-        assert!(utilisation > 0.99);
-        assert_eq!(
-            (
-                network.drops,
-                network.flows[0].sender.stats().retransmissions
-            ),
-            (0, 0)
-        );
-    }
+    let config = TcpConfig {
+        ecn: true,
+        ..config()
+    };
+    let link = Link {
+        rate_bits_per_s: 12_000_000,
+        mark_above: Some(100),
+        buffer_packets: 100_000,
+        ..fast_link()
+    };
+    let mut network = Network::new(link, &[config]);
+    network.write(0, u64::MAX);
+    network.run_until(60 * SECOND);
+    let before = network.sent_bytes;
+    network.run_until(160 * SECOND);
+    let utilisation = (network.sent_bytes - before) as f64 * 8.0 / 12e6 / 100.0;
+    println!("{utilisation:.4}, {} marks", network.marks);
+    assert!(utilisation > 0.99);
+    assert_eq!(
+        (
+            network.drops,
+            network.flows[0].sender.stats().retransmissions
+        ),
+        (0, 0)
+    );
 }
 
 #[test]
 fn mark_and_loss_reduce_the_window_once() {
     let config = TcpConfig {
         ecn: true,
-        ..config(Congestion::Reno)
+        ..config()
     };
     let mut network = Network::new(fast_link(), &[config]);
     network.data_fate = Box::new(|_, packet| match packet.number {
@@ -289,33 +282,27 @@ fn send_all(sender: &mut TcpSender, now_ns: u64) -> u64 {
 
 #[test]
 fn recovery_ends_at_the_threshold() {
-    for congestion in [Congestion::Reno, Congestion::Cubic] {
-        let mut sender = TcpSender::new(&config(congestion));
-        sender.write(u64::MAX);
-        assert_eq!(send_all(&mut sender, 0), 10);
-        for segment in 2..=10 {
-            sender.on_ack(&ack(0, Some((MSS, segment * MSS))), 100 * MS);
-            send_all(&mut sender, 100 * MS);
-        }
-        let kept = if congestion == Congestion::Reno {
-            5 * MSS
-        } else {
-            7 * MSS
-        };
-        assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (true, kept));
-        assert_eq!(sender.in_flight_bytes(), kept);
-        // Limited transmit had sent two more segments before.
-        sender.on_ack(&ack(1, None), 200 * MS);
-        assert!(sender.in_recovery());
-        sender.on_ack(&ack(12 * MSS, None), 200 * MS);
-        assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (false, kept));
+    let mut sender = TcpSender::new(&config());
+    sender.write(u64::MAX);
+    assert_eq!(send_all(&mut sender, 0), 10);
+    for segment in 2..=10 {
+        sender.on_ack(&ack(0, Some((MSS, segment * MSS))), 100 * MS);
+        send_all(&mut sender, 100 * MS);
     }
+    let kept = 7 * MSS;
+    assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (true, kept));
+    assert_eq!(sender.in_flight_bytes(), kept);
+    // Limited transmit had sent two more segments before.
+    sender.on_ack(&ack(1, None), 200 * MS);
+    assert!(sender.in_recovery());
+    sender.on_ack(&ack(12 * MSS, None), 200 * MS);
+    assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (false, kept));
 }
 
 #[test]
 fn retransmitted_data_is_not_sampled() {
     let sender = || {
-        let mut sender = TcpSender::new(&config(Congestion::Reno));
+        let mut sender = TcpSender::new(&config());
         sender.write(5 * MSS);
         assert_eq!(send_all(&mut sender, 0), 5);
         sender
@@ -357,7 +344,7 @@ fn retransmitted_data_is_not_sampled() {
 fn window_grows_after_a_timeout() {
     let config = TcpConfig {
         initial_window_segments: 100,
-        ..config(Congestion::Cubic)
+        ..config()
     };
     let mut network = Network::new(fast_link(), &[config]);
     network.data_fate = Box::new(|now, _| if now == 0 { Fate::Drop } else { Fate::Deliver });

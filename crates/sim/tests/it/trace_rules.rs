@@ -215,29 +215,3 @@ fn recording_has_the_events_of_a_trace() {
         "every event is kept or counted"
     );
 }
-
-#[test]
-fn recordings_of_two_halves_merge_in_order() {
-    use taut_path::{Event as QueueEvent, Probe};
-    let mut sender = Recording::new(100, 10);
-    let mut completer = sender.divide();
-    sender.event(110, QueueEvent::Blocked);
-    sender.event(130, QueueEvent::Blocked);
-    completer.event(120, QueueEvent::Starved);
-    completer.event(130, QueueEvent::Limit(7));
-    sender.merge(completer);
-    let mut bytes = Vec::new();
-    let mut recorder = Recorder::new(&mut bytes, &head());
-    sender.write("a", "dql", &mut recorder);
-    recorder.finish().expect("it is written");
-    let text = String::from_utf8(bytes).expect("text");
-    let lines: Vec<&str> = text.lines().skip(2).collect();
-    assert_eq!(
-        lines,
-        ["10\tblocked", "20\tstarved", "30\tblocked", "30\tlimit\t7"]
-    );
-    let mut other = sender.divide();
-    (0..7).for_each(|at_ns| other.event(at_ns, QueueEvent::Starved));
-    sender.merge(other);
-    assert_eq!((sender.events(), sender.lost_events()), (10, 1));
-}

@@ -2,7 +2,7 @@
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, with_discipline};
 use taut_path::qdisc;
-use taut_sim::tcp::{Congestion, TcpConfig};
+use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, SERVER, World};
 
 const RATE: u64 = 100_000_000;
@@ -15,7 +15,6 @@ fn advantage_of_large_segments(discipline: &str) -> f64 {
     for mss_bytes in [1_448, 362] {
         let tcp = TcpConfig {
             mss_bytes,
-            congestion: Congestion::Reno,
             receive_buffer_bytes: 4 << 20,
             ..TcpConfig::default()
         };
@@ -31,7 +30,8 @@ fn received_bytes(world: &World<()>, connection: u32) -> u64 {
 
 #[test]
 fn fair_queueing_is_fairer_than_fifo() {
-    // Reno adds a segment per round trip, so the connection with larger segments grows faster.
+    // On a short path CUBIC adds about a segment per round trip, so the connection with larger
+    // segments grows faster.
     let (fifo, fair) = (
         advantage_of_large_segments("pfifo limit 30"),
         advantage_of_large_segments("fq_codel"),

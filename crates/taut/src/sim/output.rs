@@ -143,8 +143,8 @@ impl Output {
                 format_args!("{file} would be written twice; name a file of its own for each");
             return Err(exit::fail(exit::USAGE, message));
         }
-        self.report.check()?;
-        self.trace.check()?;
+        emit::check("report", self.report.path.as_deref())?;
+        emit::check("trace", self.trace.path.as_deref())?;
         emit::check("capture", self.pcap.path.as_deref())?;
         let paths = [&self.trace.path, &self.pcap.path];
         for (path, (tap, row)) in paths.into_iter().zip(self.taps()) {

@@ -22,20 +22,20 @@ pub fn queueing(queue: &SampledQueue<History>) -> (Option<u64>, u64) {
 
 /// Returns the rate of samples in the last second of a history, in Hz.
 pub fn rate_hz(history: &History) -> u64 {
-    let buckets = (1_000_000_000 / history.bucket_ns()).max(1) as usize;
+    let buckets = (1_000_000_000 / history.bucket_ns).max(1) as usize;
     // The last bucket is not full yet.
     let whole = history.last(buckets + 1).take(buckets);
     let sum = whole.fold((0, 0), |(samples, number), bucket| {
-        (samples + bucket.in_flight.number(), number + 1)
+        (samples + bucket.in_flight.number, number + 1)
     });
-    let length_ns = sum.1 * history.bucket_ns();
+    let length_ns = sum.1 * history.bucket_ns;
     (sum.0 * 1_000_000_000).checked_div(length_ns).unwrap_or(0)
 }
 
 /// Returns a curve of `columns` characters, the newest right, as fractions of `max`.
 pub fn curve(history: &History, columns: usize, max: u64, levels: &[char]) -> String {
     let empty = columns.saturating_sub(history.last(columns).count());
-    let level = |bucket: &Bucket| match bucket.in_flight.number() {
+    let level = |bucket: &Bucket| match bucket.in_flight.number {
         0 => ' ',
         _ => {
             let value = u128::from(bucket.in_flight.max.min(max));

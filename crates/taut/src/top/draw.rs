@@ -163,7 +163,7 @@ fn row(
     let name: String = name(&queue.row).chars().take(name_width).collect();
     let limit = queue.row.limits.limit.map_or("-".to_owned(), amount);
     let excess = queue.row.limits.in_flight.and_then(excess_bytes);
-    let of_window = |value: fn(&_) -> u64| match window.number() {
+    let of_window = |value: fn(&_) -> u64| match window.number {
         0 => excess.map_or("-".to_owned(), |it| format!("-{}", amount(it))),
         _ => amount(value(&window)),
     };
@@ -213,7 +213,7 @@ fn describe(queue: &SampledQueue<History>, history: &History, width: usize) -> V
         rate_hz(history)
     );
     let window_ns = 1_000_000_000;
-    let buckets = (window_ns / history.bucket_ns()) as usize;
+    let buckets = (window_ns / history.bucket_ns) as usize;
     let Bucket { limit, in_flight } = history.sum(buckets);
     let spread = |title: &str, it: Spread| match it.mean() {
         None => format!("{title}: -"),
@@ -249,14 +249,14 @@ fn describe(queue: &SampledQueue<History>, history: &History, width: usize) -> V
 
 fn draw_chart(frame: &mut Frame<'_>, history: &History, style: Appearance, area: Rect) {
     let columns = usize::from(area.width).saturating_mul(2).max(2);
-    let seconds = |at: usize| at as f64 * history.bucket_ns() as f64 / 1e9;
+    let seconds = |at: usize| at as f64 * history.bucket_ns as f64 / 1e9;
     let buckets: Vec<&Bucket> = history.last(columns).collect();
     let start = -seconds(buckets.len().saturating_sub(1));
     let points = |value: fn(&Bucket) -> u64| -> Vec<(f64, f64)> {
         let point = |(at, it): (usize, &&Bucket)| (start + seconds(at), value(it) as f64);
         let known = buckets.iter().enumerate();
         known
-            .filter(|(_, it)| it.in_flight.number() > 0)
+            .filter(|(_, it)| it.in_flight.number > 0)
             .map(point)
             .collect()
     };

@@ -1,5 +1,7 @@
 //! Handles keys.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::screen::Screen;
@@ -7,32 +9,26 @@ use super::screen::Screen;
 /// Longer than the name of any device; the name of a program can exceed it.
 const FILTER_CHARACTERS: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
-    Continue,
-    Quit,
-}
-
-pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
+pub fn press(screen: &mut Screen, key: KeyEvent) -> ControlFlow<()> {
     if key.kind == KeyEventKind::Release {
-        return After::Continue;
+        return Continue(());
     }
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-        return After::Quit;
+        return Break(());
     }
     if screen.typing {
         type_filter(screen, key);
-        return After::Continue;
+        return Continue(());
     }
     if is_control(key) {
-        return After::Continue;
+        return Continue(());
     }
     let (line, page) = (screen.line(), screen.page.max(1));
     match key.code {
-        KeyCode::Char('q') => return After::Quit,
+        KeyCode::Char('q') => return Break(()),
         KeyCode::Esc if screen.in_detail => screen.in_detail = false,
         KeyCode::Esc if !screen.filter.is_empty() => screen.filter.clear(),
-        KeyCode::Esc => return After::Quit,
+        KeyCode::Esc => return Break(()),
         KeyCode::Enter => screen.in_detail = !screen.in_detail,
         KeyCode::Char('p' | ' ') => screen.paused = !screen.paused,
         KeyCode::Char('s') => screen.sort_by(screen.sort.next()),
@@ -45,7 +41,7 @@ pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
         KeyCode::End => screen.select(usize::MAX),
         _ => {}
     }
-    After::Continue
+    Continue(())
 }
 
 /// Returns `true` for a character with Ctrl or Alt, which is neither text nor a command.
@@ -83,9 +79,9 @@ mod tests {
     use super::super::screen::tests::{queue, with};
     use super::*;
 
-    fn press_all(screen: &mut Screen, keys: &[KeyCode]) -> After {
+    fn press_all(screen: &mut Screen, keys: &[KeyCode]) -> ControlFlow<()> {
         let press_one = |_, &code| press(screen, KeyEvent::new(code, KeyModifiers::NONE));
-        keys.iter().fold(After::Continue, press_one)
+        keys.iter().fold(Continue(()), press_one)
     }
 
     #[test]
@@ -94,12 +90,12 @@ mod tests {
         let mut screen = with(vec![queue("eth0", 1), queue("q0", 2)]);
         assert_eq!(
             press_all(&mut screen, &[Char('/'), Char('q'), Enter]),
-            After::Continue
+            Continue(())
         );
         assert_eq!((screen.filter.as_str(), screen.shown().len()), ("q", 1));
-        assert_eq!(press_all(&mut screen, &[Enter, Esc, Esc]), After::Continue);
+        assert_eq!(press_all(&mut screen, &[Enter, Esc, Esc]), Continue(()));
         assert_eq!((screen.in_detail, screen.shown().len()), (false, 2));
-        assert_eq!(press_all(&mut screen, &[Esc]), After::Quit);
+        assert_eq!(press_all(&mut screen, &[Esc]), Break(()));
     }
 
     #[test]
@@ -128,7 +124,7 @@ mod tests {
         let control = |screen: &mut Screen, code, modifiers| {
             assert_eq!(
                 press(screen, KeyEvent::new(code, modifiers)),
-                After::Continue
+                Continue(())
             );
         };
         control(&mut screen, KeyCode::Left, KeyModifiers::NONE);
@@ -148,6 +144,6 @@ mod tests {
         let mut screen = with(Vec::new());
         press_all(&mut screen, &[KeyCode::Char('/')]);
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(press(&mut screen, key), After::Quit);
+        assert_eq!(press(&mut screen, key), Break(()));
     }
 }

@@ -53,8 +53,8 @@ fn unknown_completion_ends_the_world_with_a_fault() {
     let mut world = silent();
     world.run_until(500).expect("nothing happens");
     let host = &mut world.hosts[SERVER];
-    let packet = host.segments.packet(&segment());
-    let nic = host.queue.device_mut();
+    let packet = host.tx.segments.packet(&segment());
+    let nic = host.tx.queue.device_mut();
     nic.submit(packet, 500).expect("there is room");
     let Ok(()) = nic.kick(500);
     host.watch(500);
