@@ -70,7 +70,7 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared.share(), &sender.shared()) {
+        if !Arc::ptr_eq(&self.shared.0, &sender.shared()) {
             return Err(RepairError::DifferentQueues);
         }
         self.half

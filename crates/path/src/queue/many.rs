@@ -24,6 +24,7 @@ use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::room::RoomWaker;
+use crate::sharing::Threads;
 
 #[cfg(all(test, loom))]
 mod models;
@@ -61,7 +62,7 @@ impl core::error::Error for SubmitError {}
 struct ManyShared {
     ring: ConcurrentQueue<Packet>,
     /// Wakes the owner of the queue, which waits for work.
-    work: RoomWaker,
+    work: RoomWaker<Threads>,
     /// Submitters that might be asleep, the one that has waited longest first.
     waiters: ConcurrentQueue<Arc<WaiterState>>,
     /// Dropped waiters that still have a place.
@@ -191,7 +192,7 @@ impl Submitter {
             PushError::Full(packet) => SubmitError::NoRoom(NoRoom(packet)),
             PushError::Closed(packet) => SubmitError::Closed(packet),
         })?;
-        self.shared.work.notify(|| true);
+        self.shared.work.notify();
         Ok(())
     }
 

@@ -39,7 +39,7 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
 
     /// Returns the shared state, for a gate that wakes this queue.
     pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
-        self.shared.share()
+        self.shared.0.clone()
     }
 
     /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,

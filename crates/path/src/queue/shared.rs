@@ -108,20 +108,7 @@ impl<M: Sharing> Shared<M> {
 }
 
 /// A half's handle of the shared state. Dropping it releases the other half from waiting.
-pub(super) struct HalfHandle(Arc<Shared<Threads>>);
-
-impl HalfHandle {
-    /// A handle that does not belong to a half.
-    pub(super) fn share(&self) -> Arc<Shared<Threads>> {
-        self.0.clone()
-    }
-}
-
-impl From<Arc<Shared<Threads>>> for HalfHandle {
-    fn from(shared: Arc<Shared<Threads>>) -> Self {
-        Self(shared)
-    }
-}
+pub(super) struct HalfHandle(pub Arc<Shared<Threads>>);
 
 impl Deref for HalfHandle {
     type Target = Shared<Threads>;

@@ -45,7 +45,7 @@ pub(super) fn row(
     let all = |value: fn(&OfSeed) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
     let mean_of = |value: fn(&OfSeed) -> f64| mean(&all(value));
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-    let overrun = largest_overrun(outcomes.iter().map(|it| &it.seen.losses), target);
+    let overrun = largest_overrun(outcomes.iter().map(|it| &it.seen.losses[..]), target);
     let utilisations = all(|it| it.seen.utilisation);
     // `None` without a sufficient fixed limit.
     let ratios: Option<Vec<f64>> = outcomes.iter().map(|it| it.ratio).collect();

@@ -1,5 +1,7 @@
 //! Small queues of a host: a budget for the data below each of its sockets.
 
+use std::collections::VecDeque;
+
 use taut_path::Packet;
 use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings, Totals};
 
