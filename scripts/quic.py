@@ -74,7 +74,7 @@ def run(command, counted=False):
 
 
 def example(stack, options, rate, topology, limit):
-    program = os.path.join(target(f"examples/{stack}/target"), f"taut-{stack}")
+    program = os.path.join(target("examples/target"), f"taut-{stack}")
     row, calls = run([program, "--limit", limit, "--rate", rate, "--topology", topology,
                       "--duration", options.duration, "--json"], counted=True)
     datagrams = row.get("all_datagrams")
