@@ -1,14 +1,17 @@
-//! The two variants behind one trait, so that a player works with both.
+//! The two variants behind one trait.
 
 use std::sync::Arc;
 
-use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, reset, split};
+use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, repair, reset, split};
 
-/// Either variant, as used by the operations.
+/// Either variant.
 pub trait Queue: Sized {
     fn fresh(config: Config, now_ns: u64) -> Result<Self, Error>;
     fn queued(&mut self, units: u32) -> Result<(), Error>;
+    fn unqueue(&mut self, units: u32) -> Result<(), Error>;
     fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error>;
+    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error>;
+    fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error>;
     fn reset(&mut self, now_ns: u64) -> Result<(), Error>;
     fn set(&mut self, setting: Setting) -> Result<(), Error>;
     fn snapshot(&self) -> Snapshot;
@@ -29,8 +32,17 @@ impl Queue for Dql {
     fn queued(&mut self, units: u32) -> Result<(), Error> {
         self.queued(units)
     }
+    fn unqueue(&mut self, units: u32) -> Result<(), Error> {
+        self.unqueue(units)
+    }
     fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.completed(units, now_ns)
+    }
+    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        self.observe_in_flight(units, now_ns)
+    }
+    fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
+        self.repair(in_flight, now_ns)
     }
     fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
         self.reset(now_ns);
@@ -72,8 +84,17 @@ impl Queue for Halves {
     fn queued(&mut self, units: u32) -> Result<(), Error> {
         self.sender.queued(units)
     }
+    fn unqueue(&mut self, units: u32) -> Result<(), Error> {
+        self.sender.unqueue(units)
+    }
     fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.completer.completed(units, now_ns)
+    }
+    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        self.completer.observe_in_flight(units, now_ns)
+    }
+    fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
+        repair(&mut self.sender, &mut self.completer, in_flight, now_ns)
     }
     fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
         reset(&mut self.sender, &mut self.completer, now_ns)
