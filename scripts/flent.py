@@ -18,17 +18,15 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from page import fill
+from page import ROOT, SCRIPTS, TARGET, fill, keep, table
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent
-ROOT = SCRIPTS.parent
-TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 TAUT = TARGET / "release" / "taut"
 TUNNEL = TARGET / "tunnel" / "release" / "tunnel"
 NEAR, FAR = "10.79.0.1", "10.79.0.2"
@@ -243,20 +241,18 @@ def text(row):
     return f"{row['down']}/{row['up']} {row['load']:<8} {row['bridge']:<11} {ping}, {goodput}"
 
 
-def table(rows):
-    head = "| Mbit/s | load | bridge | ping p50 | p99 | upload | download | fairness |"
-    lines = [head, "|--|--|--|--:|--:|--:|--:|--:|"]
+def results_table(rows):
+    columns = ["Mbit/s", "load", "bridge", "ping p50", "p99", "upload", "download", "fairness"]
+    lines = []
     for row in rows:
         ways = [way for way in ("upload", "download") if f"{way}_mbit" in row]
         loads = [way for way in LOADS if way != "both"]
         goodput = [f"{row[f'{way}_mbit']:.1f}" if way in ways else "" for way in loads]
         fairness = min(row[f"{way}_fairness"] for way in ways)
-        lines.append(
-            f"| {row['down']}/{row['up']} | {row['load']} | {NAMES[row['bridge']]} "
-            f"| {row['p50_ms']:.1f} | {row['p99_ms']:.1f} | {' | '.join(goodput)} "
-            f"| {fairness:.2f} |"
-        )
-    return "\n".join(lines)
+        cells = [f"{row['down']}/{row['up']}", row["load"], NAMES[row["bridge"]]]
+        cells += [f"{row['p50_ms']:.1f}", f"{row['p99_ms']:.1f}", *goodput, f"{fairness:.2f}"]
+        lines.append(cells)
+    return table(columns, lines, left=3)
 
 
 def plot(rows, rates, load, plot_name, file):
@@ -265,7 +261,17 @@ def plot(rows, rates, load, plot_name, file):
     command = ["flent", "-p", plot_name, "-o", str(file), *files, "--figure-width", "8"]
     command += ["--figure-height", "4", "--no-annotation", "--no-title"]
     command += ["--filter-regexp", "^.*: "]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # Text as text instead of outlines.
+    settings = dict(os.environ, MATPLOTLIBRC=str(SCRIPTS / "flent"))
+    subprocess.run(command, env=settings, check=True, stdout=subprocess.DEVNULL)
+    file.write_text(slim(file.read_text()))
+
+
+def slim(picture):
+    """An SVG picture of matplotlib without metadata, and with coordinates of one decimal."""
+    picture = re.sub(r"<metadata>.*?</metadata>\s*", "", picture, flags=re.S)
+    picture = re.sub(r"(\d+\.\d)\d+", r"\1", picture)
+    return re.sub(r"\s*\n\s*", "\n", picture)
 
 
 def write(rows, length, load_average):
@@ -273,7 +279,7 @@ def write(rows, length, load_average):
     first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(NAMES)]}
     values = {
         **{f"{name.upper()}_MS": first[name] for name in NAMES},
-        "TABLE": table(rows),
+        "TABLE": results_table(rows),
         "LENGTH": str(length),
         "FIFO": str(FIFO_MS),
         "LOAD": f"{load_average:.1f}",
@@ -281,7 +287,7 @@ def write(rows, length, load_average):
     }
     (ROOT / "docs" / "flent.md").write_text(fill("flent-head.md", values))
     plain = [{key: row[key] for key in row if key != "file"} for row in rows]
-    (ROOT / "docs" / "live" / "flent.json").write_text(json.dumps(plain, indent=1) + "\n")
+    keep("flent.json.gz", plain)
 
 
 def short(out):

@@ -1,46 +1,86 @@
 #!/usr/bin/env python3
-"""Prints docs/udp-and-quic.md from the measurements in DIR. Part of scripts/udp-and-quic.sh.
+"""Measures QUIC under a limit, and writes docs/udp-and-quic.md, its charts and the records.
 
-usage: scripts/udp_and_quic.py DIR METHOD
-DIR has, for each path, the document `quic-NAME.json` and the ratios `NAME.summary`, a Markdown
-table of `quic_under_load`. METHOD is the paragraph that describes the run.
+Needs root and an idle machine; five repetitions of 3 s take about fifty minutes.
+
+usage: scripts/udp_and_quic.py [REPETITIONS [DURATION]]    [default: 5 3s]
+Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 """
 
 import json
+import os
 import pathlib
+import platform
+import shutil
 import sys
+import tempfile
 
-from page import fill
+from page import ROOT, build, fill, keep, marked, options, output, table
 
-# Name, title and targets of each path. `request_us`: p50 of a request; `buffer`: the same in per
-# cent of the best buffer; `goodput` and `cpu`: in per cent of plain quinn.
+FEW = options("--only", ["plain", "32k", "bbr", "dql", "taut"])
+# Name, title, options and targets of each path. `request_us`: p50 of a request; `buffer`: the same
+# in per cent of the best buffer; `goodput` and `cpu`: in per cent of plain quinn.
 PATHS = [
-    ("2mbit", "2 Mbit/s", {"request_us": 30000, "buffer": 110, "goodput": 99}),
-    ("20mbit", "20 Mbit/s", {"request_us": 6000, "buffer": 110, "goodput": 99}),
-    ("100mbit", "100 Mbit/s", {"buffer": 130, "goodput": 99, "cpu": 150}),
-    ("500mbit", "500 Mbit/s", {"buffer": 130, "goodput": 99, "cpu": 150}),
-    ("falls", "20, then 4, then 20 Mbit/s", {"goodput": 97}),
-    ("routed", "20 Mbit/s behind a router", {"request_us": 10000, "goodput": 99}),
-    ("bridged", "20 Mbit/s behind a bridge", {"request_us": 10000, "goodput": 99}),
-    ("far", "20 Mbit/s, 50 ms away", {"goodput": 99}),
+    ("2mbit", "2 Mbit/s", ["--rate", "2mbit"],
+     {"request_us": 30000, "buffer": 110, "goodput": 99}),
+    ("20mbit", "20 Mbit/s", ["--rate", "20mbit"],
+     {"request_us": 6000, "buffer": 110, "goodput": 99}),
+    ("100mbit", "100 Mbit/s", ["--rate", "100mbit"], {"buffer": 130, "goodput": 99, "cpu": 150}),
+    ("500mbit", "500 Mbit/s", ["--rate", "500mbit"], {"buffer": 130, "goodput": 99, "cpu": 150}),
+    ("falls", "20, then 4, then 20 Mbit/s", ["--falls", *FEW], {"goodput": 97}),
+    ("routed", "20 Mbit/s behind a router", ["--topology", "routed", *FEW],
+     {"request_us": 10000, "goodput": 99}),
+    ("bridged", "20 Mbit/s behind a bridge", ["--topology", "bridged", *FEW],
+     {"request_us": 10000, "goodput": 99}),
+    ("far", "20 Mbit/s, 50 ms away", ["--distance", "50ms", *FEW], {"goodput": 99}),
 ]
-HEAD = """\
-| path | conn. | plain | best buffer | bbr | dql | taut | of buffer | goodput | CPU |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+HEAD = ["path", "conn.", "plain", "best buffer", "bbr", "dql", "taut", "of buffer", "goodput"]
+HEAD += ["CPU"]
 
 
-def ratios(file):
-    """The cells of the row of `taut` for each number of connections."""
-    lines = [line for line in file.read_text().splitlines() if line]
+def ratios(report):
+    """The cells of the row of `taut` for each number of connections, from a report."""
+    part = report.split("\n## In per cent", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return {int(row[1]): row for row in rows if row[0] == "taut"}
+
+
+class Processors:
+    """The time of the processors since this was created, in seconds."""
+
+    def __init__(self):
+        self.busy, self.all, self.own = self.read()
+
+    @staticmethod
+    def read():
+        """Busy and total time of the machine, and the time of this program and its children."""
+        ticks = [int(it) for it in pathlib.Path("/proc/stat").read_text().split()[1:9]]
+        seconds = [it / os.sysconf("SC_CLK_TCK") for it in ticks]
+        return sum(seconds) - seconds[3] - seconds[4], sum(seconds), sum(os.times()[:4])
+
+    def percent_of_others(self):
+        busy, everything, own = self.read()
+        others = busy - self.busy - (own - self.own)
+        return int(others * 100 / (everything - self.all) + 0.5)
+
+
+def method(repetitions, duration, percent_of_others):
+    """The paragraph that describes the run."""
+    kernel = platform.release().split("-")[0]
+    text = f"Medians of {repetitions} repetitions of {duration}, all rows of a path in each, on "
+    text += f"{os.cpu_count()} CPUs\nwith Linux {kernel}. Other programs took "
+    text += f"{percent_of_others} % of the processors' time"
+    if percent_of_others > 5:
+        text += ": **the machine was busy**,\nand the results include its load"
+    return text + "."
 
 
 class Table:
     """The rows of the page, and how many targets `taut` meets."""
 
     def __init__(self):
-        self.lines, self.targets, self.met = [HEAD], 0, 0
+        self.lines, self.targets, self.met = [], 0, 0
 
     def cell(self, text, met=None):
         """A result, in bold if it misses its target."""
@@ -48,7 +88,7 @@ class Table:
             return text
         self.targets += 1
         self.met += met
-        return text if met else f"**{text}**"
+        return marked(text, met)
 
     def add(self, title, targets, requests, row):
         """A row: `requests` has the p50 of each variant, `row` the ratios of `taut`."""
@@ -65,32 +105,56 @@ class Table:
         cells.append(share("buffer", of_buffer, float.__le__))
         cells.append(share("goodput", goodput, float.__ge__))
         cells.append(share("cpu", cpu, float.__le__))
-        self.lines.append("| " + " | ".join(cells) + " |")
+        self.lines.append(cells)
 
 
-def main():
-    directory, method = pathlib.Path(sys.argv[1]), sys.argv[2]
-    table, requests = Table(), {}
-    for name, title, targets in PATHS:
-        rows = json.loads((directory / f"quic-{name}.json").read_text())["rows"]
+def page(measured, text):
+    """The page, from the document and the report of each path, and how they were measured."""
+    rows, requests = Table(), {}
+    for name, title, _, targets in PATHS:
+        document, report = measured[name]
         targets = {key: float(value) for key, value in targets.items()}
-        for connections, row in sorted(ratios(directory / f"{name}.summary").items()):
+        for connections, row in sorted(ratios(report).items()):
             found = {
                 it["variant"]: it["request_us"]["p50"]
-                for it in rows
+                for it in document["rows"]
                 if it["connections"] == connections
             }
             requests[name, connections] = found
-            table.add(title, targets, found, row)
+            rows.add(title, targets, found, row)
     example = requests["20mbit", 1]
     values = {
         "TAUT_US": f"{example['taut']:,}",
         "PLAIN_US": f"{example['plain']:,}",
-        "MET": f"{table.met} of {table.targets}",
-        "TABLE": "\n".join(table.lines),
-        "METHOD": method,
+        "MET": f"{rows.met} of {rows.targets}",
+        "TABLE": table(HEAD, rows.lines),
+        "METHOD": text,
     }
-    print(fill("udp-and-quic-head.md", values), end="")
+    return fill("udp-and-quic-head.md", values)
 
 
-main()
+def main():
+    if len(sys.argv) > 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    repetitions, duration = (sys.argv[1:] + ["5", "3s"][len(sys.argv) - 1 :])[:2]
+    quic = build("-p", "taut-quinn", "--example", "quic_under_load") / "examples/quic_under_load"
+    processors, measured = Processors(), {}
+    with tempfile.TemporaryDirectory() as directory:
+        for name, _, path_options, _ in PATHS:
+            print(f"udp_and_quic.py: {name}", file=sys.stderr)
+            report = pathlib.Path(directory, f"udp-and-quic-{name}.md")
+            document = output(quic, "--repeat", repetitions, "--duration", duration, *path_options,
+                              "-j", "--report", report)
+            measured[name] = json.loads(document), report.read_text()
+        text = page(measured, method(repetitions, duration, processors.percent_of_others()))
+        for chart in pathlib.Path(directory).glob("*.svg"):
+            shutil.move(chart, ROOT / "docs" / chart.name)
+    for name, (document, _) in measured.items():
+        keep(f"quic-{name}.json", document)
+    (ROOT / "docs/udp-and-quic.md").write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

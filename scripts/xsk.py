@@ -1,20 +1,64 @@
 #!/usr/bin/env python3
-"""Prints the results of scripts/xsk.sh as tables.
+"""Measures senders over two AF_XDP crates, and prints tables.
 
-usage: scripts/xsk.py FILE      one JSON object a line
+The loop of the crate's own examples (plain) is compared with a taut queue. Faults are checked by
+the exit code of each run.
+
+usage: scripts/xsk.py [--runs N] [--packets N] [LIBRARY...]
+       LIBRARY: xdpilone or xsk-rs [default: both]
+Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 77 cannot run here (root; for xsk-rs: libelf, m4
+and clang). CLANG names another clang.
 """
 
+import argparse
 import json
+import os
+import shutil
 import statistics
+import subprocess
 import sys
 
+from page import build, table
 
-def table(head, rows):
-    print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(str(value) for value in row) + " |")
-    print()
+LIBRARIES = ["xdpilone", "xsk-rs"]
+LIMITS = ["plain", "dql", "taut"]
+FAULTS = ["completions", "held", "removed", "peer-down", "stopped"]
+
+
+def built(library):
+    """Builds the sender over a library. None if this machine cannot."""
+    # libxdp-sys compiles BPF programs; Debian names its clang with a version.
+    names = [os.environ.get("CLANG", "clang"), "clang", "clang-19", "clang-16", "clang-14"]
+    os.environ["CLANG"] = next(filter(shutil.which, names), names[0])
+    try:
+        folder = build("--manifest-path", f"examples/{library}/Cargo.toml")
+    except subprocess.CalledProcessError:
+        if library != "xsk-rs":
+            raise
+        print(f"xsk.py: {library} cannot be built here: skipped", file=sys.stderr)
+        return None
+    return folder / f"{library.replace('-', '_')}_sender"
+
+
+def run(sender, *options):
+    """The row of a run, and whether it succeeded."""
+    command = ["timeout", "300", sender, *map(str, options), "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.returncode == 0
+
+
+def measure(sender, runs, packets):
+    """All rows of a sender. The plain loop is expected to hang or to lose packets at a fault."""
+    # Alternately, so that a busy machine affects all rows.
+    found = [(limit, "--packets", packets) for _ in range(runs) for limit in LIMITS]
+    found += [(limit, "--rate", "100mbit") for limit in LIMITS]
+    found += [(limit, "--fault", fault) for fault in FAULTS for limit in LIMITS]
+    rows, failed = [], False
+    for limit, *options in found:
+        new, succeeded = run(sender, "--limit", limit, *options)
+        failed |= not succeeded and (limit != "plain" or options[0] != "--fault")
+        rows += new
+    return rows, failed
 
 
 def speeds(rows):
@@ -60,17 +104,33 @@ def faults(rows):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--packets", type=int, default=1_000_000)
+    parser.add_argument("library", nargs="*", metavar="LIBRARY")
+    options = parser.parse_args()
+    if set(options.library) - set(LIBRARIES):
+        parser.error(f"LIBRARY: expected {', '.join(LIBRARIES)}")
+    if os.geteuid() != 0:
+        print("xsk.py: needs root: skipped", file=sys.stderr)
+        return 77
+    rows, failed = [], False
+    for sender in filter(None, map(built, options.library or LIBRARIES)):
+        new, has_failed = measure(sender, options.runs, options.packets)
+        rows += new
+        failed |= has_failed
+    if not rows:
+        return 77
     head = ["library", "limit", "median, 1,000 packets/s", "range", "vs plain", "runs", "load"]
-    table(head, speeds(rows))
-    head = ["library", "limit", "Mbit/s", "ring bytes p50", "urgent p50, ms", "urgent p99, ms", "load"]
-    table(head, delays(rows))
+    print(table(head, speeds(rows), left=len(head)), end="\n\n")
+    head = ["library", "limit", "Mbit/s", "ring bytes p50", "urgent p50, ms", "urgent p99, ms"]
+    head += ["load"]
+    print(table(head, delays(rows), left=len(head)), end="\n\n")
     head = ["library", "fault", "limit", "result", "sent", "dropped", "uncertain", "unaccounted"]
-    table([*head, "arrived"], faults(rows))
+    head += ["arrived"]
+    print(table(head, faults(rows), left=len(head)))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
