@@ -20,7 +20,7 @@ class Item:
     fields: int = 0
     receiver: str = ""  # of a method: value, ref or mut
     length: int = 0  # lines of code of a function, its head included
-    signature: list = field(default_factory=list)  # names in the head
+    signature: list = field(default_factory=list)  # names in the fields of a struct
     local: bool = False  # inside of a function
 
 
@@ -195,9 +195,7 @@ class Scanner:
 
     def function(self, at, made):
         opens, stop = self.body(at + 2)
-        head = self.tokens[at + 2 : opens if opens is not None else stop]
-        made.receiver = receiver(head)
-        made.signature = [token.text for token in head if token.kind == "name"]
+        made.receiver = receiver(self.tokens[at + 2 : opens if opens is not None else stop])
         made.length = len(lexer.code_lines(self.tokens[at:stop]))
         self.add(made, at + 1)
         if opens is not None:
@@ -263,8 +261,6 @@ class Scanner:
     def plain(self, at, made):
         self.add(made, at + 1)
         while at < len(self.tokens) and not is_sign(self.tokens, at, ";"):
-            if self.tokens[at].kind == "name":
-                made.signature.append(self.text(at))
             at = after_group(self.tokens, at) if self.text(at) in lexer.OPEN else at + 1
         return at + 1
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from . import items, lexer, modules, users
+from . import items, lexer, modules
 
 
 def texts(source):
@@ -154,17 +154,6 @@ class Circles(unittest.TestCase):
             }
         )
         self.assertEqual(modules.circles(edges), [["a.rs", "m.rs"]])
-
-
-class Users(unittest.TestCase):
-    def test_methods_are_used_by_calls_only(self):
-        words = users.Words()
-        words.add_file(items.read("x.rs", "fn f(a: A) { a.room(); B::<u8>::new(); let len = 1; }"))
-        method = items.Item("fn", "room", 1, (), True, "A", receiver="ref")
-        self.assertTrue(words.uses(method))
-        self.assertFalse(words.uses(items.Item("fn", "len", 1, (), True, "A", receiver="ref")))
-        self.assertTrue(words.uses(items.Item("fn", "new", 1, (), True, "B")))
-        self.assertFalse(words.uses(items.Item("fn", "new", 1, (), True, "A")))
 
 
 def run():
