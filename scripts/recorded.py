@@ -28,7 +28,8 @@ RECORDED = [
     ("r06-tap-100mbit", 0, ["--only", "limit=off,tso=off"]),
 ]
 RULES = ["dql", "taut"]
-MARKED = re.compile(r"(<!-- recorded patterns: written .*? -->\n).*?(<!-- recorded patterns: end)", re.S)
+BEGIN, END = "<!-- recorded patterns: written", "<!-- recorded patterns: end"
+MARKED = re.compile(f"({BEGIN}.*?-->\n).*?({END})", re.S)
 
 
 def record(taut, directory):

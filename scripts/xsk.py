@@ -99,8 +99,9 @@ def faults(rows):
             if not result:
                 result = "all accounted for" if row["accounted"] else "loses packets silently"
             missing = row["unaccounted"] if plain else 0
+            names = [row[key] for key in ("library", "fault", "limit")]
             counts = [row.get(key, 0) for key in ("sent", "dropped", "uncertain")]
-            yield row["library"], row["fault"], row["limit"], result, *counts, missing, row["arrived"]
+            yield *names, result, *counts, missing, row["arrived"]
 
 
 def main():
