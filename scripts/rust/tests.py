@@ -16,7 +16,7 @@ def lines(source):
 
 
 def named(source, kind):
-    return {item.name: item for item in items.read("x.rs", source).items if item.kind == kind}
+    return {item.name: item for item in items.read(source).items if item.kind == kind}
 
 
 class Lexer(unittest.TestCase):
@@ -83,7 +83,7 @@ class Items(unittest.TestCase):
         )
 
     def test_uses_are_split_into_paths(self):
-        found = items.read("x.rs", "use a::{self, b::{C as D, *}}; pub(crate) use e::F;").uses
+        found = items.read("use a::{self, b::{C as D, *}}; pub(crate) use e::F;").uses
         self.assertEqual(
             [(use.path, use.name, use.exported) for use in found],
             [
