@@ -4,10 +4,9 @@
 usage: scripts/quic.py [--stack noq|quinn|s2n-quic|quiche].. [--duration TIME] [--rate RATE]..
                        [--topology bridged|routed]..
 Needs root; builds the example of each stack, of quinn the example quic_under_load of taut-quinn.
-A stack is skipped if it cannot be built here: quiche needs cmake, a C++ compiler and libclang,
-s2n-quic needs Rust 1.95. Each row has the load average of the machine after it. With perf, system
-calls of both ends are counted, except for quinn and s2n-quic. With a value of CARGO_PROFILE such as
-`dev`, that profile is used instead of `release`.
+quiche and s2n-quic are skipped if they cannot be built here: quiche needs cmake, a C++ compiler and
+libclang, s2n-quic needs Rust 1.95. Each row has the load average of the machine after it. With
+perf, system calls of both ends are counted, except for quinn and s2n-quic.
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here (root, or no stack can be built).
 """
 
@@ -18,47 +17,28 @@ import shutil
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from page import build
+
 STACKS = ["noq", "quinn", "s2n-quic", "quiche"]
 RATES, TOPOLOGIES = ["2mbit", "20mbit", "500mbit"], ["bridged", "routed"]
 LIMITS = ["plain", "dql", "taut"]
-# Errors of a build on a machine that cannot build the stack.
-CANNOT_BUILD = ("Unable to find libclang", "requires rustc")
 HEAD = """\
 | link | rate | stack | limit | p50 us | p99 us | Mbit/s | CPU ns/B | calls/datagram | load |
 |---|---|---|---|--:|--:|--:|--:|--:|--:|"""
-PROFILE = os.environ.get("CARGO_PROFILE", "release")
 
 
-def skip(stack, reason):
-    print(f"quic.py: {stack}: {reason}: skipped", file=sys.stderr)
-    return False
-
-
-def is_built(stack):
-    """Builds the program of a stack. False if this machine cannot."""
-    tools = ["cmake", os.environ.get("CXX", "c++")] if stack == "quiche" else []
-    for tool in tools:
-        if not shutil.which(tool):
-            return skip(stack, f"no {tool}")
-    selected = ["--manifest-path", f"examples/{stack}/Cargo.toml"]
-    if stack == "quinn":
-        selected = ["-p", "taut-quinn", "--example", "quic_under_load"]
-    done = subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "--profile", PROFILE, *selected],
-        stderr=subprocess.PIPE, text=True,
-    )
-    sys.stderr.write(done.stderr)
-    if done.returncode == 0:
-        return True
-    if any(error in done.stderr for error in CANNOT_BUILD):
-        return skip(stack, "cannot be built here")
-    sys.exit(1)
-
-
-def target(default):
-    directory = os.environ.get("CARGO_TARGET_DIR", default)
-    return os.path.join(directory, "debug" if PROFILE == "dev" else PROFILE)
+def built(stack):
+    """The program of a stack. None if this machine cannot build it."""
+    try:
+        if stack == "quinn":
+            folder = build("-p", "taut-quinn", "--example", "quic_under_load")
+            return folder / "examples/quic_under_load"
+        return build("--manifest-path", f"examples/{stack}/Cargo.toml") / f"taut-{stack}"
+    except subprocess.CalledProcessError:
+        if stack not in ("quiche", "s2n-quic"):
+            raise
+        print(f"quic.py: {stack} cannot be built here: skipped", file=sys.stderr)
+        return None
 
 
 def run(command, counted=False):
@@ -73,8 +53,7 @@ def run(command, counted=False):
     return json.loads(done.stdout), int(calls[0]) if calls and calls[0].isdigit() else None
 
 
-def example(stack, options, rate, topology, limit):
-    program = os.path.join(target("examples/target"), f"taut-{stack}")
+def example(program, options, rate, topology, limit):
     row, calls = run([program, "--limit", limit, "--rate", rate, "--topology", topology,
                       "--duration", options.duration, "--json"], counted=True)
     datagrams = row.get("all_datagrams")
@@ -82,8 +61,7 @@ def example(stack, options, rate, topology, limit):
     return row["request_us"], row["goodput_bps"], row["cpu_ns_per_byte"], per_datagram
 
 
-def quinn(_, options, rate, topology, limit):
-    program = os.path.join(target("target"), "examples/quic_under_load")
+def quinn(program, options, rate, topology, limit):
     document, _ = run([program, "--only", limit, "--rate", rate, "--topology", topology,
                        "--duration", options.duration, "-j"])
     row = next(row for row in document["rows"] if row["connections"] == 1)
@@ -101,17 +79,17 @@ def main():
     if os.geteuid() != 0:
         print("quic.py: needs root: skipped", file=sys.stderr)
         sys.exit(77)
-    os.chdir(ROOT)
-    stacks = [stack for stack in options.stack or STACKS if is_built(stack)]
-    if not stacks:
+    programs = {stack: built(stack) for stack in options.stack or STACKS}
+    programs = {stack: program for stack, program in programs.items() if program}
+    if not programs:
         sys.exit(77)
     print(HEAD)
     for topology in options.topology or TOPOLOGIES:
         for rate in options.rate or RATES:
             for limit in LIMITS:
-                for stack in stacks:
+                for stack, program in programs.items():
                     measure = quinn if stack == "quinn" else example
-                    times, goodput, cpu, calls = measure(stack, options, rate, topology, limit)
+                    times, goodput, cpu, calls = measure(program, options, rate, topology, limit)
                     print(f"| {topology} | {rate} | {stack} | {limit} | {times['p50']:,} "
                           f"| {times['p99']:,} | {goodput / 1e6:.1f} | {cpu:.1f} | {calls} "
                           f"| {os.getloadavg()[0]:.1f} |", flush=True)
