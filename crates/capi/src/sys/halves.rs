@@ -164,16 +164,8 @@ pub unsafe extern "C" fn taut_completer_set_config(
     let set = || {
         // SAFETY: guaranteed by the caller.
         let config = unsafe { config_at(config) }?;
-        config.validate()?;
         // SAFETY: guaranteed by the caller.
-        let it = unsafe { get_mut(completer) }?;
-        // Clear the lower bound first, because each setting is checked against the other.
-        it.set_min_limit(0)?;
-        it.set_max_limit(config.max_limit)?;
-        it.set_min_limit(config.min_limit)?;
-        it.set_limit(config.limit)?;
-        it.set_hold_time_ns(config.hold_time_ns);
-        Ok::<(), Status>(())
+        unsafe { with(completer, |it| it.set_config(config)) }
     };
     set().into()
 }
