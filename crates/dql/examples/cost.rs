@@ -90,7 +90,13 @@ fn measure(load: &Load, variant: Variant) -> Result<Option<Snapshot>, Error> {
         Variant::Owned => {
             let mut dql = Dql::new(0);
             let limit = black_box(&mut dql);
-            black_box(send(load, limit, Dql::queued, Dql::has_room, Dql::completed)?);
+            black_box(send(
+                load,
+                limit,
+                Dql::queued,
+                Dql::has_room,
+                Dql::completed,
+            )?);
             Ok(Some(dql.snapshot()))
         }
         Variant::Shared => {

@@ -231,5 +231,7 @@ pub unsafe extern "C" fn taut_halves_repair(
         Ok::<_, Status>(taut_dql::repair(tx, rx, in_flight, now_ns)?)
     };
     // SAFETY: guaranteed by the caller.
-    repair().map(|units| unsafe { answer(excess, units) }).into()
+    repair()
+        .map(|units| unsafe { answer(excess, units) })
+        .into()
 }
