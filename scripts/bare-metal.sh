@@ -18,12 +18,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 count=0
-for operations in "$PWD"/crates/dql/tests/vectors/*.ops; do
+cp crates/dql/tests/vectors/* "$dir"
+gzip -d "$dir"/*.gz
+for operations in "$dir"/*.ops; do
     expected=${operations%.ops}.expected
-    if [ ! -e "$expected" ]; then
-        gzip -dc "$expected.gz" >"$dir/expected"
-        expected=$dir/expected
-    fi
     arm-none-eabi-gcc -std=c11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib \
         -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 \
         -DOPS="\"$operations\"" -DEXPECTED="\"$expected\"" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/cost.md from docs/cost.json, which scripts/cost.sh writes.
+"""Writes the tables of docs/cost.md from docs/cost.json, both for scripts/cost.sh.
 
 usage: scripts/cost_page.py           writes docs/cost.md
        scripts/cost_page.py --check   fails if docs/cost.md or a README has other values
@@ -7,11 +7,11 @@ Exit codes: 0 ok, 1 other values, 2 wrong usage.
 """
 
 import json
-import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from page import ROOT, table
+
 PATH_COLUMNS = {
     "off": "`off`",
     "fixed": "`fixed`",
@@ -29,19 +29,16 @@ ESTIMATOR_COLUMNS = {
 }
 
 
-def table(rows, columns):
-    lines = ["| batch | " + " | ".join(columns.values()) + " |", "|--:" * (len(columns) + 1) + "|"]
-    for row in rows:
-        cells = [f"{row[name]:g}" for name in ["batch_packets", *columns]]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def cost_table(rows, columns):
+    cells = [[f"{row[name]:g}" for name in ["batch_packets", *columns]] for row in rows]
+    return table(["batch", *columns.values()], cells, left=0)
 
 
 def page(cost):
     text = (ROOT / "docs/cost.md").read_text()
     tables = {
-        "estimator": table(cost["estimator"], ESTIMATOR_COLUMNS),
-        "path": table(cost["rows"], PATH_COLUMNS),
+        "estimator": cost_table(cost["estimator"], ESTIMATOR_COLUMNS),
+        "path": cost_table(cost["rows"], PATH_COLUMNS),
     }
     for name, content in tables.items():
         begin = f"<!-- cost of the {name}: written by .* -->"
@@ -71,22 +68,29 @@ def sentences(cost):
     }
 
 
+def kept():
+    return json.loads((ROOT / "docs/cost.json").read_text())
+
+
+def write():
+    (ROOT / "docs/cost.md").write_text(page(kept()))
+
+
 def main():
-    cost = json.loads((ROOT / "docs/cost.json").read_text())
-    written = page(cost)
     if sys.argv[1:] == ["--check"]:
+        cost = kept()
         wrong = []
         for name, expected in sentences(cost).items():
             text = " ".join((ROOT / name).read_text().split())
             wrong += [f"{name} lacks: {it}" for it in expected if it not in text]
-        if written != (ROOT / "docs/cost.md").read_text():
+        if page(cost) != (ROOT / "docs/cost.md").read_text():
             wrong.append("docs/cost.md: run scripts/cost_page.py")
         print("\n".join(wrong) or "all pages have the values of docs/cost.json")
         return 1 if wrong else 0
     if sys.argv[1:]:
         print(__doc__, file=sys.stderr)
         return 2
-    (ROOT / "docs/cost.md").write_text(written)
+    write()
     return 0
 
 

@@ -18,21 +18,19 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from page import fill
+from page import ROOT, SCRIPTS, TARGET, fill, keep, table
+from tunnels.ends import Tunnel, inner
+from tunnels.world import MIDDLE, World
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent
-ROOT = SCRIPTS.parent
-TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 TAUT = TARGET / "release" / "taut"
 TUNNEL = TARGET / "tunnel" / "release" / "tunnel"
-NEAR, FAR = "10.79.0.1", "10.79.0.2"
-INNER_NEAR, INNER_FAR = "10.78.0.1", "10.78.0.2"
 # Download and upload rates in Mbit/s.
 RATES = [(20, 5), (100, 20), (1000, 1000)]
 LOADS = {"upload": (8, 0), "download": (0, 8), "both": (8, 8)}
@@ -49,52 +47,16 @@ NAMES = {
 FIFO_MS = 100
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
+def inside(world, side, *command):
+    return ["ip", "netns", "exec", world.names[side], *map(str, command)]
 
 
-class Path:
-    """Two hosts and the namespace of the bridge, removed at the end."""
-
-    def __init__(self):
-        self.names = {host: f"taut-flent-{host}-{os.getpid()}" for host in ("near", "mid", "far")}
-
-    def __enter__(self):
-        try:
-            for name in self.names.values():
-                ip("netns", "add", name)
-        except subprocess.CalledProcessError:
-            self.__exit__()
-            sys.exit(77)
-        try:
-            self.connect()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def connect(self):
-        for host, address, port in (("near", NEAR, "a"), ("far", FAR, "b")):
-            name, mid = self.names[host], self.names["mid"]
-            peer = ("peer", "name", port, "netns", mid)
-            ip("-n", name, "link", "add", "dev", "eth", "type", "veth", *peer)
-            ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth")
-            for namespace, link in ((name, "lo"), (name, "eth"), (mid, port)):
-                ip("-n", namespace, "link", "set", "dev", link, "up")
-
-    def __exit__(self, *_):
-        for name in self.names.values():
-            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
-
-    def inside(self, host, *command):
-        return ["ip", "netns", "exec", self.names[host], *map(str, command)]
-
-    def shape(self, host, device, mbit):
-        # A bucket of 1 ms of the link, and at least three full frames.
-        burst = max(mbit * 125, 4_600)
-        rate = ["rate", f"{mbit}mbit", "burst", str(burst), "latency", f"{FIFO_MS}ms"]
-        tc = self.inside(host, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *rate)
-        subprocess.run(tc, check=True)
+def shape(world, side, device, mbit):
+    # A bucket of 1 ms of the link, and at least three full frames.
+    burst = max(mbit * 125, 4_600)
+    rate = ["rate", f"{mbit}mbit", "burst", burst, "latency", f"{FIFO_MS}ms"]
+    tc = inside(world, side, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *rate)
+    subprocess.run(tc, check=True)
 
 
 def stop(process):
@@ -108,20 +70,17 @@ def stop(process):
 
 
 @contextlib.contextmanager
-def bridge(path, limit, log):
+def bridge(world, limit, log):
     """The kernel's bridge, or `taut forward` with `limit`."""
+    middle = world.names[MIDDLE]
     if limit is None:
-        mid = path.names["mid"]
-        ip("-n", mid, "link", "add", "dev", "br", "type", "bridge")
-        for port in "ab":
-            ip("-n", mid, "link", "set", "dev", port, "master", "br")
-        ip("-n", mid, "link", "set", "dev", "br", "up")
-        try:
-            yield
-        finally:
-            ip("-n", mid, "link", "del", "dev", "br")
+        world.ip(middle, "link", "add", "dev", "br", "type", "bridge")
+        for port in ("veth0", "veth1"):
+            world.ip(middle, "link", "set", "dev", port, "master", "br")
+        world.ip(middle, "link", "set", "dev", "br", "up")
+        yield
         return
-    command = [TAUT, "forward", "a", "b", "--netns", path.names["mid"], "--limit", limit, "-j"]
+    command = [TAUT, "forward", "veth0", "veth1", "--netns", middle, "--limit", limit, "-j"]
     with open(log, "w") as out, subprocess.Popen(command, stdout=out, stderr=out) as forward:
         try:
             yield
@@ -131,44 +90,26 @@ def bridge(path, limit, log):
         sys.exit(f"flent.py: taut forward ended with {forward.returncode}: {log}")
 
 
-@contextlib.contextmanager
-def tunnel(path, mode, log):
-    """Both ends of a tunnel over the kernel's bridge."""
-    ends = [(INNER_NEAR, f"{NEAR}:5000", f"{FAR}:5000"), (INNER_FAR, f"{FAR}:5000", f"{NEAR}:5000")]
-    with bridge(path, None, None), open(log, "w") as out:
-        wait_until_reachable(path, FAR)
-        processes = [
-            subprocess.Popen(path.inside(host, TUNNEL, mode, *end), stdout=out, stderr=out)
-            for host, end in zip(("near", "far"), ends)
-        ]
-        try:
-            yield
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-
-
-def wait_until_reachable(path, far):
+def wait_until_reachable(world, far):
     for _ in range(50):
-        ping = path.inside("near", "ping", "-c", "1", "-W", "1", far)
+        ping = inside(world, 0, "ping", "-c", "1", "-W", "1", far)
         if subprocess.run(ping, stdout=subprocess.DEVNULL, check=False).returncode == 0:
             return
         time.sleep(0.1)
     sys.exit(f"flent.py: {far} cannot be reached")
 
 
-def run_flent(path, addresses, load, title, length, out):
+def run_flent(world, addresses, load, title, length, out):
     """The file of flent's results in `out`; `addresses` are those of the near and the far host."""
     near, far = addresses
     up, down = LOADS[load]
-    environment = dict(os.environ, FLENT_NEAR=near, FLENT_FAR=path.names["far"])
+    environment = dict(os.environ, FLENT_NEAR=near, FLENT_FAR=world.names[1])
     environment["FLENT_IPERF"] = shutil.which("iperf")
     environment["PATH"] = f"{SCRIPTS / 'flent'}:{os.environ['PATH']}"
     # flent takes the folder and the name of its results from the path of the test.
     shutil.copy(SCRIPTS / "flent" / "streams.conf", out)
     before = set(out.glob("*.flent.gz"))
-    command = path.inside("near", "flent", out / "streams", "-H", far)
+    command = inside(world, 0, "flent", out / "streams", "-H", far)
     command += ["-l", str(length), "-s", "0.2", "-t", title]
     for key, value in (("upload_streams", up), ("download_streams", down), ("near", near)):
         command += ["--test-parameter", f"{key}={value}"]
@@ -209,26 +150,23 @@ def evaluate(file):
 def measure(rates, load, name, length, out):
     down, up = rates
     title = f"{down}/{up} Mbit/s, {load}: {NAMES[name].replace('`', '')}"
-    with Path() as path:
+    world = World("bridged", None, None)
+    try:
         is_tunnel = name in TUNNELS
-        path.shape(*(("near", "eth") if is_tunnel else ("mid", "b")), up)
-        path.shape(*(("far", "eth") if is_tunnel else ("mid", "a")), down)
-        log = out / f"{down}-{up}-{load}-{name}.log"
-        link = tunnel(path, TUNNELS[name], log) if is_tunnel else bridge(path, BRIDGES[name], log)
-        addresses = (INNER_NEAR, INNER_FAR) if is_tunnel else (NEAR, FAR)
-        server = ["iperf", "-s"]
-        servers = [
-            subprocess.Popen(path.inside(host, *server), stdout=subprocess.DEVNULL)
-            for host in ("near", "far")
-        ]
-        try:
-            with link:
-                wait_until_reachable(path, addresses[1])
-                file = run_flent(path, addresses, load, title, length, out)
-        finally:
-            for process in servers:
-                process.kill()
-                process.wait()
+        shape(world, *((0, "veth0") if is_tunnel else (MIDDLE, "veth1")), up)
+        shape(world, *((1, "veth1") if is_tunnel else (MIDDLE, "veth0")), down)
+        outer = world.address(0, 1), world.address(1, 0)
+        for side in (0, 1):
+            world.start(side, ["iperf", "-s"], stdout=subprocess.DEVNULL)
+        with bridge(world, BRIDGES.get(name), out / f"{down}-{up}-{load}-{name}.log"):
+            wait_until_reachable(world, outer[1])
+            if is_tunnel:
+                Tunnel(TUNNEL).start(world, TUNNELS[name], None)
+            addresses = (inner(0), inner(1)) if is_tunnel else outer
+            wait_until_reachable(world, addresses[1])
+            file = run_flent(world, addresses, load, title, length, out)
+    finally:
+        world.close()
     row = {"down": down, "up": up, "load": load, "bridge": name, "file": str(file)}
     return row | evaluate(file)
 
@@ -243,20 +181,18 @@ def text(row):
     return f"{row['down']}/{row['up']} {row['load']:<8} {row['bridge']:<11} {ping}, {goodput}"
 
 
-def table(rows):
-    head = "| Mbit/s | load | bridge | ping p50 | p99 | upload | download | fairness |"
-    lines = [head, "|--|--|--|--:|--:|--:|--:|--:|"]
+def results_table(rows):
+    columns = ["Mbit/s", "load", "bridge", "ping p50", "p99", "upload", "download", "fairness"]
+    lines = []
     for row in rows:
         ways = [way for way in ("upload", "download") if f"{way}_mbit" in row]
         loads = [way for way in LOADS if way != "both"]
         goodput = [f"{row[f'{way}_mbit']:.1f}" if way in ways else "" for way in loads]
         fairness = min(row[f"{way}_fairness"] for way in ways)
-        lines.append(
-            f"| {row['down']}/{row['up']} | {row['load']} | {NAMES[row['bridge']]} "
-            f"| {row['p50_ms']:.1f} | {row['p99_ms']:.1f} | {' | '.join(goodput)} "
-            f"| {fairness:.2f} |"
-        )
-    return "\n".join(lines)
+        cells = [f"{row['down']}/{row['up']}", row["load"], NAMES[row["bridge"]]]
+        cells += [f"{row['p50_ms']:.1f}", f"{row['p99_ms']:.1f}", *goodput, f"{fairness:.2f}"]
+        lines.append(cells)
+    return table(columns, lines, left=3)
 
 
 def plot(rows, rates, load, plot_name, file):
@@ -265,7 +201,17 @@ def plot(rows, rates, load, plot_name, file):
     command = ["flent", "-p", plot_name, "-o", str(file), *files, "--figure-width", "8"]
     command += ["--figure-height", "4", "--no-annotation", "--no-title"]
     command += ["--filter-regexp", "^.*: "]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # Text as text instead of outlines.
+    settings = dict(os.environ, MATPLOTLIBRC=str(SCRIPTS / "flent"))
+    subprocess.run(command, env=settings, check=True, stdout=subprocess.DEVNULL)
+    file.write_text(slim(file.read_text()))
+
+
+def slim(picture):
+    """An SVG picture of matplotlib without metadata, and with coordinates of one decimal."""
+    picture = re.sub(r"<metadata>.*?</metadata>\s*", "", picture, flags=re.S)
+    picture = re.sub(r"(\d+\.\d)\d+", r"\1", picture)
+    return re.sub(r"\s*\n\s*", "\n", picture)
 
 
 def write(rows, length, load_average):
@@ -273,7 +219,7 @@ def write(rows, length, load_average):
     first = {row["bridge"]: f"{row['p50_ms']:.1f}" for row in rows[: len(NAMES)]}
     values = {
         **{f"{name.upper()}_MS": first[name] for name in NAMES},
-        "TABLE": table(rows),
+        "TABLE": results_table(rows),
         "LENGTH": str(length),
         "FIFO": str(FIFO_MS),
         "LOAD": f"{load_average:.1f}",
@@ -281,7 +227,7 @@ def write(rows, length, load_average):
     }
     (ROOT / "docs" / "flent.md").write_text(fill("flent-head.md", values))
     plain = [{key: row[key] for key in row if key != "file"} for row in rows]
-    (ROOT / "docs" / "live" / "flent.json").write_text(json.dumps(plain, indent=1) + "\n")
+    keep("flent.json.gz", plain)
 
 
 def short(out):

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 for program in iperf fping tc ip nsenter; do
     command -v "$program" >/dev/null || { echo "flent.sh: $program is not installed" >&2; exit 77; }
 done
-[ "$(id -u)" -eq 0 ] || { echo "flent.sh: needs root" >&2; exit 77; }
+unshare --net true 2>/dev/null || { echo "flent.sh: needs root" >&2; exit 77; }
 tools=$PWD/target/tools/flent
 export PATH=$PATH:$tools/bin
 if ! command -v flent >/dev/null; then

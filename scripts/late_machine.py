@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
-"""Writes docs/late-machine.md and docs/late-machine.svg from docs/live/late-machine.json. With a
-directory, first writes that record from the documents that scripts/late-machine.sh left there.
+"""Measures limits on a packet ring whose thread wakes late, with and without a time cap.
 
-usage: scripts/late_machine.py [DIRECTORY]
-Exit codes: 0 ok, 1 nothing to write, 2 usage.
+`taut lab rr-under-load --driver af_packet` at 100 Mbit/s next to 0, 1 and 3 busy loops, with
+real-time and with ordinary priority; then over the length of the cap, live and simulated. Writes
+docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json.gz.
+Measurements are kept in RESULTS and not repeated, so the script can be interrupted and continued.
+Needs root, two processors and an idle machine: ROUNDS=5 (the default) takes 45 minutes, ROUNDS=2
+18.
+
+usage: [ROUNDS=5] [DURATION=4s] [RESULTS=target/late-machine] scripts/late_machine.py
+       scripts/late_machine.py --page    writes page and picture from the record
+Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 """
 
 import json
@@ -13,14 +20,66 @@ import platform
 import statistics
 import sys
 
-from page import fill
-from plot import ROOT, draw
+from page import ROOT, TARGET, build, busy_loops, draw, fill, keep, load, options, output, table
 
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+DURATION = os.environ.get("DURATION", "4s")
+RESULTS = pathlib.Path(os.environ.get("RESULTS", TARGET / "late-machine"))
+RULES = ["dql", "taut", "dql:2ms", "taut:99.9%:2ms"]
 CAPS_MS = [0.5, 1, 2, 5, 10, 20]
+PRIORITIES = {"realtime": [], "ordinary": ["--no-real-time"]}
+LOOPS = [0, 1, 3]
 
 
-def documents(directory, name):
-    return [json.loads(path.read_text()) for path in sorted(directory.glob(f"{name}-*.json"))]
+def measure():
+    """Runs what is missing in RESULTS."""
+    taut = build() / "taut"
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    capped = [f"{rule}:{cap_name(cap)}" for cap in CAPS_MS for rule in ("dql", "taut:99.9%")]
+    curve = ["--only", "limit=on", *options("--limit", [*capped, "dql", "taut"])]
+    for number in range(1, ROUNDS + 1):
+        for loops in LOOPS:
+            for name, priority_options in PRIORITIES.items():
+                row_options = [*options("--limit", RULES), *priority_options]
+                live(taut, f"table-{loops}-{name}-{number}", loops, row_options)
+        live(taut, f"curve-quiet-{number}", 0, curve)
+        live(taut, f"curve-late-{number}", 3, [*curve, "--no-real-time"])
+    # The same, simulated: a thread polls each 250 us, and one poll in 2,000 or 40 comes after
+    # 10 ms.
+    patterns = [pattern("late-rarely", 2000), pattern("late-often", 40)]
+    simulated = output(taut, "sim", "limit-rules", *options("--pattern", patterns),
+                       *options("--limit", ["dql", "taut", *capped]), "-j")
+    (RESULTS / "simulated.json").write_bytes(simulated)
+
+
+def live(taut, name, loops, row_options):
+    """One run of the rows."""
+    file = RESULTS / f"{name}.json"
+    if file.exists():
+        return
+    print(f"late_machine.py: {name}", file=sys.stderr)
+    with busy_loops(loops):
+        file.write_bytes(output(taut, "lab", "rr-under-load", "--driver", "af_packet", "--rate",
+                                "100mbit", "--duration", DURATION, "-j", *row_options))
+
+
+def pattern(name, one_in):
+    """A completion trace. Its random numbers are the same in every version of Python."""
+    header = {"id": name, "rate_bytes_per_us": 12.5, "end_ns": 30 * 10**9, "warm_ns": 5 * 10**9}
+    lines, random, at_ns = [json.dumps(header)], 1, 0
+    while at_ns < header["end_ns"]:
+        # The minimal standard generator of Park and Miller.
+        random = random * 16807 % 2147483647
+        gap_ns = 10_000_000 if random / 2147483647 * one_in < 1 else 250_000
+        lines.append(f"{gap_ns} 0")
+        at_ns += gap_ns
+    file = RESULTS / f"{name}.pattern"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def documents(name):
+    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{name}-*.json"))]
 
 
 def medians(found):
@@ -52,11 +111,6 @@ def medians(found):
 
 def ms(us):
     return f"{us / 1000:,.1f}"
-
-
-def table(columns, rows):
-    lines = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def live_row(name, row):
@@ -147,24 +201,20 @@ def charts(record):
     ]
 
 
-def read_record(directory):
-    """The record of what scripts/late-machine.sh left, or None if something is missing."""
+def record():
+    """The medians of the measurements in RESULTS."""
     tables = [
         {
-            "busy_loops": busy,
-            "real_time": priority == "realtime",
-            "rows": medians(documents(directory, name)),
+            "busy_loops": loops,
+            "real_time": name == "realtime",
+            "rows": medians(documents(f"table-{loops}-{name}")),
         }
-        for priority in ("realtime", "ordinary")
-        for busy in (0, 1, 3)
-        for name in [f"table-{busy}-{priority}"]
+        for name in PRIORITIES
+        for loops in LOOPS
     ]
-    curves = {name: medians(documents(directory, f"curve-{name}")) for name in ("quiet", "late")}
-    path = directory / "simulated.json"
-    if not all(table["rows"] for table in tables) or not all(curves.values()) or not path.exists():
-        return None
+    curves = {name: medians(documents(f"curve-{name}")) for name in ("quiet", "late")}
     simulated = {}
-    for row in json.loads(path.read_text())["rows"]:
+    for row in json.loads((RESULTS / "simulated.json").read_text())["rows"]:
         simulated.setdefault(row["pattern"].removeprefix("late-"), []).append(row)
     host = f"{os.cpu_count()} processors with Linux {platform.release().split('-')[0]}"
     return {"version": 2, "host": host, "tables": tables, "curves": curves, "simulated": simulated}
@@ -191,20 +241,15 @@ def page(record):
 
 
 def main():
-    if len(sys.argv) > 2:
+    if sys.argv[1:] not in ([], ["--page"]):
         print(__doc__, file=sys.stderr)
         return 2
-    path = ROOT / "docs/live/late-machine.json"
-    if len(sys.argv) == 2:
-        record = read_record(pathlib.Path(sys.argv[1]))
-        if record is None:
-            message = "not everything was measured; run scripts/late-machine.sh"
-            print(f"{sys.argv[1]}: {message}", file=sys.stderr)
-            return 1
-        path.write_text(json.dumps(record, indent=1) + "\n")
-    record = json.loads(path.read_text())
-    (ROOT / "docs/late-machine.md").write_text(page(record))
-    draw(charts(record), ROOT / "docs/late-machine.svg")
+    if not sys.argv[1:]:
+        measure()
+        keep("late-machine.json.gz", record())
+    kept = load("late-machine.json.gz")
+    (ROOT / "docs/late-machine.md").write_text(page(kept))
+    draw(charts(kept), ROOT / "docs/late-machine.svg")
     return 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures late segmentation; writes docs/late-segmentation.{md,svg} and
-docs/live/late-segmentation.json.
+docs/live/late-segmentation.json.gz.
 
 `taut lab rr-under-load` over rates and limits, with GSO packets whole, segmented late in two ways,
 and segmented by the sender. Medians of RUNS (default 10) runs of DURATION (2s); NOTE is added to
@@ -17,17 +17,14 @@ import hashlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 
-from page import fill
-from plot import ROOT, draw
+from page import ROOT, TARGET, build, draw, fill, keep, load, marked, options, output, table
 
 RUNS = int(os.environ.get("RUNS", "10"))
 RATES = os.environ.get("RATES", "2mbit 20mbit 100mbit 1gbit").split()
 DURATION = os.environ.get("DURATION", "2s")
 WAYS = ["off", "auto", "all", "sender"]
-TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
 def measure(taut, rate):
@@ -35,14 +32,11 @@ def measure(taut, rate):
     found = []
     for only in ["limit=on", "limit=off"]:
         ways = ["off"] if only == "limit=off" else ["off", "auto", "all"]
-        command = [taut, "lab", "rr-under-load", "--rate", rate]
-        command += ["--limit", "dql", "--limit", "taut"]
-        command += [word for way in ways for word in ("--late-segmentation", way)]
-        command += ["--only", only, "--duration", DURATION, "-j"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-        if done.returncode:
-            sys.exit(done.returncode)
-        for row in json.loads(done.stdout)["rows"]:
+        printed = output(taut, "lab", "rr-under-load", "--rate", rate,
+                         *options("--limit", ["dql", "taut"]),
+                         *options("--late-segmentation", ways),
+                         "--only", only, "--duration", DURATION, "-j")
+        for row in json.loads(printed)["rows"]:
             goodput = row["goodput_bps"]
             found.append(
                 {
@@ -130,32 +124,25 @@ def ratios(runs, limits):
     return found
 
 
-def mark(text, met):
-    return text if met else f"**{text}**"
-
-
 def ratio_table(found):
     """The table of ratios; a ratio that misses its target is bold."""
-    lines = [
-        "| limit | rate | requests / sender | goodput / off | with requests | CPU / sender |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
+    columns = ["limit", "rate", "requests / sender", "goodput / off", "with requests"]
+    rows = []
     for (limit, rate), (tps, goodput, link, cpu) in found.items():
-        cells = [limit, rate, mark(f"{tps:.2f}", tps >= 0.8)]
-        cells += [mark(f"{goodput:.4f}", goodput >= 0.99), f"{link:.4f}"]
-        cells.append(mark(f"{cpu:.2f}", rate != "1gbit" or cpu < 1))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells = [limit, rate, marked(f"{tps:.2f}", tps >= 0.8)]
+        cells += [marked(f"{goodput:.4f}", goodput >= 0.99), f"{link:.4f}"]
+        rows.append([*cells, marked(f"{cpu:.2f}", rate != "1gbit" or cpu < 1)])
+    return table([*columns, "CPU / sender"], rows, left=2)
 
 
-def table(runs, limits, key, form):
-    lines = ["| limit | rate | " + " | ".join(WAYS) + " |", "|---|---|" + "--:|" * len(WAYS)]
+def medians(runs, limits, key, form):
+    rows = []
     for limit in limits:
         for rate in RATES:
             found = [median(runs, rate, limit, way, key) for way in WAYS]
-            cells = [" |" if value is None else f" {value:{form}} |" for value in found]
-            lines.append(f"| {limit} | {rate} |" + "".join(cells))
-    return "\n".join(lines)
+            cells = ["" if value is None else f"{value:{form}}" for value in found]
+            rows.append([limit, rate, *cells])
+    return table(["limit", "rate", *WAYS], rows, left=2)
 
 
 def page(runs, limits, found, note):
@@ -167,8 +154,8 @@ def page(runs, limits, found, note):
         "SENDER": requests["sender"],
         "GOODPUT": f"{min(link for _, _, link, _ in found.values()):.4f}",
         "RATIOS": ratio_table(found),
-        "REQUESTS": table(runs, limits, "tps", ".1f"),
-        "RING": table(runs, limits, "ring", ".0f"),
+        "REQUESTS": medians(runs, limits, "tps", ".1f"),
+        "RING": medians(runs, limits, "ring", ".0f"),
         "RUNS": str(RUNS),
         "DURATION": DURATION,
         "NOTE": f" {note}" if note else "",
@@ -177,7 +164,7 @@ def page(runs, limits, found, note):
 
 
 def recorded(runs, limits):
-    """The medians, as docs/live/late-segmentation.json keeps them."""
+    """The medians, as docs/live/late-segmentation.json.gz keeps them."""
     rows = []
     for rate in RATES:
         for limit in limits:
@@ -225,20 +212,18 @@ def chart(document):
 
 
 def main():
-    recording = ROOT / "docs/live/late-segmentation.json"
+    recording = "late-segmentation.json.gz"
     if sys.argv[1:] == ["--draw"]:
-        draw([chart(json.loads(recording.read_text()))], ROOT / "docs/late-segmentation.svg")
+        draw([chart(load(recording))], ROOT / "docs/late-segmentation.svg")
         return 0
     if len(sys.argv) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "taut"]
-    subprocess.run(build, cwd=ROOT, check=True)
-    runs, kept = all_runs(TARGET / "release/taut")
+    runs, kept = all_runs(build() / "taut")
     limits = list(dict.fromkeys(row["limit"] for row in runs[0]))
     document = recorded(runs, limits)
     draw([chart(document)], ROOT / "docs/late-segmentation.svg")
-    recording.write_text(json.dumps(document, indent=1) + "\n")
+    keep(recording, document)
     text = page(runs, limits, ratios(runs, limits), os.environ.get("NOTE"))
     (ROOT / "docs/late-segmentation.md").write_text(text)
     kept.unlink()

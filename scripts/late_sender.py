@@ -7,17 +7,16 @@ Prints for each rule: on how many traces less than 99.9 % and 99 % of the link a
 share, and on how many the bytes in the ring exceed 1.25 times those of the smallest sufficient
 fixed limit. A minute of one core.
 
-usage: scripts/late_sender.py [TAUT]
-TAUT is the command (target/release/taut).
-Exit codes: 0 ok, 1 failed, 2 usage.
+usage: scripts/late_sender.py
 """
 
+import itertools
 import json
 import random
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from page import build, options, output
 
 GAPS_US = (30, 50, 100, 200)
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5)
@@ -26,8 +25,9 @@ END_NS = 5_000_000_000
 RULES = ("fixed", "dql", "taut")
 
 
-def write(path, gap_us, delay, spread):
+def write(folder, gap_us, delay, spread):
     """A pattern: the same numbers everywhere, since the seed is its name."""
+    path = Path(folder, f"{gap_us}us-{delay}-{spread}.pattern")
     draw = random.Random(path.stem)
     header = {"id": path.stem, "rate_bytes_per_us": 125, "warm_ns": 1_000_000_000, "end_ns": END_NS}
     at_ns, lines = 0, [json.dumps(header)]
@@ -37,6 +37,7 @@ def write(path, gap_us, delay, spread):
         lines.append(f"{gap_ns} {delay_ns}")
         at_ns += gap_ns
     path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 def show(what, rows):
@@ -52,36 +53,18 @@ def show(what, rows):
         )
 
 
-def main(args):
-    if len(args) > 1 or args[:1] in (["-h"], ["--help"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    taut = args[0] if args else "target/release/taut"
-    with tempfile.TemporaryDirectory() as directory:
-        command = [taut, "sim", "limit-rules", "-j"]
-        for rule in RULES:
-            command += ["--limit", rule]
-        for gap_us in GAPS_US:
-            for delay in DELAYS:
-                for spread in SPREADS:
-                    path = Path(directory) / f"{gap_us}us-{delay}-{spread}.pattern"
-                    write(path, gap_us, delay, spread)
-                    command += ["--pattern", str(path)]
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE)
-        except OSError as error:
-            hint = "build it with cargo build --release -p taut"
-            print(f"late_sender.py: cannot run {taut}: {error.strerror}; {hint}", file=sys.stderr)
-            return 1
-    if done.returncode != 0:
-        return 1
-    rows = json.loads(done.stdout)["rows"]
+def main():
+    taut = build() / "taut"
+    with tempfile.TemporaryDirectory() as folder:
+        cases = itertools.product(GAPS_US, DELAYS, SPREADS)
+        patterns = options("--pattern", [write(folder, *case) for case in cases])
+        rules = options("--limit", RULES)
+        rows = json.loads(output(taut, "sim", "limit-rules", "-j", *rules, *patterns))["rows"]
     later = [float(row["pattern"].split("-")[1]) >= 1 for row in rows]
     sooner = [row for row, is_later in zip(rows, later) if not is_later]
     show("back before the next interrupt", sooner)
     show("later", [row for row, is_later in zip(rows, later) if is_later])
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

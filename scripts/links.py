@@ -147,7 +147,7 @@ def check_tests():
     page = ROOT / "docs/decisions.md"
     sources = "\n".join(file.read_text() for file in files("crates/*.rs"))
     for name in re.findall(r"Tests?:\s+`(\w+)`", page.read_text()):
-        if not re.search(rf"\bfn {name}\(", sources):
+        if not re.search(rf"\bfn {name}\b", sources):
             fail(page, f"{name}: no such test")
 
 

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "crates/taut/tests/golden/messages"
 LIBRARIES = "dql path measure linux observe relay report sim scenarios lab".split()
 CALLS = set(
-    "Err anyhow bail context demand ensure eprintln error fail format format_args line map_err ok_or "
-    "ok_or_else say unwrap_or_else usage with_context write".split()
+    "Err anyhow bail context demand ensure eprintln error fail format format_args line map_err "
+    "ok_or ok_or_else say unwrap_or_else usage with_context write".split()
 )
 # Files in which every string is a message: the rules of `taut doctor`.
 WHOLE = ("observe/src/judge/rules.rs",)

@@ -1,13 +1,92 @@
-"""Fills the texts in scripts/ that become pages of docs/."""
+"""What the scripts share that measure, keep the results and write pages of docs/ from them."""
 
+import contextlib
+import gzip
+import json
+import os
 import pathlib
+import signal
+import subprocess
+import sys
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent
+ROOT = SCRIPTS.parent
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+LIVE = ROOT / "docs/live"
+
+
+def build(*selected):
+    """Builds a release, of the command unless selected otherwise. Returns its folder."""
+    command = ["cargo", "build", "--quiet", "--release", "--locked", *(selected or ("-p", "taut"))]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return TARGET / "release"
+
+
+def output(*command):
+    """The standard output of a command. Its failure ends the script with its exit code."""
+    done = subprocess.run([str(it) for it in command], stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return done.stdout
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """Runs loops at ordinary priority, to measure an overloaded machine."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def options(name, values):
+    """A repeatable option with each value."""
+    return [word for value in values for word in (name, value)]
+
+
+def load(name):
+    """The record docs/live/NAME."""
+    content = (LIVE / name).read_bytes()
+    return json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+
+
+def keep(name, record):
+    """Writes the record docs/live/NAME, with the same bytes for the same values."""
+    content = (json.dumps(record, indent=1) + "\n").encode()
+    # Replaced as a whole: a script that continues from its record can be interrupted.
+    new = LIVE / f"{name}.new"
+    new.write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
+    new.replace(LIVE / name)
 
 
 def fill(name, values):
-    """The text of `name`, with each @KEY@ replaced by its value."""
+    """The text scripts/NAME, with each @KEY@ replaced by its value."""
     text = (SCRIPTS / name).read_text()
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
+
+
+def table(columns, rows, left=1):
+    """A Markdown table. All columns except the first `left` are aligned to the right."""
+    marks = "|" + "---|" * left + "--:|" * (len(columns) - left)
+    lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in [columns, *rows]]
+    return "\n".join([lines[0], marks, *lines[1:]])
+
+
+def marked(text, met):
+    """A result, in bold if it misses its target."""
+    return text if met else f"**{text}**"
+
+
+def draw(charts, path):
+    """Writes `charts`, as the example `plot` of taut-report describes them, to an SVG file."""
+    command = ["cargo", "run", "--quiet", "--locked", "-p", "taut-report", "--example", "plot"]
+    text = json.dumps(charts).encode()
+    done = subprocess.run(command, cwd=ROOT, input=text, stdout=subprocess.PIPE, check=True)
+    path.write_bytes(done.stdout)

@@ -2,11 +2,14 @@
 """Measures tunnels in network namespaces, with and without taut. Needs root, ip and tc.
 
 usage: scripts/programs.py [--rows PATTERN] [--runs N] [--seconds S]   table, all rows by default
+       scripts/programs.py --record --page    all rows, kept, in docs/programs.md; 45 minutes
        scripts/programs.py --check            one short row of each program, with acceptance
-       scripts/programs.py --page             writes docs/programs.md from docs/live/programs.json
-       --program NAME=PATH    an executable: tunnel, gotatun or wireguard-go (repeatable)
-       --record               keeps each run in docs/live/programs.json, and continues from there
+       scripts/programs.py --page             writes docs/programs.md from the kept runs
+       --program NAME=PATH    an executable: tunnel, gotatun or wireguard-go (repeatable) [default: builds
+                              all; wireguard-go needs Go 1.24]
+       --record               keeps each run in docs/live/programs.json.gz, and continues from there
        --taut PATH            the command: keeps what `taut where` shows in the row 20mbit-10mb
+                              [default: builds it, if --program is not given]
 Exit codes: 0 ok, 1 a target was missed, 2 wrong usage, 77 no privilege.
 
 Each run creates namespaces of its own, links that token buckets shape, and the ends of the tunnel.
@@ -19,12 +22,14 @@ import fnmatch
 import hashlib
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import threading
 import time
 
+from page import ROOT, build
 from tunnels import page
 from tunnels.ends import PROGRAMS
 from tunnels.load import Load, processor_seconds
@@ -33,6 +38,7 @@ from tunnels.world import World
 
 WARM_UP_S = 2
 MODES = ("plain", "dql", "taut", "shaper")
+EXECUTABLES = {"tunnel": "tunnel", "gotatun": "gotatun-taut"}
 
 
 def quantile(values, share):
@@ -118,6 +124,21 @@ def compare(name, program, row_name, options, record):
     return medians
 
 
+def built():
+    """The program of each name that this machine can build."""
+    paths = {name: build("--manifest-path", f"examples/{name}/Cargo.toml") / executable
+             for name, executable in EXECUTABLES.items()}
+    if not shutil.which("go"):
+        print("programs.py: wireguard-go needs Go 1.24: skipped", file=sys.stderr)
+        return paths
+    folder = build("-p", "taut-dql-capi")
+    paths["wireguard-go"] = folder / "wireguard-taut"
+    subprocess.run(
+        ["go", "build", "-o", paths["wireguard-go"], "."], cwd=ROOT / "examples/wireguard-go",
+        env={**os.environ, "CGO_LDFLAGS": f"-L{folder}"}, check=True)
+    return paths
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", default="*")
@@ -140,22 +161,25 @@ def arguments():
             parser.error(f"--program {program}: expected NAME=PATH, an executable of "
                          + " or ".join(PROGRAMS))
         programs[name] = path
-    if not programs and not options.page:
-        parser.error("no --program")
     options.rows = [row for row in ROWS if fnmatch.fnmatch(row, options.rows)]
     if not options.rows:
         parser.error(f"no such row: expected {', '.join(ROWS)}")
     if options.check:
         options.rows, options.runs, options.seconds = ["20mbit-1mb"], 1, 3
         options.modes = ["plain", "taut"]
-    return options, {name: PROGRAMS[name](path) for name, path in programs.items()}
+    return options, programs
 
 
 def main():
-    options, programs = arguments()
-    if programs and os.geteuid() != 0:
-        print("skipped: network namespaces need root", file=sys.stderr)
-        return 77
+    options, paths = arguments()
+    if paths or options.record or not options.page:
+        if os.geteuid() != 0:
+            print("skipped: network namespaces need root", file=sys.stderr)
+            return 77
+        if not paths:
+            options.taut = options.taut or build() / "taut"
+            paths = built()
+    programs = {name: PROGRAMS[name](path) for name, path in paths.items()}
     record = page.Record() if options.record else None
     missed = 0
     for name, program in programs.items():

@@ -36,7 +36,7 @@ cd "$scratch"
 export PYTHONDONTWRITEBYTECODE=1
 TAUT_VECTORS=$here/crates/dql/tests/vectors timeout 120 "$target/fresh/bin/python" -m unittest \
     discover -s tests
-timeout 120 "$target/fresh/bin/python" examples/figures.py "$scratch/figures" "$here/docs" \
+timeout 120 "$target/fresh/bin/python" examples/figures.py "$scratch/figures" \
     >"$scratch/figures.txt"
 [ "$(wc -l <"$scratch/figures.txt")" -gt 10 ] || { cat "$scratch/figures.txt"; exit 1; }
 if "$target/fresh/bin/pip" install "${quiet[@]}" mypy; then

@@ -1,98 +1,126 @@
 #!/usr/bin/env python3
-"""Measures QUIC stacks with and without a limit, and prints a Markdown table.
+"""Measures QUIC stacks with and without a limit. Needs root.
 
-usage: scripts/quic.py [--stack noq|quinn|s2n-quic|quiche].. [--duration TIME] [--rate RATE]..
-                       [--topology direct|bridged|routed].. [--check]
-Needs root; builds the example of each stack. A stack is skipped if it cannot be built here: quiche
-needs cmake, a C++ compiler and libclang, s2n-quic needs Rust 1.95. Each row has the load average of
-the machine after it. With perf, system calls of both ends are counted, except for s2n-quic. With a
-value of CARGO_PROFILE such as `dev`, that profile is used instead of `release`. --check requires
-that a request under `taut` takes less than a third of the time, with 80 % of the goodput.
+usage: scripts/quic.py [--stack noq|quinn|s2n-quic|quiche].. [--runs N] [--duration TIME]
+                       [--rate RATE].. [--topology direct|bridged|routed].. [--busy-loops N]
+                       [--taut PATH] [--record] [--check]
+Builds the example of each stack, and prints a JSON object for each run. The limits of a row
+alternate. quiche and s2n-quic are skipped if they cannot be built here: quiche needs cmake, a C++
+compiler and libclang, s2n-quic needs Rust 1.95. With perf, system calls of both ends are counted.
+--busy-loops measures beside other programs. --taut is the command: keeps the bytes that `taut where`
+finds in the slow link's queue. --record appends the runs to docs/live/stacks.jsonl, from which
+scripts/stacks.py writes its page. --check requires that a request under `taut` at 20 Mbit/s takes
+less than a third of the time, with 80 % of the goodput.
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here (root, or no stack can be built).
 """
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from page import LIVE, build, busy_loops
+
 STACKS = ["noq", "quinn", "s2n-quic", "quiche"]
 TOPOLOGIES = ["direct", "bridged", "routed"]
 LIMITS = ["plain", "dql", "taut"]
-# Errors of a build on a machine that cannot build the stack.
-CANNOT_BUILD = ("Unable to find libclang", "requires rustc")
-HEAD = """\
-| link | rate | stack | limit | p50 us | p99 us | Mbit/s | CPU ns/B | calls/datagram | load |
-|---|---|---|---|--:|--:|--:|--:|--:|--:|"""
-PROFILE = os.environ.get("CARGO_PROFILE", "release")
+# The slow link's queue is full after the warm-up of 2 s.
+WHERE_AFTER_S = 4
 # The expected ratios are a tenth and 99 %: busy machines need a margin.
 MAX_TIME_RATIO, MIN_GOODPUT_RATIO = 0.34, 0.8
 
 
-def skip(stack, reason):
-    print(f"quic.py: {stack}: {reason}: skipped", file=sys.stderr)
-    return False
-
-
-def is_built(stack):
-    """Builds the program of a stack. False if this machine cannot."""
-    tools = ["cmake", os.environ.get("CXX", "c++")] if stack == "quiche" else []
-    for tool in tools:
-        if not shutil.which(tool):
-            return skip(stack, f"no {tool}")
-    done = subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "--profile", PROFILE,
-         "--manifest-path", f"examples/{stack}/Cargo.toml"],
-        stderr=subprocess.PIPE, text=True, cwd=ROOT,
-    )
-    sys.stderr.write(done.stderr)
-    if done.returncode == 0:
-        return True
-    if any(error in done.stderr for error in CANNOT_BUILD):
-        return skip(stack, "cannot be built here")
-    sys.exit(1)
-
-
-def measure(stack, options, counted=False):
-    """The row of a run, and its system calls if they are counted."""
-    target = os.environ.get("CARGO_TARGET_DIR", f"{ROOT}/examples/{stack}/target")
+def built(stack):
+    """The program of a stack. None if this machine cannot build it."""
     name = "taut-quinn-bench" if stack == "quinn" else f"taut-{stack}"
-    program = os.path.join(target, "debug" if PROFILE == "dev" else PROFILE, name)
-    counted = counted and shutil.which("perf")
-    prefix = ["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter"] if counted else []
-    done = subprocess.run([*prefix, program, *options, "--json"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.stderr.write(done.stderr)
-        sys.exit(done.returncode)
-    calls = [line.split(",")[0] for line in done.stderr.splitlines() if "sys_enter" in line]
-    return json.loads(done.stdout), int(calls[0]) if calls and calls[0].isdigit() else None
+    try:
+        return build("--manifest-path", f"examples/{stack}/Cargo.toml") / name
+    except subprocess.CalledProcessError:
+        if stack not in ("quiche", "s2n-quic"):
+            raise
+        print(f"quic.py: {stack} cannot be built here: skipped", file=sys.stderr)
+        return None
 
 
-def row(stack, duration, rate, topology, limit):
-    """Measures and prints a row of the table."""
-    options = ["--limit", limit, "--rate", rate, "--topology", topology, "--duration", duration]
-    result, calls = measure(stack, options, counted=True)
-    times, datagrams = result["request_us"], result.get("all_datagrams")
-    per_datagram = f"{calls / datagrams:.2f}" if calls and datagrams else "-"
-    print(f"| {topology} | {rate} | {stack} | {limit} | {times['p50']:,} | {times['p99']:,} "
-          f"| {result['goodput_bps'] / 1e6:.1f} | {result['cpu_ns_per_byte']:.1f} "
-          f"| {per_datagram} | {os.getloadavg()[0]:.1f} |", flush=True)
-    return result
+def queued_bytes(taut, pid):
+    """The bytes in the slow link's queue, in the namespace of the device `far` of a program."""
+    for entry in sorted(pathlib.Path(f"/proc/{pid}/fd").iterdir()):
+        if os.readlink(entry).startswith("net:"):
+            command = [taut, "where", "-j", "-n", str(entry), "far"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                rows = json.loads(done.stdout)["rows"]
+                return sum(it["bytes"] for it in rows if it["where"].startswith("discipline"))
+    return None
 
 
-def meets_targets(results):
-    """Compares `taut` with `plain` for each stack."""
+def measure(program, options, taut=None):
+    """The document of a run, its system calls if perf counts them, and the queued bytes."""
+    perf = ["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter"] if shutil.which("perf") else []
+    run = subprocess.Popen([*perf, program, *options, "--json"], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    queued, pid = None, run.pid
+    if taut:
+        time.sleep(WHERE_AFTER_S)
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        queued = queued_bytes(taut, children[0] if perf and children else pid)
+    output, errors = run.communicate()
+    if run.returncode != 0:
+        sys.stderr.write(errors)
+        sys.exit(run.returncode)
+    calls = [line.split(",")[0] for line in errors.splitlines() if "sys_enter" in line]
+    return json.loads(output), int(calls[0]) if calls and calls[0].isdigit() else None, queued
+
+
+def row(stack, program, topology, rate, limit, options):
+    """The values of a run that the page needs."""
+    settings = ["--limit", limit, "--rate", rate, "--topology", topology,
+                "--duration", options.duration]
+    result, calls, queued = measure(program, settings, options.taut)
+    datagrams = result.get("all_datagrams")
+    return {
+        "stack": stack, "topology": topology, "rate": rate, "limit": limit,
+        "duration": options.duration, "busy_loops": options.busy_loops,
+        "p50_us": result["request_us"]["p50"], "p99_us": result["request_us"]["p99"],
+        "goodput_bps": result["goodput_bps"],
+        "cpu_ns_per_byte": round(result["cpu_ns_per_byte"], 2),
+        "calls_per_datagram": round(calls / datagrams, 2) if calls and datagrams else None,
+        "queued_bytes": queued, "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def measure_all(options, programs):
+    rates = options.rate or (["20mbit"] if options.check else ["2mbit", "20mbit", "500mbit"])
+    rows = itertools.product(options.topology or ["bridged", "routed"], rates, programs.items())
+    with contextlib.ExitStack() as files:
+        record = None
+        if options.record:
+            record = files.enter_context(open(LIVE / "stacks.jsonl", "a", encoding="utf-8"))
+        for (topology, rate, (stack, program)), _ in itertools.product(rows, range(options.runs)):
+            for limit in LIMITS:
+                found = row(stack, program, topology, rate, limit, options)
+                print(json.dumps(found), flush=True)
+                if record:
+                    print(json.dumps(found), file=record, flush=True)
+                yield found
+
+
+def meets_targets(runs):
+    """Compares `taut` with `plain` in successive runs."""
     is_met = True
-    for stack in {stack for stack, _ in results}:
-        plain, taut = results[stack, "plain"], results[stack, "taut"]
-        time = taut["request_us"]["p50"] / plain["request_us"]["p50"]
-        goodput = taut["goodput_bps"] / plain["goodput_bps"]
-        if time >= MAX_TIME_RATIO or goodput <= MIN_GOODPUT_RATIO:
-            print(f"quic.py: {stack}: {time:.2f} of the time, {goodput:.2f} of the goodput; "
-                  f"allowed: below {MAX_TIME_RATIO}, above {MIN_GOODPUT_RATIO}", file=sys.stderr)
+    for plain, taut in zip(runs[:: len(LIMITS)], runs[len(LIMITS) - 1 :: len(LIMITS)]):
+        time_ratio = taut["p50_us"] / plain["p50_us"]
+        goodput_ratio = taut["goodput_bps"] / plain["goodput_bps"]
+        if time_ratio >= MAX_TIME_RATIO or goodput_ratio <= MIN_GOODPUT_RATIO:
+            print(f"quic.py: {taut['stack']}: {time_ratio:.2f} of the time, {goodput_ratio:.2f} of "
+                  f"the goodput; allowed: below {MAX_TIME_RATIO}, above {MIN_GOODPUT_RATIO}",
+                  file=sys.stderr)
             is_met = False
     return is_met
 
@@ -100,29 +128,25 @@ def meets_targets(results):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--stack", action="append", choices=STACKS)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--duration", default="5s")
     parser.add_argument("--rate", action="append")
     parser.add_argument("--topology", action="append", choices=TOPOLOGIES)
+    parser.add_argument("--busy-loops", type=int, default=0)
+    parser.add_argument("--taut", metavar="PATH")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("quic.py: needs root: skipped", file=sys.stderr)
         return 77
-    stacks = [stack for stack in options.stack or STACKS if is_built(stack)]
-    if not stacks:
+    programs = {stack: built(stack) for stack in options.stack or STACKS}
+    programs = {stack: program for stack, program in programs.items() if program}
+    if not programs:
         return 77
-    rates = ["20mbit"] if options.check else ["2mbit", "20mbit", "500mbit"]
-    is_met = True
-    print(HEAD)
-    for topology in options.topology or ["bridged", "routed"]:
-        for rate in options.rate or rates:
-            results = {
-                (stack, limit): row(stack, options.duration, rate, topology, limit)
-                for limit in LIMITS
-                for stack in stacks
-            }
-            is_met &= not options.check or meets_targets(results)
-    return 0 if is_met else 1
+    with busy_loops(options.busy_loops):
+        runs = list(measure_all(options, programs))
+    return 1 if options.check and not meets_targets(runs) else 0
 
 
 if __name__ == "__main__":

@@ -7,11 +7,10 @@ usage: scripts/readme_figure.py            writes the picture
 Exit codes: 0 ok, 1 another picture, 2 wrong usage.
 """
 
-import json
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from page import ROOT, load
+
 PICTURE = ROOT / "docs/readme.svg"
 WIDTH, PANEL, LABELS, TOP, ROW, BAR = 760, 240, 150, 58, 34, 18
 COLOURS = {False: "#c2410c", True: "#0369a1"}
@@ -71,7 +70,7 @@ def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
-    drawn = picture(json.loads((ROOT / "docs/live/rr-under-load.json").read_text()))
+    drawn = picture(load("rr-under-load.json"))
     if sys.argv[1:] and PICTURE.read_text() != drawn:
         print("docs/readme.svg: run scripts/readme_figure.py", file=sys.stderr)
         return 1

@@ -1,28 +1,26 @@
 #!/usr/bin/env python3
-"""Prints docs/rings.md from docs/live/ring.json and docs/live/forward.json.
+"""Measures rings and forwarders, and writes docs/rings.md, its charts and the records.
 
-usage: scripts/rings.py >docs/rings.md
-`scripts/rings.sh` measures both documents and then runs this.
+Sweeps of depths and limits over both drivers, and the forwarder compared with the kernel's bridge.
+Needs root and an idle machine for about eight minutes.
+
+usage: scripts/rings.py           measures and writes all
+       scripts/rings.py --page    writes docs/rings.md from the records
+Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 """
 
 import json
 import pathlib
 import re
+import shutil
+import sys
+import tempfile
 
-from page import fill
+from page import ROOT, build, fill, keep, load, output, table
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-LABELS = {"true": "valid", "false": "early"}
-RING_HEAD = """\
-| ring | limit | packets/s | in flight p50 | completion p50, us | p99, us | throughput | in flight |
-|---|---|--:|--:|--:|--:|--:|--:|"""
-FORWARD_HEAD = """\
-| link | forwarder | qdisc | limit | ping p50, us | p99, us | goodput, Mbit/s |
-|---|---|---|---|--:|--:|--:|"""
-
-
-def read(name):
-    return json.loads((ROOT / f"docs/live/{name}.json").read_text())
+RING_HEAD = ["ring", "limit", "packets/s", "in flight p50", "completion p50, us", "p99, us"]
+RING_HEAD += ["throughput", "in flight"]
+FORWARD_HEAD = ["link", "forwarder", "qdisc", "limit", "ping p50, us", "p99, us", "goodput, Mbit/s"]
 
 
 def rate(bits_per_s):
@@ -37,15 +35,14 @@ def ring_of(row):
 
 def title(row):
     driver, link, bits_per_s = ring_of(row)
-    completions = LABELS.get(row["completions"], row["completions"])
-    return f"{driver}, {rate(bits_per_s) if bits_per_s else link}, {completions}"
+    return f"{driver}, {rate(bits_per_s) if bits_per_s else link}, {row['completions']}"
 
 
 def ring_table(document):
     """Each limit, the smallest sufficient depth and 1,024 packets on each ring."""
     findings = {(ring_of(it), it["limit"]): it for it in document["findings"]}
     depths = {ring: it["smallest_sufficient_depth"] for (ring, _), it in findings.items()}
-    lines, last = [RING_HEAD], None
+    lines, last = [], None
     for row in document["rows"]:
         ring, limit = ring_of(row), row["limit"]
         is_depth = re.fullmatch(r"\d+p", limit)
@@ -59,19 +56,19 @@ def ring_table(document):
         found = findings.get((ring, limit))
         cells.append(f"{found['throughput_share'] * 100:.1f} %" if found else "")
         cells.append(f"{found['inflight_ratio']:.2f}" if found else "")
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(cells)
         last = ring
-    return lines
+    return table(RING_HEAD, lines, left=2)
 
 
 def forward_table(document):
-    lines = [FORWARD_HEAD]
+    lines = []
     for row in document["rows"]:
         ping = row["ping_us"]
         cells = [rate(row["rate_bps"]), row["forwarder"], row["qdisc"], row["limit"]]
         cells += [f"{ping['p50']:,}", f"{ping['p99']:,}", f"{row['goodput_bps'] / 1e6:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        lines.append(cells)
+    return table(FORWARD_HEAD, lines, left=4)
 
 
 def largest(notes, pattern):
@@ -84,12 +81,25 @@ def run_notes(document):
     lost = largest(document["notes"], r"(\d+) pings")
     return (
         f"At p99, timers were at most {late:,} us late. At most {lost} pings of a row were lost.\n"
-        "[docs/live/forward.json](live/forward.json) has notes for each row."
+        "[docs/live/forward.json.gz](live/forward.json.gz) has notes for each row."
     )
 
 
-def main():
-    rings, forward = read("ring"), read("forward")
+def measure():
+    taut = build() / "taut"
+    with tempfile.TemporaryDirectory() as name:
+        new = pathlib.Path(name)
+        rings = output(taut, "lab", "ring", "-j", "--svg", new / "rings.svg")
+        forward = output(taut, "lab", "forward", "--duration", "10s", "-j",
+                         "--report", new / "rings-forward.md")
+        for chart in new.glob("*.svg"):
+            shutil.move(chart, ROOT / "docs" / chart.name)
+    keep("ring.json.gz", json.loads(rings))
+    keep("forward.json.gz", json.loads(forward))
+
+
+def page():
+    rings, forward = load("ring.json.gz"), load("forward.json.gz")
     usual, learnt = (
         next(it for it in rings["rows"] if it["limit"] == limit and it["rate_bps"] == 100_000_000)
         for limit in ("1024p", "taut")
@@ -100,11 +110,22 @@ def main():
         "TAUT_US": f"{learnt['completion_us']['p50']:,.0f}",
         "BRIDGE_US": f"{pings[0]:,}",
         "FORWARD_US": f"{pings[-1]:,}",
-        "RINGS": "\n".join(ring_table(rings)),
-        "FORWARD": "\n".join(forward_table(forward)),
+        "RINGS": ring_table(rings),
+        "FORWARD": forward_table(forward),
         "NOTES": run_notes(forward),
     }
-    print(fill("rings-head.md", values), end="")
+    (ROOT / "docs/rings.md").write_text(fill("rings-head.md", values))
 
 
-main()
+def main():
+    if sys.argv[1:] not in ([], ["--page"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    if not sys.argv[1:]:
+        measure()
+    page()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

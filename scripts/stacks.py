@@ -2,15 +2,14 @@
 """Writes docs/stacks.md and its picture from docs/live/stacks.jsonl and docs/live/xsk.jsonl.
 
 usage: scripts/stacks.py
-scripts/quic.py --record and scripts/xsk.sh --record write the runs.
+scripts/quic.py --record and scripts/xsk.py --record write the runs.
 """
 
 import json
 import statistics
 
 import xsk
-from page import fill
-from plot import ROOT, draw
+from page import LIVE, ROOT, draw, fill
 
 LIMITS = ("plain", "dql", "taut")
 STACKS = ("quinn", "noq", "s2n-quic", "quiche")
@@ -18,7 +17,7 @@ LINKS = {"bridged": "bridge", "routed": "router"}
 
 
 def recorded(name):
-    return [json.loads(line) for line in (ROOT / "docs/live" / name).read_text().splitlines()]
+    return [json.loads(line) for line in (LIVE / name).read_text().splitlines()]
 
 
 def medians(runs):
@@ -113,10 +112,7 @@ def main():
         "RUNS": spread(counts), "DURATION": idle[0]["duration"],
         "LOAD": spread([it["load"] for it in idle]),
         "TABLE": table(rows, 0), "BUSY": table(rows, 2), "QUEUED": queued(rows),
-        "SPEEDS": xsk.table(xsk.SPEEDS, xsk.speeds(frames)),
-        "DELAYS": xsk.table(xsk.DELAYS, xsk.delays(frames)),
-        "FAULTS": xsk.table(xsk.FAULTS, xsk.faults(frames)),
-    }
+    } | dict(zip(("SPEEDS", "DELAYS", "FAULTS"), xsk.tables(frames)))
     (ROOT / "docs/stacks.md").write_text(fill("stacks-head.md", values))
 
 

@@ -4,7 +4,6 @@
 usage: scripts/structure.py             the counts, and where they come from
        scripts/structure.py --check     fails if a count is above its ceiling in structure.json
        scripts/structure.py --tighten   lowers the ceilings in structure.json to the counts
-       scripts/structure.py --public    each public item of dql and path with its user
        scripts/structure.py --self-test
        --root DIR   another checkout
 Exit codes: 0 ok, 1 a count is above its ceiling, 2 wrong usage.
@@ -25,7 +24,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
-from rust import modules, users
+from rust import modules
 
 CORE = ("dql", "path")
 PUBLIC_KINDS = ("fn", "struct", "enum", "trait", "type", "const")
@@ -200,9 +199,13 @@ def listed(where):
     return len(where), where
 
 
-def report(counts):
+def read_limits():
     with open(CEILINGS, encoding="utf-8") as file:
-        limits = json.load(file)
+        return json.load(file)
+
+
+def report(counts):
+    limits = read_limits()
     for name, (value, where) in counts.items():
         limit = limits[name]
         print(f"{name}: {value} (ceiling {limit['ceiling']}, target {limit['target']})")
@@ -211,8 +214,7 @@ def report(counts):
 
 
 def check(counts):
-    with open(CEILINGS, encoding="utf-8") as file:
-        limits = json.load(file)
+    limits = read_limits()
     high = 0
     for name, (value, where) in counts.items():
         ceiling, target = limits[name]["ceiling"], limits[name]["target"]
@@ -225,55 +227,13 @@ def check(counts):
 
 
 def tighten(counts):
-    with open(CEILINGS, encoding="utf-8") as file:
-        limits = json.load(file)
+    limits = read_limits()
     for name, (value, _) in counts.items():
         ceiling = limits[name]["ceiling"]
         limits[name]["ceiling"] = max(min(ceiling, value), limits[name]["target"])
     with open(CEILINGS, "w", encoding="utf-8") as file:
-        file.write(format_limits(limits))
-
-
-def format_limits(limits):
-    rows = [f'  "{name}": {json.dumps(row)}' for name, row in limits.items()]
-    return "{\n" + ",\n".join(rows) + "\n}\n"
-
-
-def places_of_use(own, everything):
-    """Where items of crate `own` can be used, the most telling first."""
-    places = []
-    for crate in everything:
-        for folder in ("src", "examples"):
-            words = users.Words()
-            for file in crate.in_folder(folder).values():
-                words.add_file(file)
-            if crate is own and folder == "src":
-                continue
-            is_library = folder == "src" and crate.directory.startswith("crates")
-            name = crate.name if is_library else "example of " + crate.name
-            places.append((name, words))
-    pages = users.Words()
-    for path in tracked("*.md"):
-        with open(path, encoding="utf-8") as page:
-            pages.add_text(users.fenced(page.read()))
-    for path in tracked("*.rs"):
-        with open(path, encoding="utf-8") as source:
-            pages.add_text(users.fenced(users.doc_comments(source.read())))
-    return places + [("documentation", pages)]
-
-
-def public():
-    everything = crates()
-    unused = 0
-    for crate in (crate for crate in everything if crate.name in CORE):
-        own = public_items(crate)
-        found = users.find([item for item, _ in own], places_of_use(crate, everything))
-        for index, (item, path) in enumerate(own):
-            name = f"{item.owner}::{item.name}" if item.owner else item.name
-            unused += index not in found
-            print(f"{found.get(index, 'none'):30} {item.kind:6} {name:44} {path}:{item.line}")
-    print(f"{unused} have no user outside of their crate")
-    return 0
+        rows = [f'  "{name}": {json.dumps(row)}' for name, row in limits.items()]
+        file.write("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 def main():
@@ -281,7 +241,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--root", default=os.path.dirname(HERE))
-    for option in ("--check", "--tighten", "--public", "--self-test"):
+    for option in ("--check", "--tighten", "--self-test"):
         parser.add_argument(option, action="store_true")
     options = parser.parse_args()
     if options.self_test:
@@ -289,8 +249,6 @@ def main():
 
         return tests.run()
     os.chdir(options.root)
-    if options.public:
-        return public()
     counts = measure()
     if options.check:
         return check(counts)

@@ -59,23 +59,26 @@ def polls(trace, row_text, skip_ns, length_ns):
     return found
 
 
+def convert(trace, name, skip_s=0.3, length_s=1.5, row_text=""):
+    """Returns the text of the completion trace."""
+    found = polls(trace, row_text, int(float(skip_s) * 1e9), int(float(length_s) * 1e9))
+    end_ns = found[-1][0] - found[0][0]
+    rate = sum(finished for _, finished in found[1:]) * 1000 / end_ns
+    header = {"id": name, "rate_bytes_per_us": round(rate, 4)}
+    lines = [json.dumps(header | {"end_ns": end_ns, "warm_ns": end_ns // 4})]
+    lines += [f"{at_ns - before_ns} 0" for (before_ns, _), (at_ns, _) in zip(found, found[1:])]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     if not 3 <= len(sys.argv) <= 6:
         print(__doc__, file=sys.stderr)
         return 2
-    trace, name = sys.argv[1:3]
-    skip_s, length_s, row = (sys.argv[3:] + ["0.3", "1.5", ""][len(sys.argv) - 3 :])[:3]
     try:
-        found = polls(trace, row, int(float(skip_s) * 1e9), int(float(length_s) * 1e9))
+        print(convert(*sys.argv[1:]), end="")
     except Rejected as reason:
-        print(f"{trace}: {reason}", file=sys.stderr)
+        print(f"{sys.argv[1]}: {reason}", file=sys.stderr)
         return 1
-    end_ns = found[-1][0] - found[0][0]
-    rate = sum(finished for _, finished in found[1:]) * 1000 / end_ns
-    header = {"id": name, "rate_bytes_per_us": round(rate, 4)}
-    print(json.dumps(header | {"end_ns": end_ns, "warm_ns": end_ns // 4}))
-    for (before_ns, _), (at_ns, _) in zip(found, found[1:]):
-        print(at_ns - before_ns, 0)
     return 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures quinn under a limit: writes docs/udp-and-quic.md, its chart, and docs/live/quic-*.json.
+"""Measures quinn under a limit: writes docs/udp-and-quic.md, its chart, and docs/live/quic-*.json.gz.
 
 usage: scripts/udp_and_quic.py [--repeat N] [--duration TIME] [--path NAME]..
 Needs root and an idle machine; five repetitions of 3 s take about fifty minutes. With --path it
@@ -8,15 +8,13 @@ Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 """
 
 import argparse
-import json
 import os
 import platform
 import statistics
 import sys
 
-from page import fill
-from plot import ROOT, draw
-from quic import is_built, measure
+from page import ROOT, draw, fill, keep
+from quic import built, measure
 
 # Name, title, options, buffers and targets of each path. `request_us`: p50 of a request; `buffer`:
 # the same in per cent of the best buffer; `goodput` and `cpu`: in per cent of plain quinn.
@@ -45,7 +43,7 @@ HEAD = """\
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
-def run(path, repeat, duration):
+def run(program, path, repeat, duration):
     """The rows of a path: medians by variant and number of connections."""
     _, options, buffers, _ = PATHS[path]
     variants = {"plain": ["--limit", "plain"]}
@@ -60,7 +58,7 @@ def run(path, repeat, duration):
             for variant, limit in variants.items():
                 own = [*options.split(), *limit, "--duration", duration]
                 own += ["--two-connections"] if connections == 2 else []
-                runs.setdefault((variant, connections), []).append(measure("quinn", own)[0])
+                runs.setdefault((variant, connections), []).append(measure(program, own)[0])
     return {case: median(*case, found) for case, found in runs.items()}
 
 
@@ -175,11 +173,10 @@ def main():
     if os.geteuid() != 0:
         print("udp_and_quic.py: needs root: skipped", file=sys.stderr)
         return 77
-    if not is_built("quinn"):
-        return 77
+    program = built("quinn")
     before, table, found = processor_ticks(), Table(), {}
     for path in options.path or PATHS:
-        found[path] = run(path, options.repeat, options.duration)
+        found[path] = run(program, path, options.repeat, options.duration)
         for connections in (1, 2):
             table.add(path, connections, found[path])
     if options.path:
@@ -188,7 +185,7 @@ def main():
     for path, rows in found.items():
         document = {"options": PATHS[path][1], "repetitions": options.repeat,
                     "duration": options.duration, "rows": list(rows.values())}
-        (ROOT / f"docs/live/quic-{path}.json").write_text(json.dumps(document, indent=1) + "\n")
+        keep(f"quic-{path}.json.gz", document)
     draw([chart(found["20mbit"])], ROOT / "docs/udp-and-quic.svg")
     p50 = {name: found["20mbit"][name, 1]["request_us"]["p50"] for name in ("taut", "plain")}
     values = {

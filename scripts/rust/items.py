@@ -12,7 +12,6 @@ TYPES = ("struct", "enum", "union", "trait", "type")
 class Item:
     kind: str  # a keyword of Rust, or macro
     name: str
-    line: int
     module: tuple
     public: bool = False  # bare `pub`
     owner: str = ""  # the type of an implementation, or the trait
@@ -20,7 +19,7 @@ class Item:
     fields: int = 0
     receiver: str = ""  # of a method: value, ref or mut
     length: int = 0  # lines of code of a function, its head included
-    signature: list = field(default_factory=list)  # names in the head
+    signature: list = field(default_factory=list)  # names in the fields of a struct
     local: bool = False  # inside of a function
 
 
@@ -30,12 +29,10 @@ class Use:
     name: str  # as it is known here; "*" for a glob
     exported: bool
     module: tuple
-    line: int
 
 
 @dataclass
 class File:
-    path: str
     tokens: list
     module: tuple = ()
     items: list = field(default_factory=list)
@@ -45,10 +42,10 @@ class File:
     skipped: set = field(default_factory=set)  # tokens that are no reference
 
 
-def read(path, source, module=()):
+def read(source, module=()):
     """The file's items; `module` is the path of its module."""
     tokens = lexer.product(lexer.tokens(source))
-    file = File(path, tokens, module)
+    file = File(tokens, module)
     Scanner(file).items_in(0, len(tokens), module, Owner())
     return file
 
@@ -93,7 +90,6 @@ class Scanner:
         made = Item(
             word,
             self.text(at + 1),
-            self.tokens[at].line,
             module,
             public,
             owner.name,
@@ -174,16 +170,16 @@ class Scanner:
     def use_tree(self, tree, before, exported, module):
         path, at = list(before), 0
         while at < len(tree):
-            text, line = tree[at].text, tree[at].line
+            text = tree[at].text
             if text == "{":
                 for part in split_commas(tree[at + 1 : after_group(tree, at) - 1]):
                     self.use_tree(part, tuple(path), exported, module)
                 return
             if text == "*":
-                self.file.uses.append(Use(tuple(path), "*", exported, module, line))
+                self.file.uses.append(Use(tuple(path), "*", exported, module))
                 return
             if text == "as":
-                self.file.uses.append(Use(tuple(path), tree[at + 1].text, exported, module, line))
+                self.file.uses.append(Use(tuple(path), tree[at + 1].text, exported, module))
                 return
             if text == "self" and path:
                 pass
@@ -191,13 +187,11 @@ class Scanner:
                 path.append(text)
             at += 1
         if path:
-            self.file.uses.append(Use(tuple(path), path[-1], exported, module, tree[0].line))
+            self.file.uses.append(Use(tuple(path), path[-1], exported, module))
 
     def function(self, at, made):
         opens, stop = self.body(at + 2)
-        head = self.tokens[at + 2 : opens if opens is not None else stop]
-        made.receiver = receiver(head)
-        made.signature = [token.text for token in head if token.kind == "name"]
+        made.receiver = receiver(self.tokens[at + 2 : opens if opens is not None else stop])
         made.length = len(lexer.code_lines(self.tokens[at:stop]))
         self.add(made, at + 1)
         if opens is not None:
@@ -263,8 +257,6 @@ class Scanner:
     def plain(self, at, made):
         self.add(made, at + 1)
         while at < len(self.tokens) and not is_sign(self.tokens, at, ";"):
-            if self.tokens[at].kind == "name":
-                made.signature.append(self.text(at))
             at = after_group(self.tokens, at) if self.text(at) in lexer.OPEN else at + 1
         return at + 1
 
@@ -274,22 +266,14 @@ class Scanner:
             return stop
         name, of_trait = implemented(self.tokens[at + 1 : opens])
         self.file.items.append(
-            Item(
-                "impl",
-                name,
-                self.tokens[at].line,
-                module,
-                owner=name,
-                of_trait=of_trait,
-                local=owner.local,
-            )
+            Item("impl", name, module, owner=name, of_trait=of_trait, local=owner.local)
         )
         self.items_in(opens + 1, stop - 1, module, Owner(name, of_trait, owner.local))
         return stop
 
     def macro(self, at, module):
         stop = after_group(self.tokens, at + 3)
-        self.add(Item("macro", self.text(at + 2), self.tokens[at].line, module), at + 2)
+        self.add(Item("macro", self.text(at + 2), module), at + 2)
         # Its rules can define functions, which count as any other.
         self.local_items(at + 4, stop - 1, module)
         return stop

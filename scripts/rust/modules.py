@@ -30,7 +30,7 @@ class Target:
 
     def load(self, path, module, directory):
         with open(path, encoding="utf-8") as source:
-            file = items.read(path, source.read(), module)
+            file = items.read(source.read(), module)
         if not file.tokens and module:
             return
         self.files[path] = file

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from . import items, lexer, modules, users
+from . import items, lexer, modules
 
 
 def texts(source):
@@ -16,7 +16,7 @@ def lines(source):
 
 
 def named(source, kind):
-    return {item.name: item for item in items.read("x.rs", source).items if item.kind == kind}
+    return {item.name: item for item in items.read(source).items if item.kind == kind}
 
 
 class Lexer(unittest.TestCase):
@@ -83,7 +83,7 @@ class Items(unittest.TestCase):
         )
 
     def test_uses_are_split_into_paths(self):
-        found = items.read("x.rs", "use a::{self, b::{C as D, *}}; pub(crate) use e::F;").uses
+        found = items.read("use a::{self, b::{C as D, *}}; pub(crate) use e::F;").uses
         self.assertEqual(
             [(use.path, use.name, use.exported) for use in found],
             [
@@ -154,17 +154,6 @@ class Circles(unittest.TestCase):
             }
         )
         self.assertEqual(modules.circles(edges), [["a.rs", "m.rs"]])
-
-
-class Users(unittest.TestCase):
-    def test_methods_are_used_by_calls_only(self):
-        words = users.Words()
-        words.add_file(items.read("x.rs", "fn f(a: A) { a.room(); B::<u8>::new(); let len = 1; }"))
-        method = items.Item("fn", "room", 1, (), True, "A", receiver="ref")
-        self.assertTrue(words.uses(method))
-        self.assertFalse(words.uses(items.Item("fn", "len", 1, (), True, "A", receiver="ref")))
-        self.assertTrue(words.uses(items.Item("fn", "new", 1, (), True, "B")))
-        self.assertFalse(words.uses(items.Item("fn", "new", 1, (), True, "A")))
 
 
 def run():

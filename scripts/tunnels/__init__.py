@@ -1,1 +1,1 @@
-"""Measures tunnels in network namespaces. Part of scripts/programs.py."""
+"""Measures tunnels in network namespaces. Part of programs.py and flent.py."""

@@ -1,15 +1,12 @@
-"""Keeps runs in docs/live/programs.json, and writes docs/programs.md from them."""
+"""Keeps runs in docs/live/programs.json.gz, and writes docs/programs.md from them."""
 
-import json
-import os
 import statistics
 from textwrap import fill as fold
 
-from page import fill
-from plot import ROOT, draw
+from page import LIVE, ROOT, draw, fill, keep, load, marked, table
 from tunnels.rows import ROWS
 
-RECORD = ROOT / "docs/live/programs.json"
+RECORD = "programs.json.gz"
 VALUES = ("mbit", "p50_ms", "p99_ms", "silence_ms", "cpu_ns_a_byte")
 KEYS = ("program", "row", "mode", "run", "seconds", "executable")
 MODES = ("plain", "dql", "taut")
@@ -37,7 +34,7 @@ class Record:
     """The recorded runs. A run that is measured again replaces the previous one."""
 
     def __init__(self):
-        self.runs = json.loads(RECORD.read_text())["runs"] if RECORD.exists() else []
+        self.runs = load(RECORD)["runs"] if (LIVE / RECORD).exists() else []
 
     def find(self, key):
         return next((it for it in self.runs if all(it[k] == key[k] for k in KEYS)), None)
@@ -45,10 +42,7 @@ class Record:
     def add(self, run):
         same = KEYS[:4]
         self.runs = [it for it in self.runs if any(it[k] != run[k] for k in same)] + [run]
-        new = RECORD.with_suffix(".new")
-        lines = ",\n".join(json.dumps(rounded(it)) for it in self.runs)
-        new.write_text(f'{{"version": 1, "runs": [\n{lines}\n]}}\n')
-        os.replace(new, RECORD)
+        keep(RECORD, {"version": 1, "runs": [rounded(it) for it in self.runs]})
 
     def of(self, program, row, mode):
         return [it for it in self.runs
@@ -61,16 +55,11 @@ def medians(runs):
     return values | {"flows_mbit": [statistics.median(flow) for flow in flows]}
 
 
-def marked(text, met):
-    """A result, in bold if it misses its target."""
-    return text if met else f"**{text}**"
-
-
 def time(values):
     return f"{values['p50_ms']:,.0f} / {values['p99_ms']:,.0f}"
 
 
-class Table:
+class Medians:
     """A line for each row: times, goodput and processor time of `taut` as shares of plain."""
 
     def __init__(self, record, program):
@@ -80,9 +69,8 @@ class Table:
         self.rows = [row for row in ROWS if {(row, "plain"), (row, "taut")} <= set(self.values)]
 
     def text(self):
-        lines = ["| row | plain | dql | taut | p99 lower | goodput | CPU |",
-                 "|---|--:|--:|--:|--:|--:|--:|"]
-        return "\n".join(lines + [self.line(row) for row in self.rows])
+        columns = ["row", "plain", "dql", "taut", "p99 lower", "goodput", "CPU"]
+        return table(columns, [self.line(row) for row in self.rows])
 
     def line(self, name):
         row, plain, taut = ROWS[name], self.values[name, "plain"], self.values[name, "taut"]
@@ -92,8 +80,7 @@ class Table:
         cells = [row.title, time(plain), time(dql) if dql else "-", time(taut)]
         cells.append(marked(f"{times:.1f} x", times >= (row.times_lower or 0)))
         cells.append(marked(f"{goodput:.1f} %", goodput >= (row.goodput_percent or 0)))
-        cells.append(f"{100 * taut['cpu_ns_a_byte'] / plain['cpu_ns_a_byte']:.0f} %")
-        return "| " + " | ".join(cells) + " |"
+        return [*cells, f"{100 * taut['cpu_ns_a_byte'] / plain['cpu_ns_a_byte']:.0f} %"]
 
     def special(self, name, text):
         """A table of all modes of a row, with `text` of each, or nothing without results."""
@@ -106,19 +93,19 @@ def goodput(values):
     return f"{time(values)} | {values['mbit']:.1f}"
 
 
-def chart(table, key, title, axis):
+def chart(rows, key, title, axis):
     """Bars: a group for each row, a bar for each limit."""
     lines = []
     for at, mode in enumerate(MODES):
         points = []
-        for number, row in enumerate(table.rows, 1):
-            if (row, mode) in table.values:
-                left, top = number - 0.4 + at * 0.27, table.values[row, mode][key]
+        for number, row in enumerate(rows.rows, 1):
+            if (row, mode) in rows.values:
+                left, top = number - 0.4 + at * 0.27, rows.values[row, mode][key]
                 right = left + 0.25
                 points += [[left, 0], [left, top], [right, top], [right, 0]]
         lines.append({"label": mode, "color": mode, "stroke": "filled", "points": points})
     high = max(max(point[1] for point in line["points"]) for line in lines)
-    return {"title": title, "x": {"title": AXIS, "names": [ROWS[row].short for row in table.rows]},
+    return {"title": title, "x": {"title": AXIS, "names": [ROWS[row].short for row in rows.rows]},
             "y": {"title": axis, "low": 1, "high": high}, "lines": lines}
 
 
@@ -144,26 +131,26 @@ def note(own, counts):
 
 
 def write(record):
-    table = Table(record, "gotatun")
-    draw([chart(table, "p99_ms", "Request through the tunnel, p99", "ms")],
+    rows = Medians(record, "gotatun")
+    draw([chart(rows, "p99_ms", "Request through the tunnel, p99", "ms")],
          ROOT / "docs/programs-latency.svg")
-    draw([chart(table, "mbit", "Goodput of the tunnel", "Mbit/s")],
+    draw([chart(rows, "mbit", "Goodput of the tunnel", "Mbit/s")],
          ROOT / "docs/programs-goodput.svg")
     own = [it for it in record.runs if it["program"] == "gotatun"]
     shown = {it["mode"]: shown_of(it["where"]) for it in own if "where" in it}
-    example = {mode: table.values["20mbit-10mb", mode] for mode in MODES}
-    counts = [len(record.of("gotatun", row, "plain")) for row in table.rows]
+    example = {mode: rows.values["20mbit-10mb", mode] for mode in MODES}
+    counts = [len(record.of("gotatun", row, "plain")) for row in rows.rows]
     values = {
         "PLAIN_MS": f"{example['plain']['p99_ms']:,.0f}",
         "TAUT_MS": f"{example['taut']['p99_ms']:,.0f}",
         "GOODPUT": f"{100 * example['taut']['mbit'] / example['plain']['mbit']:.1f}",
-        "TABLE": table.text(),
-        "TUNNEL": Table(record, "tunnel").text(),
-        "PEERS": table.special("peers", lambda it: time(it) + "".join(
+        "TABLE": rows.text(),
+        "TUNNEL": Medians(record, "tunnel").text(),
+        "PEERS": rows.special("peers", lambda it: time(it) + "".join(
             f" | {mbit:.1f}" for mbit in it["flows_mbit"])),
-        "ROAMING": table.special(
+        "ROAMING": rows.special(
             "roaming", lambda it: f"{goodput(it)} | {it['silence_ms'] / 1e3:.1f}"),
-        "ROUTER": table.special("router", goodput),
+        "ROUTER": rows.special("router", goodput),
         "WHERE_PLAIN": shown.get("plain", "not recorded"),
         "WHERE_TAUT": shown.get("taut", "not recorded"),
         "NOTE": note(own, counts),

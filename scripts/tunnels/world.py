@@ -8,14 +8,16 @@ import threading
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
-ROUTER = 3
+# The side between the others: a router, or a bridge.
+MIDDLE = 3
 # The links of each kind: the two sides that each connects. Side 0 is the measured program.
 LINKS = {
     "direct": [(0, 1)],
     "both": [(0, 1)],
     "peers": [(0, 1), (0, 2)],
     "roaming": [(0, 1), (0, 1)],
-    "router": [(0, ROUTER), (ROUTER, 1)],
+    "router": [(0, MIDDLE), (MIDDLE, 1)],
+    "bridged": [(0, MIDDLE), (MIDDLE, 1)],
 }
 # The shaped ends of each kind: side, link, and a factor of the row's rate.
 SHAPED = {
@@ -23,7 +25,8 @@ SHAPED = {
     "both": [(0, 0, 1), (1, 0, 1)],
     "peers": [(0, 0, 1), (0, 1, 5)],
     "roaming": [(0, 0, 1), (0, 1, 1)],
-    "router": [(ROUTER, 1, 1)],
+    "router": [(MIDDLE, 1, 1)],
+    "bridged": [],
 }
 
 
@@ -32,7 +35,10 @@ def run(*command):
 
 
 class World:
-    """Namespaces and links. Link N has the device vethN, and the addresses 10.9.N.1 and .2."""
+    """Namespaces and links. Link N has the device vethN, and the addresses 10.9.N.1 and .2.
+
+    The two links of `bridged` are one network, and the caller creates the bridge.
+    """
 
     def __init__(self, kind, rate, queue_bytes):
         self.kind, self.children = kind, []
@@ -43,7 +49,7 @@ class World:
                 run("ip", "netns", "add", name)
                 self.ip(name, "link", "set", "lo", "up")
             for number, link in enumerate(LINKS[kind]):
-                self.connect(number, *(self.names[side] for side in link))
+                self.connect(number, link)
             if kind == "router":
                 self.add_routes()
             for side, link, factor in SHAPED[kind] if rate else []:
@@ -58,18 +64,23 @@ class World:
     def ip(name, *command):
         run("ip", "-n", name, *command)
 
-    def connect(self, number, first, second):
+    def connect(self, number, link):
         device = f"veth{number}"
+        first, second = (self.names[side] for side in link)
         run("ip", "link", "add", device, "netns", first, "type", "veth",
             "peer", "name", device, "netns", second)
-        for host, name in enumerate((first, second), 1):
-            self.ip(name, "address", "add", f"10.9.{number}.{host}/24", "dev", device)
-            self.ip(name, "link", "set", device, "up")
+        for host, side in enumerate(link, 1):
+            address = f"10.9.{number}.{host}"
+            if self.kind == "bridged":
+                address = None if side == MIDDLE else self.address(side, 1 - side)
+            if address:
+                self.ip(self.names[side], "address", "add", f"{address}/24", "dev", device)
+            self.ip(self.names[side], "link", "set", device, "up")
 
     def add_routes(self):
         self.ip(self.names[0], "route", "add", "10.9.1.0/24", "via", "10.9.0.2")
         self.ip(self.names[1], "route", "add", "10.9.0.0/24", "via", "10.9.1.1")
-        run("ip", "netns", "exec", self.names[ROUTER], "sysctl", "-q", "net.ipv4.ip_forward=1")
+        run("ip", "netns", "exec", self.names[MIDDLE], "sysctl", "-q", "net.ipv4.ip_forward=1")
 
     def address(self, side, peer):
         """Returns the outer address of a side, as its peer reaches it."""
@@ -84,8 +95,8 @@ class World:
         self.ip(name, "link", "set", "veth0", "down")
         self.ip(name, "route", "add", "10.9.0.1/32", "via", "10.9.1.1", "dev", "veth1")
 
-    def start(self, side, command):
-        child = subprocess.Popen(["ip", "netns", "exec", self.names[side], *command])
+    def start(self, side, command, **options):
+        child = subprocess.Popen(["ip", "netns", "exec", self.names[side], *command], **options)
         self.children.append(child)
         return child
 

@@ -8,84 +8,18 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use taut_dql::{Completer, Dql, Error, Sender, Shared, Snapshot, split};
+use taut_dql::{Config, Dql, Error, Shared, Snapshot, split};
 
 const PACKETS: usize = 1 << 20;
 const SIZES: usize = 1 << 16;
 const ROUNDS_PER_MS: usize = 1024;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The calls of a sender to a limit.
-trait Limit {
-    fn queued(&mut self, units: u32) -> Result<(), Error>;
-    fn has_room(&self) -> bool;
-    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error>;
-    fn snapshot(&self) -> Option<Snapshot>;
-}
-
-/// No limit: it receives amounts and the clock, stores nothing, and always has room.
-struct Empty;
-
-impl Limit for Empty {
-    #[inline]
-    fn queued(&mut self, units: u32) -> Result<(), Error> {
-        black_box(units);
-        Ok(())
-    }
-    #[inline]
-    fn has_room(&self) -> bool {
-        true
-    }
-    #[inline]
-    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        black_box(units);
-        black_box(now_ns);
-        Ok(())
-    }
-    fn snapshot(&self) -> Option<Snapshot> {
-        None
-    }
-}
-
-impl Limit for Dql {
-    #[inline]
-    fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.queued(units)
-    }
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.has_room()
-    }
-    #[inline]
-    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.completed(units, now_ns)
-    }
-    fn snapshot(&self) -> Option<Snapshot> {
-        Some(self.snapshot())
-    }
-}
-
-struct Halves {
-    sender: Sender<Arc<Shared>>,
-    completer: Completer<Arc<Shared>>,
-}
-
-impl Limit for Halves {
-    #[inline]
-    fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.sender.queued(units)
-    }
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.sender.has_room()
-    }
-    #[inline]
-    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.completer.completed(units, now_ns)
-    }
-    fn snapshot(&self) -> Option<Snapshot> {
-        Some(self.completer.snapshot())
-    }
+enum Variant {
+    Owned,
+    Shared,
+    /// No limit: it receives amounts and the clock, stores nothing, and always has room.
+    Empty,
 }
 
 /// The load: packet sizes and the sum of each batch, computed before the loop.
@@ -123,18 +57,24 @@ impl Load {
 /// doorbell), so the limit's state must be in memory then. `black_box(&mut *limit)` has this
 /// effect.
 #[inline(never)]
-fn send<L: Limit>(load: &Load, limit: &mut L) -> Result<u32, Error> {
+fn send<L>(
+    load: &Load,
+    limit: &mut L,
+    queued: impl Fn(&mut L, u32) -> Result<(), Error>,
+    has_room: impl Fn(&L) -> bool,
+    completed: impl Fn(&mut L, u32, u64) -> Result<(), Error>,
+) -> Result<u32, Error> {
     let sizes: &[u32; SIZES] = load.sizes.first_chunk().expect("a full table");
     let (mut packet, mut stops, mut now_ns) = (0, 0, 0);
     for round in 0..load.sums.len() {
         for _ in 0..load.batch {
-            limit.queued(sizes[packet % SIZES])?;
+            queued(limit, sizes[packet % SIZES])?;
             packet += 1;
-            stops += u32::from(!limit.has_room());
+            stops += u32::from(!has_room(limit));
             black_box(&mut *limit);
         }
         if round >= load.depth {
-            limit.completed(load.sums[round - load.depth], now_ns)?;
+            completed(limit, load.sums[round - load.depth], now_ns)?;
             black_box(&mut *limit);
         }
         if round % ROUNDS_PER_MS == 0 {
@@ -144,17 +84,61 @@ fn send<L: Limit>(load: &Load, limit: &mut L) -> Result<u32, Error> {
     Ok(stops)
 }
 
-fn run<L: Limit>(load: &Load, mut limit: L) -> Result<Option<Snapshot>, Error> {
-    black_box(send(load, black_box(&mut limit))?);
-    Ok(limit.snapshot())
+/// Sends the load under a limit. Returns its final state.
+fn measure(load: &Load, variant: Variant) -> Result<Option<Snapshot>, Error> {
+    match variant {
+        Variant::Owned => {
+            let mut dql = Dql::new(0);
+            let limit = black_box(&mut dql);
+            black_box(send(
+                load,
+                limit,
+                Dql::queued,
+                Dql::has_room,
+                Dql::completed,
+            )?);
+            Ok(Some(dql.snapshot()))
+        }
+        Variant::Shared => {
+            let mut halves = split(Arc::new(Shared::new()), Config::default(), 0)?;
+            let stops = send(
+                load,
+                black_box(&mut halves),
+                |(sender, _), units| sender.queued(units),
+                |(sender, _)| sender.has_room(),
+                |(_, completer), units, now_ns| completer.completed(units, now_ns),
+            );
+            black_box(stops?);
+            Ok(Some(halves.1.snapshot()))
+        }
+        Variant::Empty => {
+            let stops = send(
+                load,
+                black_box(&mut ()),
+                |_, units| {
+                    black_box(units);
+                    Ok(())
+                },
+                |_| true,
+                |_, units, now_ns| {
+                    black_box(units);
+                    black_box(now_ns);
+                    Ok(())
+                },
+            );
+            black_box(stops?);
+            Ok(None)
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (variant, numbers) = match words[..] {
-        [variant, batch, depth] => (variant, [batch, depth]),
-        [batch, depth] => ("--owned", [batch, depth]),
+        [batch, depth] | ["--owned", batch, depth] => (Variant::Owned, [batch, depth]),
+        ["--shared", batch, depth] => (Variant::Shared, [batch, depth]),
+        ["--empty", batch, depth] => (Variant::Empty, [batch, depth]),
         _ => return usage(),
     };
     let [Ok(batch), Ok(depth)] = numbers.map(str::parse::<usize>) else {
@@ -163,15 +147,7 @@ fn main() -> ExitCode {
     if batch == 0 || !PACKETS.is_multiple_of(batch) || depth > PACKETS {
         return usage();
     }
-    let load = Load::new(batch, depth);
-    let ran = match variant {
-        "--owned" => run(&load, Dql::new(0)),
-        "--shared" => split(Arc::new(Shared::new()), Default::default(), 0)
-            .and_then(|(sender, completer)| run(&load, Halves { sender, completer })),
-        "--empty" => run(&load, Empty),
-        _ => return usage(),
-    };
-    match ran {
+    match measure(&Load::new(batch, depth), variant) {
         Ok(Some(s)) => {
             println!(
                 "limit {} num_queued {} num_completed {}",

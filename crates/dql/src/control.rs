@@ -12,8 +12,7 @@ use crate::{Config, Error, MAX_LIMIT};
 /// taut-path uses it for every limit. [`Dql`](crate::Dql) and [`Completer`](crate::Completer) have
 /// a shorter path for [`Dynamic`](crate::Dynamic).
 #[derive(Clone, Debug)]
-pub struct Control<L> {
-    rule: L,
+pub struct Control<L: ?Sized> {
     rate: Option<RateMeter>,
     /// By how much the limit that an operator reads exceeds the one that the ledger applies: 1 for
     /// a hard limit, 0 for a soft one.
@@ -25,6 +24,8 @@ pub struct Control<L> {
     more_pending: bool,
     /// Completions do not mean that the device is done with an object, so the limit is not applied.
     disabled: bool,
+    /// The last field, so that it can be a `dyn Limit`.
+    rule: L,
 }
 
 impl<L: Limit> Control<L> {
@@ -34,14 +35,16 @@ impl<L: Limit> Control<L> {
         Self {
             rate: rule.needs().rate.then(RateMeter::new),
             displayed_above: rule.config().limit.wrapping_sub(rule.limit()),
-            rule,
             base: 0,
             blocked_base: 0,
             more_pending: false,
             disabled: false,
+            rule,
         }
     }
+}
 
+impl<L: Limit + ?Sized> Control<L> {
     /// The limit that the ledger applies, in units.
     #[inline]
     pub fn limit(&self) -> u32 {

@@ -1,5 +1,5 @@
 //! A fixed load for measuring the cost of a limit: one loop per process, the same for every rule,
-//! so that the difference to no rule is the cost of the rule. `scripts/limit_cost.sh` runs it.
+//! so that the difference to no rule is the cost of the rule. `scripts/cost.sh --limits` runs it.
 //!
 //! `limit_cost RULE GAPS PACKETS ROUNDS`: PACKETS packets in ROUNDS completion batches; a sender
 //! that always has more to send is blocked in each. RULE is none, or any limit by its name; GAPS is

@@ -3,7 +3,7 @@
 //! `qdisc_cost`: packets per second of every discipline with 1, 100, 1,024 and 10,000 active flows.
 //! `qdisc_cost QDISC FLOWS PACKETS [full|burst]`: one discipline, for counting its instructions.
 //! `full` keeps it at its limit, so that one packet is dropped for each that is sent. `burst`
-//! dequeues packets in bursts, as a transmit queue does. `scripts/qdisc_cost.sh` runs both.
+//! dequeues packets in bursts, as a transmit queue does. `scripts/cost.sh --qdiscs` runs both.
 
 use std::hint::black_box;
 use std::process::ExitCode;

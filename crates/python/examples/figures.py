@@ -1,10 +1,8 @@
 # Draws the figures of the documentation: cells for an editor or a notebook, or a script.
-# usage: python figures.py [DIR [DOCS]]    writes SVGs to DIR (default: figures)
-# DOCS is the folder docs of the repository, for the live measurements. Without matplotlib, the
-# script prints the numbers.
+# usage: python figures.py [DIR]    writes SVGs to DIR (default: figures)
+# Without matplotlib, the script prints the numbers.
 
 # %%
-import json
 import sys
 from pathlib import Path
 
@@ -22,7 +20,6 @@ except ImportError:
 # A notebook has no arguments of this script.
 arguments = [] if "ipykernel" in sys.modules else sys.argv[1:]
 folder = Path(arguments[0] if arguments else "figures")
-docs = Path(arguments[1]) if len(arguments) > 1 else None
 folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -104,19 +101,9 @@ lines = [
 figure("limit-over-time", "The limit from the start", "ms", "kB", lines, log="x", steps=True)
 
 # %% [markdown]
-# Late segmentation of GSO packets: simulated and live (docs/late-segmentation.svg).
+# Late segmentation of GSO packets.
 
 # %%
-def over_rates(rows):
-    lines = []
-    for split in sorted({row["late_segmentation"] for row in rows}):
-        those = [row for row in rows if row["late_segmentation"] == split]
-        rates = [row.get("sweep", row)["rate"] for row in those]
-        mbit = [float(rate.replace("gbit", "e3").replace("mbit", "")) for rate in rates]
-        lines.append((f"chunks: {split}", mbit, [row["rr_tps"] for row in those]))
-    return lines
-
-
 found = taut.simulate(
     "late-segmentation",
     streams=20,
@@ -125,29 +112,11 @@ found = taut.simulate(
     limits=["taut"],
     late_segmentation=["off", "auto"],
 )
-lines = over_rates([row for row in found.rows if row["tso"]])
-title = "Requests per second over rates, simulated"
-figure("late-segmentation", title, "Mbit/s", "requests/s", lines, log="xy")
-
-# %%
-if docs is not None:
-    live = json.loads((docs / "live" / "late-segmentation.json").read_text())["rows"]
-    lines = over_rates([row for row in live if row["tso"] and row["limit"] == "taut"])
-    title = "Requests per second over rates, live"
-    figure("late-segmentation-live", title, "Mbit/s", "requests/s", lines, log="xy")
-    live = json.loads((docs / "live" / "ring.json").read_text())["rows"]
-    live = [row for row in live if row["rate_bps"]]
-    lines = []
-    for mode in sorted({(row["driver"], row["mode"], row["rate_bps"]) for row in live}):
-        rows = [
-            row
-            for row in live
-            if (row["driver"], row["mode"], row["rate_bps"]) == mode and row["limit"].endswith("p")
-        ]
-        rows.sort(key=lambda row: row["inflight_bytes"]["p50"])
-        if rows:
-            name = f"{mode[0]} {mode[1]}, {mode[2] / 1e6:g} Mbit/s"
-            in_flight = [max(row["inflight_bytes"]["p50"], 1) for row in rows]
-            lines.append((name, in_flight, [row["pps"] for row in rows]))
-    title = "Throughput over bytes in flight, live"
-    figure("rings-live", title, "bytes in flight", "packets/s", lines, log="xy")
+rows = [row for row in found.rows if row["tso"]]
+lines = []
+for split in sorted({row["late_segmentation"] for row in rows}):
+    those = [row for row in rows if row["late_segmentation"] == split]
+    rates = [row["sweep"]["rate"] for row in those]
+    mbit = [float(rate.replace("gbit", "e3").replace("mbit", "")) for rate in rates]
+    lines.append((f"chunks: {split}", mbit, [row["rr_tps"] for row in those]))
+figure("late-segmentation", "Requests per second", "Mbit/s", "requests/s", lines, log="xy")

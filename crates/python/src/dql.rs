@@ -13,14 +13,11 @@ use crate::number::{Units, Whole};
 pub struct Dql(Exclusive<taut_dql::Dql>);
 
 impl Dql {
-    fn config(&self) -> Config {
-        let it = self.0.get().snapshot();
-        Config {
-            limit: it.limit,
-            min_limit: it.min_limit,
-            max_limit: it.max_limit,
-            hold_time_ns: it.hold_time_ns,
-        }
+    fn try_with<T>(
+        &mut self,
+        work: impl FnOnce(&mut taut_dql::Dql) -> Result<T, taut_dql::Error>,
+    ) -> PyResult<T> {
+        work(self.0.get_mut()).map_err(of_ledger)
     }
 }
 
@@ -53,36 +50,27 @@ impl Dql {
 
     /// Counts one submitted object. Call it before the device can see the object.
     fn queued(&mut self, units: Units) -> PyResult<()> {
-        self.0.get_mut().queued(units.0).map_err(of_ledger)
+        self.try_with(|dql| dql.queued(units.0))
     }
 
     /// Removes the object queued last, which the device has not seen.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
-        self.0.get_mut().unqueue(units.0).map_err(of_ledger)
+        self.try_with(|dql| dql.unqueue(units.0))
     }
 
     /// Counts a completion batch and updates the limit: once per reap, never with 0 units.
     fn completed(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
-        self.0
-            .get_mut()
-            .completed(units.0, now_ns.0)
-            .map_err(of_ledger)
+        self.try_with(|dql| dql.completed(units.0, now_ns.0))
     }
 
     /// As `completed`, from the number of outstanding units. Returns the completed units.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
-        self.0
-            .get_mut()
-            .observe_in_flight(units.0, now_ns.0)
-            .map_err(of_ledger)
+        self.try_with(|dql| dql.observe_in_flight(units.0, now_ns.0))
     }
 
     /// Sets the ledger to the units that the device holds. Returns the excess of the ledger.
     fn repair(&mut self, in_flight: Units, now_ns: Whole) -> PyResult<i64> {
-        self.0
-            .get_mut()
-            .repair(in_flight.0, now_ns.0)
-            .map_err(of_ledger)
+        self.try_with(|dql| dql.repair(in_flight.0, now_ns.0))
     }
 
     /// Discards the units in flight and starts at `min_limit`, after the device was flushed.
@@ -116,38 +104,32 @@ impl Dql {
 
     #[setter]
     fn set_limit(&mut self, limit: Units) -> PyResult<()> {
-        self.0.get_mut().set_limit(limit.0).map_err(of_ledger)
+        self.try_with(|dql| dql.set_limit(limit.0))
     }
 
     #[getter]
     fn min_limit(&self) -> u32 {
-        self.config().min_limit
+        self.0.get().snapshot().min_limit
     }
 
     #[setter]
     fn set_min_limit(&mut self, min_limit: Units) -> PyResult<()> {
-        self.0
-            .get_mut()
-            .set_min_limit(min_limit.0)
-            .map_err(of_ledger)
+        self.try_with(|dql| dql.set_min_limit(min_limit.0))
     }
 
     #[getter]
     fn max_limit(&self) -> u32 {
-        self.config().max_limit
+        self.0.get().snapshot().max_limit
     }
 
     #[setter]
     fn set_max_limit(&mut self, max_limit: Units) -> PyResult<()> {
-        self.0
-            .get_mut()
-            .set_max_limit(max_limit.0)
-            .map_err(of_ledger)
+        self.try_with(|dql| dql.set_max_limit(max_limit.0))
     }
 
     #[getter]
     fn hold_time_ns(&self) -> u64 {
-        self.config().hold_time_ns
+        self.0.get().snapshot().hold_time_ns
     }
 
     #[setter]

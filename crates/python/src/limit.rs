@@ -14,6 +14,16 @@ use crate::own_limit::raising;
 #[pyclass(module = "taut")]
 pub struct Limit(Exclusive<StandaloneLimit<AnyLimit>>);
 
+impl Limit {
+    /// Runs `work`, which can call rules of Python.
+    fn try_with<T>(
+        &mut self,
+        work: impl FnOnce(&mut StandaloneLimit<AnyLimit>) -> Result<T, taut_dql::Error>,
+    ) -> PyResult<T> {
+        raising(None, || work(self.0.get_mut()).map_err(of_ledger))
+    }
+}
+
 #[pymethods]
 impl Limit {
     #[new]
@@ -28,15 +38,12 @@ impl Limit {
 
     /// Counts one submitted object. Call it before the device can see the object.
     fn queued(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
-        self.0
-            .get_mut()
-            .queued(units.0, now_ns.0)
-            .map_err(of_ledger)
+        self.try_with(|limit| limit.queued(units.0, now_ns.0))
     }
 
     /// Removes the object queued last, which the device has not seen.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
-        self.0.get_mut().unqueue(units.0).map_err(of_ledger)
+        self.try_with(|limit| limit.unqueue(units.0))
     }
 
     /// Reports that the sender is blocked by the limit. Most rules need it to adapt.
@@ -47,26 +54,17 @@ impl Limit {
     /// Counts a completion batch, once per reap; `more_pending`: more completions are pending.
     #[pyo3(signature = (units, now_ns, *, more_pending=false))]
     fn completed(&mut self, units: Units, now_ns: Whole, more_pending: bool) -> PyResult<()> {
-        let limit = self.0.get_mut();
-        raising(None, || {
-            let counted = limit.completed(units.0, more_pending, now_ns.0);
-            counted.map_err(of_ledger)
-        })
+        self.try_with(|limit| limit.completed(units.0, more_pending, now_ns.0))
     }
 
     /// As `completed`, from the number of outstanding units. Returns the completed units.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
-        let limit = self.0.get_mut();
-        raising(None, || {
-            let counted = limit.observe_in_flight(units.0, now_ns.0);
-            counted.map_err(of_ledger)
-        })
+        self.try_with(|limit| limit.observe_in_flight(units.0, now_ns.0))
     }
 
     /// Discards the units in flight and the learnt state, after the device was flushed.
     fn reset(&mut self, now_ns: Whole) -> PyResult<()> {
-        let limit = self.0.get_mut();
-        raising(None, || {
+        self.try_with(|limit| {
             limit.reset(now_ns.0);
             Ok(())
         })
@@ -138,7 +136,7 @@ impl Limit {
         config.min_limit = min_limit.map_or(config.min_limit, |it| it.0);
         config.max_limit = max_limit.map_or(config.max_limit, |it| it.0);
         config.hold_time_ns = hold_time_ns.map_or(config.hold_time_ns, |it| it.0);
-        self.0.get_mut().set_config(config).map_err(of_ledger)
+        self.try_with(|limit| limit.set_config(config))
     }
 
     fn __repr__(&self) -> String {

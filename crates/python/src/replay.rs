@@ -8,13 +8,12 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use taut_path::units;
 use taut_scenarios::replay::{Replay, ReplaySettings};
-use taut_scenarios::run::AnyRun;
 use taut_sim::single_queue_bench::ParseRuleError;
 
 use crate::document::Document;
 use crate::error::{ScenarioError, of_scenario};
 use crate::number::Units;
-use crate::run::{run_watched, threads};
+use crate::run::document_of;
 
 fn rate_bits_per_s(rate: &str) -> PyResult<u64> {
     units::parse_rate_bits_per_s(rate)
@@ -55,12 +54,5 @@ pub fn replay(
     let file = File::open(&path)?;
     let run = py.detach(|| Replay::new(BufReader::new(file), settings));
     let run = Arc::new(run.map_err(of_scenario)?);
-    run_watched(
-        py,
-        vec![run.clone()],
-        threads(jobs)?,
-        progress.as_ref(),
-        &mut |_| Ok(()),
-    )?;
-    Ok(Document(py.detach(|| run.document())))
+    document_of(py, run, jobs, progress.as_ref()).map(Document)
 }

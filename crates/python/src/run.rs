@@ -103,6 +103,18 @@ pub fn run_watched(
     }
 }
 
+/// Runs a scenario. Returns its results.
+pub fn document_of(
+    py: Python<'_>,
+    run: SharedRun,
+    jobs: Option<Units>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Found> {
+    let jobs = threads(jobs)?;
+    run_watched(py, vec![Arc::clone(&run)], jobs, progress, &mut |_| Ok(()))?;
+    Ok(py.detach(|| run.document()))
+}
+
 /// The scenarios: (name, description, file).
 #[pyfunction]
 pub fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -150,12 +162,5 @@ pub fn simulate(
     let run = py
         .detach(|| sweep::prepare(text, Some(seed)))
         .map_err(of_scenario)?;
-    run_watched(
-        py,
-        vec![run.clone()],
-        threads(jobs)?,
-        progress.as_ref(),
-        &mut |_| Ok(()),
-    )?;
-    Ok(Document(py.detach(|| run.document())))
+    document_of(py, run, jobs, progress.as_ref()).map(Document)
 }

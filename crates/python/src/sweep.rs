@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::run::{AnyRun, SharedRun};
+use taut_scenarios::run::AnyRun;
 use taut_scenarios::sweep::{self, Book, Plan, Swept, prepare};
 
 use crate::document::Document;
 use crate::error::{ScenarioError, of_scenario};
 use crate::number::{Units, Whole};
-use crate::run::{run_watched, threads};
+use crate::run::{document_of, run_watched, threads};
 use crate::settings::{alias, written};
 
 /// A sweep: its runs, in this or other processes, and their results so far.
@@ -145,9 +145,9 @@ pub fn finished_line(
     seed: Whole,
     jobs: Option<Units>,
 ) -> PyResult<String> {
-    let run: SharedRun = py
+    let run = py
         .detach(|| prepare(text, Some(seed.0)))
         .map_err(of_scenario)?;
-    run_watched(py, vec![run.clone()], threads(jobs)?, None, &mut |_| Ok(()))?;
-    Ok(py.detach(|| sweep::finished_line(&run.document())))
+    let document = document_of(py, run, jobs, None)?;
+    Ok(sweep::finished_line(&document))
 }

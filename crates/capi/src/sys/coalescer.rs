@@ -27,7 +27,7 @@ unsafe impl Opaque for Coalescer {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_coalescer_init(coalescer: *mut Coalescer, period_ns: u64) -> Status {
     // SAFETY: required of the caller, here and below.
-    unsafe { put(coalescer, taut_dql::Coalescer::new(period_ns)) }
+    unsafe { put(coalescer, taut_dql::Coalescer::new(period_ns)) }.into()
 }
 
 /// Adds the completions of a batch. `units_out` receives all units to be completed now: pass them

@@ -1,6 +1,6 @@
 //! Linux's rule with its ledger, for one thread or one lock.
 
-use super::placed::{Opaque, answer, get, get_mut, put, write_result};
+use super::placed::{Opaque, answer, get, get_mut, put, with, write_result};
 use super::snapshot::{Config, Snapshot, config_or_default};
 use super::status::Status;
 
@@ -20,19 +20,6 @@ unsafe impl Opaque for Dql {
     const MARK: u64 = u64::from_be_bytes(*b"taut dql");
 }
 
-/// Runs `work` on the limit; a failure is its status.
-///
-/// # Safety
-/// As for every function of this header.
-unsafe fn with<T>(
-    dql: *mut Dql,
-    work: impl FnOnce(&mut taut_dql::Dql) -> Result<T, taut_dql::Error>,
-) -> Result<T, Status> {
-    // SAFETY: guaranteed by the caller.
-    let dql = unsafe { get_mut(dql) }?;
-    work(dql).map_err(Status::from)
-}
-
 /// Initialises a limit with the settings of `config`, or the defaults if it is null.
 ///
 /// # Safety
@@ -43,16 +30,14 @@ pub unsafe extern "C" fn taut_dql_init(
     config: *const Config,
     now_ns: u64,
 ) -> Status {
-    // SAFETY: null, or valid as the caller guarantees.
-    let config = match unsafe { config_or_default(config) } {
-        Ok(config) => config,
-        Err(status) => return status,
-    };
-    match taut_dql::Dql::with_config(config, now_ns) {
+    let init = || {
+        // SAFETY: null, or valid as the caller guarantees.
+        let config = unsafe { config_or_default(config) }?;
+        let created = taut_dql::Dql::with_config(config, now_ns)?;
         // SAFETY: guaranteed by the caller.
-        Ok(made) => unsafe { put(dql, made) },
-        Err(error) => error.into(),
-    }
+        unsafe { put(dql, created) }
+    };
+    init().into()
 }
 
 /// Counts one object as passed to the device. Call it before the device can see it. No object is

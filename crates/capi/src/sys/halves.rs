@@ -2,7 +2,7 @@
 
 use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
 
-use super::placed::{Opaque, answer, get, get_mut, put, write_result};
+use super::placed::{Opaque, answer, check, get, get_mut, put, with, write_result};
 use super::snapshot::{Config, Snapshot, config_at, config_or_default};
 use super::status::Status;
 
@@ -69,37 +69,24 @@ pub unsafe extern "C" fn taut_split(
     sender: *mut Sender,
     completer: *mut Completer,
 ) -> Status {
-    if sender.is_null() || completer.is_null() {
-        return Status::Null;
-    }
-    if !sender.is_aligned() || !completer.is_aligned() {
-        return Status::Misaligned;
-    }
-    // SAFETY: null, or valid as the caller guarantees.
-    let config = match unsafe { config_or_default(config) } {
-        Ok(config) => config,
-        Err(status) => return status,
+    let split = || {
+        // Nothing is changed if one of them is rejected.
+        check(sender)?;
+        check(completer)?;
+        // SAFETY: null, or valid as the caller guarantees.
+        let config = unsafe { config_or_default(config) }?;
+        config.validate()?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { put(shared, SharedState::new()) }?;
+        // SAFETY: it was just placed there, and stays there while a half is used.
+        let state: &'static SharedState = unsafe { get(shared) }?;
+        let (tx, rx) = taut_dql::split(state, config, now_ns)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { put(sender, tx) }?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { put(completer, rx) }
     };
-    if let Err(error) = config.validate() {
-        return error.into();
-    }
-    // SAFETY: guaranteed by the caller.
-    let put_there = unsafe { put(shared, SharedState::new()) };
-    if put_there != Status::Ok {
-        return put_there;
-    }
-    // SAFETY: it was just placed there, and stays there while a half is used.
-    let state: Result<&'static SharedState, Status> = unsafe { get(shared) };
-    let halves = state.and_then(|state| Ok(taut_dql::split(state, config, now_ns)?));
-    match halves {
-        Ok((tx, rx)) => {
-            // SAFETY: both were checked above.
-            unsafe { put(sender, tx) };
-            // SAFETY: both were checked above.
-            unsafe { put(completer, rx) }
-        }
-        Err(status) => status,
-    }
+    split().into()
 }
 
 /// As `taut_dql_queued`, from the sending thread.
@@ -109,8 +96,7 @@ pub unsafe extern "C" fn taut_split(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_sender_queued(sender: *mut Sender, units: u32) -> Status {
     // SAFETY: guaranteed by the caller.
-    let sender = unsafe { get_mut(sender) };
-    sender.and_then(|it| Ok(it.queued(units)?)).into()
+    unsafe { with(sender, |it| it.queued(units)) }.into()
 }
 
 /// As `taut_dql_unqueue`, from the sending thread.
@@ -120,8 +106,7 @@ pub unsafe extern "C" fn taut_sender_queued(sender: *mut Sender, units: u32) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_sender_unqueue(sender: *mut Sender, units: u32) -> Status {
     // SAFETY: guaranteed by the caller.
-    let sender = unsafe { get_mut(sender) };
-    sender.and_then(|it| Ok(it.unqueue(units)?)).into()
+    unsafe { with(sender, |it| it.unqueue(units)) }.into()
 }
 
 /// As `taut_dql_room`, from the sending thread. The other thread can change it at any time.
@@ -145,10 +130,7 @@ pub unsafe extern "C" fn taut_completer_completed(
     now_ns: u64,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
-    let completer = unsafe { get_mut(completer) };
-    completer
-        .and_then(|it| Ok(it.completed(units, now_ns)?))
-        .into()
+    unsafe { with(completer, |it| it.completed(units, now_ns)) }.into()
 }
 
 /// As `taut_dql_observe_in_flight`, from the completing thread. The level must be read while no
@@ -164,8 +146,7 @@ pub unsafe extern "C" fn taut_completer_observe_in_flight(
     completed: *mut u32,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
-    let completer = unsafe { get_mut(completer) };
-    let done = completer.and_then(|it| Ok(it.observe_in_flight(units, now_ns)?));
+    let done = unsafe { with(completer, |it| it.observe_in_flight(units, now_ns)) };
     // SAFETY: guaranteed by the caller.
     done.map(|units| unsafe { answer(completed, units) }).into()
 }
@@ -180,26 +161,13 @@ pub unsafe extern "C" fn taut_completer_set_config(
     completer: *mut Completer,
     config: *const Config,
 ) -> Status {
-    // SAFETY: guaranteed by the caller.
-    let config = match unsafe { config_at(config) } {
-        Ok(config) => config,
-        Err(status) => return status,
+    let set = || {
+        // SAFETY: guaranteed by the caller.
+        let config = unsafe { config_at(config) }?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { with(completer, |it| it.set_config(config)) }
     };
-    if let Err(error) = config.validate() {
-        return error.into();
-    }
-    // SAFETY: guaranteed by the caller.
-    let completer = unsafe { get_mut(completer) };
-    let set = |it: &mut CompleterOf<&'static SharedState>| {
-        // Clear the lower bound first, because each setting is checked against the other.
-        it.set_min_limit(0)?;
-        it.set_max_limit(config.max_limit)?;
-        it.set_min_limit(config.min_limit)?;
-        it.set_limit(config.limit)?;
-        it.set_hold_time_ns(config.hold_time_ns);
-        Ok(())
-    };
-    completer.and_then(set).into()
+    set().into()
 }
 
 /// As `taut_dql_room`, from the completing thread, to check whether a stopped sender can continue.
@@ -237,11 +205,12 @@ pub unsafe extern "C" fn taut_halves_reset(
     completer: *mut Completer,
     now_ns: u64,
 ) -> Status {
-    // SAFETY: guaranteed by the caller; they are different types, so different memory.
-    let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
-    halves
-        .and_then(|(tx, rx)| Ok(taut_dql::reset(tx, rx, now_ns)?))
-        .into()
+    let reset = || {
+        // SAFETY: guaranteed by the caller; they are different types, so different memory.
+        let (tx, rx) = unsafe { (get_mut(sender)?, get_mut(completer)?) };
+        Ok::<_, Status>(taut_dql::reset(tx, rx, now_ns)?)
+    };
+    reset().into()
 }
 
 /// As `taut_dql_repair`, while neither thread queues or completes.
@@ -256,9 +225,13 @@ pub unsafe extern "C" fn taut_halves_repair(
     now_ns: u64,
     excess: *mut i64,
 ) -> Status {
-    // SAFETY: guaranteed by the caller; they are different types, so different memory.
-    let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
-    let done = halves.and_then(|(tx, rx)| Ok(taut_dql::repair(tx, rx, in_flight, now_ns)?));
+    let repair = || {
+        // SAFETY: guaranteed by the caller; they are different types, so different memory.
+        let (tx, rx) = unsafe { (get_mut(sender)?, get_mut(completer)?) };
+        Ok::<_, Status>(taut_dql::repair(tx, rx, in_flight, now_ns)?)
+    };
     // SAFETY: guaranteed by the caller.
-    done.map(|units| unsafe { answer(excess, units) }).into()
+    repair()
+        .map(|units| unsafe { answer(excess, units) })
+        .into()
 }

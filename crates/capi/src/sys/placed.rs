@@ -27,11 +27,9 @@ pub(super) struct Placed<T> {
 ///
 /// # Safety
 /// `at` is null, or memory of the size of `O` without another user.
-pub(super) unsafe fn put<O: Opaque>(at: *mut O, value: O::Value) -> Status {
+pub(super) unsafe fn put<O: Opaque>(at: *mut O, value: O::Value) -> Result<(), Status> {
     const { O::FITS };
-    if let Err(status) = check(at) {
-        return status;
-    }
+    check(at)?;
     // SAFETY: not null, aligned, large enough as checked by `FITS`, and owned by the caller.
     unsafe {
         at.cast::<Placed<O::Value>>().write(Placed {
@@ -39,7 +37,7 @@ pub(super) unsafe fn put<O: Opaque>(at: *mut O, value: O::Value) -> Status {
             value,
         });
     }
-    Status::Ok
+    Ok(())
 }
 
 /// Returns the value at `at`.
@@ -68,7 +66,20 @@ pub(super) unsafe fn get_mut<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Val
     Ok(unsafe { &mut (*at.cast::<Placed<O::Value>>()).value })
 }
 
-fn check<T>(at: *const T) -> Result<(), Status> {
+/// Runs `work` on the value at `at`; a failure is its status.
+///
+/// # Safety
+/// As for [`get_mut`].
+pub(super) unsafe fn with<O: Opaque, T>(
+    at: *mut O,
+    work: impl FnOnce(&mut O::Value) -> Result<T, taut_dql::Error>,
+) -> Result<T, Status> {
+    // SAFETY: guaranteed by the caller.
+    let value = unsafe { get_mut(at) }?;
+    Ok(work(value)?)
+}
+
+pub(super) fn check<T>(at: *const T) -> Result<(), Status> {
     if at.is_null() {
         Err(Status::Null)
     } else if !at.is_aligned() {

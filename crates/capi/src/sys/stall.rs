@@ -45,7 +45,7 @@ pub unsafe extern "C" fn taut_stall_detector_init(
     threshold_ns: u64,
 ) -> Status {
     // SAFETY: required of the caller, here and below.
-    unsafe { put(detector, FifoStallDetector::new(threshold_ns)) }
+    unsafe { put(detector, FifoStallDetector::new(threshold_ns)) }.into()
 }
 
 /// Call it after each completion, with the totals after it: `num_queued` and `num_completed` of

@@ -38,35 +38,38 @@ fn build(source: &str) -> PathBuf {
     program
 }
 
-/// Returns the file with a vector's expected rows, decompressed if it is large.
-fn expected_rows(operations: &Path) -> PathBuf {
-    let expected = operations.with_extension("expected");
-    if expected.exists() {
-        return expected;
+fn vectors() -> PathBuf {
+    root().join("../dql/tests/vectors")
+}
+
+/// Returns a file of a vector, decompressed if it is large.
+fn vector_file(name: &str) -> PathBuf {
+    let file = vectors().join(name);
+    if file.exists() {
+        return file;
     }
-    let compressed = operations.with_extension("expected.gz");
-    let rows = run(Command::new("gzip").arg("-dc").arg(compressed)).stdout;
-    let name = expected.file_name().expect("a name");
+    let compressed = vectors().join(format!("{name}.gz"));
+    let content = run(Command::new("gzip").arg("-dc").arg(compressed)).stdout;
     let decompressed = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&decompressed, rows).expect("a file");
+    std::fs::write(&decompressed, content).expect("a file");
     decompressed
 }
 
 #[test]
 fn every_conformance_vector_holds() {
     let program = build("tests/c/conformance.c");
-    let vectors = root().join("../dql/tests/vectors");
     let mut played = 0;
-    for entry in std::fs::read_dir(vectors).expect("vectors") {
-        let operations = entry.expect("file").path();
-        if operations.extension().is_some_and(|it| it == "ops") {
-            let expected = expected_rows(&operations);
-            let output = run(Command::new(&program).arg(&operations).arg(expected));
+    for entry in std::fs::read_dir(vectors()).expect("vectors") {
+        let file = entry.expect("file").file_name();
+        if let Some((name, _)) = file.to_str().expect("UTF-8").split_once(".ops") {
+            let [operations, expected] = ["ops", "expected"].map(|it| format!("{name}.{it}"));
+            let (operations, expected) = (vector_file(&operations), vector_file(&expected));
+            let output = run(Command::new(&program).arg(operations).arg(expected));
             let lines: usize = String::from_utf8_lossy(&output.stdout)
                 .trim()
                 .parse()
                 .expect("lines");
-            assert!(lines > 1, "{}", operations.display());
+            assert!(lines > 1, "{name}");
             played += 1;
         }
     }

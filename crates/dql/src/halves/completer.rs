@@ -149,6 +149,14 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         debug_assert!(set.is_ok(), "every hold time is valid");
     }
 
+    /// Changes all settings. A limit takes effect at the next completion.
+    ///
+    /// # Errors
+    /// Those of [`Config::validate`]; nothing changes.
+    pub fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.set(|it| *it = config)
+    }
+
     /// Returns the current settings; `limit` is the current limit.
     pub fn config(&self) -> Config {
         self.side.rule.config()

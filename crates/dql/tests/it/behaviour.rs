@@ -4,14 +4,6 @@ use taut_dql::{Config, Dql, Error, MAX_LIMIT, MAX_OBJECT, Snapshot};
 
 use crate::queue::{Halves, Queue, Setting};
 
-/// Makes a test of each variant from one that is generic.
-macro_rules! both_variants {
-    ($($name:ident),* $(,)?) => {
-        mod owned { $(#[test] fn $name() { super::$name::<taut_dql::Dql>(); })* }
-        mod two_threads { $(#[test] fn $name() { super::$name::<crate::queue::Halves>(); })* }
-    };
-}
-
 both_variants!(
     starts_empty_and_lets_one_object_through,
     limit_of_the_configuration_counts_at_once,

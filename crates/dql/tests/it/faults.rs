@@ -3,9 +3,8 @@
 use taut_dql::{Config, Dql, Error, MAX_IN_FLIGHT, Shared, Snapshot, repair, split};
 
 use crate::queue::{Halves, Queue};
-use crate::repair::Repair;
 
-fn with_limit<Q: Repair>(limit: u32) -> Q {
+fn with_limit<Q: Queue>(limit: u32) -> Q {
     let config = Config {
         limit,
         ..Config::default()
@@ -13,14 +12,14 @@ fn with_limit<Q: Repair>(limit: u32) -> Q {
     Q::fresh(config, 0).expect("a valid configuration")
 }
 
-fn queue_all<Q: Repair>(queue: &mut Q, objects: &[u32]) {
+fn queue_all<Q: Queue>(queue: &mut Q, objects: &[u32]) {
     for &units in objects {
         queue.queued(units).expect("an object");
     }
 }
 
 /// Asserts that the operation returns this error and changes no field.
-fn rejected<Q: Repair, T: core::fmt::Debug + PartialEq>(
+fn rejected<Q: Queue, T: core::fmt::Debug + PartialEq>(
     queue: &mut Q,
     error: Error,
     operate: impl FnOnce(&mut Q) -> Result<T, Error>,
@@ -28,13 +27,6 @@ fn rejected<Q: Repair, T: core::fmt::Debug + PartialEq>(
     let before = queue.snapshot();
     assert_eq!(operate(queue), Err(error));
     assert_eq!(queue.snapshot(), before);
-}
-
-macro_rules! both_variants {
-    ($($name:ident),* $(,)?) => {
-        mod owned { $(#[test] fn $name() { super::$name::<taut_dql::Dql>(); })* }
-        mod two_threads { $(#[test] fn $name() { super::$name::<crate::queue::Halves>(); })* }
-    };
 }
 
 both_variants!(
@@ -50,7 +42,7 @@ both_variants!(
     repair_above_the_maximum_changes_nothing,
 );
 
-fn failed_send_restores_all_but_the_size<Q: Repair>() {
+fn failed_send_restores_all_but_the_size<Q: Queue>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1000]);
     let before = queue.snapshot();
@@ -63,7 +55,7 @@ fn failed_send_restores_all_but_the_size<Q: Repair>() {
     assert_eq!(queue.snapshot(), without_size);
 }
 
-fn only_the_last_object_can_be_unqueued_once<Q: Repair>() {
+fn only_the_last_object_can_be_unqueued_once<Q: Queue>() {
     let mut queue: Q = with_limit(5000);
     let none = |units| Error::NotQueuedLast {
         units,
@@ -84,7 +76,7 @@ fn only_the_last_object_can_be_unqueued_once<Q: Repair>() {
     assert_eq!(queue.snapshot().in_flight, 1000);
 }
 
-fn what_was_completed_cannot_be_taken_back<Q: Repair>() {
+fn what_was_completed_cannot_be_taken_back<Q: Queue>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1000, 600]);
     queue.completed(1001, 1).expect("units in flight");
@@ -95,7 +87,7 @@ fn what_was_completed_cannot_be_taken_back<Q: Repair>() {
     rejected(&mut queue, error, |queue| queue.unqueue(600));
 }
 
-fn a_level_completes_the_difference<Q: Repair>() {
+fn a_level_completes_the_difference<Q: Queue>() {
     let (mut by_level, mut by_round): (Q, Q) = (with_limit(1000), with_limit(1000));
     for (now_ns, level) in [(1, 2500), (2, 900), (3, 0)] {
         queue_all(&mut by_level, &[1500, 1500]);
@@ -107,7 +99,7 @@ fn a_level_completes_the_difference<Q: Repair>() {
     }
 }
 
-fn a_level_with_nothing_new_is_no_sample<Q: Repair>() {
+fn a_level_with_nothing_new_is_no_sample<Q: Queue>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1500, 1500]);
     let before = queue.snapshot();
@@ -117,7 +109,7 @@ fn a_level_with_nothing_new_is_no_sample<Q: Repair>() {
     assert_eq!(queue.snapshot(), before);
 }
 
-fn a_level_above_the_ledger_changes_nothing<Q: Repair>() {
+fn a_level_above_the_ledger_changes_nothing<Q: Queue>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1500]);
     let error = Error::ObservedAboveInFlight {
@@ -127,7 +119,7 @@ fn a_level_above_the_ledger_changes_nothing<Q: Repair>() {
     rejected(&mut queue, error, |queue| queue.observe_in_flight(1501, 1));
 }
 
-fn repair_after_lost_completions_restores_room<Q: Repair>() {
+fn repair_after_lost_completions_restores_room<Q: Queue>() {
     let mut queue: Q = with_limit(3000);
     queue_all(&mut queue, &[1500, 1500, 1500]);
     queue.completed(1400, 1).expect("units in flight");
@@ -139,7 +131,7 @@ fn repair_after_lost_completions_restores_room<Q: Repair>() {
     assert_eq!(queue.completed(100, 3), Ok(()));
 }
 
-fn repair_after_duplicate_completions_removes_room<Q: Repair>() {
+fn repair_after_duplicate_completions_removes_room<Q: Queue>() {
     let mut queue: Q = with_limit(3000);
     queue_all(&mut queue, &[1500, 1500]);
     queue.completed(3000, 1).expect("units in flight");
@@ -156,7 +148,7 @@ fn repair_after_duplicate_completions_removes_room<Q: Repair>() {
     assert_eq!(queue.completed(1500, 3), Ok(()));
 }
 
-fn repair_keeps_limit_and_begins_an_interval<Q: Repair>() {
+fn repair_keeps_limit_and_begins_an_interval<Q: Queue>() {
     let mut queue: Q = with_limit(4000);
     queue_all(&mut queue, &[3000, 3000]);
     queue.completed(100, 1).expect("units in flight");
@@ -171,7 +163,7 @@ fn repair_keeps_limit_and_begins_an_interval<Q: Repair>() {
     assert_eq!(queue.snapshot().limit, 4000);
 }
 
-fn repair_above_the_maximum_changes_nothing<Q: Repair>() {
+fn repair_above_the_maximum_changes_nothing<Q: Queue>() {
     let mut queue: Q = with_limit(4000);
     queue_all(&mut queue, &[3000]);
     let in_flight = MAX_IN_FLIGHT + 1;

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use taut_dql::{Config, Dql, Error, MAX_LIMIT, MAX_OBJECT, Snapshot};
 
 use crate::model::Model;
-use crate::queue::{Halves, Setting};
-use crate::repair::Repair;
+use crate::queue::{Halves, Queue, Setting};
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -86,7 +85,7 @@ struct Pair<Q> {
     now_ns: u64,
 }
 
-impl<Q: Repair> Pair<Q> {
+impl<Q: Queue> Pair<Q> {
     fn new(config: Config) -> Self {
         let queue = Q::fresh(config, 5).expect("a valid configuration");
         Pair {

@@ -26,9 +26,10 @@ use crate::rate::RateMeter;
 /// ```
 /// Amounts are in units of the rule; times are ns of a clock that does not go back.
 #[derive(Debug, Clone)]
-pub struct StandaloneLimit<L> {
-    control: Control<L>,
+pub struct StandaloneLimit<L: ?Sized> {
     ledger: Ledger<Local>,
+    /// The last field, so that a `StandaloneLimit<dyn Limit>` stands for any rule.
+    control: Control<L>,
 }
 
 impl<L: Limit> StandaloneLimit<L> {
@@ -40,7 +41,9 @@ impl<L: Limit> StandaloneLimit<L> {
             control,
         }
     }
+}
 
+impl<L: Limit + ?Sized> StandaloneLimit<L> {
     /// Counts one object. Must be called before the device can see it.
     ///
     /// # Errors

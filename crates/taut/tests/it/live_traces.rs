@@ -11,7 +11,7 @@ use crate::sim_command::{Scratch, stdout, taut};
 /// Replays each of four live runs under the limits of the other three. Bytes in flight must be
 /// within 15 % of those of the live run. The device between the TAPs is emulated and completes at
 /// nominal times, so that a busy machine does not change the result. Medians, because a machine
-/// that stalls for half a second empties the ring of one run. `scripts/live-replay.sh` covers other
+/// that stalls for half a second empties the ring of one run. `scripts/live_replay.py` covers other
 /// devices.
 #[test]
 #[ignore = "saturates two cores"]

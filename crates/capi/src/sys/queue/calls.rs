@@ -187,16 +187,15 @@ pub unsafe extern "C" fn taut_queue_set(
     // SAFETY: guaranteed by the caller.
     let error_text = unsafe { ErrorText::new(error, error_bytes) };
     // SAFETY: guaranteed by the caller.
-    let texts = unsafe { read(name) }.and_then(|name| Ok((name, unsafe { read(value) }?)));
-    let (name, value) = match texts {
-        Ok(texts) => texts,
-        Err(status) => return error_text.status(status),
+    let (name, value) = unsafe { (read(name), read(value)) };
+    let set = || {
+        let (name, value) = (name?, value?);
+        enter(queue, |it| {
+            let setting = Tunable::by_name(name).and_then(|tunable| tunable.parse(value))?;
+            it.queue.set(setting)
+        })
     };
-    let set = |it: &mut Queue| {
-        let setting = Tunable::by_name(name).and_then(|tunable| tunable.parse(value))?;
-        it.queue.set(setting)
-    };
-    match enter(queue, set) {
+    match set() {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(why)) => error_text.why(Status::BadSpec, why),
         Err(status) => error_text.status(status),

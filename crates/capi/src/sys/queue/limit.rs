@@ -21,10 +21,7 @@ use crate::sys::status::Status;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_size(spec: *const c_char) -> usize {
     // SAFETY: guaranteed by the caller.
-    let Ok(spec) = (unsafe { read(spec) }) else {
-        return 0;
-    };
-    visit(spec, Size).unwrap_or(0)
+    unsafe { read(spec) }.map_or(0, |spec| visit(spec, Size).unwrap_or(0))
 }
 
 /// Returns the alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread
@@ -183,8 +180,8 @@ pub unsafe extern "C" fn taut_limit_observe_in_flight(
     units: u32,
     now_ns: u64,
 ) -> Status {
-    let done = with_limit(limit, |it| it.observe_in_flight(units, now_ns));
-    flat(done.map(|done| done.map(drop)))
+    let done = with_limit(limit, |it| it.observe_in_flight(units, now_ns).map(drop));
+    flat(done)
 }
 
 /// Reads the current settings; `limit` is the current limit.

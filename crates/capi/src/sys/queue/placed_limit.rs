@@ -23,79 +23,16 @@ pub(super) const ALIGN: usize = 16;
 struct PlacedLimit<L> {
     mark: u64,
     /// Finds the limit behind a pointer to this, whatever its rule.
-    operations: fn(*mut Limit) -> *mut dyn Operations,
+    erase_rule: fn(*mut Limit) -> *mut AnyRule,
     limit: StandaloneLimit<L>,
 }
 
-/// The methods of a limit whose rule is known at run time only.
-pub(super) trait Operations {
-    fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), taut_dql::Error>;
-    fn unqueue(&mut self, units: u32) -> Result<(), taut_dql::Error>;
-    fn room(&self) -> i64;
-    fn blocked(&mut self);
-    fn completed(
-        &mut self,
-        units: u32,
-        more_pending: bool,
-        now_ns: u64,
-    ) -> Result<(), taut_dql::Error>;
-    fn reset(&mut self, now_ns: u64);
-    fn in_flight(&self) -> u32;
-    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, taut_dql::Error>;
-    fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error>;
-    fn rule(&self) -> &dyn taut_path::Limit;
-}
-
-impl<L: taut_path::Limit> Operations for StandaloneLimit<L> {
-    fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), taut_dql::Error> {
-        self.queued(units, now_ns)
-    }
-
-    fn unqueue(&mut self, units: u32) -> Result<(), taut_dql::Error> {
-        self.unqueue(units)
-    }
-
-    fn room(&self) -> i64 {
-        self.room()
-    }
-
-    fn blocked(&mut self) {
-        self.blocked();
-    }
-
-    fn completed(
-        &mut self,
-        units: u32,
-        more_pending: bool,
-        now_ns: u64,
-    ) -> Result<(), taut_dql::Error> {
-        self.completed(units, more_pending, now_ns)
-    }
-
-    fn reset(&mut self, now_ns: u64) {
-        self.reset(now_ns);
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.in_flight()
-    }
-
-    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, taut_dql::Error> {
-        self.observe_in_flight(units, now_ns)
-    }
-
-    fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error> {
-        self.set_config(config)
-    }
-
-    fn rule(&self) -> &dyn taut_path::Limit {
-        self.rule()
-    }
-}
+/// A limit of any rule.
+type AnyRule = StandaloneLimit<dyn taut_path::Limit>;
 
 /// The limit behind a pointer that [`place`] wrote for this rule.
-fn operations_of<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut dyn Operations {
-    // SAFETY: only `operations_at` calls this, for memory in which `place` wrote this function.
+fn erase_rule<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut AnyRule {
+    // SAFETY: only `limit_at` calls this, for memory in which `place` wrote this function.
     unsafe { &raw mut (*at.cast::<PlacedLimit<L>>()).limit }
 }
 
@@ -103,13 +40,13 @@ fn operations_of<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut dyn Oper
 #[inline]
 pub(super) fn with_limit<T>(
     at: *mut Limit,
-    work: impl FnOnce(&mut dyn Operations) -> T,
+    work: impl FnOnce(&mut AnyRule) -> T,
 ) -> Result<T, Status> {
     // SAFETY: `place` wrote it, and no other code uses it: a requirement on the caller.
-    operations_at(at).map(|at| work(unsafe { &mut *at }))
+    limit_at(at).map(|at| work(unsafe { &mut *at }))
 }
 
-fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
+fn limit_at(at: *mut Limit) -> Result<*mut AnyRule, Status> {
     if at.is_null() {
         return Err(Status::Null);
     }
@@ -123,8 +60,8 @@ fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
         return Err(Status::NotInitialised);
     }
     // SAFETY: only `place` writes the mark, and with it this function.
-    let operations = unsafe { (&raw const (*head).operations).read() };
-    Ok(operations(at))
+    let erase_rule = unsafe { (&raw const (*head).erase_rule).read() };
+    Ok(erase_rule(at))
 }
 
 /// # Safety
@@ -152,7 +89,7 @@ pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
     unsafe {
         at.write(PlacedLimit {
             mark: MARK,
-            operations: operations_of::<L>,
+            erase_rule: erase_rule::<L>,
             limit: StandaloneLimit::new(rule, now_ns),
         });
     }
