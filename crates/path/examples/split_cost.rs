@@ -51,7 +51,11 @@ fn packet(index: u32, segments: u32) -> Packet {
 
 /// Returns the number of completed objects.
 fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32) -> u64 {
-    let packets = if split == EachSegment { BATCH / segments } else { BATCH };
+    let packets = if split == EachSegment {
+        BATCH / segments
+    } else {
+        BATCH
+    };
     let builder = Queue::builder_for(Instant::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
     let mut queue = builder.late_segmentation(split).build(0).expect("valid");

@@ -25,5 +25,5 @@ pub use parameters::ParseQdiscError;
 pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use seam::{Backlog, Burst, Qdisc, RequeueSupport};
 pub use shaped::Shaped;
-pub use table::{DISCIPLINES, QdiscInfo};
 pub(crate) use table::builtin_qdisc;
+pub use table::{DISCIPLINES, QdiscInfo};

@@ -61,8 +61,5 @@ pub(crate) fn builtin_qdisc(text: &str) -> Result<AnyQdisc, ParseQdiscError> {
     }
     let usage = |known: &QdiscInfo| alloc::format!(" {} {}", known.name, known.usage());
     let allowed: Vec<String> = DISCIPLINES.iter().map(usage).collect();
-    Err(ParseQdiscError::unknown_name(
-        position,
-        &allowed.join(","),
-    ))
+    Err(ParseQdiscError::unknown_name(position, &allowed.join(",")))
 }

@@ -370,7 +370,9 @@ impl World {
     /// return later.
     fn reset(&mut self) {
         let keep = self.random.below(4) == 0;
-        let old = self.ring.with(|ring| std::mem::replace(ring, FakeRing::new(SLOTS)));
+        let old = self
+            .ring
+            .with(|ring| std::mem::replace(ring, FakeRing::new(SLOTS)));
         let asks = 1 + self.random.below(3) as u32;
         for entry in &mut self.stale {
             entry.1 += asks;

@@ -3,8 +3,6 @@
 //! in the device.
 
 use std::collections::BTreeMap;
-use std::slice::from_ref;
-use std::task::Waker;
 
 use crate::support::{FakeRing, packet};
 use proptest::prelude::*;
@@ -169,8 +167,7 @@ impl<L: Limit> World<L> {
             .probe(Ear::default())
             .config(config)
             .build(0);
-        let budgets =
-            FlowBudgets::new(1, Settings::default(), from_ref(Waker::noop())).expect("valid");
+        let budgets = FlowBudgets::new(1, Settings::default(), 1).expect("valid");
         Self {
             queue: queue.expect("valid settings"),
             flow: budgets.open(0, 0).expect("free"),
