@@ -145,7 +145,7 @@ pub fn run_all(
     let all = parts.len() as u64;
     let mut done = 0;
     let work = |&(run, case): &(usize, usize)| runs[run].run(case);
-    side_by_side(&parts, jobs, work, &mut |&(run, case), result| {
+    side_by_side(&parts, jobs, work, |&(run, case), result| {
         let Some(result) = result else {
             progress(&runs[run].name(case), done, all);
             return Ok::<_, ScenarioError>(());
@@ -168,7 +168,7 @@ fn side_by_side<P: Sync, T: Send, E>(
     parts: &[P],
     jobs: usize,
     work: impl Fn(&P) -> T + Sync,
-    on_event: &mut dyn FnMut(&P, Option<T>) -> Result<(), E>,
+    mut on_event: impl FnMut(&P, Option<T>) -> Result<(), E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let (send, event) = mpsc::channel();
@@ -205,14 +205,18 @@ mod tests {
         for jobs in [0, 1, 3, 1_000] {
             let mut results = Vec::new();
             let mut begun = 0;
-            let events =
-                side_by_side::<_, _, ()>(&parts, jobs, |part| part * 2, &mut |_, event| {
+            let events = side_by_side::<_, _, ()>(
+                &parts,
+                jobs,
+                |part| part * 2,
+                |_, event| {
                     match event {
                         None => begun += 1,
                         Some(result) => results.push(result),
                     }
                     Ok(())
-                });
+                },
+            );
             results.sort_unstable();
             assert_eq!(events, Ok(()));
             assert_eq!(begun, 100);
@@ -224,13 +228,18 @@ mod tests {
     fn no_part_starts_after_an_error() {
         let parts: Vec<u32> = (0..100_000).collect();
         let mut begun = 0;
-        let events = side_by_side(&parts, 2, |&part| part, &mut |_, event| match event {
-            None => {
-                begun += 1;
-                Ok(())
-            }
-            Some(part) => Err(part),
-        });
+        let events = side_by_side(
+            &parts,
+            2,
+            |&part| part,
+            |_, event| match event {
+                None => {
+                    begun += 1;
+                    Ok(())
+                }
+                Some(part) => Err(part),
+            },
+        );
         assert!(events.is_err_and(|part| part < 2));
         assert!(begun <= 2);
     }

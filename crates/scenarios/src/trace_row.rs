@@ -15,13 +15,15 @@ pub(crate) enum Receiver<'a, 'w> {
     Wire(&'a mut dyn FnMut(&WireFrame)),
 }
 
+type RunRow<'a> = Box<dyn FnOnce(Receiver<'_, '_>) -> Result<(), ScenarioError> + 'a>;
+
 /// A row whose queue can be traced: it is run again, with a receiver.
 pub struct TraceRow<'a> {
     pub(crate) name: String,
     pub(crate) limit: String,
     /// The rate of the wire between two hosts; `None` without such a wire.
     pub(crate) wire: Option<Rate>,
-    pub(crate) run: Box<dyn FnOnce(Receiver<'_, '_>) -> Result<(), ScenarioError> + 'a>,
+    pub(crate) run: RunRow<'a>,
 }
 
 impl<'a> TraceRow<'a> {
