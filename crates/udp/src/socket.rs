@@ -146,10 +146,7 @@ impl LimitedUdp {
 
     /// As [`complete`](Self::complete). If nothing completed although the kernel `notified` it, it
     /// also reads the error of the socket: one without an entry stays until it is read.
-    pub(crate) fn complete_after(
-        &self,
-        notified: impl FnOnce() -> bool,
-    ) -> io::Result<Completed> {
+    pub(crate) fn complete_after(&self, notified: impl FnOnce() -> bool) -> io::Result<Completed> {
         let mut state = self.lock();
         let completed = state.complete_and_pass(self.socket());
         if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) && notified() {

@@ -71,5 +71,8 @@ pub async fn measure(options: &Options) -> anyhow::Result<Value> {
 /// Returns the sent and the lost datagrams of all connections.
 fn datagrams(connections: &[Connection]) -> [u64; 2] {
     let sent = connections.iter().map(|it| it.stats().udp_tx.datagrams);
-    [sent.sum(), connections.iter().map(stack::lost_datagrams).sum()]
+    [
+        sent.sum(),
+        connections.iter().map(stack::lost_datagrams).sum(),
+    ]
 }

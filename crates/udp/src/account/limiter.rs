@@ -1,8 +1,8 @@
 //! The limit rule of a socket, and the units in flight that it limits.
 
+use taut_dql::Error;
 use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
-use taut_dql::Error;
 use taut_dql::sharing::Local;
 use taut_path::limit::{TimeCapped, Unit};
 use taut_path::rate::{RateMeter, RateSample};
