@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::Args;
 use taut_path::units::Size;
@@ -36,7 +37,7 @@ pub struct TraceFile {
 
     /// Maximum trace size; a longer trace is discarded
     #[arg(id = "trace_max_size", long = "trace-max-size", value_name = "SIZE", requires = "trace",
-          default_value = "256m")]
+          default_value = "256m", value_parser = Size::from_str)]
     pub max: Size,
 }
 
@@ -54,7 +55,7 @@ pub struct PcapFile {
 
     /// Maximum capture size; a longer capture is discarded
     #[arg(id = "pcap_max_size", long = "pcap-max-size", value_name = "SIZE", requires = "pcap",
-          default_value = "1g")]
+          default_value = "1g", value_parser = Size::from_str)]
     pub max: Size,
 }
 

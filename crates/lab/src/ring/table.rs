@@ -5,8 +5,10 @@ use taut_report::layout::{SPACES, column, side_by_side};
 
 use super::rows::RingRow;
 
-/// The columns: a heading, and the cell of a row.
-const COLUMNS: [(&str, fn(&RingRow) -> String); 7] = [
+/// A heading, and the cell of a row.
+type Column = (&'static str, fn(&RingRow) -> String);
+
+const COLUMNS: [Column; 7] = [
     ("limit", |row| row.limit.clone()),
     ("packets/s", |row| format!("{:.0}", row.pps)),
     ("in flight p50", |row| row.inflight_bytes.p50.to_string()),

@@ -133,7 +133,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 fn head(text: &str) -> Option<Head> {
     let fields: Vec<&str> = text.split('\t').collect();
-    let [MAGIC, version, scenario, seed, taut_version, ref sampled @ ..] = fields[..] else {
+    let [MAGIC, version, scenario, seed, taut, ref sampled @ ..] = fields[..] else {
         return None;
     };
     if number(version) != Some(FORMAT_VERSION) {
@@ -142,7 +142,7 @@ fn head(text: &str) -> Option<Head> {
     Some(Head {
         scenario: scenario.strip_prefix("scenario=")?.to_owned(),
         seed: number(seed.strip_prefix("seed=")?)?,
-        taut_version: taut_version.strip_prefix("taut=")?.to_owned(),
+        taut_version: taut.strip_prefix("taut=")?.to_owned(),
         sampled_hz: match sampled {
             [] => None,
             [hz] => Some(number(hz.strip_prefix("sampled=")?)?),

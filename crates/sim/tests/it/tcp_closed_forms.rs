@@ -26,7 +26,6 @@ fn link(round_trip_ms: u64, buffer_packets: usize) -> Link {
 struct Sawtooth {
     highest: f64,
     lowest: f64,
-    period_ns: f64,
     utilisation: f64,
 }
 
@@ -37,7 +36,7 @@ fn sawtooth(link: Link, skip: u64, seconds: u64) -> Sawtooth {
     network.run_until(skip * SECOND);
     let (sent_before, timeouts_before) =
         (network.sent_bytes, network.flows[0].sender.stats().timeouts);
-    let (mut highest, mut lowest, mut reductions) = (vec![], vec![], vec![]);
+    let (mut highest, mut lowest) = (vec![], vec![]);
     let mut last = 0.0;
     for step in skip * 1000..seconds * 1000 {
         network.run_until(step * MS);
@@ -45,7 +44,6 @@ fn sawtooth(link: Link, skip: u64, seconds: u64) -> Sawtooth {
         if cwnd < last * 0.95 {
             highest.push(last);
             lowest.push(cwnd);
-            reductions.push(step);
         }
         last = cwnd;
     }
@@ -55,14 +53,13 @@ fn sawtooth(link: Link, skip: u64, seconds: u64) -> Sawtooth {
         timeouts_before
     );
     assert_eq!(network.flows[0].sender.stats().timeouts, timeouts_before);
-    let cycles = reductions.len() as u64 - 1;
+    let cycles = highest.len() - 1;
     assert!(cycles >= 3, "{cycles} cycles are too few to judge");
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let sent = (network.sent_bytes - sent_before) as f64;
     Sawtooth {
         highest: mean(&highest),
         lowest: mean(&lowest),
-        period_ns: ((reductions[reductions.len() - 1] - reductions[0]) * MS / cycles) as f64,
         utilisation: sent * 8.0 / RATE as f64 / (seconds - skip) as f64,
     }
 }
@@ -106,7 +103,7 @@ fn after_one_loss(
         rate_bits_per_s: 1_000_000_000_000,
         ..link(round_trip_ms, 1 << 20)
     };
-    let mut network = Network::new(link, &[config]);
+    let mut network = Network::new(link, &[config()]);
     network.data_fate = Box::new(move |_, packet| match packet.number == 2 * max {
         true => Fate::Drop,
         false => Fate::Deliver,

@@ -112,7 +112,7 @@ mod tests {
             (Home, 0),
             (End, 8),
         ] {
-            press_all(&mut screen, &[key]);
+            let _ = press_all(&mut screen, &[key]);
             assert_eq!(screen.line(), line, "{key:?}");
         }
     }
@@ -120,29 +120,26 @@ mod tests {
     #[test]
     fn control_keys_are_not_text() {
         let mut screen = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
-        press_all(&mut screen, &[KeyCode::Down, KeyCode::Char('/')]);
+        let _ = press_all(&mut screen, &[KeyCode::Down, KeyCode::Char('/')]);
         let control = |screen: &mut Screen, code, modifiers| {
-            assert_eq!(
-                press(screen, KeyEvent::new(code, modifiers)),
-                Continue(())
-            );
+            assert_eq!(press(screen, KeyEvent::new(code, modifiers)), Continue(()));
         };
         control(&mut screen, KeyCode::Left, KeyModifiers::NONE);
         control(&mut screen, KeyCode::Char('u'), KeyModifiers::CONTROL);
         control(&mut screen, KeyCode::Char('x'), KeyModifiers::ALT);
         assert_eq!((screen.filter.as_str(), screen.line()), ("", 1));
-        press_all(&mut screen, &[KeyCode::Char('e'), KeyCode::Char('t')]);
+        let _ = press_all(&mut screen, &[KeyCode::Char('e'), KeyCode::Char('t')]);
         assert_eq!((screen.filter.as_str(), screen.line()), ("et", 0));
         control(&mut screen, KeyCode::Char('h'), KeyModifiers::CONTROL);
         assert_eq!(screen.filter, "e");
-        press_all(&mut screen, &[KeyCode::Enter]);
+        let _ = press_all(&mut screen, &[KeyCode::Enter]);
         control(&mut screen, KeyCode::Char('q'), KeyModifiers::CONTROL);
     }
 
     #[test]
     fn control_c_quits_while_typing() {
         let mut screen = with(Vec::new());
-        press_all(&mut screen, &[KeyCode::Char('/')]);
+        let _ = press_all(&mut screen, &[KeyCode::Char('/')]);
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert_eq!(press(&mut screen, key), Break(()));
     }
