@@ -209,9 +209,7 @@ fn renew<K: Parts>(
     match ends(directions, at) {
         (to, Some(from)) => {
             from.take_last(now_ns);
-            to.reopen(now_ns, |port, _| {
-                K::reopen(renewal, port, &mut from.source)
-            })
+            to.reopen(now_ns, |port, _| K::reopen(renewal, port, &mut from.source))
         }
         (to, None) => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
     }
@@ -224,8 +222,10 @@ fn ends<K: Parts>(
 ) -> (&mut Direction<K>, Option<&mut Direction<K>>) {
     let from = receives_on(at, directions.len());
     match directions {
-        [one, other] if from > at => (one, Some(other)),
-        [one, other] => (other, Some(one)),
+        [one, other] => match from > at {
+            true => (one, Some(other)),
+            false => (other, Some(one)),
+        },
         all => (&mut all[at], None),
     }
 }
