@@ -79,7 +79,10 @@ pub fn open<W: WithPort>(
                 // Frames of a umem are 2 or 4 KB.
                 frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
                 budget_packets: ring.slots.max(32),
-                mode: ring.copy.then_some(XdpMode::Copy).unwrap_or_default(),
+                mode: match ring.copy {
+                    true => XdpMode::Copy,
+                    false => XdpMode::Auto,
+                },
                 ..XdpConfig::default()
             };
             let (tx, completions, frames) = AfXdp::open(ns, device, &config)?;

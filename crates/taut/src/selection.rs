@@ -71,9 +71,8 @@ impl PlaceArgs {
         let (sysfs, namespace) = match (&self.sysfs, &self.netns) {
             (Some(directory), _) if !directory.join("class/net").is_dir() => {
                 let directory = directory.display();
-                let message = format!(
-                    "{directory} has no directory class/net: --sysfs needs a copy of /sys"
-                );
+                let message =
+                    format!("{directory} has no directory class/net: --sysfs needs a copy of /sys");
                 return Err(exit::fail(exit::USAGE, message));
             }
             (Some(directory), _) => (Sysfs::at(directory), None),

@@ -126,7 +126,12 @@ impl<I: Interface> Bridge<I> {
     ) -> io::Result<()> {
         raise_priority();
         let (directions, egresses) = (&mut self.directions, &mut self.egresses);
-        serve(directions, egresses, POLICY, &mut Forwarder(listener, is_over))
+        serve(
+            directions,
+            egresses,
+            POLICY,
+            &mut Forwarder(listener, is_over),
+        )
     }
 }
 

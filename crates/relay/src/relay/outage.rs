@@ -120,10 +120,8 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
                 return egress.request_reopen(Renewal::AnotherDevice, self.now_ns);
             }
             Event::Renamed(_) => {
-                let name = egress.monitor.device().to_owned();
-                with_ends(self.directions, at, |to, from| {
-                    to.renamed(&name, from.map(Direction::source_mut));
-                });
+                let (to, from) = ends(self.directions, at);
+                to.renamed(egress.monitor.device(), from.map(|it| &mut it.source));
             }
             Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);
@@ -173,8 +171,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         let egress = &mut self.egresses[at];
         let Err(error) = renewed else {
             (egress.reopen, egress.failed_since_ns) = (None, None);
-            let source = self.directions[at].source_mut();
-            source.set_mtu(egress.mtu_bytes());
+            self.directions[at].source.set_mtu(egress.mtu_bytes());
             if renewal == Renewal::AnotherDevice {
                 self.event(at, Event::Returned);
             }
@@ -185,7 +182,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
         if self.policy.drops_waiting {
             self.directions[at].flush(now_ns);
         }
-        let stall_ns = self.directions[at].stall_ns();
+        let stall_ns = self.directions[at].stall_ns;
         let link_timeout_ns = self.policy.link_timeout_ns;
         if link_timeout_ns.is_some_and(|link_timeout_ns| failed_ns >= link_timeout_ns.max(stall_ns))
         {
@@ -209,27 +206,26 @@ fn renew<K: Parts>(
     renewal: Renewal,
     now_ns: u64,
 ) -> io::Result<()> {
-    with_ends(directions, at, |to, from| match from {
-        Some(from) => {
+    match ends(directions, at) {
+        (to, Some(from)) => {
             from.take_last(now_ns);
-            to.reopen(now_ns, |port, _| {
-                K::reopen(renewal, port, from.source_mut())
-            })
+            to.reopen(now_ns, |port, _| K::reopen(renewal, port, &mut from.source))
         }
-        None => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
-    })
+        (to, None) => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
+    }
 }
 
-/// Passes on the direction `at`, and the direction that receives on its device, if another one
-/// does.
-fn with_ends<K: Parts, R>(
+/// Returns the direction `at`, and the direction that receives on its device, if another one does.
+fn ends<K: Parts>(
     directions: &mut [Direction<K>],
     at: usize,
-    work: impl FnOnce(&mut Direction<K>, Option<&mut Direction<K>>) -> R,
-) -> R {
+) -> (&mut Direction<K>, Option<&mut Direction<K>>) {
     let from = receives_on(at, directions.len());
-    match directions.get_disjoint_mut([at, from]) {
-        Ok([to, from]) => work(to, Some(from)),
-        Err(_) => work(&mut directions[at], None),
+    match directions {
+        [one, other] => match from > at {
+            true => (one, Some(other)),
+            false => (other, Some(one)),
+        },
+        all => (&mut all[at], None),
     }
 }

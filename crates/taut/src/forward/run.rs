@@ -96,7 +96,9 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     ran?;
     let directions = bridge.directions();
     let printed = summary::print(options, directions, length_ns);
-    let unaccounted = directions.iter().map(|it| it.account().unaccounted_packets());
+    let unaccounted = directions
+        .iter()
+        .map(|it| it.account().unaccounted_packets());
     match unaccounted.sum::<u64>() {
         0 => Ok(printed),
         packets => {
@@ -114,7 +116,9 @@ fn run_with_messages<I: Interface>(
 ) -> anyhow::Result<()> {
     let (send, messages) = channel::<String>();
     let print = move || messages.iter().for_each(|message| say!("taut: {message}"));
-    let printer = thread::Builder::new().name("messages".into()).spawn(print)?;
+    let printer = thread::Builder::new()
+        .name("messages".into())
+        .spawn(print)?;
     let listener = |interface: &str, event: Event<'_>| {
         if let Some(text) = message(interface, &event, I::MAX_FRAME_BYTES) {
             let _ = send.send(text);

@@ -44,7 +44,10 @@ pub fn print<I: Interface>(
         }));
     }
     let width = stdout::columns();
-    let lines = [text(there, [a, b], length_ns), text(back, [b, a], length_ns)];
+    let lines = [
+        text(there, [a, b], length_ns),
+        text(back, [b, a], length_ns),
+    ];
     stdout::print(&lines.map(|line| fold(&line, INDENT, width)).concat())
 }
 

@@ -53,9 +53,9 @@ impl<K: Parts> RunControl<K> for Talk {
 fn message(device: &str, event: Event<'_>) -> Option<String> {
     Some(match event {
         Event::Up => format!("{device} is up: sending continues"),
-        Event::Down => format!(
-            "{device} is down, or has no carrier; waiting. Packets in flight are uncertain"
-        ),
+        Event::Down => {
+            format!("{device} is down, or has no carrier; waiting. Packets in flight are uncertain")
+        }
         Event::Removed { is_moved } => {
             let what = match is_moved {
                 true => "device moved to another network namespace",

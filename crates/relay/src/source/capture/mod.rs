@@ -121,7 +121,10 @@ fn contents(input: Input) -> Result<CaptureContents, String> {
         Ok(()) if packets == 0 => return Err("has no packets".into()),
         read => read.err(),
     };
-    let frames = records.all.iter().filter_map(|record| record.frame.as_ref().ok());
+    let frames = records
+        .all
+        .iter()
+        .filter_map(|record| record.frame.as_ref().ok());
     Ok(CaptureContents {
         frames: packets,
         longest_bytes: frames.map(|frame| frame.len()).max().unwrap_or(0),

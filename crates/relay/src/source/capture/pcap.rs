@@ -55,7 +55,10 @@ pub(super) fn read(
         if minor < 3 || minor == 3 && captured > original {
             (captured, original) = (original, captured);
         }
-        let start = reader.take(captured as usize, format_args!("a record of {captured} bytes"))?;
+        let start = reader.take(
+            captured as usize,
+            format_args!("a record of {captured} bytes"),
+        )?;
         records.push(Ok(Packet {
             data: start..reader.at,
             original,

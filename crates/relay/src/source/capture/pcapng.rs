@@ -145,12 +145,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reads a block with this body.
-    fn take(
-        &mut self,
-        kind: u32,
-        body: Range<usize>,
-        records: &mut Records,
-    ) -> Result<(), String> {
+    fn take(&mut self, kind: u32, body: Range<usize>, records: &mut Records) -> Result<(), String> {
         let (order, bytes) = (self.order, &self.bytes[body.clone()]);
         match kind {
             SECTION => {
