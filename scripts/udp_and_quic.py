@@ -151,7 +151,7 @@ def main():
         for chart in pathlib.Path(directory).glob("*.svg"):
             shutil.move(chart, ROOT / "docs" / chart.name)
     for name, (document, _) in measured.items():
-        keep(f"quic-{name}.json", document)
+        keep(f"quic-{name}.json.gz", document)
     (ROOT / "docs/udp-and-quic.md").write_text(text)
     return 0
 
