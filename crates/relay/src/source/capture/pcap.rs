@@ -60,7 +60,7 @@ pub(super) fn read(
             format_args!("a record of {captured} bytes"),
         )?;
         records.push(Ok(Packet {
-            data: start..reader.at,
+            data: Ok(start..reader.at),
             original,
             has_fcs,
             link: network as u16,

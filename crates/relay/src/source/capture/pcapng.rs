@@ -185,7 +185,7 @@ impl<'a> Section<'a> {
             snap_bytes => original.min(snap_bytes),
         };
         Ok(Packet {
-            data: captured_bytes(body.start + 4..body.end, captured)?,
+            data: captured_bytes(body.start + 4..body.end, captured),
             original,
             has_fcs: interface.has_fcs,
             link: interface.link,
@@ -199,14 +199,14 @@ impl<'a> Section<'a> {
         let interface = self.interface(interface)?;
         let [high, low, captured, original] =
             [4, 8, 12, 16].map(|at| order.u32(bytes, body.start + at));
-        let data = captured_bytes(body.start + 20..body.end, captured)?;
-        let options_at = data.start + data.len().next_multiple_of(4);
+        let data = body.start + 20;
+        let options_at = data + (captured as usize).next_multiple_of(4);
         let mut options = options(order, bytes.get(options_at..).unwrap_or(&[]));
         // Bits 5 to 8 have the FCS length of this packet; 0 if it is not stated.
         let flags = options.find(|(code, value)| *code == PACKET_FLAGS && value.len() >= 4);
         let stated_fcs = flags.is_some_and(|(_, value)| order.u32(value, 0) >> 5 & 0xf != 0);
         Ok(Packet {
-            data,
+            data: captured_bytes(data..body.end, captured),
             original,
             has_fcs: interface.has_fcs || stated_fcs,
             link: interface.link,

@@ -15,8 +15,8 @@ const FCS_BYTES: u32 = 4;
 
 /// A packet of a file.
 pub(super) struct Packet {
-    /// The captured bytes, as a range of the file.
-    pub data: Range<usize>,
+    /// The captured bytes, as a range of the file, or why there are none.
+    pub data: Result<Range<usize>, RejectReason>,
     /// Length on the wire, in bytes, with the FCS if it was captured.
     pub original: u32,
     pub has_fcs: bool,
@@ -56,10 +56,11 @@ impl Records {
     fn frame(&mut self, packet: Packet) -> Result<Range<usize>, RejectReason> {
         let fcs_bytes = if packet.has_fcs { FCS_BYTES } else { 0 };
         let frame_bytes = packet.original.saturating_sub(fcs_bytes) as usize;
+        let data = packet.data?;
         match packet.link {
             ETHERNET if frame_bytes > MAX_FRAME_BYTES => Err(RejectReason::LongerThanMtu),
-            ETHERNET if frame_bytes > packet.data.len() => Err(RejectReason::TruncatedInCapture),
-            ETHERNET => Ok(packet.data.start..packet.data.start + frame_bytes),
+            ETHERNET if frame_bytes > data.len() => Err(RejectReason::TruncatedInCapture),
+            ETHERNET => Ok(data.start..data.start + frame_bytes),
             link => {
                 self.other_links.insert(link);
                 Err(RejectReason::NotEthernet)
