@@ -24,21 +24,21 @@ const RETRY_NS: u64 = 1_000_000;
 
 /// From a source to a port.
 pub struct Direction<K: Parts> {
-    source: K::Source,
+    pub(crate) source: K::Source,
     queue: Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
     ends: PacketEnds<K::Frames>,
     published: Published,
     coalesce_ns: u64,
-    stall_ns: u64,
+    pub(crate) stall_ns: u64,
     next_reap_ns: u64,
     /// When the discipline has its next packet, or a failed call is retried, in ns.
     next_run_ns: Option<u64>,
     /// Time of the last returned packet, or of the last link-up, in ns.
-    returned_ns: u64,
+    pub(crate) returned_ns: u64,
     /// The link is up and the ring is open.
     is_open: bool,
     /// The last completion batch was not empty.
-    is_moving: bool,
+    pub(crate) is_moving: bool,
     /// The queue took all waiting packets.
     is_idle: bool,
     more: More,
@@ -323,23 +323,6 @@ impl<K: Parts> Direction<K> {
     /// Counts frames lost before they were received.
     pub fn count_missed(&mut self) {
         self.source.count_missed(&mut self.ends.account);
-    }
-
-    /// Returns `true` if the last completion batch was not empty.
-    pub(crate) fn is_moving(&self) -> bool {
-        self.is_moving
-    }
-
-    pub(crate) fn returned_ns(&self) -> u64 {
-        self.returned_ns
-    }
-
-    pub(crate) fn stall_ns(&self) -> u64 {
-        self.stall_ns
-    }
-
-    pub(crate) fn source_mut(&mut self) -> &mut K::Source {
-        &mut self.source
     }
 
     /// Stops receiving.

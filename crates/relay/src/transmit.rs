@@ -188,7 +188,7 @@ impl<O> Sender<'_, O> {
         direction: &mut Direction<Sending<P, F>>,
     ) -> Measurements {
         let from = self.from.unwrap_or_default();
-        let last = ReturnedCounts::of(direction, direction.returned_ns());
+        let last = ReturnedCounts::of(direction, direction.returned_ns);
         let to = self.to.unwrap_or(last);
         let time_ns = to.at_ns.saturating_sub(from.at_ns).max(1);
         let per_second = |number: u64| number as f64 * 1e9 / time_ns as f64;

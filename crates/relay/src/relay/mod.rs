@@ -174,7 +174,7 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
 
     fn reap(&mut self, at: usize) -> io::Result<()> {
         let reaped = self.directions[at].reap(self.now_ns);
-        if self.directions[at].is_moving() {
+        if self.directions[at].is_moving {
             self.egresses[at].consecutive_stalls = 0;
         }
         match reaped {
