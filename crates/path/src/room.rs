@@ -48,17 +48,23 @@ impl<M: Sharing> RoomWaker<M> {
 
     /// For the thread that made room, after it published the room: wakes the sender if it waits.
     /// Returns `true` if it was woken.
+    #[inline]
     pub(crate) fn notify(&self) -> bool {
         let opened = self.waiting.open_if(|| true);
         if opened {
-            self.wakeups.add(1);
-            self.waker.wake_by_ref();
-            #[cfg(feature = "std")]
-            if let Some(thread) = self.replace_parked(None) {
-                thread.unpark();
-            }
+            self.wake();
         }
         opened
+    }
+
+    #[cold]
+    fn wake(&self) {
+        self.wakeups.add(1);
+        self.waker.wake_by_ref();
+        #[cfg(feature = "std")]
+        if let Some(thread) = self.replace_parked(None) {
+            thread.unpark();
+        }
     }
 
     /// Returns the number of wake-ups so far, wrapping.
