@@ -24,6 +24,8 @@ const WARM: Duration = Duration::from_secs(1);
 const RUN: Duration = Duration::from_secs(2);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// Time of the store for a chunk, after the last byte.
+const WORK: Duration = Duration::from_millis(10);
 const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(FAR), 8080);
 
 fn links() -> io::Result<(NetNs, NetNs)> {
@@ -46,13 +48,14 @@ fn links() -> io::Result<(NetNs, NetNs)> {
     Ok((near, far))
 }
 
-/// Starts a store that confirms each chunk. It ends with the program.
+/// Starts a store that confirms each chunk after its work. It ends with the program.
 fn store(far: &NetNs) -> io::Result<()> {
     let listener = far.run(|| TcpListener::bind(STORE))??;
     thread::spawn(move || {
         for mut upload in listener.incoming().flatten() {
             thread::spawn(move || {
                 upload.read_exact(&mut [0; CHUNK_BYTES as usize])?;
+                thread::sleep(WORK);
                 upload.write_all(&[1])
             });
         }
