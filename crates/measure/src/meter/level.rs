@@ -26,6 +26,10 @@ fn histogram(largest: u64) -> Histogram<u64> {
     Histogram::new_with_max(largest, DIGITS).expect("valid constants")
 }
 
+/// Values up to twice this are exact, larger ones to a thousandth. These are the buckets of
+/// [`histogram_bytes`], so that both have equal results.
+const STEPS_LOG2: u32 = 10;
+
 /// The measured part of the time.
 pub trait Window {
     /// Everything from [`begins_ns`](Self::begins_ns) on is measured: two adjacent spans give the
@@ -78,10 +82,7 @@ pub struct Level {
     /// The current value.
     pub now: u64,
     since_ns: u64,
-    /// Duration of each value, in ns.
-    held_ns: Histogram<u64>,
-    /// Integral of the values.
-    sum: u128,
+    held: Held,
 }
 
 impl Level {
@@ -90,8 +91,7 @@ impl Level {
         Self {
             now: 0,
             since_ns: now_ns.max(window.begins_ns()),
-            held_ns: histogram_bytes(),
-            sum: 0,
+            held: Held::default(),
         }
     }
 
@@ -101,10 +101,7 @@ impl Level {
         // Many changes are simultaneous, or before the measurement.
         if now_ns > self.since_ns {
             let held_ns = window.measured_ns(self.since_ns, now_ns);
-            if held_ns > 0 {
-                self.held_ns.saturating_record_n(self.now, held_ns);
-                self.sum += u128::from(self.now) * u128::from(held_ns);
-            }
+            self.held.add(self.now, held_ns);
             self.since_ns = now_ns;
         }
         self.now = to;
@@ -112,7 +109,7 @@ impl Level {
 
     /// Returns the smallest value that was not exceeded for `share` (0 to 1) of the measured time.
     pub fn at_share(&self, share: f64) -> u64 {
-        self.held_ns.value_at_quantile(share)
+        self.held.at_share(share)
     }
 
     /// Returns the quantiles over the measured time.
@@ -127,13 +124,77 @@ impl Level {
 
     /// Returns the values integrated over the measured time, in ns.
     pub fn sum(&self) -> u128 {
-        self.sum
+        self.held.sum
     }
 
     /// Returns the mean over the measured time, rounded down.
     pub fn mean(&self) -> u64 {
-        (self.sum / u128::from(self.held_ns.len().max(1))) as u64
+        (self.held.sum / u128::from(self.held.all_ns().max(1))) as u64
     }
+}
+
+/// Durations of the values.
+#[derive(Clone, Default)]
+struct Held {
+    /// Duration of each bucket, up to the largest value so far, in ns.
+    held_ns: Vec<u64>,
+    /// Integral of the values.
+    sum: u128,
+}
+
+impl Held {
+    #[inline]
+    fn add(&mut self, value: u64, held_ns: u64) {
+        self.sum += u128::from(value) * u128::from(held_ns);
+        match self.held_ns.get_mut(bucket_of(value)) {
+            Some(bucket_ns) => *bucket_ns += held_ns,
+            None => self.grow(value, held_ns),
+        }
+    }
+
+    /// Grows the buckets for a new maximum.
+    #[cold]
+    fn grow(&mut self, value: u64, held_ns: u64) {
+        let bucket = bucket_of(value.min(LARGEST));
+        // Grows by one octave.
+        let buckets = (bucket | 0x3ff) + 1;
+        if buckets > self.held_ns.len() {
+            self.held_ns.resize(buckets, 0);
+        }
+        self.held_ns[bucket] += held_ns;
+    }
+
+    fn all_ns(&self) -> u64 {
+        self.held_ns.iter().sum()
+    }
+
+    /// See [`Level::at_share`].
+    fn at_share(&self, share: f64) -> u64 {
+        let all_ns = self.all_ns();
+        let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
+        let mut sum_ns = 0;
+        for (bucket, held_ns) in self.held_ns.iter().enumerate() {
+            sum_ns += held_ns;
+            if sum_ns >= wanted_ns {
+                return highest_of(bucket);
+            }
+        }
+        0
+    }
+}
+
+/// Returns the bucket of a value. Values above [`LARGEST`] are beyond the last bucket.
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    let shift = u64::BITS - (value | ((2 << STEPS_LOG2) - 1)).leading_zeros() - (STEPS_LOG2 + 1);
+    ((shift as usize) << STEPS_LOG2) + (value >> shift) as usize
+}
+
+/// Returns the largest value of a bucket.
+fn highest_of(bucket: usize) -> u64 {
+    let shift = (bucket >> STEPS_LOG2).saturating_sub(1);
+    let lowest = ((bucket - (shift << STEPS_LOG2)) as u64) << shift;
+    lowest + (1 << shift) - 1
 }
 
 #[cfg(test)]
