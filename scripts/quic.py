@@ -6,8 +6,9 @@ usage: scripts/quic.py [--stack noq|quinn|s2n-quic|quiche].. [--duration TIME] [
 Needs root; builds the example of each stack. A stack is skipped if it cannot be built here: quiche
 needs cmake, a C++ compiler and libclang, s2n-quic needs Rust 1.95. Each row has the load average of
 the machine after it. With perf, system calls of both ends are counted, except for s2n-quic. With a
-value of CARGO_PROFILE such as `dev`, that profile is used instead of `release`. --check requires
-that a request under `taut` takes less than a third of the time, with 80 % of the goodput.
+value of CARGO_PROFILE such as `dev`, that profile is used instead of `release`. --check requires,
+on an idle machine, that a request under `taut` takes less than a third of the time, with 80 % of
+the goodput.
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here (root, or no stack can be built).
 """
 
