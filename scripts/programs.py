@@ -4,7 +4,7 @@
 usage: scripts/programs.py [--rows PATTERN] [--runs N] [--seconds S]   table, all rows by default
        scripts/programs.py --check            one short row of each program, with acceptance
        scripts/programs.py --page             writes docs/programs.md from docs/live/programs.json
-       --program NAME=PATH    an executable: tunnel or gotatun (repeatable)
+       --program NAME=PATH    an executable: tunnel, gotatun or wireguard-go (repeatable)
        --record               keeps each run in docs/live/programs.json, and continues from there
        --taut PATH            the command: keeps what `taut where` shows in the row 20mbit-10mb
 Exit codes: 0 ok, 1 a target was missed, 2 wrong usage, 77 no privilege.

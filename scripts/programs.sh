@@ -7,12 +7,20 @@
 # Exit codes: those of scripts/programs.py.
 set -eu
 cd "$(dirname "$0")/.."
-target=${CARGO_TARGET_DIR:-$PWD/target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR="$target"
 [ "$(id -u)" -eq 0 ] || { echo "skipped: network namespaces need root" >&2; exit 77; }
 cargo build --quiet --release --locked -p taut
 for example in tunnel gotatun; do
     cargo build --quiet --release --locked --manifest-path "examples/$example/Cargo.toml"
 done
+if command -v go >/dev/null; then
+    cargo build --quiet --release --locked -p taut-dql-capi
+    (cd examples/wireguard-go &&
+        CGO_LDFLAGS="-L$target/release" go build -o "$target/release/wireguard-taut" .)
+    set -- --program wireguard-go="$target/release/wireguard-taut" "$@"
+else
+    echo "skipped: wireguard-go needs Go 1.24" >&2
+fi
 exec scripts/programs.py --record --page --taut "$target/release/taut" \
     --program tunnel="$target/release/tunnel" --program gotatun="$target/release/gotatun-taut" "$@"

@@ -66,11 +66,8 @@ class GotaTun:
 
     def start(self, world, mode, rate):
         ends = ends_of(world)
-        for side in ends:
-            options = ["--paths", str(len(ends[side])), "--limit", mode]
-            if mode == "shaper":
-                options[-1:] = ["taut", "--rate", f"{int(rate * SHARE_OF_RATE)}bit"]
-            world.start(side, [self.path, *options, self.name(side)])
+        for side, peers in ends.items():
+            world.start(side, [self.path, *self.options(peers, mode, rate), self.name(side)])
         for side, peers in ends.items():
             control = pathlib.Path(f"/var/run/wireguard/{self.name(side)}.sock")
             wait_until(control.exists, world, str(control))
@@ -79,6 +76,13 @@ class GotaTun:
             name, device = world.names[side], self.name(side)
             world.ip(name, "address", "add", f"{inner(side)}/24", "dev", device)
             world.ip(name, "link", "set", device, "mtu", str(MTU), "up")
+
+    @staticmethod
+    def options(peers, mode, rate):
+        options = ["--paths", str(len(peers)), "--limit", mode]
+        if mode == "shaper":
+            options[-1:] = ["taut", "--rate", f"{int(rate * SHARE_OF_RATE)}bit"]
+        return options
 
     @staticmethod
     def name(side):
@@ -102,4 +106,14 @@ class GotaTun:
             raise SystemExit(f"{control}: {answer}")
 
 
-PROGRAMS = {"tunnel": Tunnel, "gotatun": GotaTun}
+class WireGuardGo(GotaTun):
+    """wireguard-go, with one queue for all peers and no shaper."""
+
+    kinds = ("direct", "both")
+
+    @staticmethod
+    def options(_peers, mode, _rate):
+        return ["--limit", mode]
+
+
+PROGRAMS = {"tunnel": Tunnel, "gotatun": GotaTun, "wireguard-go": WireGuardGo}

@@ -80,6 +80,8 @@ class Table:
         self.rows = [row for row in ROWS if {(row, "plain"), (row, "taut")} <= set(self.values)]
 
     def text(self):
+        if not self.rows:
+            return "Not measured."
         lines = ["| row | plain | dql | taut | p99 lower | goodput | CPU |",
                  "|---|--:|--:|--:|--:|--:|--:|"]
         return "\n".join(lines + [self.line(row) for row in self.rows])
@@ -159,6 +161,7 @@ def write(record):
         "GOODPUT": f"{100 * example['taut']['mbit'] / example['plain']['mbit']:.1f}",
         "TABLE": table.text(),
         "TUNNEL": Table(record, "tunnel").text(),
+        "WIREGUARD_GO": Table(record, "wireguard-go").text(),
         "PEERS": table.special("peers", lambda it: time(it) + "".join(
             f" | {mbit:.1f}" for mbit in it["flows_mbit"])),
         "ROAMING": table.special(
