@@ -40,7 +40,7 @@ func run(name, limit string) error {
 	if limit != "plain" {
 		var err error
 		if packets, err = newQueue(limit); err != nil {
-			return err
+			return fmt.Errorf("--limit %s: %w", limit, err)
 		}
 		bind = newLimitedBind(bind, packets)
 	}

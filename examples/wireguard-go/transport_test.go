@@ -56,9 +56,11 @@ func newPath(t *testing.T, limit string) *path {
 }
 
 func (p *path) push(count int, flow byte) {
-	for range count {
-		p.queue.enqueue([][]byte{ipPacket(flow)}, []int{packetBytes})
+	packets, sizes := make([][]byte, count), make([]int, count)
+	for i := range packets {
+		packets[i], sizes[i] = ipPacket(flow), packetBytes
 	}
+	p.queue.enqueue(packets, sizes)
 }
 
 func (p *path) read() int {

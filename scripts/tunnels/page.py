@@ -69,6 +69,8 @@ class Medians:
         self.rows = [row for row in ROWS if {(row, "plain"), (row, "taut")} <= set(self.values)]
 
     def text(self):
+        if not self.rows:
+            return "Not measured."
         columns = ["row", "plain", "dql", "taut", "p99 lower", "goodput", "CPU"]
         return table(columns, [self.line(row) for row in self.rows])
 
@@ -146,6 +148,7 @@ def write(record):
         "GOODPUT": f"{100 * example['taut']['mbit'] / example['plain']['mbit']:.1f}",
         "TABLE": rows.text(),
         "TUNNEL": Medians(record, "tunnel").text(),
+        "WIREGUARD_GO": Medians(record, "wireguard-go").text(),
         "PEERS": rows.special("peers", lambda it: time(it) + "".join(
             f" | {mbit:.1f}" for mbit in it["flows_mbit"])),
         "ROAMING": rows.special(
