@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 import cost_page
-from page import ROOT, build, table
+from page import ROOT, SCRIPTS, build, table
 
 KEPT = ROOT / "docs/cost.json"
 WORK = tempfile.TemporaryDirectory()
@@ -124,8 +124,9 @@ def locked():
         row = [batch]
         for variant in ("owned", "shared", "bare"):
             count(measured, "dql", batch, 196608, variant, callgrind=["--dump-instr=yes"])
+            program = SCRIPTS / "locked_instructions.py"
             counted = subprocess.run(
-                ["scripts/locked_instructions.py", OUT], input=listing, stdout=subprocess.PIPE, check=True
+                [program, OUT], input=listing, stdout=subprocess.PIPE, check=True
             )
             row.append(f"{int(counted.stdout) / 196608:.2f}")
         rows.append(row)

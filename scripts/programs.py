@@ -5,8 +5,8 @@ usage: scripts/programs.py [--rows PATTERN] [--runs N] [--seconds S]   table, al
        scripts/programs.py --record --page    all rows, kept, in docs/programs.md; 45 minutes
        scripts/programs.py --check            one short row of each program, with acceptance
        scripts/programs.py --page             writes docs/programs.md from the kept runs
-       --program NAME=PATH    an executable: tunnel, gotatun or wireguard-go (repeatable) [default: builds
-                              all; wireguard-go needs Go 1.24]
+       --program NAME=PATH    an executable: tunnel, gotatun or wireguard-go (repeatable)
+                              [default: builds all; wireguard-go needs Go 1.24]
        --record               keeps each run in docs/live/programs.json.gz, and continues from there
        --taut PATH            the command: keeps what `taut where` shows in the row 20mbit-10mb
                               [default: builds it, if --program is not given]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures quinn under a limit: writes docs/udp-and-quic.md, its chart, and docs/live/quic-*.json.gz.
+"""Measures quinn under a limit: writes docs/udp-and-quic.md, its chart, and docs/live/quic-*.
 
 usage: scripts/udp_and_quic.py [--repeat N] [--duration TIME] [--path NAME]..
 Needs root and an idle machine; five repetitions of 3 s take about fifty minutes. With --path it

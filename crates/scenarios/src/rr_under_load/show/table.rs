@@ -19,8 +19,8 @@ const LINES: Separator = Separator {
     on_rule: "-+-",
 };
 
-/// Returns the table of `rows` with a curve for each and its notes, at most `width` columns wide. It
-/// includes the published rows if they are of the same experiment.
+/// Returns the table of `rows` with a curve for each and its notes, at most `width` columns wide.
+/// It includes the published rows if they are of the same experiment.
 pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
     let mut columns = vec![names(rows, is_published)];
     columns.extend(groups().map(|group| group.lines(rows, is_published)));
