@@ -247,7 +247,7 @@ impl WithPort for Sending<'_> {
             duration_ns: self.duration_ns,
             warm_up_ns: 0,
         };
-        transmit((port, frames), self.watch, settings, &mut Talk::default())
+        transmit((port, frames), self.watch, settings, &mut Talk::new())
     }
 }
 

@@ -5,24 +5,54 @@ use taut_path::driver::CompletionStatus;
 use taut_relay::Direction;
 use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
+use taut_report::message::ChangingLines;
+use taut_report::number::scaled;
 use taut_report::say;
 
-/// Prints the events of a run.
-#[derive(Default)]
+/// Interval of updates of the line on a terminal, in ns.
+const INTERVAL_NS: u64 = 250_000_000;
+
+/// Prints the events of a run and, on a terminal, its progress.
 pub struct Talk {
     /// The status of the completions in the last message.
     reported: CompletionStatus,
+    line: ChangingLines,
+    next_update_ns: u64,
+}
+
+impl Talk {
+    pub fn new() -> Self {
+        Self {
+            reported: CompletionStatus::default(),
+            line: ChangingLines::new(),
+            next_update_ns: 0,
+        }
+    }
+
+    fn update<K: Parts>(&mut self, now_ns: u64, direction: &Direction<K>) {
+        if now_ns < self.next_update_ns || !self.line.is_live() {
+            return;
+        }
+        self.next_update_ns = now_ns + INTERVAL_NS;
+        let (device, packets) = (direction.port().device(), direction.account().returned().0);
+        let limit = direction.limit().map(|limit| scaled(limit.into()));
+        let limit = limit.unwrap_or_else(|| "off".into());
+        let sent = scaled(packets as f64);
+        self.line.show(&format!("{device}: {sent} packets sent, limit {limit}"));
+    }
 }
 
 impl<K: Parts> RunControl<K> for Talk {
     /// Reports a change of the status of the completions.
-    fn is_over(&mut self, _now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
         for direction in directions {
+            self.update(now_ns, direction);
             let status = direction.port().completion_status();
             let before = std::mem::replace(&mut self.reported, status);
             if before == status {
                 continue;
             }
+            self.line.clear();
             let device = direction.port().device();
             let name = direction.rule().to_string();
             let is_off = match name.as_str() {
@@ -45,6 +75,7 @@ impl<K: Parts> RunControl<K> for Talk {
 
     fn event(&mut self, device: &str, event: Event<'_>) {
         if let Some(message) = message(device, event) {
+            self.line.clear();
             say!("taut: {message}");
         }
     }
