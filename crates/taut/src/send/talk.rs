@@ -38,7 +38,8 @@ impl Talk {
         let limit = direction.limit().map(|limit| scaled(limit.into()));
         let limit = limit.unwrap_or_else(|| "off".into());
         let sent = scaled(packets as f64);
-        self.line.show(&format!("{device}: {sent} packets sent, limit {limit}"));
+        self.line
+            .show(&format!("{device}: {sent} packets sent, limit {limit}"));
     }
 }
 
