@@ -3,11 +3,13 @@
 
 usage: scripts/quic.py [--stack noq|quinn|s2n-quic|quiche].. [--runs N] [--duration TIME]
                        [--rate RATE].. [--topology direct|bridged|routed].. [--busy-loops N]
+                       [--fault none|link-down|peer-down|stopped|rebound]..
                        [--taut PATH] [--record] [--check]
 Builds the example of each stack, and prints a JSON object for each run. The limits of a row
 alternate. quiche and s2n-quic are skipped if they cannot be built here: quiche needs cmake, a C++
 compiler and libclang, s2n-quic needs Rust 1.95. With perf, system calls of both ends are counted.
---busy-loops measures beside other programs. --taut is the command: keeps the bytes that
+--busy-loops measures beside other programs. --fault measures `taut` alone, with a fault of a second
+in the middle of the run; quinn and noq can be rebound. --taut is the command: keeps the bytes that
 `taut where` finds in the slow link's queue. --record appends the runs to docs/live/stacks.jsonl, from which
 scripts/stacks.py writes its page. --check requires, on an idle machine, that a request at 20 Mbit/s
 under `taut` takes less than a third of the time, with 80 % of the goodput.
@@ -30,6 +32,7 @@ from page import LIVE, build, busy_loops
 STACKS = ["noq", "quinn", "s2n-quic", "quiche"]
 TOPOLOGIES = ["direct", "bridged", "routed"]
 LIMITS = ["plain", "dql", "taut"]
+FAULTS = ["none", "link-down", "peer-down", "stopped", "rebound"]
 # The slow link's queue is full after the warm-up of 2 s.
 WHERE_AFTER_S = 4
 # The expected ratios are a tenth and 99 %: busy machines need a margin.
@@ -78,10 +81,12 @@ def measure(program, options, taut=None):
     return json.loads(output), int(calls[0]) if calls and calls[0].isdigit() else None, queued
 
 
-def row(stack, program, topology, rate, limit, options):
+def row(stack, program, topology, rate, case, options):
     """The values of a run that the page needs."""
+    limit, fault = case
     settings = ["--limit", limit, "--rate", rate, "--topology", topology,
                 "--duration", options.duration]
+    settings += [] if fault in (None, "none") else ["--fault", fault]
     result, calls, queued = measure(program, settings, options.taut)
     datagrams = result.get("all_datagrams")
     return {
@@ -91,8 +96,17 @@ def row(stack, program, topology, rate, limit, options):
         "goodput_bps": result["goodput_bps"],
         "cpu_ns_per_byte": round(result["cpu_ns_per_byte"], 2),
         "calls_per_datagram": round(calls / datagrams, 2) if calls and datagrams else None,
-        "queued_bytes": queued, "load": round(os.getloadavg()[0], 1),
+        "queued_bytes": queued, "fault": fault, "limit_bytes": result["limit_bytes"],
+        "unaccounted_bytes": result["unaccounted_bytes"], "load": round(os.getloadavg()[0], 1),
     }
+
+
+def cases(stack, faults):
+    """The limit and the fault of each run of a row."""
+    if not faults:
+        return [(limit, None) for limit in LIMITS]
+    can_rebind = stack in ("quinn", "noq")
+    return [("taut", fault) for fault in faults if fault != "rebound" or can_rebind]
 
 
 def measure_all(options, programs):
@@ -103,8 +117,8 @@ def measure_all(options, programs):
         if options.record:
             record = files.enter_context(open(LIVE / "stacks.jsonl", "a", encoding="utf-8"))
         for (topology, rate, (stack, program)), _ in itertools.product(rows, range(options.runs)):
-            for limit in LIMITS:
-                found = row(stack, program, topology, rate, limit, options)
+            for case in cases(stack, options.fault):
+                found = row(stack, program, topology, rate, case, options)
                 print(json.dumps(found), flush=True)
                 if record:
                     print(json.dumps(found), file=record, flush=True)
@@ -133,6 +147,7 @@ def main():
     parser.add_argument("--rate", action="append")
     parser.add_argument("--topology", action="append", choices=TOPOLOGIES)
     parser.add_argument("--busy-loops", type=int, default=0)
+    parser.add_argument("--fault", action="append", choices=FAULTS)
     parser.add_argument("--taut", metavar="PATH")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--check", action="store_true")

@@ -37,6 +37,18 @@ def median(values):
     return statistics.median(known) if known else None
 
 
+def fault_line(run, runs):
+    """The state after a fault, compared with the run without one."""
+    def is_other(it):
+        return (it["stack"], it["fault"]) == (run["stack"], "none")
+
+    without = median([it["limit_bytes"] for it in runs if is_other(it)])
+    cells = [run["stack"], run["fault"], f"{run['limit_bytes']:,}",
+             f"{run['limit_bytes'] / without:.2f}", f"{run['unaccounted_bytes']:,}",
+             f"{run['goodput_bps'] / 1e6:.1f}", ms(run)]
+    return "| " + " | ".join(cells) + " |"
+
+
 def ms(values):
     return " / ".join(f"{values[key] / 1e3:,.1f}" for key in ("p50_us", "p99_us"))
 
@@ -100,6 +112,8 @@ def spread(values):
 
 def main():
     runs, frames = recorded("stacks.jsonl"), recorded("xsk.jsonl")
+    faults = [it for it in runs if it.get("fault")]
+    runs = [it for it in runs if not it.get("fault")]
     rows = medians(runs)
     draw([chart(rows)], ROOT / "docs/stacks-latency.svg")
     idle = [it for it in runs if not it["busy_loops"]]
@@ -112,6 +126,7 @@ def main():
         "RUNS": spread(counts), "DURATION": idle[0]["duration"],
         "LOAD": spread([it["load"] for it in idle]),
         "TABLE": table(rows, 0), "BUSY": table(rows, 2), "QUEUED": queued(rows),
+        "FAULTS_QUIC": "\n".join(fault_line(it, faults) for it in faults),
     } | dict(zip(("SPEEDS", "DELAYS", "FAULTS"), xsk.tables(frames)))
     (ROOT / "docs/stacks.md").write_text(fill("stacks-head.md", values))
 

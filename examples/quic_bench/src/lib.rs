@@ -6,5 +6,5 @@ mod options;
 mod world;
 
 pub use load::{Measured, PATIENCE, REQUEST_BYTES, WARM_UP, measure};
-pub use options::{LimitName, Options, run};
+pub use options::{Fault, LimitName, Options, run};
 pub use world::World;

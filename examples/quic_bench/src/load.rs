@@ -44,6 +44,7 @@ pub async fn measure(
     let (start, cpu_ns) = (Instant::now(), sched::process_cpu_ns());
     let before = received_bytes.load(Relaxed);
     let reduced = options.falls.then(|| world.reduce_rate(duration));
+    let fault = options.fault.map(|fault| world.inject(fault, duration / 3));
     let mut times_ns = Histogram::new_with_bounds(1_000, 20_000_000_000, 3)?;
     let mut next = time::Instant::now();
     while start.elapsed() < duration {
@@ -55,8 +56,8 @@ pub async fn measure(
         next = (next + REQUEST_EACH).max(time::Instant::now());
         time::sleep_until(next).await;
     }
-    if let Some(reduced) = reduced {
-        reduced.join().map_err(|_| anyhow!("a thread panicked"))??;
+    for thread in reduced.into_iter().chain(fault) {
+        thread.join().map_err(|_| anyhow!("a thread panicked"))??;
     }
     // A client with faster answers sends more requests.
     let request_bytes = times_ns.len() * REQUEST_BYTES as u64;
@@ -91,6 +92,10 @@ impl Measured {
             "goodput_bps": (self.bytes as f64 * 8.0 / self.duration.as_secs_f64()) as u64,
             "cpu_ns_per_byte": self.cpu_ns as f64 / self.bytes.max(1) as f64,
             "limit_bytes": limit.map(|it| it.limit),
+            "unaccounted_bytes": limit.map(|it| {
+                let found = it.totals.completed_bytes + u64::from(it.in_flight_bytes);
+                it.totals.sent_bytes as i64 - found as i64
+            }),
             "completion_quality": limit.map(|it| format!("{:?}", it.completion_quality)),
         });
         if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {

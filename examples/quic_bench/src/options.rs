@@ -37,6 +37,10 @@ pub struct Options {
     #[arg(long)]
     pub falls: bool,
 
+    /// Inject a fault after a third of the measurement
+    #[arg(long, value_enum)]
+    pub fault: Option<Fault>,
+
     /// Position of the slow link
     #[arg(long, value_enum, default_value_t = Topology::Bridged)]
     pub topology: Topology,
@@ -71,6 +75,19 @@ pub enum LimitName {
     Taut,
 }
 
+/// A fault that lasts for a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Fault {
+    /// The client's interface is down: its sends fail
+    LinkDown,
+    /// The server's interface is down
+    PeerDown,
+    /// SIGSTOP, for both ends
+    Stopped,
+    /// The endpoint changes to another socket (quinn and noq)
+    Rebound,
+}
+
 /// The position of the slow link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Topology {
@@ -103,8 +120,10 @@ impl Options {
     /// If one of them is used.
     pub fn require_common(&self) -> anyhow::Result<()> {
         ensure!(
-            self.limit != LimitName::Bbr && !self.two_connections,
-            "--limit bbr and --two-connections: allowed with quinn and noq"
+            self.limit != LimitName::Bbr
+                && !self.two_connections
+                && self.fault != Some(Fault::Rebound),
+            "--limit bbr, --two-connections, --fault rebound: allowed with quinn and noq"
         );
         Ok(())
     }

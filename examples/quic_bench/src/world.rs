@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{self, Command};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, ensure_privilege};
 
 use crate::delay;
-use crate::options::{Options, Topology};
+use crate::options::{Fault, Options, Topology};
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
@@ -22,6 +23,7 @@ const ROUTER: [(Ipv4Addr, u8); 2] = [
 ];
 const SHAPER_LIMIT_BYTES: u32 = 1 << 20;
 const MIN_BURST_BYTES: u32 = 5_000;
+const FAULT: Duration = Duration::from_secs(1);
 /// Divisor of the rate while it is reduced.
 const FALLEN_RATE_PART: u64 = 5;
 
@@ -29,6 +31,8 @@ const FALLEN_RATE_PART: u64 = 5;
 pub struct World {
     client: NetNs,
     server: NetNs,
+    /// Of the next hop of the client, and of the server.
+    next_macs: (MacAddress, MacAddress),
     link: SlowLink,
 }
 
@@ -83,6 +87,7 @@ impl World {
         Ok(Self {
             client,
             server,
+            next_macs,
             link,
         })
     }
@@ -113,6 +118,21 @@ impl World {
         Ok(address)
     }
 
+    /// Injects `fault` after this time. A rebound endpoint is a matter of the program.
+    pub(crate) fn inject(&self, fault: Fault, after: Duration) -> JoinHandle<anyhow::Result<()>> {
+        let (client, server) = (self.client.clone(), self.server.clone());
+        let next_macs = self.next_macs;
+        thread::spawn(move || {
+            thread::sleep(after);
+            match fault {
+                Fault::LinkDown => outage(&client, "client", SERVER, next_macs.0),
+                Fault::PeerDown => outage(&server, "server", CLIENT, next_macs.1),
+                Fault::Stopped => stop(),
+                Fault::Rebound => Ok(()),
+            }
+        })
+    }
+
     /// Reduces the rate in the middle third of a measurement that begins now.
     pub(crate) fn reduce_rate(&self, duration: Duration) -> JoinHandle<anyhow::Result<()>> {
         let link = self.link.clone();
@@ -137,6 +157,23 @@ impl SlowLink {
         };
         link::set_root_qdisc(&self.ns, self.device, shaper).context("this kernel has no TBF")
     }
+}
+
+/// Turns an interface off and on. The kernel forgets its neighbours.
+fn outage(ns: &NetNs, device: &str, next: Ipv4Addr, next_mac: MacAddress) -> anyhow::Result<()> {
+    link::set_down(ns, device)?;
+    thread::sleep(FAULT);
+    link::set_up(ns, device)?;
+    Ok(link::add_neighbour(ns, device, next, next_mac)?)
+}
+
+/// Stops this process. A stopped process cannot continue by itself.
+fn stop() -> anyhow::Result<()> {
+    let (id, seconds) = (process::id(), FAULT.as_secs());
+    let script = format!("kill -STOP {id}; sleep {seconds}; kill -CONT {id}");
+    let status = Command::new("sh").args(["-c", &script]).status()?;
+    ensure!(status.success(), "{script}: {status}");
+    Ok(())
 }
 
 fn bridge(between: &NetNs) -> anyhow::Result<()> {

@@ -1,8 +1,9 @@
 //! One measurement.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use quic_bench::{LimitName, Options, PATIENCE, WARM_UP, World};
+use quic_bench::{Fault, LimitName, Options, PATIENCE, WARM_UP, World};
 use quinn::congestion::CubicConfig;
 use quinn::{Connection, Endpoint, EndpointConfig, Runtime, TokioRuntime, TransportConfig};
 use serde_json::{Value, json};
@@ -55,6 +56,14 @@ pub async fn measure(options: &Options) -> anyhow::Result<Value> {
     let (send, receive) = connections[connections.len() - 1].open_bi().await?;
     send.set_priority(10)?;
     let (mut requests, before) = (io::join(receive, send), datagrams(&connections));
+    if options.fault == Some(Fault::Rebound) {
+        let (client, socket) = (client.clone(), world.client_socket(options)?);
+        let after = Duration::from_nanos(options.duration.0 / 3);
+        task::spawn(async move {
+            time::sleep(after).await;
+            client.rebind(socket)
+        });
+    }
     let count = &server.received_bytes;
     let measured = quic_bench::measure(&mut requests, count, &world, options).await?;
     let after = datagrams(&connections);

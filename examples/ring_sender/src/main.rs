@@ -48,7 +48,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let (device, sent) = (queue.device(), queue.completer_counters().completed_packets);
-    let (driver, mode, truth) = (device.driver(), device.mode(), device.completion_status().name());
+    let (driver, mode, truth) = (
+        device.driver(),
+        device.mode(),
+        device.completion_status().name(),
+    );
     println!("{sent} frames over {driver} ({mode}); completions: {truth}");
     Ok(())
 }

@@ -135,8 +135,8 @@ impl tx::Queue for TxQueue {
         }
         assembled.datagrams += 1;
         self.assembled = Some(assembled);
-        let max_datagrams = (MAX_SEND_BYTES / assembled.segment_bytes.max(1))
-            .min(self.sender.send_datagrams());
+        let max_datagrams =
+            (MAX_SEND_BYTES / assembled.segment_bytes.max(1)).min(self.sender.send_datagrams());
         if len < assembled.segment_bytes || assembled.datagrams >= max_datagrams {
             self.send_assembled();
         }
