@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::run::AnyRun;
+use taut_scenarios::run::{AnyRun, SharedRun};
 use taut_scenarios::sweep::{self, Book, Plan, Swept, prepare};
 
 use crate::document::Document;
