@@ -34,7 +34,8 @@ def output(*command):
 @contextlib.contextmanager
 def busy_loops(count):
     """Runs loops at ordinary priority, to measure an overloaded machine."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield

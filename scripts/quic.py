@@ -70,7 +70,9 @@ def measure(program, options, taut=None):
                            stderr=subprocess.PIPE, text=True)
     queued, pid = None, run.pid
     if taut:
-        time.sleep(WHERE_AFTER_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run.wait(WHERE_AFTER_S)
+    if taut and run.poll() is None:
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         queued = queued_bytes(taut, children[0] if perf and children else pid)
     output, errors = run.communicate()

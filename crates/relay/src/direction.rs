@@ -321,7 +321,7 @@ impl<K: Parts> Direction<K> {
     }
 
     /// Counts frames lost before they were received.
-    pub fn count_missed(&mut self) {
+    pub(crate) fn count_missed(&mut self) {
         self.source.count_missed(&mut self.ends.account);
     }
 

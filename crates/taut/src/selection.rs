@@ -112,7 +112,7 @@ fn denied(name: &str, error: io::Error) -> ExitCode {
         io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
             say!("taut: {message}");
-            let needed = "reading another network namespace needs root";
+            let needed = "another network namespace needs root";
             exit::fail(exit::CANNOT_RUN_HERE, needed)
         }
         _ => exit::fail(exit::FAILED, message),

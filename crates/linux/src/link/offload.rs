@@ -138,7 +138,7 @@ impl OffloadControl {
     fn features(&self, device: &str) -> io::Result<Vec<Feature>> {
         check_name(device)?;
         sys::ethtool::features(self.fd.as_fd(), device)
-            .map_err(|cause| failed("ETHTOOL_GFEATURES", device, cause))
+            .map_err(|cause| failed("ethtool features", device, cause))
     }
 }
 

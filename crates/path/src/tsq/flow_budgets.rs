@@ -14,6 +14,8 @@ use super::shared_state::SharedState;
 
 /// The maximum number of flows of a table.
 pub const MAX_FLOWS: u32 = 1 << 20;
+/// Maximum number of deferred lists.
+const MAX_LISTS: u32 = 64;
 
 /// The table of the budgets of many flows, allocated once for their maximum number. A clone is the
 /// same table. Not related to the [budget](crate::budget) that queues share.
@@ -28,6 +30,8 @@ pub struct FlowBudgets {
 pub enum FlowBudgetsError {
     /// The number of flows is 0 or above [`MAX_FLOWS`].
     Flows(u32),
+    /// The number of deferred lists is out of range.
+    Lists(u32),
     /// The deferred list does not exist.
     List {
         /// Its number.
@@ -48,6 +52,7 @@ impl fmt::Display for FlowBudgetsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flows(flows) => write!(f, "flows is {flows}; allowed: 1 to {MAX_FLOWS}"),
+            Self::Lists(lists) => write!(f, "lists is {lists}; allowed: 1 to {MAX_LISTS}"),
             Self::List { list, lists } => {
                 write!(f, "deferred list is {list}; allowed: below {lists}")
             }
@@ -60,8 +65,11 @@ impl fmt::Display for FlowBudgetsError {
 impl core::error::Error for FlowBudgetsError {}
 
 impl FlowBudgets {
-    /// Creates a table for `flows` flows with this many deferred lists, one for each thread that
-    /// runs flows.
+    /// Creates a table for `flows` flows with this many deferred lists (1 to 64), one for each
+    /// thread that runs flows. A list takes 16 bytes for each flow.
+    ///
+    /// A thread that runs a list waits for a thread that adds to it, which takes some instructions.
+    /// So it must not preempt that thread on the same processor, as an interrupt handler does.
     ///
     /// # Errors
     /// If the number of flows or of lists is out of range, or the settings are invalid.
@@ -69,8 +77,8 @@ impl FlowBudgets {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(FlowBudgetsError::Flows(flows));
         }
-        if lists == 0 {
-            return Err(FlowBudgetsError::List { list: 0, lists });
+        if !(1..=MAX_LISTS).contains(&lists) {
+            return Err(FlowBudgetsError::Lists(lists));
         }
         if settings.sizing == (Sizing::Rate { time_ns: 0 }) {
             return Err(FlowBudgetsError::RateTimeZero);

@@ -130,12 +130,23 @@ impl<I: Interface> Bridge<I> {
             directions,
             egresses,
             POLICY,
-            &mut Forwarder(listener, is_over),
+            &mut Forwarder {
+                listener,
+                is_over,
+                next_count_ns: 0,
+            },
         )
     }
 }
 
-struct Forwarder<L, F>(L, F);
+/// The kernel's counters of missed frames have 32 bits and are read at this interval, in ns.
+const COUNT_INTERVAL_NS: u64 = 1_000_000_000;
+
+struct Forwarder<L, F> {
+    listener: L,
+    is_over: F,
+    next_count_ns: u64,
+}
 
 impl<I, L, F> RunControl<Bridged<I>> for Forwarder<L, F>
 where
@@ -143,11 +154,17 @@ where
     L: FnMut(&str, Event<'_>),
     F: FnMut(&[Direction<Bridged<I>>]) -> bool,
 {
-    fn is_over(&mut self, _now_ns: u64, directions: &mut [Direction<Bridged<I>>]) -> bool {
-        (self.1)(directions)
+    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Bridged<I>>]) -> bool {
+        if now_ns >= self.next_count_ns {
+            self.next_count_ns = now_ns + COUNT_INTERVAL_NS;
+            for direction in &mut *directions {
+                direction.count_missed();
+            }
+        }
+        (self.is_over)(directions)
     }
 
     fn event(&mut self, interface: &str, event: Event<'_>) {
-        (self.0)(interface, event);
+        (self.listener)(interface, event);
     }
 }

@@ -127,11 +127,6 @@ impl EmulatedNic {
         self.ring.waiting()
     }
 
-    /// Returns the bytes of the packets whose last bit has not left.
-    pub fn bytes_to_send(&self) -> u64 {
-        self.ring.waiting_bytes
-    }
-
     /// Returns the number of packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
         self.ring.len()

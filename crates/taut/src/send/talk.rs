@@ -2,6 +2,7 @@
 
 use taut_linux::{Port, interrupt};
 use taut_path::driver::CompletionStatus;
+use taut_path::limit::{Limit, Unit};
 use taut_relay::Direction;
 use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
@@ -18,6 +19,7 @@ pub struct Talk {
     reported: CompletionStatus,
     line: ChangingLines,
     next_update_ns: u64,
+    is_down: bool,
 }
 
 impl Talk {
@@ -26,16 +28,22 @@ impl Talk {
             reported: CompletionStatus::default(),
             line: ChangingLines::new(),
             next_update_ns: 0,
+            is_down: false,
         }
     }
 
     fn update<K: Parts>(&mut self, now_ns: u64, direction: &Direction<K>) {
-        if now_ns < self.next_update_ns || !self.line.is_live() {
+        if now_ns < self.next_update_ns || !self.line.is_live() || self.is_down {
             return;
         }
         self.next_update_ns = now_ns + INTERVAL_NS;
         let (device, packets) = (direction.port().device(), direction.account().returned().0);
-        let limit = direction.limit().map(|limit| scaled(limit.into()));
+        let unit = match direction.rule().unit() {
+            Unit::Packets => "p",
+            Unit::Bytes => "",
+        };
+        let limit = direction.limit();
+        let limit = limit.map(|limit| format!("{}{unit}", scaled(limit.into())));
         let limit = limit.unwrap_or_else(|| "off".into());
         let sent = scaled(packets as f64);
         self.line
@@ -75,6 +83,11 @@ impl<K: Parts> RunControl<K> for Talk {
     }
 
     fn event(&mut self, device: &str, event: Event<'_>) {
+        match event {
+            Event::Down | Event::Removed { .. } => self.is_down = true,
+            Event::Up => self.is_down = false,
+            _ => {}
+        }
         if let Some(message) = message(device, event) {
             self.line.clear();
             say!("taut: {message}");

@@ -60,7 +60,7 @@ impl Input {
         let format = formats.find(|(magic, _)| start.starts_with(magic));
         let max_bytes = match format {
             Some(_) => max_unpacked_bytes,
-            None if pcapng::is_pcapng(&start) || pcap::format(&start).is_some() => max_bytes,
+            None if is_capture(&start) => max_bytes,
             // The start of another file, which can be endless, suffices to reject it.
             None => 4,
         };
@@ -70,10 +70,7 @@ impl Input {
         let end = max_bytes.saturating_add(1);
         let read = match format {
             None => whole.take(end).read_to_end(&mut bytes).map(drop),
-            Some((_, "gzip")) => {
-                let unpacked = MultiGzDecoder::new(whole).take(end).read_to_end(&mut bytes);
-                unpacked.map(drop)
-            }
+            Some((_, "gzip")) => unpack_gzip(whole, end, &mut bytes),
             Some((_, "zstd")) => unpack_zstd(whole, end, &mut bytes),
             Some((_, name)) => {
                 return Err(format!(
@@ -94,7 +91,23 @@ impl Input {
     }
 }
 
-/// Decompresses all frames of a stream (RFC 8878), until there are `end` bytes.
+/// Returns `true` if these are the first bytes of a capture.
+fn is_capture(start: &[u8]) -> bool {
+    pcapng::is_pcapng(start) || pcap::format(start).is_some()
+}
+
+/// Decompresses all members, until there are `end` bytes. Of another file, only the start.
+fn unpack_gzip(from: impl BufRead, end: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut unpacked = MultiGzDecoder::new(from);
+    unpacked.by_ref().take(4).read_to_end(bytes)?;
+    if is_capture(bytes) {
+        unpacked.take(end.saturating_sub(4)).read_to_end(bytes)?;
+    }
+    Ok(())
+}
+
+/// Decompresses all frames of a stream (RFC 8878), until there are `end` bytes. Of another file,
+/// only the first block.
 fn unpack_zstd(mut from: impl BufRead, end: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut decoder = FrameDecoder::new();
     while !from.fill_buf()?.is_empty() {
@@ -115,7 +128,8 @@ fn unpack_zstd(mut from: impl BufRead, end: u64, bytes: &mut Vec<u8>) -> io::Res
             let decoded = decoder.decode_blocks(&mut from, one);
             decoded.map_err(io::Error::other)?;
             decoder.read_to_end(bytes)?;
-            if bytes.len() as u64 >= end {
+            let is_other = bytes.len() >= 4 && !is_capture(bytes);
+            if is_other || bytes.len() as u64 >= end {
                 return Ok(());
             }
         }

@@ -279,6 +279,16 @@ fn unusual_captures_have_the_stated_packets() {
 }
 
 #[test]
+fn other_compressed_file_is_rejected_by_its_start() {
+    for seed in [0, 1] {
+        let file = compressed(seed, &vec![7; MAX_BYTES as usize]);
+        let input = Input::read(&file[..], u64::MAX, MAX_BYTES).unwrap();
+        assert!(input.bytes.len() <= 1 << 17, "{}", input.bytes.len());
+        assert_eq!(contents(input).err().unwrap(), "is neither pcap nor pcapng");
+    }
+}
+
+#[test]
 fn decompression_is_bounded() {
     // A record of the maximum length, a thousand times compressed.
     let mut bomb = pcap(MICROSECONDS, 1, false, &[(&[1; 60], 60)]);
