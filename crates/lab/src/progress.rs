@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use taut_report::message::ChangingLines;
+use taut_report::message::ChangingLine;
 use taut_report::say;
 
 use crate::control::Control;
@@ -12,7 +12,7 @@ pub struct Progress {
     measurements: usize,
     measurement: usize,
     label: String,
-    line: ChangingLines,
+    line: ChangingLine,
     last_received_bytes: u64,
     last_transactions: u64,
 }
@@ -27,7 +27,7 @@ impl Progress {
             measurements,
             measurement: 0,
             label: String::new(),
-            line: ChangingLines::new(),
+            line: ChangingLine::new(),
             last_received_bytes: 0,
             last_transactions: 0,
         }

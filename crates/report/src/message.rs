@@ -17,21 +17,21 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::message::line(format_args!($($text)*)) };
 }
 
-/// Lines on the terminal that change together, for progress. They write nothing if standard error
-/// is not a terminal. Dropping them clears the lines.
-pub struct ChangingLines {
+/// Moves to the begin of the line and clears it.
+const CLEAR: &str = "\r\x1b[K";
+
+/// A line on the terminal that changes, for progress. It writes nothing if standard error is not a
+/// terminal. Dropping it clears the line.
+pub struct ChangingLine {
     live: bool,
-    /// Lines on the terminal now. The cursor is at the end of the last one.
-    shown: usize,
 }
 
-impl ChangingLines {
-    /// Creates lines that show nothing yet.
+impl ChangingLine {
+    /// Creates a line that shows nothing yet.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
             live: stderr().is_terminal(),
-            shown: 0,
         }
     }
 
@@ -40,35 +40,20 @@ impl ChangingLines {
         self.live
     }
 
-    /// Replaces the lines with those of `text`, each cut off at the width of the terminal.
+    /// Replaces the line by `text`, cut off at the width of the terminal.
     pub fn show(&mut self, text: &str) {
         if self.live {
             let columns = terminal::columns(stderr()).unwrap_or(80);
-            let cut_off = |line: &str| -> String {
-                let line = line.replace(char::is_control, " ");
-                line.chars().take(columns.saturating_sub(1)).collect()
-            };
-            let lines: Vec<String> = text.split('\n').map(cut_off).collect();
-            let text = self.back() + &lines.join("\n");
-            self.shown = lines.len();
-            self.write(&text);
+            let text = text.replace(char::is_control, " ");
+            let text = text.chars().take(columns.saturating_sub(1));
+            self.write(&CLEAR.chars().chain(text).collect::<String>());
         }
     }
 
-    /// Clears the lines.
+    /// Clears the line.
     pub fn clear(&mut self) {
         if self.live {
-            self.write(&self.back());
-            self.shown = 0;
-        }
-    }
-
-    /// Returns the escape sequence that moves to the first line and clears it and those below.
-    fn back(&self) -> String {
-        match self.shown {
-            // Another object can have written the current line.
-            0 | 1 => "\r\x1b[K".to_owned(),
-            lines => format!("\r\x1b[{}A\x1b[J", lines - 1),
+            self.write(CLEAR);
         }
     }
 
@@ -78,7 +63,7 @@ impl ChangingLines {
     }
 }
 
-impl Drop for ChangingLines {
+impl Drop for ChangingLine {
     fn drop(&mut self) {
         self.clear();
     }

@@ -6,7 +6,7 @@ use taut_path::limit::{Limit, Unit};
 use taut_relay::Direction;
 use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
-use taut_report::message::ChangingLines;
+use taut_report::message::ChangingLine;
 use taut_report::number::scaled;
 use taut_report::say;
 
@@ -17,7 +17,7 @@ const INTERVAL_NS: u64 = 250_000_000;
 pub struct Talk {
     /// The status of the completions in the last message.
     reported: CompletionStatus,
-    line: ChangingLines,
+    line: ChangingLine,
     next_update_ns: u64,
     is_down: bool,
 }
@@ -26,7 +26,7 @@ impl Talk {
     pub fn new() -> Self {
         Self {
             reported: CompletionStatus::default(),
-            line: ChangingLines::new(),
+            line: ChangingLine::new(),
             next_update_ns: 0,
             is_down: false,
         }

@@ -1,14 +1,14 @@
 //! Progress on a terminal.
 
 use taut_linux::interrupt;
-use taut_report::message::ChangingLines;
+use taut_report::message::ChangingLine;
 
 /// A changing line on stderr. Writes nothing if stderr is not a terminal; dropping clears it.
-pub struct ProgressLine(ChangingLines);
+pub struct ProgressLine(ChangingLine);
 
 impl ProgressLine {
     pub fn new() -> Self {
-        Self(ChangingLines::new())
+        Self(ChangingLine::new())
     }
 
     /// Shows that `done` of `all` parts are done, and `what` is running.
