@@ -37,15 +37,9 @@ def median(values):
     return statistics.median(known) if known else None
 
 
-def fault_line(run, runs):
-    """The state after a fault, compared with the run without one."""
-    def is_other(it):
-        return (it["stack"], it["fault"]) == (run["stack"], "none")
-
-    without = median([it["limit_bytes"] for it in runs if is_other(it)])
+def fault_line(run):
     cells = [run["stack"], run["fault"], f"{run['limit_bytes']:,}",
-             f"{run['limit_bytes'] / without:.2f}", f"{run['unaccounted_bytes']:,}",
-             f"{run['goodput_bps'] / 1e6:.1f}", ms(run)]
+             f"{run['unaccounted_bytes']:,}", f"{run['goodput_bps'] / 1e6:.1f}", ms(run)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -126,7 +120,7 @@ def main():
         "RUNS": spread(counts), "DURATION": idle[0]["duration"],
         "LOAD": spread([it["load"] for it in idle]),
         "TABLE": table(rows, 0), "BUSY": table(rows, 2), "QUEUED": queued(rows),
-        "FAULTS_QUIC": "\n".join(fault_line(it, faults) for it in faults),
+        "FAULTS_QUIC": "\n".join(fault_line(it) for it in faults),
     } | dict(zip(("SPEEDS", "DELAYS", "FAULTS"), xsk.tables(frames)))
     (ROOT / "docs/stacks.md").write_text(fill("stacks-head.md", values))
 

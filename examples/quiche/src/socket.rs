@@ -46,7 +46,8 @@ impl Socket {
             (Self::Plain(socket), None) => {
                 return match socket.try_send_to(payload, to) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-                    sent => sent.map(|_| true),
+                    // quiche also repairs the loss of a datagram while there is no route.
+                    Ok(_) | Err(_) => Ok(true),
                 };
             }
         };
