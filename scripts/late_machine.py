@@ -20,7 +20,9 @@ import platform
 import statistics
 import sys
 
-from page import ROOT, TARGET, build, busy_loops, draw, fill, keep, load, options, output, table
+from page import (
+    ROOT, TARGET, build, busy_loops, draw, fill, keep, load, options, output, run, table,
+)
 
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 DURATION = os.environ.get("DURATION", "4s")
@@ -240,18 +242,16 @@ def page(record):
     return fill("late-machine-head.md", values)
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--page"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    if not sys.argv[1:]:
-        measure()
-        keep("late-machine.json.gz", record())
+def keep_record():
+    measure()
+    keep("late-machine.json.gz", record())
+
+
+def write():
     kept = load("late-machine.json.gz")
     (ROOT / "docs/late-machine.md").write_text(page(kept))
     draw(charts(kept), ROOT / "docs/late-machine.svg")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, keep_record, write))

@@ -65,6 +65,17 @@ def keep(name, record):
     new.replace(LIVE / name)
 
 
+def run(description, measure, write):
+    """Measures and writes a page. With --page, only writes it. Returns the exit code."""
+    if sys.argv[1:] not in ([], ["--page"]):
+        print(description, file=sys.stderr)
+        return 2
+    if not sys.argv[1:]:
+        measure()
+    write()
+    return 0
+
+
 def fill(name, values):
     """The text scripts/NAME, with each @KEY@ replaced by its value."""
     text = (SCRIPTS / name).read_text()
@@ -83,6 +94,28 @@ def table(columns, rows, left=1):
 def marked(text, met):
     """A result, in bold if it misses its target."""
     return text if met else f"**{text}**"
+
+
+def spread(values):
+    """The range of the values, or the one value."""
+    low, high = min(values), max(values)
+    return f"{low:g} to {high:g}" if low != high else f"{low:g}"
+
+
+def bars(title, x_title, y_title, groups):
+    """A chart with bars: the name of each group, and the value of each limit in it."""
+    lines = []
+    for at, limit in enumerate(("plain", "dql", "taut")):
+        points = []
+        for number, (_, values) in enumerate(groups, 1):
+            if limit in values:
+                left, top = number - 0.4 + at * 0.27, values[limit]
+                right = left + 0.25
+                points += [[left, 0], [left, top], [right, top], [right, 0]]
+        lines.append({"label": limit, "color": limit, "stroke": "filled", "points": points})
+    high = max(max(point[1] for point in line["points"]) for line in lines)
+    return {"title": title, "x": {"title": x_title, "names": [name for name, _ in groups]},
+            "y": {"title": y_title, "low": 1, "high": high}, "lines": lines}
 
 
 def draw(charts, path):

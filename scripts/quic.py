@@ -12,7 +12,7 @@ compiler and libclang, s2n-quic needs Rust 1.95. With perf, system calls of both
 in the middle of the run; quinn and noq can be rebound. --taut is the command: keeps the bytes that
 `taut where` finds in the slow link's queue. --record appends the runs to docs/live/stacks.jsonl, from which
 scripts/stacks.py writes its page. --check requires, on an idle machine, that a request at 20 Mbit/s
-under `taut` takes less than a third of the time, with 80 % of the goodput.
+under `taut` takes less than a third of the time, with four fifths of the goodput.
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here (root, or no stack can be built).
 """
 
@@ -70,11 +70,11 @@ def measure(program, options, taut=None):
                            stderr=subprocess.PIPE, text=True)
     queued, pid = None, run.pid
     if taut:
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             run.wait(WHERE_AFTER_S)
-    if taut and run.poll() is None:
-        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        queued = queued_bytes(taut, children[0] if perf and children else pid)
+        except subprocess.TimeoutExpired:
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            queued = queued_bytes(taut, children[0] if perf and children else pid)
     output, errors = run.communicate()
     if run.returncode != 0:
         sys.stderr.write(errors)

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 
-from page import ROOT, build, fill, keep, load, output, table
+from page import ROOT, build, fill, keep, load, output, run, table
 
 RING_HEAD = ["ring", "limit", "packets/s", "in flight p50", "completion p50, us", "p99, us"]
 RING_HEAD += ["throughput", "in flight"]
@@ -117,15 +117,5 @@ def page():
     (ROOT / "docs/rings.md").write_text(fill("rings-head.md", values))
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--page"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    if not sys.argv[1:]:
-        measure()
-    page()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, measure, page))

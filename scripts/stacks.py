@@ -9,7 +9,7 @@ import json
 import statistics
 
 import xsk
-from page import LIVE, ROOT, draw, fill
+from page import LIVE, ROOT, bars, draw, fill, spread, table
 
 LIMITS = ("plain", "dql", "taut")
 STACKS = ("quinn", "noq", "s2n-quic", "quiche")
@@ -38,9 +38,8 @@ def median(values):
 
 
 def fault_line(run):
-    cells = [run["stack"], run["fault"], f"{run['limit_bytes']:,}",
-             f"{run['unaccounted_bytes']:,}", f"{run['goodput_bps'] / 1e6:.1f}", ms(run)]
-    return "| " + " | ".join(cells) + " |"
+    return [run["stack"], run["fault"], f"{run['limit_bytes']:,}",
+            f"{run['unaccounted_bytes']:,}", f"{run['goodput_bps'] / 1e6:.1f}", ms(run)]
 
 
 def ms(values):
@@ -56,18 +55,19 @@ def line(key, row):
     topology, rate, stack, _ = key
     lower = row["plain"]["p50_us"] / row["taut"]["p50_us"]
     goodput = 100 * row["taut"]["goodput_bps"] / row["plain"]["goodput_bps"]
-    cells = [f"{rate.removesuffix('mbit')}, {LINKS[topology]}", stack,
-             *(ms(row[limit]) for limit in LIMITS), f"{lower:.1f} x", f"{goodput:.1f} %",
-             pair(row, "cpu_ns_per_byte", 0), pair(row, "calls_per_datagram", 1)]
-    return "| " + " | ".join(cells) + " |"
+    return [f"{rate.removesuffix('mbit')}, {LINKS[topology]}", stack,
+            *(ms(row[limit]) for limit in LIMITS), f"{lower:.1f} x", f"{goodput:.1f} %",
+            pair(row, "cpu_ns_per_byte", 0), pair(row, "calls_per_datagram", 1)]
 
 
-def table(rows, busy_loops):
+def requests(rows, busy_loops):
     def order(key):
         return list(LINKS).index(key[0]), int(key[1].removesuffix("mbit")), STACKS.index(key[2])
 
     keys = sorted((key for key in rows if key[3] == busy_loops), key=order)
-    return "\n".join(line(key, rows[key]) for key in keys if len(rows[key]) == len(LIMITS))
+    lines = [line(key, rows[key]) for key in keys if len(rows[key]) == len(LIMITS)]
+    columns = ["Mbit/s, behind a", "stack", *LIMITS, "p50 lower", "goodput", "CPU", "calls"]
+    return table(columns, lines, left=2)
 
 
 def queued(rows):
@@ -78,30 +78,17 @@ def queued(rows):
             continue
         cells = [f"{row[limit]['queued_bytes'] / 1e3:,.0f} KB, "
                  f"{row[limit]['queued_bytes'] * 8 / 20e3:,.0f} ms" for limit in LIMITS]
-        lines.append(f"| {stack}, {LINKS[topology]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([f"{stack}, {LINKS[topology]}", *cells])
+    return table(["stack, behind a", *LIMITS], lines)
 
 
 def chart(rows):
-    """The p50 of a request at 20 Mbit/s behind a router: a group for each stack."""
-    found = [stack for stack in STACKS if ("routed", "20mbit", stack, 0) in rows]
-    lines = []
-    for at, limit in enumerate(LIMITS):
-        points = []
-        for number, stack in enumerate(found, 1):
-            top = rows["routed", "20mbit", stack, 0][limit]["p50_us"] / 1e3
-            left = number - 0.4 + at * 0.27
-            points += [[left, 0], [left, top], [left + 0.25, top], [left + 0.25, 0]]
-        lines.append({"label": limit, "color": limit, "stroke": "filled", "points": points})
-    high = max(point[1] for line in lines for point in line["points"])
-    return {"title": "Request beside bulk data at 20 Mbit/s, p50",
-            "x": {"title": "QUIC stack", "names": found},
-            "y": {"title": "ms", "low": 1, "high": high}, "lines": lines}
-
-
-def spread(values):
-    low, high = min(values), max(values)
-    return f"{low:g} to {high:g}" if low != high else f"{low:g}"
+    """The p50 of a request at 20 Mbit/s behind a router, for each stack."""
+    groups = []
+    for stack in STACKS:
+        if row := rows.get(("routed", "20mbit", stack, 0)):
+            groups.append((stack, {limit: row[limit]["p50_us"] / 1e3 for limit in LIMITS}))
+    return bars("Request beside bulk data at 20 Mbit/s, p50", "QUIC stack", "ms", groups)
 
 
 def main():
@@ -119,8 +106,9 @@ def main():
         "TAUT_MS": f"{example['taut']['p50_us'] / 1e3:,.1f}",
         "RUNS": spread(counts), "DURATION": idle[0]["duration"],
         "LOAD": spread([it["load"] for it in idle]),
-        "TABLE": table(rows, 0), "BUSY": table(rows, 2), "QUEUED": queued(rows),
-        "FAULTS_QUIC": "\n".join(fault_line(it) for it in faults),
+        "TABLE": requests(rows, 0), "BUSY": requests(rows, 2), "QUEUED": queued(rows),
+        "FAULTS_QUIC": table(["stack", "fault", "limit", "unaccounted", "Mbit/s", "request"],
+                             map(fault_line, faults), left=2),
     } | dict(zip(("SPEEDS", "DELAYS", "FAULTS"), xsk.tables(frames)))
     (ROOT / "docs/stacks.md").write_text(fill("stacks-head.md", values))
 

@@ -3,7 +3,7 @@
 import statistics
 from textwrap import fill as fold
 
-from page import LIVE, ROOT, draw, fill, keep, load, marked, table
+from page import LIVE, ROOT, bars, draw, fill, keep, load, marked, spread, table
 from tunnels.rows import ROWS
 
 RECORD = "programs.json.gz"
@@ -96,24 +96,12 @@ def goodput(values):
 
 
 def chart(rows, key, title, axis):
-    """Bars: a group for each row, a bar for each limit."""
-    lines = []
-    for at, mode in enumerate(MODES):
-        points = []
-        for number, row in enumerate(rows.rows, 1):
-            if (row, mode) in rows.values:
-                left, top = number - 0.4 + at * 0.27, rows.values[row, mode][key]
-                right = left + 0.25
-                points += [[left, 0], [left, top], [right, top], [right, 0]]
-        lines.append({"label": mode, "color": mode, "stroke": "filled", "points": points})
-    high = max(max(point[1] for point in line["points"]) for line in lines)
-    return {"title": title, "x": {"title": AXIS, "names": [ROWS[row].short for row in rows.rows]},
-            "y": {"title": axis, "low": 1, "high": high}, "lines": lines}
-
-
-def spread(values):
-    low, high = min(values), max(values)
-    return f"{low:g} to {high:g}" if low != high else f"{low:g}"
+    groups = [
+        (ROWS[row].short, {mode: rows.values[row, mode][key] for mode in MODES
+                           if (row, mode) in rows.values})
+        for row in rows.rows
+    ]
+    return bars(title, AXIS, axis, groups)
 
 
 def shown_of(text):
