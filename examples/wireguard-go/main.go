@@ -46,7 +46,7 @@ func run(name, limit string) error {
 	}
 	link, err := tun.CreateTUN(name, device.DefaultMTU)
 	if err != nil {
-		return err
+		return fmt.Errorf("creating the TUN device %s, which needs CAP_NET_ADMIN: %w", name, err)
 	}
 	if packets != nil {
 		link = newLimitedTun(link, packets)

@@ -142,11 +142,7 @@ impl LinkMonitor {
         self.read_notifications()?;
         let waits = self.tracker.state != LinkState::Running;
         if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
-            match self.query() {
-                // The kernel finds the device no longer some time before its notification.
-                Err(error) if is_absent(&error) => self.tracker.flags(None),
-                result => result?,
-            }
+            self.query_while_down()?;
             self.read_notifications()?;
         }
         if self.device.as_bytes() != &self.tracker.name[..] {
@@ -199,6 +195,17 @@ impl LinkMonitor {
                 }
                 Err(error) => return Err(failed("recv", &self.device, error)),
             }
+        }
+    }
+
+    /// Queries the state. An absent device is removed by its notification, which can follow later.
+    fn query_while_down(&mut self) -> io::Result<()> {
+        match self.query() {
+            Err(error) if is_absent(&error) => {
+                self.tracker.flags(None);
+                Ok(())
+            }
+            result => result,
         }
     }
 
@@ -269,5 +276,29 @@ impl DeliveryTally {
         } else {
             self.completed += packets;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{add_veth_pair, set_namespace};
+    use crate::privilege;
+
+    #[test]
+    fn query_before_the_notification_keeps_the_cause() {
+        if privilege().is_err() {
+            return;
+        }
+        let ns = || NetNs::new().expect("namespace");
+        let (here, elsewhere) = (ns(), ns());
+        add_veth_pair(&here, "left", &here, "right").expect("pair");
+        let mut monitor = LinkMonitor::open(&here, "left").expect("monitor");
+        set_namespace(&here, "left", &elsewhere).expect("moves");
+        monitor.query_while_down().expect("query");
+        assert_eq!(monitor.state(), LinkState::Down);
+        monitor.read_notifications().expect("notifications");
+        assert_eq!(monitor.state(), LinkState::Removed);
+        assert!(monitor.is_moved());
     }
 }
