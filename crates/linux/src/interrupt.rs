@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::error::failed;
-use crate::sys::signal;
+use crate::error::Context;
+use crate::sys::process;
 
 /// The signal received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +31,14 @@ impl Interrupt {
 /// The error of `sigaction`.
 pub fn note() -> io::Result<()> {
     for number in [libc::SIGINT, libc::SIGTERM] {
-        signal::note_first(number).map_err(|cause| failed("sigaction", "own process", cause))?;
+        process::note_first(number).context("sigaction", "own process")?;
     }
     Ok(())
 }
 
 /// Returns the signal recorded since [`note`], if there is one.
 pub fn noted() -> Option<Interrupt> {
-    signal::noted().map(|number| match number {
+    process::noted().map(|number| match number {
         libc::SIGINT => Interrupt::Keyboard,
         _ => Interrupt::Terminate,
     })

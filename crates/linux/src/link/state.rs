@@ -130,13 +130,15 @@ impl LinkTracker {
     /// Applies flags read between notifications; `None` if the device is absent. They can show
     /// that the link is not running before its notification arrives, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
-        match flags {
+        let is_down = match flags {
             // Its notification reports whether it was moved.
-            None if self.state != LinkState::Removed => self.set(0),
-            None => {}
-            Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
-            Some(_) if self.state == LinkState::Running => self.set(0),
-            Some(_) => {}
+            None => self.state != LinkState::Removed,
+            Some(flags) => {
+                self.state == LinkState::Running && u32::from(flags) & RUNNING != RUNNING
+            }
+        };
+        if is_down {
+            self.set(0);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::error::failed;
+use crate::error::Context;
 use crate::link::message::{Message, attributes, u32_at};
 use crate::link::{self, RouteSocket};
 use crate::netns::NetNs;
@@ -116,10 +116,9 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
 /// # Errors
 /// The error of netlink; `NotFound` if the kernel has no socket diagnostics.
 pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
-    let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
     let mut diag = ns
         .run(|| RouteSocket::open(Some(rustix::net::netlink::SOCK_DIAG)))?
-        .map_err(named)?;
+        .context("SOCK_DIAG_BY_FAMILY", "inet sockets")?;
     let mut found = Vec::new();
     for (protocol, number, states) in [
         (Protocol::Tcp, libc::IPPROTO_TCP, STATES_WITH_DATA),
@@ -145,7 +144,7 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
             match result {
                 // The kernel lacks this family, or diagnostics for this protocol.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => result.map_err(named)?,
+                result => result.context("SOCK_DIAG_BY_FAMILY", "inet sockets")?,
             }
         }
     }
