@@ -8,7 +8,7 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-use super::message::{HEADER_BYTES, Message, Response, attributes, messages, u32_at};
+use super::message::{HEADER_BYTES, Message, Response, attribute, messages, u32_at};
 use crate::error::Context;
 use crate::sys;
 
@@ -95,7 +95,7 @@ fn error_message(response: &Response<'_>) -> Option<String> {
         return None;
     }
     let after = response.payload.get(4 + HEADER_BYTES..)?;
-    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_MESSAGE)?;
+    let text = attribute(after, ERROR_MESSAGE)?;
     Some(
         String::from_utf8_lossy(text)
             .trim_end_matches('\0')
