@@ -161,7 +161,7 @@ impl Tap {
     /// # Errors
     /// Another error of `write` on the device: it was removed.
     pub fn write(&self, header_and_frame: &[u8]) -> io::Result<WriteOutcome> {
-        self.write_parts(&[IoSlice::new(header_and_frame)])
+        self.written(|mut file| file.write(header_and_frame))
     }
 
     /// As [`write`](Self::write), for a frame in several parts, in order.
@@ -169,8 +169,12 @@ impl Tap {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<WriteOutcome> {
+        self.written(|mut file| file.write_vectored(parts))
+    }
+
+    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<WriteOutcome> {
         loop {
-            let error = match (&self.file).write_vectored(parts) {
+            let error = match write(&self.file) {
                 Ok(_) => return Ok(WriteOutcome::Accepted),
                 Err(error) => error,
             };
