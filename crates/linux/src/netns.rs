@@ -85,17 +85,15 @@ impl NetNs {
         })?
     }
 
-    /// Opens a socket of the namespace. An error names the `call` and its object.
+    /// Opens a socket of the namespace. The inner error is that of `socket`.
     pub(crate) fn socket(
         &self,
         family: AddressFamily,
         kind: SocketType,
         flags: SocketFlags,
-        (call, object): (&'static str, &str),
-    ) -> io::Result<OwnedFd> {
+    ) -> io::Result<rustix::io::Result<OwnedFd>> {
         let flags = flags | SocketFlags::CLOEXEC;
-        self.run(|| socket_with(family, kind, flags, None))?
-            .context(call, object)
+        self.run(|| socket_with(family, kind, flags, None))
     }
 
     /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through

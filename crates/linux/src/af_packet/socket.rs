@@ -23,8 +23,8 @@ const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 /// Opens a packet socket in `ns` for `device`, with `flags` of its type. Its protocol is 0 until it
 /// is bound, so that it receives no frames of other devices.
 pub(super) fn open_socket(ns: &NetNs, device: &str, flags: SocketFlags) -> io::Result<OwnedFd> {
-    let named = ("socket AF_PACKET", device);
-    ns.socket(AddressFamily::PACKET, SocketType::RAW, flags, named)
+    ns.socket(AddressFamily::PACKET, SocketType::RAW, flags)?
+        .context("socket AF_PACKET", device)
 }
 
 /// Sends frames one by one, each behind a [`VirtioNetHeader`](crate::VirtioNetHeader): the

@@ -143,8 +143,8 @@ impl SocketOpener {
     ) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
         let device = &self.device;
         let (kind, flags) = (SocketType::RAW, SocketFlags::empty());
-        let named = ("socket AF_XDP", device.as_str());
-        let fd = self.ns.socket(AddressFamily::XDP, kind, flags, named)?;
+        let fd = self.ns.socket(AddressFamily::XDP, kind, flags)?;
+        let fd = fd.context("socket AF_XDP", device)?;
         set_xdp_umem_reg(&fd, self.umem_registration())
             .map_err(|cause| failed_with(XDP_UMEM_REG, device, cause, self.memory()))?;
         self.set_ring_sizes(&fd)?;

@@ -85,7 +85,8 @@ impl std::error::Error for ClaimedDevice {}
 
 fn open(ns: &NetNs) -> io::Result<OwnedFd> {
     let (kind, flags) = (SocketType::STREAM, SocketFlags::NONBLOCK);
-    ns.socket(AddressFamily::UNIX, kind, flags, ("socket", "AF_UNIX"))
+    ns.socket(AddressFamily::UNIX, kind, flags)?
+        .context("socket", "AF_UNIX")
 }
 
 /// Returns the process that listens on `address`.

@@ -68,8 +68,8 @@ impl LinkMonitor {
         check_name(device)?;
         let (kind, flags) = (SocketType::RAW, SocketFlags::NONBLOCK);
         // The default protocol, 0, is `NETLINK_ROUTE`.
-        let named = ("socket AF_NETLINK", device);
-        let fd = ns.socket(AddressFamily::NETLINK, kind, flags, named)?;
+        let fd = ns.socket(AddressFamily::NETLINK, kind, flags)?;
+        let fd = fd.context("socket AF_NETLINK", device)?;
         bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).context("bind AF_NETLINK", device)?;
         let mut monitor = Self {
             ns: ns.clone(),

@@ -168,5 +168,6 @@ pub(crate) fn socket_queues(ns: &NetNs, device: &str) -> Option<u32> {
 /// Opens a socket for the ioctls of the namespace's devices.
 pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
     let (kind, flags) = (SocketType::DGRAM, SocketFlags::empty());
-    ns.socket(AddressFamily::INET, kind, flags, ("socket", "AF_INET"))
+    ns.socket(AddressFamily::INET, kind, flags)?
+        .context("socket", "AF_INET")
 }
