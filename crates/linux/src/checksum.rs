@@ -137,8 +137,8 @@ impl ChecksumKind {
     }
 }
 
-/// Returns the sum of the Internet checksum (RFC 1071): of the big-endian 16-bit words, with an odd last byte padded with zero. Carries
-/// are added.
+/// Returns the sum of the Internet checksum (RFC 1071): of the big-endian 16-bit words, with an odd
+/// last byte padded with zero. Carries are added.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
     // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is

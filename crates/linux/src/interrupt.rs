@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::error::Context;
-use crate::sys::process;
+use crate::sys::signal;
 
 /// The signal received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +31,14 @@ impl Interrupt {
 /// The error of `sigaction`.
 pub fn note() -> io::Result<()> {
     for number in [libc::SIGINT, libc::SIGTERM] {
-        process::note_first(number).context("sigaction", "own process")?;
+        signal::note_first(number).context("sigaction", "own process")?;
     }
     Ok(())
 }
 
 /// Returns the signal recorded since [`note`], if there is one.
 pub fn noted() -> Option<Interrupt> {
-    process::noted().map(|number| match number {
+    signal::noted().map(|number| match number {
         libc::SIGINT => Interrupt::Keyboard,
         _ => Interrupt::Terminate,
     })

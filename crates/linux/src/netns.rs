@@ -49,7 +49,7 @@ impl NetNs {
     /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
     /// network namespace.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // std opens every file close-on-exec, so that a started program does not hold the namespace.
+        // std opens files close-on-exec, so that a started program does not hold the namespace.
         let namespace = OwnedFd::from(File::open(path).context("open", path)?);
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;

@@ -20,7 +20,7 @@ impl NetNs {
     /// `PermissionDenied` without CAP_SYS_ADMIN; see [`ensure_privilege`](crate::ensure_privilege).
     pub fn new() -> io::Result<Self> {
         let made = in_short_thread(|| {
-            sys::process::unshare(UnshareFlags::NEWNET).context("unshare", "network namespace")?;
+            sys::thread::unshare(UnshareFlags::NEWNET).context("unshare", "network namespace")?;
             turn_off_ipv6();
             Self::current()
         })??;

@@ -141,7 +141,7 @@ fn enter_user_namespace() -> io::Result<()> {
     // The files of `/proc/self` belong to the effective user. Must be read before the move.
     let me = fs::metadata("/proc/self").context("stat", "/proc/self")?;
     let (user, group) = (me.uid(), me.gid());
-    sys::process::unshare(UnshareFlags::NEWUSER).context("unshare", "user namespace")?;
+    sys::thread::unshare(UnshareFlags::NEWUSER).context("unshare", "user namespace")?;
     // An unprivileged process can map its group only after disabling setgroups(2).
     write_file("/proc/self/setgroups", "deny")?;
     write_file("/proc/self/uid_map", &format!("0 {user} 1"))?;

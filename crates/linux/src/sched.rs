@@ -29,7 +29,7 @@ pub fn precise_timers() -> io::Result<()> {
 /// case a program can continue without.
 pub fn realtime_priority(priority: u8) -> io::Result<()> {
     check_range("real-time priority", priority.into(), 1..=99)?;
-    sys::process::set_realtime(priority.into()).context("sched_setscheduler", "own thread")
+    sys::thread::set_realtime(priority.into()).context("sched_setscheduler", "own thread")
 }
 
 /// Returns the time of the monotonic clock (`CLOCK_MONOTONIC`), in ns.

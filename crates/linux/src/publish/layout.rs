@@ -157,7 +157,7 @@ fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     }
 }
 
-/// Returns the process and the name of the program, `Err` with an unsupported version, or `Ok(None)`
+/// Returns the process and the name of the program. `Err` with an unsupported version; `Ok(None)`
 /// for a file of another format.
 pub(super) fn read_head(words: &[u64]) -> Result<Option<(u32, String)>, u64> {
     match words.get(..HEAD_WORDS) {

@@ -8,9 +8,10 @@ pub(crate) mod device;
 pub(crate) mod ethtool;
 mod mapping;
 pub(crate) mod packet_ring;
-pub(crate) mod process;
 pub(crate) mod shared_file;
+pub(crate) mod signal;
 pub(crate) mod socket;
+pub(crate) mod thread;
 pub(crate) mod umem;
 pub(crate) mod xdp_ring;
 
