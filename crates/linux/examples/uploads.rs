@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use taut_dql::Config;
 use taut_dql::tasks::Limiter;
-use taut_linux::link::{self, MacAddress, RootQdisc};
+use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, ensure_privilege};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,14 +31,10 @@ const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(FAR), 8080);
 fn links() -> io::Result<(NetNs, NetNs)> {
     let (near, far) = (NetNs::new()?, NetNs::new()?);
     link::add_veth_pair(&near, "near", &far, "far")?;
-    let (near_mac, far_mac) = (MacAddress::local(1), MacAddress::local(2));
-    for (ns, device, own, mac) in [(&near, "near", NEAR, near_mac), (&far, "far", FAR, far_mac)] {
-        link::set_mac(ns, device, mac)?;
+    for (ns, device, own) in [(&near, "near", NEAR), (&far, "far", FAR)] {
         link::add_address(ns, device, own, 24)?;
         link::set_up(ns, device)?;
     }
-    link::add_neighbour(&near, "near", FAR, far_mac)?;
-    link::add_neighbour(&far, "far", NEAR, near_mac)?;
     let shaper = RootQdisc::Tbf {
         rate_bits_per_s: RATE_BITS_PER_S,
         burst_bytes: 70_000,

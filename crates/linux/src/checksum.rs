@@ -1,15 +1,12 @@
 //! Completing the checksum that the kernel left to the device.
 
-mod internet;
-mod kind;
-
 use std::fmt;
+use std::ops::Range;
+
+use crc::{CRC_32_ISCSI, Crc};
 
 use crate::layers::layers;
 use crate::vnet_header::VirtioNetHeader;
-
-pub(crate) use internet::{fold, sum};
-pub(crate) use kind::ChecksumKind;
 
 /// Why a checksum cannot be completed. The frame is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +68,98 @@ pub fn complete_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bo
     is_complete
         .then_some(true)
         .ok_or(ChecksumError::OutsideFrame)
+}
+
+/// CRC32c, of SCTP (RFC 9260, appendix A).
+static CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+
+/// A protocol whose checksum can be partial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ChecksumKind {
+    Tcp = 6,
+    Udp = 17,
+    /// Without a pseudo header.
+    Gre = 47,
+    /// A CRC32c, without a pseudo header.
+    Sctp = 132,
+}
+
+impl ChecksumKind {
+    /// Returns the kind of a protocol of IP.
+    pub(crate) fn of(protocol: u8) -> Option<Self> {
+        let mut kinds = [Self::Tcp, Self::Udp, Self::Gre, Self::Sctp].into_iter();
+        kinds.find(|&kind| kind as u8 == protocol)
+    }
+
+    /// Returns the kind with this offset in an unknown packet, of which only TCP and UDP are
+    /// expected.
+    fn at_offset(offset: usize) -> Option<Self> {
+        let mut kinds = [Self::Tcp, Self::Udp].into_iter();
+        kinds.find(|kind| kind.field().start == offset)
+    }
+
+    /// Returns the position of the checksum in its header.
+    pub(crate) const fn field(self) -> Range<usize> {
+        match self {
+            Self::Tcp => 16..18,
+            Self::Udp => 6..8,
+            Self::Gre => 4..6,
+            Self::Sctp => 8..12,
+        }
+    }
+
+    /// Returns the offset of the checksum in its header.
+    pub(crate) const fn offset(self) -> u16 {
+        // Cannot truncate: headers are shorter.
+        self.field().start as u16
+    }
+
+    /// Completes the checksum of `covered`, the header and its payload. Returns `false` if that is
+    /// too short, and changes nothing.
+    pub(crate) fn complete(self, covered: &mut [u8]) -> bool {
+        if self.field().end > covered.len() {
+            return false;
+        }
+        if self == Self::Sctp {
+            covered[self.field()].fill(0);
+            let checksum = CRC32C.checksum(covered);
+            covered[self.field()].copy_from_slice(&checksum.to_le_bytes());
+            return true;
+        }
+        let checksum = match (self, !fold(sum(covered))) {
+            // In UDP, 0 means that the checksum is absent (RFC 768); all ones is the same number.
+            (Self::Udp, 0) => u16::MAX,
+            (_, checksum) => checksum,
+        };
+        covered[self.field()].copy_from_slice(&checksum.to_be_bytes());
+        true
+    }
+}
+
+/// Returns the sum of the Internet checksum (RFC 1071): of the big-endian 16-bit words, with an odd
+/// last byte padded with zero. Carries are added.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    // In native byte order, four bytes at a time. The sum of the swapped words is the swapped sum,
+    // and 2^32 is 1 modulo 2^16 - 1, as is 2^16 (RFC 1071, section 2). No overflow: a frame is
+    // shorter than 2^32 words.
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words = words
+        .iter()
+        .map(|word| u64::from(u32::from_ne_bytes(*word)));
+    let whole: u64 = words.sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let sum = fold(whole + u64::from(u32::from_ne_bytes(last)));
+    u64::from(u16::from_be_bytes(sum.to_ne_bytes()))
+}
+
+/// Adds the carries until there are none.
+pub(crate) fn fold(mut sum: u64) -> u16 {
+    while sum > u64::from(u16::MAX) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 #[cfg(test)]

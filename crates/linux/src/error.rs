@@ -1,8 +1,10 @@
 //! Errors that name the failed call and its object.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 
 /// A failed system call: the inner error of the `io::Error`s of this crate.
 #[derive(Debug)]
@@ -49,24 +51,32 @@ pub fn errno(error: &io::Error) -> Option<i32> {
 /// The request that locks the memory of an AF_XDP socket.
 pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
 
-/// Wraps the error of `call` on `object`. The kind stays, except for a missing device, and for the
-/// locked-memory limit, which the kernel reports as `ENOBUFS`.
-pub(crate) fn failed(call: &'static str, object: &str, cause: impl Into<io::Error>) -> io::Error {
-    failed_with(call, object, cause, String::new())
+/// Names the failed call of a result, and its object: a device, a file.
+pub(crate) trait Context<T> {
+    /// As [`failed`].
+    fn context(self, call: &'static str, object: impl AsRef<OsStr>) -> io::Result<T>;
 }
 
-/// [`failed`] as the argument of `map_err`.
-pub(crate) fn naming<E: Into<io::Error>>(
+impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
+    fn context(self, call: &'static str, object: impl AsRef<OsStr>) -> io::Result<T> {
+        self.map_err(|cause| failed(call, object, cause))
+    }
+}
+
+/// Wraps the error of `call` on `object`. The kind stays, except for a missing device, and for the
+/// locked-memory limit, which the kernel reports as `ENOBUFS`.
+pub(crate) fn failed(
     call: &'static str,
-    object: &str,
-) -> impl FnOnce(E) -> io::Error {
-    move |cause| failed(call, object, cause)
+    object: impl AsRef<OsStr>,
+    cause: impl Into<io::Error>,
+) -> io::Error {
+    failed_with(call, object, cause, String::new())
 }
 
 /// As [`failed`], with details of the request.
 pub(crate) fn failed_with(
     call: &'static str,
-    object: &str,
+    object: impl AsRef<OsStr>,
     cause: impl Into<io::Error>,
     detail: String,
 ) -> io::Error {
@@ -78,7 +88,7 @@ pub(crate) fn failed_with(
     };
     let error = SyscallError {
         call,
-        object: object.to_owned(),
+        object: object.as_ref().to_string_lossy().into_owned(),
         cause,
         detail,
     };
@@ -86,8 +96,19 @@ pub(crate) fn failed_with(
 }
 
 /// Returns an error for an invalid argument, found without the kernel.
-pub(crate) fn invalid(message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, message)
+pub(crate) fn invalid(message: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message.into())
+}
+
+/// Requires that the `value` of an argument is in the range.
+pub(crate) fn check_range(name: &str, value: u32, allowed: RangeInclusive<u32>) -> io::Result<()> {
+    if allowed.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = allowed.into_inner();
+    Err(invalid(format!(
+        "{name} is {value}; allowed: {min} to {max}"
+    )))
 }
 
 /// Requires that the caller's buffer holds what one read can return.

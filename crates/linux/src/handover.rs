@@ -4,32 +4,47 @@
 //! bound again. So the half that renews the socket requests the end of the other half, waits until
 //! it was released, and passes on the new end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicBool, Ordering};
+#[cfg(loom)]
+use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(loom))]
+use std::sync::{Mutex, MutexGuard};
+
+/// The end of the taker.
+#[derive(Debug)]
+enum EndState<T> {
+    /// The taker has it.
+    Held,
+    /// The taker has it, and must release it.
+    Requested,
+    /// The taker has none.
+    Released,
+    /// The taker must take this one.
+    New(T),
+}
 
 #[derive(Debug)]
 struct HandoverState<T> {
-    /// Number of requests.
-    requested: AtomicU32,
-    /// The last request after which the end was released.
-    released: AtomicU32,
-    /// The request that has a new end.
-    ready: AtomicU32,
-    /// The new end, and the request that it belongs to.
-    new_end: Mutex<Option<(u32, T)>>,
+    end: Mutex<EndState<T>>,
+    /// The taker must act. Written under the lock.
+    is_pending: AtomicBool,
+}
+
+impl<T> HandoverState<T> {
+    /// Each change is complete when it is made, so a poisoned lock is usable.
+    fn lock(&self) -> MutexGuard<'_, EndState<T>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The half that renews the socket.
 #[derive(Debug)]
-pub(crate) struct Giver<T> {
-    shared: Arc<HandoverState<T>>,
-    /// The other half has an end, or can take one.
-    other_has_end: bool,
-}
+pub(crate) struct Giver<T>(Arc<HandoverState<T>>);
 
 /// The half whose end is replaced.
 #[derive(Debug)]
@@ -37,82 +52,47 @@ pub(crate) struct Taker<T> {
     /// The current end; `None` between its release and the next one. Dropped before `shared`, by
     /// which the giver detects a dropped half.
     pub(crate) end: Option<T>,
-    /// The request of the current end.
-    epoch: u32,
     shared: Arc<HandoverState<T>>,
-}
-
-/// The action requested of the taker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Continue.
-    Continue,
-    /// Release the end, then call [`set_released`](Taker::set_released); there is no new end yet.
-    Release,
-    /// [`take`](Taker::take) the new end.
-    Take,
 }
 
 /// The taker has no end yet.
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
     let shared = Arc::new(HandoverState {
-        requested: AtomicU32::new(0),
-        released: AtomicU32::new(0),
-        ready: AtomicU32::new(0),
-        new_end: Mutex::new(None),
+        end: Mutex::new(EndState::Released),
+        is_pending: AtomicBool::new(false),
     });
     let taker = Taker {
         end: None,
-        epoch: 0,
         shared: shared.clone(),
     };
-    let giver = Giver {
-        shared,
-        other_has_end: true,
-    };
-    (giver, taker)
+    (Giver(shared), taker)
 }
 
 impl<T> Giver<T> {
-    /// Requests that the other half releases its end. No request is needed if it has none, or has
+    /// Requests that the other half releases its end. It needs no request if it has none, or has
     /// not yet taken a new one.
-    pub(crate) fn request_release(&mut self) {
-        let requested = self.requested().wrapping_add(1);
-        self.shared.requested.store(requested, Ordering::Release);
-        if self.lock().take().is_some() {
-            self.other_has_end = false;
-        }
+    pub(crate) fn request_release(&self) {
+        let mut end = self.0.lock();
+        let has_end = matches!(*end, EndState::Held | EndState::Requested);
+        *end = match has_end {
+            true => EndState::Requested,
+            false => EndState::Released,
+        };
+        self.0.is_pending.store(has_end, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the other half has released its end since the last request. Its accesses
-    /// before that are visible then, and it makes no more until it has a new end.
-    pub(crate) fn has_released(&mut self) -> bool {
-        let released = self.shared.released.load(Ordering::Acquire) == self.requested();
+    /// Returns `true` if the other half has released its end. Its accesses before that are visible
+    /// then, and it makes no more until it has a new end.
+    pub(crate) fn has_released(&self) -> bool {
         // A dropped half has released its end.
-        if released || Arc::strong_count(&self.shared) == 1 {
-            self.other_has_end = false;
-        }
-        !self.other_has_end
+        matches!(*self.0.lock(), EndState::Released) || Arc::strong_count(&self.0) == 1
     }
 
     /// Passes a new end to the other half; only after it has released the old one.
-    pub(crate) fn give(&mut self, end: T) {
-        self.other_has_end = true;
-        let requested = self.requested();
-        *self.lock() = Some((requested, end));
-        self.shared.ready.store(requested, Ordering::Release);
-    }
-
-    /// Written by this half only.
-    fn requested(&self) -> u32 {
-        self.shared.requested.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(u32, T)>> {
-        self.shared
-            .new_end
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn give(&self, end: T) {
+        let mut state = self.0.lock();
+        *state = EndState::New(end);
+        self.0.is_pending.store(true, Ordering::Relaxed);
     }
 }
 
@@ -121,49 +101,30 @@ impl<T> Taker<T> {
     /// the next one. Returns `true` in the latter case. Without a request, it is a single load.
     #[inline]
     pub(crate) fn update(&mut self, leave: impl FnOnce(T)) -> bool {
-        match self.action() {
-            Action::Continue => {}
-            Action::Release => {
+        self.shared.is_pending.load(Ordering::Relaxed) && self.execute(leave)
+    }
+
+    fn execute(&mut self, leave: impl FnOnce(T)) -> bool {
+        let mut state = self.shared.lock();
+        self.shared.is_pending.store(false, Ordering::Relaxed);
+        match std::mem::replace(&mut *state, EndState::Released) {
+            EndState::Requested => {
+                // The lock is held until the end was left.
                 if let Some(end) = self.end.take() {
                     leave(end);
                 }
-                self.set_released();
+                false
             }
-            Action::Take => {
-                self.end = self.take();
-                return true;
+            EndState::New(end) => {
+                *state = EndState::Held;
+                self.end = Some(end);
+                true
+            }
+            unchanged => {
+                *state = unchanged;
+                false
             }
         }
-        false
-    }
-
-    /// Returns the requested action. A single load if there is none.
-    #[inline]
-    pub(crate) fn action(&self) -> Action {
-        let requested = self.shared.requested.load(Ordering::Acquire);
-        if requested == self.epoch {
-            Action::Continue
-        } else if self.shared.ready.load(Ordering::Acquire) == requested {
-            Action::Take
-        } else {
-            Action::Release
-        }
-    }
-
-    /// Reports that the end was released.
-    pub(crate) fn set_released(&self) {
-        let requested = self.shared.requested.load(Ordering::Acquire);
-        self.shared.released.store(requested, Ordering::Release);
-    }
-
-    /// Takes the new end; `None` if there is none, or if it was requested again.
-    pub(crate) fn take(&mut self) -> Option<T> {
-        let new_end = (self.shared.new_end.lock())
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let (epoch, end) = new_end?;
-        self.epoch = epoch;
-        Some(end)
     }
 }
 
@@ -171,44 +132,61 @@ impl<T> Taker<T> {
 mod tests {
     use super::*;
 
+    /// Both halves, of which one has the end 0.
+    fn with_end() -> (Giver<u32>, Taker<u32>) {
+        let (giver, mut taker) = handover();
+        giver.give(0);
+        assert!(taker.update(drop));
+        (giver, taker)
+    }
+
     #[test]
     fn end_is_replaced_once() {
-        let (mut giver, mut taker) = handover();
-        assert_eq!(taker.action(), Action::Continue);
+        let (giver, mut taker) = with_end();
+        assert!(!taker.update(|_| panic!("without a request")));
         giver.request_release();
         assert!(!giver.has_released());
-        assert_eq!(taker.action(), Action::Release);
-        taker.set_released();
+        let mut left = None;
+        assert!(!taker.update(|end| left = Some(end)));
         assert!(giver.has_released());
-        giver.give("new");
-        assert_eq!(taker.action(), Action::Take);
-        assert_eq!(taker.take(), Some("new"));
-        assert_eq!((taker.action(), taker.take()), (Action::Continue, None));
+        assert_eq!((left, taker.end), (Some(0), None));
+        giver.give(1);
+        assert!(taker.update(drop));
+        assert_eq!(taker.end, Some(1));
+        assert!(!taker.update(drop));
+        assert_eq!(taker.end, Some(1));
     }
 
     #[test]
     fn second_request_before_take_releases_again() {
-        let (mut giver, mut taker) = handover();
+        let (giver, mut taker) = with_end();
         giver.request_release();
-        taker.set_released();
+        assert!(!taker.update(drop));
         giver.give(1);
-        assert_eq!(taker.action(), Action::Take);
         giver.request_release();
-        assert!(
-            giver.has_released(),
-            "it has nothing that it could let go of"
-        );
-        assert_eq!((taker.action(), taker.take()), (Action::Release, None));
+        assert!(giver.has_released(), "the end was never taken");
+        assert!(!taker.update(drop));
+        assert_eq!(taker.end, None);
         giver.give(2);
-        assert_eq!(taker.take(), Some(2));
-        assert_eq!(taker.action(), Action::Continue);
+        assert!(taker.update(drop));
+        assert_eq!(taker.end, Some(2));
+    }
+
+    #[test]
+    fn second_request_before_release_is_one() {
+        let (giver, mut taker) = with_end();
+        giver.request_release();
+        giver.request_release();
+        assert!(!giver.has_released());
+        assert!(!taker.update(drop));
+        assert!(giver.has_released());
     }
 
     #[test]
     fn half_without_an_end_gets_no_request() {
-        let (mut giver, taker) = handover::<()>();
+        let (giver, mut taker) = with_end();
         giver.request_release();
-        taker.set_released();
+        taker.update(drop);
         assert!(giver.has_released());
         // The device was removed; the other half sleeps.
         giver.request_release();
@@ -217,7 +195,7 @@ mod tests {
 
     #[test]
     fn dropped_half_has_released_its_end() {
-        let (mut giver, taker) = handover::<()>();
+        let (giver, taker) = with_end();
         giver.request_release();
         drop(taker);
         assert!(giver.has_released());

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::failed;
+use crate::error::Context;
 use crate::sys::signal;
 
 /// The signal received.
@@ -31,7 +31,7 @@ impl Interrupt {
 /// The error of `sigaction`.
 pub fn note() -> io::Result<()> {
     for number in [libc::SIGINT, libc::SIGTERM] {
-        signal::note_first(number).map_err(|cause| failed("sigaction", "own process", cause))?;
+        signal::note_first(number).context("sigaction", "own process")?;
     }
     Ok(())
 }

@@ -30,7 +30,6 @@ mod send_buffer;
 mod shared_ring;
 #[allow(unsafe_code)]
 mod sys;
-mod tap;
 pub mod tcp;
 mod tun;
 mod vlan;
@@ -43,8 +42,7 @@ pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
 pub use port::Port;
 pub use privilege::{Capability, ensure_privilege, privilege, retain_capabilities};
-pub use tap::{Tap, TapConfig, TapWriteError, WriteOutcome};
-pub use tun::Tun;
+pub use tun::{Tap, TapConfig, TapWriteError, Tun, WriteOutcome};
 pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
 

@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::handover::{Action, handover};
+use crate::handover::handover;
 use crate::shared_ring::{Consumer, Memory, Producer};
 
 const SLOTS: usize = 2;
@@ -113,26 +113,25 @@ fn a_ring_that_does_not_publish_is_caught() {
 /// released.
 fn end_is_released_first(reports_too_early: bool) {
     loom::model(move || {
-        let (mut giver, mut taker) = handover();
+        let (giver, mut taker) = handover();
+        giver.give(1);
+        taker.update(drop);
         let holds = Arc::new(AtomicBool::new(true));
         let holder = {
             let holds = holds.clone();
             thread::spawn(move || {
-                loop {
-                    match taker.action() {
-                        Action::Continue => thread::yield_now(),
-                        Action::Release if reports_too_early => {
-                            taker.set_released();
+                while taker.end != Some(7) {
+                    let mut is_left = false;
+                    taker.update(|_| {
+                        is_left = true;
+                        if !reports_too_early {
                             holds.store(false, Ordering::Relaxed);
-                            thread::yield_now();
                         }
-                        Action::Release => {
-                            holds.store(false, Ordering::Relaxed);
-                            taker.set_released();
-                            thread::yield_now();
-                        }
-                        Action::Take => return taker.take(),
+                    });
+                    if is_left && reports_too_early {
+                        holds.store(false, Ordering::Relaxed);
                     }
+                    thread::yield_now();
                 }
             })
         };
@@ -142,7 +141,7 @@ fn end_is_released_first(reports_too_early: bool) {
         }
         assert!(!holds.load(Ordering::Relaxed), "left == right");
         giver.give(7);
-        assert_eq!(holder.join().expect("takes"), Some(7));
+        holder.join().expect("takes");
     });
 }
 

@@ -7,12 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::error::{failed, naming};
+use crate::error::Context;
 use crate::link::RouteSocket;
 use crate::link::message::Message;
 
@@ -39,9 +40,7 @@ impl NetNs {
     /// # Errors
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
-        let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
-        let route = Mutex::new(RouteSocket::open(None)?);
-        Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
+        Self::open(Path::new(THREADS_NAMESPACE))
     }
 
     /// Opens an existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` if it has a name.
@@ -50,7 +49,8 @@ impl NetNs {
     /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
     /// network namespace.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let namespace = open_namespace(path)?;
+        // std opens files close-on-exec, so that a started program does not hold the namespace.
+        let namespace = OwnedFd::from(File::open(path).context("open", path)?);
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;
             RouteSocket::open(None)
@@ -85,20 +85,15 @@ impl NetNs {
         })?
     }
 
-    /// Runs `work` inside the namespace in a thread named `name`, without waiting for it. The
-    /// thread holds the namespace until it ends.
-    ///
-    /// # Errors
-    /// As for [`run`](Self::run).
-    pub fn spawn<T: Send + 'static>(
+    /// Opens a socket of the namespace. The inner error is that of `socket`.
+    pub(crate) fn socket(
         &self,
-        name: &str,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> io::Result<JoinHandle<T>> {
-        // A thread starts in the namespace of its creator, so this cannot fail later.
-        let builder = thread::Builder::new().name(name.to_owned());
-        self.run(|| builder.spawn(work))?
-            .map_err(|cause| failed("clone", name, cause))
+        family: AddressFamily,
+        kind: SocketType,
+        flags: SocketFlags,
+    ) -> io::Result<rustix::io::Result<OwnedFd>> {
+        let flags = flags | SocketFlags::CLOEXEC;
+        self.run(|| socket_with(family, kind, flags, None))
     }
 
     /// Mounts a sysfs with the devices of the namespace. It has no path: it is reachable through
@@ -113,7 +108,7 @@ impl NetNs {
             fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
         };
         self.run(mount)?
-            .map_err(naming("fsopen", "sysfs of a network namespace"))
+            .context("fsopen", "sysfs of a network namespace")
     }
 
     /// Sends a request to the namespace's route netlink; `take` receives the response, as (type,
@@ -127,9 +122,7 @@ impl NetNs {
     ) -> io::Result<()> {
         // Each request leaves the socket in its initial state, so a poisoned lock is usable.
         let mut route = self.0.route.lock().unwrap_or_else(PoisonError::into_inner);
-        route
-            .request(request, take)
-            .map_err(|cause| failed(call, object, cause))
+        route.request(request, take).context(call, object)
     }
 }
 
@@ -139,19 +132,13 @@ impl AsFd for NetNs {
     }
 }
 
-fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
-    // std opens every file close-on-exec, so that a started program does not hold the namespace.
-    let file = File::open(path).map_err(|cause| failed("open", &path.to_string_lossy(), cause))?;
-    Ok(file.into())
-}
-
 /// Entering the current namespace would require a privilege without need.
 fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
     if is_in(namespace) {
         return Ok(());
     }
     move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
-        .map_err(|cause| failed("setns", "network namespace", cause))
+        .context("setns", "network namespace")
 }
 
 /// Returns `true` if the calling thread is in `namespace`. Each namespace has a file of its own in
@@ -172,7 +159,7 @@ pub(crate) fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::R
         let thread = thread::Builder::new()
             .name("taut-netns".to_owned())
             .spawn_scoped(scope, work)
-            .map_err(|cause| failed("clone", "thread for a namespace", cause))?;
+            .context("clone", "thread for a namespace")?;
         Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::thread::UnshareFlags;
 
-use crate::error::failed;
+use crate::error::Context;
 use crate::link;
 use crate::netns::{NetNs, in_short_thread};
 use crate::sys;
@@ -20,8 +20,7 @@ impl NetNs {
     /// `PermissionDenied` without CAP_SYS_ADMIN; see [`ensure_privilege`](crate::ensure_privilege).
     pub fn new() -> io::Result<Self> {
         let made = in_short_thread(|| {
-            sys::namespace::unshare(UnshareFlags::NEWNET)
-                .map_err(|cause| failed("unshare", "network namespace", cause))?;
+            sys::thread::unshare(UnshareFlags::NEWNET).context("unshare", "network namespace")?;
             turn_off_ipv6();
             Self::current()
         })??;

@@ -12,7 +12,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use crate::error::{failed, invalid, naming};
+use crate::error::{Context, failed, invalid};
 use crate::sys;
 
 /// The object of errors about capabilities.
@@ -65,16 +65,16 @@ pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    limit_bounding_set().map_err(naming("PR_CAPBSET_DROP", OWN_PROCESS))?;
-    set_no_new_privs(true).map_err(naming("PR_SET_NO_NEW_PRIVS", OWN_PROCESS))?;
-    clear_ambient_capability_set().map_err(naming("PR_CAP_AMBIENT", OWN_PROCESS))?;
+    limit_bounding_set().context("PR_CAPBSET_DROP", OWN_PROCESS)?;
+    set_no_new_privs(true).context("PR_SET_NO_NEW_PRIVS", OWN_PROCESS)?;
+    clear_ambient_capability_set().context("PR_CAP_AMBIENT", OWN_PROCESS)?;
     let bits = CapabilitySet::from_iter(kept.iter().map(|it| it.bit()));
     let sets = CapabilitySets {
         effective: bits,
         permitted: bits,
         inheritable: CapabilitySet::empty(),
     };
-    set_capabilities(None, sets).map_err(naming("capset", OWN_PROCESS))
+    set_capabilities(None, sets).context("capset", OWN_PROCESS)
 }
 
 /// Clears the bounding set, which limits the capabilities of programs started later.
@@ -97,8 +97,7 @@ fn limit_bounding_set() -> rustix::io::Result<()> {
 const ENDING_THREADS_TRIES: u32 = 100;
 
 fn threads() -> io::Result<usize> {
-    let threads = fs::read_dir("/proc/self/task")
-        .map_err(|cause| failed("readdir", "/proc/self/task", cause))?;
+    let threads = fs::read_dir("/proc/self/task").context("readdir", "/proc/self/task")?;
     Ok(threads.count())
 }
 
@@ -140,9 +139,9 @@ pub fn ensure_privilege() -> io::Result<()> {
 
 fn enter_user_namespace() -> io::Result<()> {
     // The files of `/proc/self` belong to the effective user. Must be read before the move.
-    let me = fs::metadata("/proc/self").map_err(|cause| failed("stat", "/proc/self", cause))?;
+    let me = fs::metadata("/proc/self").context("stat", "/proc/self")?;
     let (user, group) = (me.uid(), me.gid());
-    sys::namespace::unshare(UnshareFlags::NEWUSER).map_err(naming("unshare", "user namespace"))?;
+    sys::thread::unshare(UnshareFlags::NEWUSER).context("unshare", "user namespace")?;
     // An unprivileged process can map its group only after disabling setgroups(2).
     write_file("/proc/self/setgroups", "deny")?;
     write_file("/proc/self/uid_map", &format!("0 {user} 1"))?;
@@ -150,11 +149,11 @@ fn enter_user_namespace() -> io::Result<()> {
 }
 
 fn write_file(path: &str, text: &str) -> io::Result<()> {
-    fs::write(path, text).map_err(|cause| failed("write", path, cause))
+    fs::write(path, text).context("write", path)
 }
 
 /// Returns the effective capabilities of the calling thread.
 fn effective() -> io::Result<CapabilitySet> {
-    let sets = capabilities(None).map_err(naming("capget", OWN_PROCESS))?;
+    let sets = capabilities(None).context("capget", OWN_PROCESS)?;
     Ok(sets.effective)
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::error::{failed, invalid};
+use crate::error::{Context, check_range};
 use crate::sys;
 
 /// The minimum; the kernel interprets 0 as the default of 50 us.
@@ -18,8 +18,7 @@ const MIN_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// # Errors
 /// The error of `prctl`.
 pub fn precise_timers() -> io::Result<()> {
-    set_current_timer_slack(Some(MIN_SLACK_NS))
-        .map_err(|cause| failed("PR_SET_TIMERSLACK", "own thread", cause))
+    set_current_timer_slack(Some(MIN_SLACK_NS)).context("PR_SET_TIMERSLACK", "own thread")
 }
 
 /// Puts the calling thread under real-time scheduling (`SCHED_FIFO`) at `priority`, 1..=99. Use it
@@ -29,13 +28,8 @@ pub fn precise_timers() -> io::Result<()> {
 /// `InvalidInput` for a priority out of range; `PermissionDenied` without CAP_SYS_NICE, in which
 /// case a program can continue without.
 pub fn realtime_priority(priority: u8) -> io::Result<()> {
-    if !(1..=99).contains(&priority) {
-        return Err(invalid(format!(
-            "real-time priority is {priority}; allowed: 1 to 99"
-        )));
-    }
-    sys::sched::set_realtime(priority.into())
-        .map_err(|cause| failed("sched_setscheduler", "own thread", cause))
+    check_range("real-time priority", priority.into(), 1..=99)?;
+    sys::thread::set_realtime(priority.into()).context("sched_setscheduler", "own thread")
 }
 
 /// Returns the time of the monotonic clock (`CLOCK_MONOTONIC`), in ns.

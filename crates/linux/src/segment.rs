@@ -28,7 +28,6 @@
 //! # Ok::<(), taut_linux::segment::SegmentError>(())
 //! ```
 
-mod error;
 mod headers;
 mod partial_checksum;
 
@@ -41,8 +40,7 @@ use crate::layers::IPV6_BYTES;
 use crate::vnet_header::VirtioNetHeader;
 use headers::Headers;
 
-pub use error::SegmentError;
-pub use headers::remove_jumbo_option;
+pub use headers::{SegmentError, remove_jumbo_option};
 pub use partial_checksum::complete_partial_checksum;
 
 /// TCP flags, in the byte after the data offset.
@@ -209,20 +207,14 @@ impl Segmenter {
         let (each, all) = (usize::from(self.each_bytes), self.payload_bytes as usize);
         let at = |segment: u32| all.min(segment as usize * each);
         let payload = at(first)..at(end);
-        let numbers = Numbers {
-            index: first,
-            start: payload.start as u32,
-            payload_bytes: payload.len(),
-            is_last: end == self.segments(),
-        };
-        self.set_numbers(headers, numbers);
+        self.set_numbers(headers, first..end, &payload);
         self.set_partial_checksums(headers, payload.len());
         Some(header_bytes + payload.start..header_bytes + payload.end)
     }
 
     /// Sets the fields that differ between segments.
-    fn set_numbers(&self, headers: &mut [u8], numbers: Numbers) {
-        let payload_bytes = numbers.payload_bytes;
+    fn set_numbers(&self, headers: &mut [u8], segments: Range<u32>, payload: &Range<usize>) {
+        let payload_bytes = payload.len();
         let network = &mut headers[self.headers.network_at.into()..];
         let network_bytes = network.len() + payload_bytes;
         if self.headers.is_v6 {
@@ -230,18 +222,18 @@ impl Segmenter {
         } else {
             put(network, 2, network_bytes as u16);
             let first = get(network, 4);
-            put(network, 4, first.wrapping_add(numbers.index as u16));
+            put(network, 4, first.wrapping_add(segments.start as u16));
         }
         let transport = &mut headers[self.headers.transport_at.into()..];
         match self.headers.transport {
             ChecksumKind::Tcp => {
                 let first = u32::from(get(transport, 4)) << 16 | u32::from(get(transport, 6));
-                let sequence = first.wrapping_add(numbers.start);
+                let sequence = first.wrapping_add(payload.start as u32);
                 transport[4..8].copy_from_slice(&sequence.to_be_bytes());
-                if numbers.index > 0 && !self.has_accurate_ecn {
+                if segments.start > 0 && !self.has_accurate_ecn {
                     transport[13] &= !TCP_CWR;
                 }
-                if !numbers.is_last {
+                if segments.end < self.segments() {
                     transport[13] &= !(TCP_FIN | TCP_PSH);
                 }
             }
@@ -249,19 +241,11 @@ impl Segmenter {
         }
     }
 
-    /// Completes the checksum of IPv4, and leaves that of the transport header partial.
+    /// Completes the checksum of IPv4. Leaves that of the transport header partial: the sum of the
+    /// pseudo header.
     fn set_partial_checksums(&self, headers: &mut [u8], payload_bytes: usize) {
-        let transport_at = usize::from(self.headers.transport_at);
-        let (before, transport) = headers.split_at_mut(transport_at);
+        let (before, transport) = headers.split_at_mut(self.headers.transport_at.into());
         let network = &mut before[self.headers.network_at.into()..];
-        let pseudo = self.pseudo(network, transport.len() + payload_bytes);
-        let at = self.headers.transport.offset();
-        put(transport, at.into(), fold(pseudo));
-    }
-
-    /// Completes the checksum of IPv4. Returns the sum of the pseudo header of a segment of
-    /// `transport_bytes`.
-    fn pseudo(&self, network: &mut [u8], transport_bytes: usize) -> u64 {
         let addresses = if self.headers.is_v6 {
             &network[8..40]
         } else {
@@ -270,19 +254,10 @@ impl Segmenter {
             put(network, 10, checksum);
             &network[12..20]
         };
-        let number = u64::from(self.headers.transport as u8);
-        sum(addresses) + number + transport_bytes as u64
+        let (kind, transport_bytes) = (self.headers.transport, transport.len() + payload_bytes);
+        let pseudo = sum(addresses) + u64::from(kind as u8) + transport_bytes as u64;
+        put(transport, kind.offset().into(), fold(pseudo));
     }
-}
-
-/// The position of segments in the GSO packet.
-struct Numbers {
-    /// Index of the first segment, and the offset of its payload.
-    index: u32,
-    start: u32,
-    payload_bytes: usize,
-    /// They are the last ones of the GSO packet.
-    is_last: bool,
 }
 
 /// Turns a GSO packet that is short enough to be sent whole into a plain packet: completes its

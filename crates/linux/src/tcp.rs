@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::error::failed;
+use crate::error::Context;
 use crate::sys;
 
 /// Offsets in `struct tcp_info`, in words of 4 bytes. The kernel only ever appends to it.
@@ -28,9 +28,8 @@ impl TcpInfo {
     /// # Errors
     /// The error of `getsockopt`.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
-        let info: [u32; WORDS] =
-            sys::socket::option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO)
-                .map_err(|cause| failed("getsockopt TCP_INFO", "socket", cause))?;
+        let info: [u32; WORDS] = sys::socket::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)
+            .context("getsockopt TCP_INFO", "socket")?;
         Ok(Self {
             mss_bytes: info[SND_MSS],
             delivered_segments: info[DELIVERED],
@@ -44,8 +43,8 @@ impl TcpInfo {
 /// # Errors
 /// The error of `setsockopt`.
 pub fn set_receive_low_water(socket: impl AsFd, bytes: i32) -> io::Result<()> {
-    sys::socket::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
-        .map_err(|cause| failed("setsockopt SO_RCVLOWAT", "socket", cause))
+    sys::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+        .context("setsockopt SO_RCVLOWAT", "socket")
 }
 
 #[cfg(test)]

@@ -1,18 +1,14 @@
 //! The header before each frame of a TAP or a packet socket.
 
-/// GSO types (`VIRTIO_NET_HDR_GSO_*`).
-const GSO_TCP_V4: u8 = 1;
-const GSO_TCP_V6: u8 = 4;
-const GSO_UDP_SEGMENTS: u8 = 5;
 /// Set together with the type if the sender uses explicit congestion notification.
 const GSO_ECN: u8 = 0x80;
 
-/// Segments of a GSO packet.
+/// Segments of a GSO packet (`VIRTIO_NET_HDR_GSO_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Segments {
-    TcpV4,
-    TcpV6,
-    Udp,
+    TcpV4 = 1,
+    TcpV6 = 4,
+    Udp = 5,
 }
 
 /// A virtio-net header: the work that the kernel left to the device, in the host's byte order.
@@ -80,12 +76,8 @@ impl VirtioNetHeader {
     /// Returns the type of the frame's segments; `None` if it is not a GSO packet, or its type is
     /// not one of these.
     pub(crate) fn segments(self) -> Option<Segments> {
-        match self.gso_type & !GSO_ECN {
-            GSO_TCP_V4 => Some(Segments::TcpV4),
-            GSO_TCP_V6 => Some(Segments::TcpV6),
-            GSO_UDP_SEGMENTS => Some(Segments::Udp),
-            _ => None,
-        }
+        let mut all = [Segments::TcpV4, Segments::TcpV6, Segments::Udp].into_iter();
+        all.find(|&segments| segments as u8 == self.gso_type & !GSO_ECN)
     }
 
     /// Returns the header of the same frame with `bytes` more before its network header.

@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
-use taut_path::driver::CompletionStatus;
+use taut_path::driver::EarlyCompletionDetector;
+use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
-use super::target::{RingCompletionEnd, RingTarget, RingTxEnd};
+use super::doorbell::Doorbell;
+use super::target::{RingTarget, RingTxEnd};
 use crate::handover::Giver;
 
 /// The kernel owns the slot while one of these bits is set.
@@ -19,7 +22,8 @@ const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
 /// another order, packets behind the oldest are returned later.
 #[derive(Debug)]
 pub struct AfPacketCompletions {
-    ring: RingCompletionEnd,
+    pub(super) doorbell: Arc<Doorbell>,
+    in_flight: InFlightCompleter,
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
@@ -27,7 +31,7 @@ pub struct AfPacketCompletions {
     is_closed: bool,
     /// Packets of a closed ring, oldest first. They are returned before all others.
     abandoned: VecDeque<Packet>,
-    place: RingTarget,
+    pub(super) place: RingTarget,
     giver: Giver<RingTxEnd>,
     /// A new ring was requested. It is opened when the sending half has released the old one.
     is_requested: bool,
@@ -35,9 +39,14 @@ pub struct AfPacketCompletions {
 }
 
 impl AfPacketCompletions {
-    pub(super) fn new(ring: RingCompletionEnd, place: RingTarget, giver: Giver<RingTxEnd>) -> Self {
-        Self {
-            ring,
+    /// Opens the first ring, and passes the other half's part of it to `giver`.
+    pub(super) fn open(place: RingTarget, giver: Giver<RingTxEnd>) -> io::Result<Self> {
+        let (tx, in_flight) = place.open(EarlyCompletionDetector::new())?;
+        let doorbell = Arc::clone(&tx.doorbell);
+        giver.give(tx);
+        Ok(Self {
+            doorbell,
+            in_flight,
             next: 0,
             malformed_packets: 0,
             is_closed: false,
@@ -46,7 +55,7 @@ impl AfPacketCompletions {
             giver,
             is_requested: false,
             reopened: 0,
-        }
+        })
     }
 
     /// Requests a new ring, in a queue whose halves are on two threads.
@@ -65,11 +74,6 @@ impl AfPacketCompletions {
         self.is_requested = true;
     }
 
-    /// Sets the name under which the next ring is opened.
-    pub(super) fn set_device(&mut self, name: &str) {
-        name.clone_into(&mut self.place.device);
-    }
-
     /// Reopens the ring if that was requested and the other half has released it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         if !self.is_requested || !self.giver.has_released() {
@@ -78,8 +82,9 @@ impl AfPacketCompletions {
         // Cleared even if opening fails: the caller must request again.
         self.is_requested = false;
         self.close();
-        let (tx, ring) = self.place.open(self.ring.doorbell.detector())?;
-        self.ring = ring;
+        let (tx, in_flight) = self.place.open(self.doorbell.detector())?;
+        self.doorbell = Arc::clone(&tx.doorbell);
+        self.in_flight = in_flight;
         self.next = 0;
         self.is_closed = false;
         self.reopened += 1;
@@ -91,7 +96,7 @@ impl AfPacketCompletions {
     /// completed.
     fn close(&mut self) {
         self.is_closed = true;
-        while self.next < self.ring.doorbell.submitted() {
+        while self.next < self.doorbell.submitted() {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
@@ -100,10 +105,6 @@ impl AfPacketCompletions {
                 self.abandoned.push_back(packet);
             }
         }
-    }
-
-    pub(super) fn completion_status(&self) -> CompletionStatus {
-        self.ring.doorbell.completion_status()
     }
 
     /// Returns how often the ring was reopened.
@@ -124,17 +125,17 @@ impl AfPacketCompletions {
 
     /// Returns `true` if the next packet is complete.
     fn next_is_done(&self) -> bool {
-        let doorbell = &self.ring.doorbell;
-        self.next < doorbell.submitted() && doorbell.slots.status(self.next) & IN_USE == 0
+        let is_submitted = self.next < self.doorbell.submitted();
+        is_submitted && self.doorbell.slots.status(self.next) & IN_USE == 0
     }
 
     fn take_next(&mut self) -> Option<Packet> {
-        let slots = &self.ring.doorbell.slots;
+        let slots = &self.doorbell.slots;
         if slots.status(self.next) & libc::TP_STATUS_WRONG_FORMAT != 0 {
             self.malformed_packets += 1;
             slots.recover(self.next);
         }
-        let packet = self.ring.in_flight.take(slots.slot(self.next));
+        let packet = self.in_flight.take(slots.slot(self.next));
         self.next += 1;
         packet
     }
@@ -147,13 +148,13 @@ impl Completions for AfPacketCompletions {
         if self.is_closed {
             return 0;
         }
-        let held = self.ring.in_flight.keys() - self.ring.in_flight.free();
+        let held = self.in_flight.keys() - self.in_flight.free();
         self.place.slots.saturating_sub(held)
     }
 
     /// The bytes are those that the queue counted. Exact while no packet is submitted.
     fn in_ring(&self) -> Option<InRing> {
-        Some(self.ring.in_flight.in_ring())
+        Some(self.in_flight.in_ring())
     }
 
     /// Also rings the doorbell again for packets that the kernel did not take before, and opens a
@@ -182,19 +183,19 @@ impl Completions for AfPacketCompletions {
             }
         }
         renewed?;
-        if self.ring.doorbell.has_remaining() && !self.is_closed {
-            self.ring.doorbell.ring()?;
+        if self.doorbell.has_remaining() && !self.is_closed {
+            self.doorbell.ring()?;
         }
         Ok(!self.abandoned.is_empty() || self.next_is_done())
     }
 
     fn completions_valid(&self) -> bool {
-        !self.ring.doorbell.is_early()
+        !self.doorbell.is_early()
     }
 }
 
 impl AsFd for AfPacketCompletions {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ring.doorbell.fd.as_fd()
+        self.doorbell.fd.as_fd()
     }
 }

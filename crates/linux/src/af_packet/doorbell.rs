@@ -3,14 +3,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 
 use crate::error::failed;
-use crate::sys::packet_ring::SlotReader;
+use crate::sys::packet_ring::PacketRing;
 
 /// Exceptions while sending, counted since the ring was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const MAX_REJECTIONS: u32 = 3;
 pub(super) struct Doorbell {
     pub(super) fd: OwnedFd,
     device: String,
-    pub(super) slots: SlotReader,
+    pub(super) slots: Arc<PacketRing>,
     /// Packets submitted; written by the sending half.
     submitted: AtomicU64,
     /// Locked while ringing, because both halves can ring.
@@ -57,7 +57,7 @@ impl Doorbell {
     pub(super) fn new(
         fd: OwnedFd,
         device: &str,
-        slots: SlotReader,
+        slots: Arc<PacketRing>,
         detector: EarlyCompletionDetector,
     ) -> Self {
         Self {

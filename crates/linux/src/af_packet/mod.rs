@@ -18,7 +18,6 @@
 
 mod completions;
 mod doorbell;
-mod receiver;
 mod ring;
 mod socket;
 mod target;
@@ -26,7 +25,6 @@ mod tx;
 
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
-pub use receiver::PacketReceiver;
 pub use ring::{AfPacket, PacketConfig};
-pub use socket::{PacketSender, Promiscuous};
+pub use socket::{PacketReceiver, PacketSender, Promiscuous};
 pub use tx::AfPacketTx;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_path::TxRing;
-use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
+use taut_path::driver::CompletionStatus;
 use taut_path::pool::FramePool;
 
 use super::completions::AfPacketCompletions;
@@ -77,11 +77,9 @@ impl AfPacket {
             device: device.to_owned(),
             slots: ring_slots,
         };
-        let (tx, completion) = place.open(EarlyCompletionDetector::new())?;
-        let (giver, mut taker) = handover();
-        taker.end = Some(tx);
-        let tx = AfPacketTx::new(ring_slots, source, taker);
-        Ok((tx, AfPacketCompletions::new(completion, place, giver)))
+        let (giver, taker) = handover();
+        let completions = AfPacketCompletions::open(place, giver)?;
+        Ok((AfPacketTx::new(ring_slots, source, taker), completions))
     }
 }
 
@@ -99,7 +97,7 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     }
 
     fn completion_status(&self) -> CompletionStatus {
-        self.1.completion_status()
+        self.1.doorbell.completion_status()
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -111,7 +109,7 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     }
 
     fn set_device(&mut self, name: &str) {
-        self.1.set_device(name);
+        name.clone_into(&mut self.1.place.device);
     }
 
     /// Packets that the kernel took from the old ring might still be sent.

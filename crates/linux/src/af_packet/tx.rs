@@ -25,17 +25,17 @@ pub struct AfPacketTx<F = FramePool> {
     source: F,
 }
 
-impl<F: FrameSource> AfPacketTx<F> {
-    pub(super) fn new(capacity_slots: u32, source: F, ring: Taker<RingTxEnd>) -> Self {
+impl<F> AfPacketTx<F> {
+    pub(super) fn new(capacity_slots: u32, source: F, mut ring: Taker<RingTxEnd>) -> Self {
+        // The first ring.
+        ring.update(drop);
         Self {
             capacity_slots,
             ring: RefCell::new(ring),
             source,
         }
     }
-}
 
-impl<F> AfPacketTx<F> {
     fn of_ring<R>(&self, read: impl FnOnce(&RingTxEnd) -> R) -> Option<R> {
         let mut ring = self.ring.borrow_mut();
         ring.update(drop);

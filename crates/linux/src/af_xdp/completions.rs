@@ -10,36 +10,12 @@ use taut_path::driver::CompletionStatus;
 use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
-use super::line::{Common, CompletionEnd, Kernel, SocketEnds, TxEnd, XdpCounters};
+use super::line::{Common, CompletionEnd, Kernel, Line, Opener, TxEnd, XdpCounters};
 use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Giver;
 use crate::sys::umem::Umem;
-
-/// Opens sockets, and tracks the other users of their rings.
-pub trait Opener<K: Kernel>: Send + Debug {
-    /// Returns `true` if the socket is bound to the current device and not to a removed one.
-    fn is_current(&self) -> bool;
-
-    /// Requests that all other users release the current socket.
-    fn request_release(&mut self);
-
-    /// Returns `true` if they have released it.
-    fn has_released(&mut self) -> bool;
-
-    /// Returns the name of the device.
-    fn device(&self) -> &str;
-
-    /// Sets the name of the device after it was renamed.
-    fn set_device(&mut self, name: &str);
-
-    /// Detaches the program from a device that was removed or moved.
-    fn release_device(&mut self);
-
-    /// Opens a socket with its rings. An error names the call and the device.
-    fn open(&mut self) -> io::Result<SocketEnds<K>>;
-}
 
 /// How a ring is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +34,9 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     capacity_slots: u32,
     is_zero_copy: bool,
     /// `None` between closing the socket and opening the next one.
-    end: Option<CompletionEnd<K>>,
+    pub(super) end: Option<CompletionEnd<K>>,
     giver: Giver<TxEnd<K>>,
-    opener: Box<dyn Opener<K>>,
+    pub(super) opener: Box<dyn Opener<K>>,
     /// The requested restart, executed when the other half has released the ring.
     renewal: Option<Renewal>,
     /// Packets that were abandoned, or completed just before, and not returned yet.
@@ -68,39 +44,34 @@ pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
 }
 
 impl<K: Kernel> AfXdpCompletions<K> {
-    pub(super) fn new(
+    /// Opens the first socket, and passes the other half's end of it to `giver`.
+    pub(super) fn open(
         common: Arc<Common>,
         frames: UmemFrames,
         in_flight: InFlightCompleter,
         capacity_slots: u32,
-        (end, giver): (CompletionEnd<K>, Giver<TxEnd<K>>),
-        opener: Box<dyn Opener<K>>,
-    ) -> Self {
-        Self {
+        giver: Giver<TxEnd<K>>,
+        mut opener: Box<dyn Opener<K>>,
+    ) -> io::Result<Self> {
+        let line = opener.open()?;
+        giver.give(line.tx_end());
+        Ok(Self {
             common,
             frames,
             in_flight,
             capacity_slots,
-            is_zero_copy: end.line.kernel.is_zero_copy(),
-            end: Some(end),
+            is_zero_copy: line.kernel.is_zero_copy(),
+            end: Some(line.completion_end()),
             giver,
             opener,
             renewal: None,
             abandoned: VecDeque::new(),
-        }
+        })
     }
 
     /// Returns the device's name.
     pub fn device(&self) -> &str {
         self.opener.device()
-    }
-
-    pub(super) fn set_device(&mut self, name: &str) {
-        self.opener.set_device(name);
-    }
-
-    pub(super) fn release_device(&mut self) {
-        self.opener.release_device();
     }
 
     /// Returns the counters of exceptions.
@@ -164,8 +135,8 @@ impl<K: Kernel> AfXdpCompletions<K> {
             Renewal::SameSocket => self.restart(),
             Renewal::NewSocket => {
                 self.close();
-                let ends = self.opener.open()?;
-                self.continue_with(ends);
+                let line = self.opener.open()?;
+                self.continue_with(&line);
             }
         }
         Ok(())
@@ -181,31 +152,21 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.giver.give(line.tx_end());
     }
 
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn kernel(&self) -> Option<&K> {
-        self.end.as_ref().map(|end| &end.line.kernel)
-    }
-
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn close_for_good(&mut self) {
-        self.close();
-    }
-
     /// Continues with a new socket.
-    pub(super) fn continue_with(&mut self, (tx, completion): SocketEnds<K>) {
+    pub(super) fn continue_with(&mut self, line: &Arc<Line<K>>) {
         self.common.count(|it| it.reopened += 1);
-        self.is_zero_copy = completion.line.kernel.is_zero_copy();
-        self.end = Some(completion);
-        self.giver.give(tx);
+        self.is_zero_copy = line.kernel.is_zero_copy();
+        self.end = Some(line.completion_end());
+        self.giver.give(line.tx_end());
     }
 
     /// Takes all packets out of the socket and closes it.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.take_all(Umem::reclaim);
         // The last reference: the kernel now closes the socket, and so releases all frames.
         self.end = None;
         for index in 0..self.frames.frames() {
-            self.frames.recover(index);
+            self.frames.umem().recover(index);
         }
     }
 
@@ -238,7 +199,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 self.frames.umem().reclaim(index);
                 return Some(packet);
             }
-            match self.frames.recover(index) {
+            match self.frames.umem().recover(index) {
                 true => self.common.count(|it| it.recovered_frames += 1),
                 false => self.common.count(|it| it.unknown_completions += 1),
             }

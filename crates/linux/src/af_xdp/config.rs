@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::invalid;
+use crate::error::{check_range, invalid};
 
 /// Default number of slots if the device does not report one: that of an e1000.
 const DEFAULT_SLOTS: u32 = 1024;
@@ -105,11 +105,7 @@ impl XdpConfig {
                 "slots is {slots}; allowed: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}"
             )));
         }
-        if !(1..=FRAMES_LIMIT).contains(&frames) {
-            return Err(invalid(format!(
-                "frames is {frames}; allowed: 1 to {FRAMES_LIMIT}"
-            )));
-        }
+        check_range("frames", frames, 1..=FRAMES_LIMIT)?;
         if ![2048, 4096].contains(&frame_bytes) {
             return Err(invalid(format!(
                 "frame_bytes is {frame_bytes}; allowed: 2048 or 4096"

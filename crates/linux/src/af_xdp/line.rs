@@ -25,14 +25,38 @@ pub trait Kernel: Debug {
     fn is_zero_copy(&self) -> bool;
 }
 
+/// Opens sockets, and tracks the other users of their rings.
+pub trait Opener<K: Kernel>: Send + Debug {
+    /// Returns `true` if the socket is bound to the current device and not to a removed one.
+    fn is_current(&self) -> bool;
+
+    /// Requests that all other users release the current socket.
+    fn request_release(&mut self);
+
+    /// Returns `true` if they have released it.
+    fn has_released(&self) -> bool;
+
+    /// Returns the name of the device.
+    fn device(&self) -> &str;
+
+    /// Sets the name of the device after it was renamed.
+    fn set_device(&mut self, name: &str);
+
+    /// Detaches the program from a device that was removed or moved.
+    fn release_device(&mut self);
+
+    /// Opens a socket with its rings. An error names the call and the device.
+    fn open(&mut self) -> io::Result<Arc<Line<K>>>;
+}
+
 /// A socket and its rings, shared by both halves.
 #[derive(Debug)]
 pub struct Line<K: Kernel> {
     pub(crate) kernel: K,
     /// The longest frame that the device carried when it was bound, with its Ethernet header.
     pub(crate) frame_limit_bytes: u32,
-    tx: Arc<K::Tx>,
-    completion: Arc<K::Completion>,
+    pub(crate) tx: Arc<K::Tx>,
+    pub(crate) completion: Arc<K::Completion>,
 }
 
 /// The sending half's part of a socket.
@@ -51,32 +75,16 @@ pub struct CompletionEnd<K: Kernel> {
     pub(crate) completion: Consumer<K::Completion>,
 }
 
-/// Both ends of a socket.
-pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
-
-/// Returns both ends of a newly bound socket.
-pub(crate) fn ends<K: Kernel>(
-    kernel: K,
-    frame_limit_bytes: u32,
-    tx: Arc<K::Tx>,
-    completion: Arc<K::Completion>,
-) -> SocketEnds<K> {
-    let line = Arc::new(Line {
-        kernel,
-        frame_limit_bytes,
-        tx,
-        completion: completion.clone(),
-    });
-    let tx = line.tx_end();
-    let completion = CompletionEnd {
-        line,
-        completion: Consumer::new(completion),
-    };
-    (tx, completion)
-}
-
 impl<K: Kernel> Line<K> {
-    /// Returns the sending end again, for a half that has released it.
+    /// Returns the completing end, once.
+    pub(crate) fn completion_end(self: &Arc<Self>) -> CompletionEnd<K> {
+        CompletionEnd {
+            line: self.clone(),
+            completion: Consumer::new(self.completion.clone()),
+        }
+    }
+
+    /// Returns the sending end, also again for a half that has released it.
     pub(crate) fn tx_end(self: &Arc<Self>) -> TxEnd<K> {
         TxEnd {
             line: self.clone(),

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::{AfXdpCompletions, Opener};
-use super::line::{Kernel, SocketEnds, ends};
+use super::completions::AfXdpCompletions;
+use super::line::{Kernel, Line, Opener};
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
 
@@ -113,8 +113,8 @@ impl MockSocket {
 
     /// Returns `true` if `by` uses this socket now.
     pub(super) fn is_used(&self, by: &AfXdpCompletions<Self>) -> bool {
-        by.kernel()
-            .is_some_and(|kernel| Arc::ptr_eq(&kernel.0, &self.0))
+        let end = by.end.as_ref();
+        end.is_some_and(|end| Arc::ptr_eq(&end.line.kernel.0, &self.0))
     }
 
     pub(super) fn doorbells(&self) -> u32 {
@@ -164,13 +164,13 @@ impl MockSocket {
         ring.producer.store(at.wrapping_add(1), Ordering::Release);
     }
 
-    fn ends(&self) -> SocketEnds<Self> {
-        ends(
-            self.clone(),
-            1514,
-            self.0.tx.clone(),
-            self.0.completion.clone(),
-        )
+    fn line(&self) -> Arc<Line<Self>> {
+        Arc::new(Line {
+            kernel: self.clone(),
+            frame_limit_bytes: 1514,
+            tx: self.0.tx.clone(),
+            completion: self.0.completion.clone(),
+        })
     }
 }
 
@@ -212,15 +212,15 @@ impl Opener<MockSocket> for MockOpener {
 
     fn request_release(&mut self) {}
 
-    fn has_released(&mut self) -> bool {
+    fn has_released(&self) -> bool {
         true
     }
 
-    fn open(&mut self) -> io::Result<SocketEnds<MockSocket>> {
+    fn open(&mut self) -> io::Result<Arc<Line<MockSocket>>> {
         let prepared = &mut self.0;
         if prepared.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
         }
-        Ok(prepared.remove(0).ends())
+        Ok(prepared.remove(0).line())
     }
 }

@@ -27,7 +27,6 @@ mod line;
 #[cfg(all(test, not(loom)))]
 mod mock;
 mod open;
-mod opener;
 mod program;
 mod receiver;
 mod socket;
@@ -40,7 +39,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::error::naming;
+use crate::error::Context;
 
 pub use completions::AfXdpCompletions;
 pub use config::{Redirect, XdpConfig, XdpMode};
@@ -62,5 +61,5 @@ pub fn raise_locked_memory() -> io::Result<()> {
         current: None,
         maximum: None,
     };
-    setrlimit(Resource::Memlock, unlimited).map_err(naming("setrlimit", "RLIMIT_MEMLOCK"))
+    setrlimit(Resource::Memlock, unlimited).context("setrlimit", "RLIMIT_MEMLOCK")
 }

@@ -9,11 +9,10 @@ use taut_path::{TxRing, in_flight};
 
 use super::completions::AfXdpCompletions;
 use super::config::{Redirect, XdpConfig};
-use super::line::Common;
-use super::opener::{Role, SocketOpener};
+use super::line::{Common, Kernel, Opener};
 use super::program::Program;
-use super::receiver::{AfXdpReceiver, ReceiveEnd};
-use super::socket::SocketTarget;
+use super::receiver::AfXdpReceiver;
+use super::socket::SocketOpener;
 use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
 use crate::error::invalid;
@@ -47,10 +46,10 @@ impl AfXdp {
         device: &str,
         config: &XdpConfig,
     ) -> io::Result<(AfXdpTx, AfXdpCompletions, UmemFrames)> {
-        let place = place(ns, device, config)?;
-        let frames = place.frames.clone();
-        let role = Role::send(&frames, config.fill_frames);
-        let (tx, completions, _) = driver(place, role)?;
+        config.validate()?;
+        let frames = UmemFrames::new(config.frames, config.frame_bytes)?;
+        let opener = SocketOpener::new(ns, device, config, &frames, None);
+        let (tx, completions) = halves(device, &frames, config.capacity_slots(), opener)?;
         Ok((tx, completions, frames))
     }
 
@@ -76,18 +75,16 @@ impl AfXdp {
     ) -> io::Result<(AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames)> {
         if config.fill_frames == 0 {
             return Err(invalid(
-                "fill_frames is 0; allowed for a receiver: 1 or more".to_owned(),
+                "fill_frames is 0; allowed for a receiver: 1 or more",
             ));
         }
-        let place = place(ns, device, config)?;
-        let frames = place.frames.clone();
-        let program = Program::load(device, redirect)?;
-        let (giver, mut taker) = handover();
-        let wanted = config.fill_frames;
-        let role = Role::Receive { giver, program };
-        let (tx, completions, end) = driver(place, role)?;
-        taker.end = end;
-        let receiver = AfXdpReceiver::new(device, frames.clone(), wanted, taker);
+        config.validate()?;
+        let frames = UmemFrames::new(config.frames, config.frame_bytes)?;
+        let (giver, taker) = handover();
+        let receiver = Some((giver, Program::load(device, redirect)?));
+        let opener = SocketOpener::new(ns, device, config, &frames, receiver);
+        let (tx, completions) = halves(device, &frames, config.capacity_slots(), opener)?;
+        let receiver = AfXdpReceiver::new(device, frames.clone(), config.fill_frames, taker);
         Ok((tx, completions, receiver, frames))
     }
 
@@ -97,58 +94,45 @@ impl AfXdp {
     /// # Errors
     /// As for [`Port::reopen`].
     pub fn reopen_both(halves: &mut Halves, receiver: &mut AfXdpReceiver) -> io::Result<()> {
-        halves.1.request_reopen();
-        // Both release the old socket.
-        halves.0.slots_free();
-        receiver.handle_request();
-        halves.1.renew()?;
-        // Both take their parts of the new one.
-        halves.0.slots_free();
-        receiver.handle_request();
-        Ok(())
+        reopen_with(halves, || receiver.handle_request())
     }
 }
 
-/// Returns where to open sockets, with frames for them.
-fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<SocketTarget> {
-    config.validate()?;
-    Ok(SocketTarget {
-        ns: ns.clone(),
-        device: device.to_owned(),
-        config: *config,
-        frames: UmemFrames::new(config.frames, config.frame_bytes)?,
-    })
+/// Reopens the socket. `update` lets a receiver release its part of the old one, and take that of
+/// the new one.
+fn reopen_with(halves: &mut Halves, mut update: impl FnMut()) -> io::Result<()> {
+    let (tx, completions) = halves;
+    completions.request_reopen();
+    // The sending half releases the old ring.
+    tx.slots_free();
+    update();
+    completions.renew()?;
+    // The sending half takes the new one if there is one.
+    tx.slots_free();
+    update();
+    Ok(())
 }
 
-/// Returns both halves of a new socket, and the end for its receiver.
-fn driver(
-    place: SocketTarget,
-    role: Role,
-) -> io::Result<(AfXdpTx, AfXdpCompletions, Option<ReceiveEnd>)> {
-    let frames = place.frames.clone();
-    let capacity_slots = place.config.capacity_slots();
-    let common = Arc::new(Common::new(&place.device));
-    let mut opener = SocketOpener::new(place, role);
-    let ((tx, completion), receive) = opener.open_one()?;
-    let (in_sender, in_completer) = in_flight::split(frames.frames());
-    let (giver, mut taker) = handover();
-    taker.end = Some(tx);
-    let tx = AfXdpTx::new(
+/// Returns both halves over the sockets of `opener`, of which it opens the first.
+pub(super) fn halves<K: Kernel>(
+    device: &str,
+    frames: &UmemFrames,
+    capacity_slots: u32,
+    opener: impl Opener<K> + 'static,
+) -> io::Result<(AfXdpTx<K>, AfXdpCompletions<K>)> {
+    let common = Arc::new(Common::new(device));
+    let (sender, completer) = in_flight::split(frames.frames());
+    let (giver, taker) = handover();
+    let completions = AfXdpCompletions::open(
         common.clone(),
         frames.clone(),
-        in_sender,
+        completer,
         capacity_slots,
-        taker,
-    );
-    let completions = AfXdpCompletions::new(
-        common,
-        frames,
-        in_completer,
-        capacity_slots,
-        (completion, giver),
+        giver,
         Box::new(opener),
-    );
-    Ok((tx, completions, receive))
+    )?;
+    let tx = AfXdpTx::new(common, frames.clone(), sender, capacity_slots, taker);
+    Ok((tx, completions))
 }
 
 impl Port for Halves {
@@ -161,11 +145,11 @@ impl Port for Halves {
     }
 
     fn set_device(&mut self, name: &str) {
-        self.1.set_device(name);
+        self.1.opener.set_device(name);
     }
 
     fn release_device(&mut self) {
-        self.1.release_device();
+        self.1.opener.release_device();
     }
 
     fn driver(&self) -> &'static str {
@@ -185,12 +169,6 @@ impl Port for Halves {
     }
 
     fn reopen(&mut self) -> io::Result<()> {
-        self.1.request_reopen();
-        // The sending half releases the old ring.
-        self.0.slots_free();
-        self.1.renew()?;
-        // The sending half takes the new one if there is one.
-        self.0.slots_free();
-        Ok(())
+        reopen_with(self, || {})
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::config::Redirect;
-use crate::error::{errno, failed, failed_with};
+use crate::error::{Context, errno, failed, failed_with};
 use crate::link;
 use crate::netns::NetNs;
 use crate::sys::bpf;
@@ -33,9 +33,8 @@ struct Attached {
 
 impl Program {
     pub(super) fn load(device: &str, redirect: Redirect) -> io::Result<Self> {
-        let named = |call| move |cause| failed(call, device, cause);
-        let map = bpf::socket_map(QUEUES).map_err(named("BPF_MAP_CREATE"))?;
-        let program = bpf::load_redirect(map.as_fd()).map_err(named("BPF_PROG_LOAD"))?;
+        let map = bpf::socket_map(QUEUES).context("BPF_MAP_CREATE", device)?;
+        let program = bpf::load_redirect(map.as_fd()).context("BPF_PROG_LOAD", device)?;
         Ok(Self {
             map,
             program,
@@ -56,8 +55,7 @@ impl Program {
         queue: u32,
         socket: BorrowedFd<'_>,
     ) -> io::Result<Redirect> {
-        bpf::set_socket(self.map.as_fd(), queue, socket)
-            .map_err(|cause| failed("BPF_MAP_UPDATE_ELEM", device, cause))?;
+        bpf::set_socket(self.map.as_fd(), queue, socket).context("BPF_MAP_UPDATE_ELEM", device)?;
         if let Some(attached) = self.attached.as_ref().filter(|it| it.index == index) {
             return Ok(attached.redirect);
         }

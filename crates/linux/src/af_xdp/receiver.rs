@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::sockopt::xdp_statistics;
@@ -10,21 +9,12 @@ use rustix::net::{RecvFlags, recv};
 use taut_path::{Frame, Packet};
 
 use super::config::Redirect;
-use super::line::Line;
-use super::socket::{ReceiveRings, XdpSocket};
+use super::socket::ReceiveEnd;
 use super::umem::UmemFrames;
-use crate::error::failed;
+use crate::error::{Context, failed};
 use crate::frames::Frames;
 use crate::handover::Taker;
 use crate::sys::xdp_ring::Descriptor;
-
-/// The receiver's part of a socket.
-#[derive(Debug)]
-pub(super) struct ReceiveEnd {
-    pub(super) rings: ReceiveRings,
-    pub(super) line: Arc<Line<XdpSocket>>,
-    pub(super) redirect: Redirect,
-}
 
 /// Packets lost by the kernel, as it counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,6 +56,7 @@ impl AfXdpReceiver {
             frames_in_rings: 0,
             frames_wanted,
         };
+        receiver.handle_request();
         receiver.refill();
         receiver
     }
@@ -176,8 +167,7 @@ impl AfXdpReceiver {
     /// The error of `getsockopt`; `NotConnected` while the socket is being renewed.
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
-        let counted =
-            xdp_statistics(fd).map_err(|cause| failed("XDP_STATISTICS", &self.device, cause))?;
+        let counted = xdp_statistics(fd).context("XDP_STATISTICS", &self.device)?;
         let no_frame_packets = counted.rx_fill_ring_empty_descs.unwrap_or(0);
         Ok(ReceiveCounters {
             lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),

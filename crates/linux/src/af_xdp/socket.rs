@@ -5,21 +5,24 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
-use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
-use rustix::net::xdp::{SocketAddrXdp, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags};
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::net::xdp::{
+    SocketAddrXdp, XdpMmapOffsets, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send};
 
 use super::bind::bind;
-use super::config::XdpConfig;
-use super::line::{Kernel, SocketEnds, ends};
+use super::config::{Redirect, XdpConfig};
+use super::line::{Kernel, Line, Opener};
+use super::program::Program;
 use super::raise_locked_memory;
 use super::umem::UmemFrames;
-use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
+use crate::error::{Context, XDP_UMEM_REG, failed_with};
 use crate::frames::Frames;
+use crate::handover::Giver;
 use crate::link;
 use crate::netns::NetNs;
 use crate::port::ETHERNET_HEADER_BYTES;
@@ -65,22 +68,61 @@ pub(super) struct ReceiveRings {
     pub(super) rx: Consumer<MappedRing<2>>,
 }
 
-/// The mapped TX and COMPLETION rings, and those of a receiver.
-type MappedRings = (Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings);
-
-/// Settings to open a socket repeatedly.
+/// The receiver's part of a socket.
 #[derive(Debug)]
-pub(super) struct SocketTarget {
-    pub(super) ns: NetNs,
-    pub(super) device: String,
-    pub(super) config: XdpConfig,
-    pub(super) frames: UmemFrames,
+pub(super) struct ReceiveEnd {
+    pub(super) rings: ReceiveRings,
+    pub(super) line: Arc<Line<XdpSocket>>,
+    pub(super) redirect: Redirect,
 }
 
-impl SocketTarget {
-    /// Opens a socket and binds it to the device `index`, with the modes that the configuration
-    /// allows.
-    pub(super) fn open(&self, index: u32) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
+/// Opens sockets repeatedly, for the same queue and the same use.
+#[derive(Debug)]
+pub(super) struct SocketOpener {
+    ns: NetNs,
+    device: String,
+    config: XdpConfig,
+    frames: UmemFrames,
+    /// Frames that the kernel owns while the driver exists: those in the FILL ring of a socket
+    /// that does not receive.
+    fill_frames: Vec<u32>,
+    /// The receiver, and the program that redirects packets to it.
+    receiver: Option<(Giver<ReceiveEnd>, Program)>,
+    /// The index of the device to which the socket is bound.
+    index: u32,
+}
+
+impl SocketOpener {
+    /// Prepares sockets of `device`, which receive if there is a `receiver`.
+    pub(super) fn new(
+        ns: &NetNs,
+        device: &str,
+        config: &XdpConfig,
+        frames: &UmemFrames,
+        receiver: Option<(Giver<ReceiveEnd>, Program)>,
+    ) -> Self {
+        let filled = match receiver {
+            Some(_) => 0,
+            None => config.fill_frames,
+        };
+        let taken = (0..filled).map_while(|_| frames.take());
+        let fill_frames: Vec<u32> = taken.map(|frame| frame.index()).collect();
+        for &index in &fill_frames {
+            frames.umem().to_device(index);
+        }
+        Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            config: *config,
+            frames: frames.clone(),
+            fill_frames,
+            receiver,
+            index: 0,
+        }
+    }
+
+    /// Opens a socket and binds it to the device, with the modes that the configuration allows.
+    fn open_bound(&self) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
@@ -88,7 +130,7 @@ impl SocketTarget {
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());
         let attempt = |flags| {
-            let address = SocketAddrXdp::new(flags, index, self.config.queue);
+            let address = SocketAddrXdp::new(flags, self.index, self.config.queue);
             self.attempt(&address, frame_limit_bytes)
         };
         bind(self.config.mode, attempt, thread::sleep)
@@ -98,24 +140,29 @@ impl SocketTarget {
         &self,
         address: &SocketAddrXdp,
         frame_limit_bytes: u32,
-    ) -> io::Result<(SocketEnds<XdpSocket>, ReceiveRings)> {
-        let fd = (self.ns)
-            .run(|| {
-                let flags = SocketFlags::CLOEXEC;
-                socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
-            })?
-            .map_err(naming("socket AF_XDP", &self.device))?;
+    ) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
+        let device = &self.device;
+        let (kind, flags) = (SocketType::RAW, SocketFlags::empty());
+        let fd = self.ns.socket(AddressFamily::XDP, kind, flags)?;
+        let fd = fd.context("socket AF_XDP", device)?;
         set_xdp_umem_reg(&fd, self.umem_registration())
-            .map_err(|cause| failed_with(XDP_UMEM_REG, &self.device, cause, self.memory()))?;
-        self.set_ring_sizes(fd.as_fd())?;
-        self.widen(fd.as_fd());
-        let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
+            .map_err(|cause| failed_with(XDP_UMEM_REG, device, cause, self.memory()))?;
+        self.set_ring_sizes(&fd)?;
+        self.widen(&fd);
+        let offsets = xdp_mmap_offsets(&fd).context("XDP_MMAP_OFFSETS", device)?;
+        let (tx, completion, receive) =
+            (self.map_rings(&fd, &offsets)).context("mmap AF_XDP ring", device)?;
         rustix::net::bind(&fd, address)
-            .map_err(|cause| failed_with("bind", &self.device, cause, self.which_queue()))?;
-        let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
+            .map_err(|cause| failed_with("bind", device, cause, self.which_queue()))?;
+        let options = xdp_options(&fd).context("XDP_OPTIONS", device)?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
-        let socket = XdpSocket { fd, is_zero_copy };
-        Ok((ends(socket, frame_limit_bytes, tx, completion), receive))
+        let line = Line {
+            kernel: XdpSocket { fd, is_zero_copy },
+            frame_limit_bytes,
+            tx,
+            completion,
+        };
+        Ok((Arc::new(line), receive))
     }
 
     /// The frames. The kernel keeps the pages until the socket is closed; the states of the umem
@@ -132,33 +179,32 @@ impl SocketTarget {
         }
     }
 
-    fn set_ring_sizes(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+    fn set_ring_sizes(&self, fd: &OwnedFd) -> io::Result<()> {
         let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
-        let named = |call| move |cause: Errno| failed(call, &self.device, cause);
-        set_xdp_umem_fill_ring_size(fd, fill_slots).map_err(named("XDP_UMEM_FILL_RING"))?;
-        set_xdp_umem_completion_ring_size(fd, slots).map_err(named("XDP_UMEM_COMPLETION_RING"))?;
-        set_xdp_rx_ring_size(fd, fill_slots).map_err(named("XDP_RX_RING"))?;
-        set_xdp_tx_ring_size(fd, slots).map_err(named("XDP_TX_RING"))
+        let device = &self.device;
+        set_xdp_umem_fill_ring_size(fd, fill_slots).context("XDP_UMEM_FILL_RING", device)?;
+        set_xdp_umem_completion_ring_size(fd, slots).context("XDP_UMEM_COMPLETION_RING", device)?;
+        set_xdp_rx_ring_size(fd, fill_slots).context("XDP_RX_RING", device)?;
+        set_xdp_tx_ring_size(fd, slots).context("XDP_TX_RING", device)
     }
 
-    fn map_rings(&self, fd: BorrowedFd<'_>) -> io::Result<MappedRings> {
+    /// Maps the TX and COMPLETION rings, and those of a receiver.
+    fn map_rings(
+        &self,
+        fd: &OwnedFd,
+        at: &XdpMmapOffsets,
+    ) -> io::Result<(Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings)> {
         let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
-        let at = xdp_mmap_offsets(fd).map_err(naming("XDP_MMAP_OFFSETS", &self.device))?;
-        let named = |cause| failed("mmap AF_XDP ring", &self.device, cause);
         let (rx_at, tx_at) = (libc::XDP_PGOFF_RX_RING, libc::XDP_PGOFF_TX_RING);
         let (fill_at, completion_at) = (
             libc::XDP_UMEM_PGOFF_FILL_RING,
             libc::XDP_UMEM_PGOFF_COMPLETION_RING,
         );
-        let fill = MappedRing::map(fd, fill_at, at.fr, fill_slots).map_err(named)?;
-        let rx = MappedRing::map(fd, rx_at as u64, at.rx, fill_slots).map_err(named)?;
-        let tx = MappedRing::map(fd, tx_at as u64, at.tx, slots).map_err(named)?;
-        let completion = MappedRing::map(fd, completion_at, at.cr, slots).map_err(named)?;
-        let receive = ReceiveRings {
-            fill: Producer::new(Arc::new(fill)),
-            rx: Consumer::new(Arc::new(rx)),
-        };
-        Ok((Arc::new(tx), Arc::new(completion), receive))
+        let fill = Producer::new(MappedRing::map(fd, fill_at, &at.fr, fill_slots)?);
+        let rx = Consumer::new(MappedRing::map(fd, rx_at as u64, &at.rx, fill_slots)?);
+        let tx = MappedRing::map(fd, tx_at as u64, &at.tx, slots)?;
+        let completion = MappedRing::map(fd, completion_at, &at.cr, slots)?;
+        Ok((tx, completion, ReceiveRings { fill, rx }))
     }
 
     /// Describes the memory of a rejected umem.
@@ -186,7 +232,7 @@ impl SocketTarget {
     }
 
     /// Raises the socket's limits so that it takes a full ring at once, if the kernel permits.
-    fn widen(&self, fd: BorrowedFd<'_>) {
+    fn widen(&self, fd: &OwnedFd) {
         let config = &self.config;
         // Not supported before Linux 6.18: the doorbell is rung more often then.
         let budget = config.budget_packets.clamp(1, config.ring_slots());
@@ -197,5 +243,59 @@ impl SocketTarget {
             config.ring_slots() as usize,
             config.frame_bytes as usize,
         );
+    }
+}
+
+impl Opener<XdpSocket> for SocketOpener {
+    fn is_current(&self) -> bool {
+        let index = link::index(&self.ns, &self.device);
+        index.is_ok_and(|index| index == self.index)
+    }
+
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
+    }
+
+    fn release_device(&mut self) {
+        // The index of no device: that of the next one can be the same.
+        self.index = 0;
+        if let Some((_, program)) = &mut self.receiver {
+            program.detach();
+        }
+    }
+
+    fn request_release(&mut self) {
+        if let Some((giver, _)) = &self.receiver {
+            giver.request_release();
+        }
+    }
+
+    fn has_released(&self) -> bool {
+        let receiver = self.receiver.as_ref();
+        receiver.is_none_or(|(giver, _)| giver.has_released())
+    }
+
+    fn open(&mut self) -> io::Result<Arc<Line<XdpSocket>>> {
+        self.index = link::index(&self.ns, &self.device)?;
+        let (line, mut rings) = self.open_bound()?;
+        for &index in &self.fill_frames {
+            rings.fill.push([self.frames.whole_frame(index)]);
+        }
+        rings.fill.publish();
+        // Without a receiver the rings are unmapped, but the kernel keeps them with the socket.
+        if let Some((giver, program)) = &mut self.receiver {
+            let place = (&self.ns, self.device.as_str(), self.index);
+            let redirect = program.serve(place, self.config.queue, line.kernel.as_fd())?;
+            giver.give(ReceiveEnd {
+                rings,
+                line: line.clone(),
+                redirect,
+            });
+        }
+        Ok(line)
     }
 }

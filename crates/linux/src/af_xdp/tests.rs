@@ -1,20 +1,19 @@
 //! The driver with a mock kernel.
 
 use std::slice::from_ref;
-use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use taut_path::driver::CompletionStatus;
-use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing, in_flight};
+use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing};
 
-use super::completions::{AfXdpCompletions, Opener};
-use super::line::Common;
+use super::completions::AfXdpCompletions;
+use super::line::Opener;
 use super::mock::{MockOpener, MockSocket};
+use super::open::halves;
 use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
-use crate::handover::handover;
 
 const SLOTS: u32 = 8;
 const FRAMES: u32 = 32;
@@ -28,17 +27,9 @@ fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
     driver_of(MockOpener(sockets.to_vec(), false))
 }
 
-fn driver_of(mut opener: MockOpener) -> (Tx, Done, UmemFrames) {
+fn driver_of(opener: MockOpener) -> (Tx, Done, UmemFrames) {
     let frames = UmemFrames::new(FRAMES, 2048).expect("allocates");
-    let common = Arc::new(Common::new("mock0"));
-    let (tx, completion) = opener.open().expect("prepared");
-    let (in_sender, in_completer) = in_flight::split(FRAMES);
-    let (giver, mut taker) = handover();
-    taker.end = Some(tx);
-    let tx = AfXdpTx::new(common.clone(), frames.clone(), in_sender, SLOTS, taker);
-    let end = (completion, giver);
-    let opener = Box::new(opener);
-    let done = AfXdpCompletions::new(common, frames.clone(), in_completer, SLOTS, end, opener);
+    let (tx, done) = halves("mock0", &frames, SLOTS, opener).expect("prepared");
     (tx, done, frames)
 }
 
@@ -372,7 +363,7 @@ fn removed_device_can_be_recreated() {
     assert_eq!((tx.slots_free(), frames.free_frames()), (0, FRAMES));
     // Request again when there is one.
     let mut later = MockOpener(vec![second.clone()], false);
-    done.continue_with(later.open().expect("prepared"));
+    done.continue_with(&later.open().expect("prepared"));
     assert_eq!(tx.slots_free(), SLOTS);
     submit(&mut tx, &frames, 1);
     tx.kick(0).expect("rings");
@@ -506,7 +497,7 @@ proptest! {
             prop_assert!((least..=FRAMES).contains(&free), "{free} of {FRAMES}, {lost} lost");
         }
         drop(tx);
-        done.close_for_good();
+        done.close();
         back += reap(&mut done, &frames);
         prop_assert_eq!((back, frames.free_frames()), (submitted, FRAMES));
     }

@@ -41,8 +41,10 @@ impl<K: Kernel> AfXdpTx<K> {
         frames: UmemFrames,
         in_flight: InFlightSender,
         capacity_slots: u32,
-        end: Taker<TxEnd<K>>,
+        mut end: Taker<TxEnd<K>>,
     ) -> Self {
+        // The first end.
+        end.update(leave);
         Self {
             common,
             frames,

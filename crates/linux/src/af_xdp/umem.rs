@@ -4,12 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use concurrent_queue::ConcurrentQueue;
 use taut_path::pool::PoolError;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
 use crate::frames::Frames;
-use crate::sys::umem::{Freed, Umem};
+use crate::sys::umem::Umem;
 
 /// Frames of one umem, usable from any thread. A clone refers to the same frames.
 ///
@@ -22,7 +21,6 @@ pub struct UmemFrames(Arc<UmemState>);
 #[derive(Debug)]
 struct UmemState {
     umem: Umem,
-    free: ConcurrentQueue<u32>,
     /// Offset of the packet in each frame, in bytes; 0 for a packet that was not received.
     starts: Box<[AtomicU32]>,
     rejected_frames: AtomicU64,
@@ -30,15 +28,8 @@ struct UmemState {
 
 impl UmemFrames {
     pub(super) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
-        let umem = Umem::new(frames, frame_bytes)?;
-        let free = ConcurrentQueue::bounded(frames as usize);
-        for index in 0..frames {
-            // Cannot fail: there is room for all frames.
-            let _ = free.push(index);
-        }
         Ok(Self(Arc::new(UmemState {
-            umem,
-            free,
+            umem: Umem::new(frames, frame_bytes)?,
             starts: (0..frames).map(|_| AtomicU32::new(0)).collect(),
             rejected_frames: AtomicU64::new(0),
         })))
@@ -93,22 +84,6 @@ impl UmemFrames {
         }
     }
 
-    #[inline]
-    fn push_free(&self, index: u32) {
-        // Cannot fail: each frame is in the queue at most once.
-        let _ = self.0.free.push(index);
-    }
-
-    /// Recovers a frame that the kernel released after its packet was abandoned; `false` if it
-    /// was not abandoned.
-    pub(super) fn recover(&self, index: u32) -> bool {
-        let found = self.0.umem.recover(index);
-        if found == Some(Freed::Now) {
-            self.push_free(index);
-        }
-        found.is_some()
-    }
-
     /// Returns the number of frames that were released but not taken: twice, or of another pool.
     pub fn rejected_frames(&self) -> u64 {
         self.0.rejected_frames.load(Ordering::Relaxed)
@@ -118,8 +93,7 @@ impl UmemFrames {
 impl Frames for UmemFrames {
     #[inline]
     fn take(&self) -> Option<Frame> {
-        let index = self.0.free.pop().ok()?;
-        self.0.umem.take(index);
+        let index = self.0.umem.take()?;
         self.0.starts[index as usize].store(0, Ordering::Relaxed);
         Some(Frame::new(index))
     }
@@ -127,15 +101,11 @@ impl Frames for UmemFrames {
     #[inline]
     fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let index = frame.index();
-        match self.0.umem.free(index) {
-            Freed::Now => self.push_free(index),
-            Freed::Later => {}
-            Freed::NotTaken => {
-                self.0.rejected_frames.fetch_add(1, Ordering::Relaxed);
-                return Err(self.pool_error(index));
-            }
+        if self.0.umem.release(index) {
+            return Ok(());
         }
-        Ok(())
+        self.0.rejected_frames.fetch_add(1, Ordering::Relaxed);
+        Err(self.pool_error(index))
     }
 
     /// Lends the space from the start of the packet; a received packet can start at any offset.
@@ -150,7 +120,7 @@ impl Frames for UmemFrames {
     }
 
     fn free_frames(&self) -> u32 {
-        self.0.free.len() as u32
+        self.0.umem.free_frames()
     }
 
     fn frames(&self) -> u32 {

@@ -2,14 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen};
 
-use crate::error::failed;
+use crate::error::Context;
 use crate::netns::NetNs;
 use crate::sys;
 
@@ -42,10 +40,10 @@ impl DeviceClaim {
                 };
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, claimed));
             }
-            bound => bound.map_err(|cause| failed("bind", &name, cause))?,
+            bound => bound.context("bind", &name)?,
         }
         // Others connect to find the process; none is accepted.
-        listen(&socket, i32::MAX).map_err(|cause| failed("listen", &name, cause))?;
+        listen(&socket, i32::MAX).context("listen", &name)?;
         Ok(Self {
             ns: ns.clone(),
             index,
@@ -86,9 +84,9 @@ impl fmt::Display for ClaimedDevice {
 impl std::error::Error for ClaimedDevice {}
 
 fn open(ns: &NetNs) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    ns.run(|| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None))?
-        .map_err(|cause| failed("socket", "AF_UNIX", cause))
+    let (kind, flags) = (SocketType::STREAM, SocketFlags::NONBLOCK);
+    ns.socket(AddressFamily::UNIX, kind, flags)?
+        .context("socket", "AF_UNIX")
 }
 
 /// Returns the process that listens on `address`.
@@ -96,7 +94,7 @@ fn holder(ns: &NetNs, address: &SocketAddrUnix) -> Option<u32> {
     let socket = open(ns).ok()?;
     connect(&socket, address).ok()?;
     let credentials =
-        sys::socket::option::<3>(socket.as_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED).ok()?;
+        sys::socket::option::<3>(&socket, libc::SOL_SOCKET, libc::SO_PEERCRED).ok()?;
     // `struct ucred`: process, user, group.
     let [pid, ..] = credentials;
     Some(pid).filter(|&pid| pid != 0)

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::message::{attributes, link, link_at, u16_at, u32_at, u64_at};
+use super::message::{attribute, link, link_at, u16_at, u32_at, u64_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
@@ -12,6 +12,9 @@ const FIXED_BYTES: usize = 16;
 
 /// A request whose end is acknowledged.
 const GET: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+
+/// `IFLA_XDP_PROG_ID`; not in libc.
+const XDP_PROGRAM_ID: u16 = 4;
 
 const UP_WITH_CARRIER: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
 
@@ -78,39 +81,34 @@ impl Description {
     }
 
     fn parse(payload: &[u8]) -> Option<Self> {
-        let mut is_elsewhere = false;
-        let mut found = Self {
-            index: u32_at(payload, 4)?,
-            kind: u16_at(payload, 2)?,
-            is_up: u32_at(payload, 8)? & UP_WITH_CARRIER == UP_WITH_CARRIER,
-            ..Self::default()
+        let all = payload.get(FIXED_BYTES..)?;
+        let word = |kind| u32_at(attribute(all, kind)?, 0);
+        let index = u32_at(payload, 4)?;
+        // The other end is the device itself if there is none.
+        let is_elsewhere = attribute(all, libc::IFLA_LINK_NETNSID).is_some();
+        let other_end = word(libc::IFLA_LINK).filter(|&it| !is_elsewhere && it != index);
+        let mac = attribute(all, libc::IFLA_ADDRESS).and_then(|it| it.try_into().ok());
+        let xdp_program = || {
+            u32_at(
+                attribute(attribute(all, libc::IFLA_XDP)?, XDP_PROGRAM_ID)?,
+                0,
+            )
         };
-        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
-            match kind {
-                libc::IFLA_MTU => found.mtu_bytes = u32_at(value, 0)?,
-                libc::IFLA_ADDRESS => found.mac = value.try_into().ok().map(MacAddress),
-                // The number of users of this mode.
-                libc::IFLA_PROMISCUITY => found.is_promiscuous = u32_at(value, 0)? > 0,
-                libc::IFLA_MASTER => found.master = u32_at(value, 0),
-                libc::IFLA_LINK => found.other_end = u32_at(value, 0),
-                libc::IFLA_LINK_NETNSID => is_elsewhere = true,
-                libc::IFLA_GSO_MAX_SIZE => found.longest_object_bytes = u32_at(value, 0),
-                libc::IFLA_XDP => found.xdp_program = xdp_program_id(value),
-                libc::IFLA_STATS64 => found.statistics = LinkStatistics::parse(value),
-                _ => {}
-            }
-        }
-        let is_other = |other: &u32| !is_elsewhere && *other != found.index;
-        found.other_end = found.other_end.filter(is_other);
-        Some(found)
+        Some(Self {
+            index,
+            mtu_bytes: word(libc::IFLA_MTU).unwrap_or(0),
+            kind: u16_at(payload, 2)?,
+            mac: mac.map(MacAddress),
+            is_up: u32_at(payload, 8)? & UP_WITH_CARRIER == UP_WITH_CARRIER,
+            // The number of users of this mode.
+            is_promiscuous: word(libc::IFLA_PROMISCUITY).is_some_and(|users| users > 0),
+            master: word(libc::IFLA_MASTER),
+            other_end,
+            longest_object_bytes: word(libc::IFLA_GSO_MAX_SIZE),
+            xdp_program: xdp_program(),
+            statistics: attribute(all, libc::IFLA_STATS64).and_then(LinkStatistics::parse),
+        })
     }
-}
-
-fn xdp_program_id(value: &[u8]) -> Option<u32> {
-    /// `IFLA_XDP_PROG_ID`; not in libc.
-    const PROGRAM_ID: u16 = 4;
-    let (_, id) = attributes(value).find(|&(kind, _)| kind == PROGRAM_ID)?;
-    u32_at(id, 0)
 }
 
 /// Reads the properties of a device from the kernel.

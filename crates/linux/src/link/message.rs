@@ -133,6 +133,12 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
+/// Returns the payload of the first attribute of this type.
+pub(crate) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    let (_, payload) = attributes(bytes).find(|&(kind, _)| kind == wanted)?;
+    Some(payload)
+}
+
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(offset..)?.first_chunk()?))
 }

@@ -2,12 +2,10 @@
 
 mod change;
 mod claim;
-mod create;
 mod describe;
 pub(crate) mod message;
 pub mod monitor;
 mod offload;
-mod polling;
 mod qdisc;
 pub(crate) mod route_socket;
 mod state;
@@ -19,15 +17,14 @@ use std::str::FromStr;
 use crate::error::invalid;
 
 pub use change::{
-    add_address, add_neighbour, add_to_bridge, delete, index, rename, set_down, set_mac, set_mtu,
-    set_namespace, set_tx_queue_packets, set_up,
+    add_address, add_bridge, add_macvlan, add_neighbour, add_to_bridge, add_veth_pair,
+    add_veth_pair_with_queues, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
+    set_threaded_polling, set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
-pub use create::{add_bridge, add_macvlan, add_veth_pair, add_veth_pair_with_queues};
 pub use describe::{Description, LinkStatistics, describe, statistics};
 pub use monitor::{DeliveryTally, LinkMonitor};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
-pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};
 

@@ -28,13 +28,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netdevice::index_to_name;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv};
 
 use super::check_name;
 use super::describe::read_link_message;
 use super::message::messages;
 use super::state::{LinkState, LinkStatus, LinkTracker, Notification};
-use crate::error::{failed, naming};
+use crate::error::{Context, failed};
 use crate::netns::NetNs;
 use crate::sched::monotonic_ns;
 use crate::sys;
@@ -66,13 +66,11 @@ impl LinkMonitor {
     /// `NotFound` (or `ENODEV`) if there is no such device.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         check_name(device)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // Protocol 0 is `NETLINK_ROUTE`.
-        let fd = ns
-            .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
-            .map_err(naming("socket AF_NETLINK", device))?;
-        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS))
-            .map_err(naming("bind AF_NETLINK", device))?;
+        let (kind, flags) = (SocketType::RAW, SocketFlags::NONBLOCK);
+        // The default protocol, 0, is `NETLINK_ROUTE`.
+        let fd = ns.socket(AddressFamily::NETLINK, kind, flags)?;
+        let fd = fd.context("socket AF_NETLINK", device)?;
+        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).context("bind AF_NETLINK", device)?;
         let mut monitor = Self {
             ns: ns.clone(),
             device: device.to_owned(),
@@ -123,8 +121,8 @@ impl LinkMonitor {
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.
     pub fn mtu_bytes(&self) -> io::Result<u32> {
-        let mtu = sys::link::mtu(self.fd.as_fd(), &self.device)
-            .map_err(|cause| failed("SIOCGIFMTU", &self.device, cause))?;
+        let mtu =
+            sys::device::mtu(self.fd.as_fd(), &self.device).context("SIOCGIFMTU", &self.device)?;
         Ok(u32::try_from(mtu).unwrap_or(0))
     }
 
@@ -157,10 +155,10 @@ impl LinkMonitor {
         let fd = self.fd.as_fd();
         let index = self.tracker.index;
         if index == 0 {
-            return sys::link::flags(fd, &self.device).map(Some);
+            return sys::device::flags(fd, &self.device).map(Some);
         }
         let name = index_to_name(fd, index)?;
-        match sys::link::flags(fd, &name) {
+        match sys::device::flags(fd, &name) {
             Err(error) if is_absent(&error) => {
                 index_to_name(fd, index)?;
                 Ok(None)

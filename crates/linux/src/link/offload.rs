@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::net::netdevice::index_to_name;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::check_name;
-use crate::error::{errno, failed};
+use crate::error::{Context, errno, failed};
 use crate::netns::NetNs;
 use crate::sys;
 use crate::sys::ethtool::{Feature, Query};
@@ -81,8 +81,7 @@ impl OffloadControl {
     /// # Errors
     /// `NotFound` (or `ENODEV`) if the device is absent.
     pub fn name(&self, index: u32) -> io::Result<String> {
-        index_to_name(&self.fd, index)
-            .map_err(|cause| failed("SIOCGIFNAME", &index.to_string(), cause))
+        index_to_name(&self.fd, index).context("SIOCGIFNAME", index.to_string())
     }
 
     /// Returns the active receive offloads of the device.
@@ -132,13 +131,12 @@ impl OffloadControl {
             }
         }
         sys::ethtool::set_features(self.fd.as_fd(), device, &changes)
-            .map_err(|cause| failed("ETHTOOL_SFEATURES", device, cause))
+            .context("ETHTOOL_SFEATURES", device)
     }
 
     fn features(&self, device: &str) -> io::Result<Vec<Feature>> {
         check_name(device)?;
-        sys::ethtool::features(self.fd.as_fd(), device)
-            .map_err(|cause| failed("ethtool features", device, cause))
+        sys::ethtool::features(self.fd.as_fd(), device).context("ethtool features", device)
     }
 }
 
@@ -150,7 +148,7 @@ impl OffloadControl {
 pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     check_name(device)?;
     let fd = control_socket(ns)?;
-    match sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels) {
+    match sys::ethtool::query(fd.as_fd(), device, Query::Channels) {
         // Four maximums, then the current numbers: receive only, send only, other, and combined.
         Ok([.., receive, _, _, both]) => Ok(receive.saturating_add(both).max(1)),
         Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),
@@ -162,16 +160,14 @@ pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
 /// report it.
 pub(crate) fn socket_queues(ns: &NetNs, device: &str) -> Option<u32> {
     let fd = control_socket(ns).ok()?;
-    let channels = sys::ethtool::query::<8>(fd.as_fd(), device, Query::Channels);
+    let channels = sys::ethtool::query(fd.as_fd(), device, Query::Channels);
     let [.., receive, send, _, both] = channels.ok()?;
     Some(receive.max(send).saturating_add(both)).filter(|&queues| queues > 0)
 }
 
 /// Opens a socket for the ioctls of the namespace's devices.
 pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
-    ns.run(|| {
-        let flags = SocketFlags::CLOEXEC;
-        socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)
-    })?
-    .map_err(|cause| failed("socket", "AF_INET", cause))
+    let (kind, flags) = (SocketType::DGRAM, SocketFlags::empty());
+    ns.socket(AddressFamily::INET, kind, flags)?
+        .context("socket", "AF_INET")
 }

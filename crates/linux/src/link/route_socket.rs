@@ -1,15 +1,15 @@
 //! Requests over a route netlink socket, one at a time.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-use super::message::{HEADER_BYTES, Message, Response, attributes, messages, u32_at};
-use crate::error::naming;
+use super::message::{HEADER_BYTES, Message, Response, attribute, messages, u32_at};
+use crate::error::Context;
 use crate::sys;
 
 /// Larger than any response about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
@@ -34,11 +34,11 @@ impl RouteSocket {
             SocketFlags::CLOEXEC,
             protocol,
         )
-        .map_err(naming("socket", "AF_NETLINK"))?;
+        .context("socket", "AF_NETLINK")?;
         // Errors include the kernel's message, without a copy of the request.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
-            sys::socket::set_option(fd.as_fd(), libc::SOL_NETLINK, option, 1)
-                .map_err(naming("socket", "AF_NETLINK"))?;
+            sys::socket::set_option(&fd, libc::SOL_NETLINK, option, 1)
+                .context("socket", "AF_NETLINK")?;
         }
         Ok(Self { fd, sequence: 0 })
     }
@@ -95,7 +95,7 @@ fn error_message(response: &Response<'_>) -> Option<String> {
         return None;
     }
     let after = response.payload.get(4 + HEADER_BYTES..)?;
-    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_MESSAGE)?;
+    let text = attribute(after, ERROR_MESSAGE)?;
     Some(
         String::from_utf8_lossy(text)
             .trim_end_matches('\0')

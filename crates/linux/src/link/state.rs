@@ -1,6 +1,6 @@
 //! The state of one device's link, from the kernel's notifications. Makes no system calls.
 
-use super::message::{attributes, u32_at};
+use super::message::{attribute, u32_at};
 
 /// `struct ifinfomsg`: family, type, index, flags, change.
 const FIXED_BYTES: usize = 16;
@@ -52,20 +52,14 @@ impl<'a> Notification<'a> {
         if i32::from(*payload.first()?) != libc::AF_UNSPEC {
             return None;
         }
-        let (mut name, mut is_moved) = (None, false);
-        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
-            match kind {
-                libc::IFLA_IFNAME => name = Some(value.strip_suffix(&[0]).unwrap_or(value)),
-                NEW_NAMESPACE => is_moved = true,
-                _ => {}
-            }
-        }
+        let all = payload.get(FIXED_BYTES..)?;
+        let name = attribute(all, libc::IFLA_IFNAME);
         Some(Self {
             index: u32_at(payload, 4)?,
-            name,
+            name: name.map(|name| name.strip_suffix(&[0]).unwrap_or(name)),
             flags: u32_at(payload, 8)?,
             is_removed,
-            is_moved,
+            is_moved: attribute(all, NEW_NAMESPACE).is_some(),
         })
     }
 }
@@ -130,13 +124,15 @@ impl LinkTracker {
     /// Applies flags read between notifications; `None` if the device is absent. They can show
     /// that the link is not running before its notification arrives, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
-        match flags {
+        let is_down = match flags {
             // Its notification reports whether it was moved.
-            None if self.state != LinkState::Removed => self.set(0),
-            None => {}
-            Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
-            Some(_) if self.state == LinkState::Running => self.set(0),
-            Some(_) => {}
+            None => self.state != LinkState::Removed,
+            Some(flags) => {
+                self.state == LinkState::Running && u32::from(flags) & RUNNING != RUNNING
+            }
+        };
+        if is_down {
+            self.set(0);
         }
     }
 

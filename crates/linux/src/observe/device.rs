@@ -185,11 +185,12 @@ impl Device {
 }
 
 pub(super) fn read(directory: &Path, name: &str) -> io::Result<Device> {
-    let mut problems = Problems(Vec::new());
+    let mut problems = Vec::new();
     let optional = |file: &str| number::of_path(&directory.join(file)).ok();
     let flags = number::text(&directory.join("flags")).unwrap_or_default();
     let kind = DeviceKind::of(directory);
-    let mut device = Device {
+    let queues = queues(directory, &mut problems);
+    let device = Device {
         name: name.to_owned(),
         driver: driver(directory),
         kind,
@@ -200,12 +201,11 @@ pub(super) fn read(directory: &Path, name: &str) -> io::Result<Device> {
         mtu_bytes: optional("mtu"),
         tx_packets: optional("statistics/tx_packets"),
         tx_bytes: optional("statistics/tx_bytes"),
-        queues: queues(directory, &mut problems),
-        problems: Vec::new(),
+        queues,
+        problems,
     };
     // The device might have been removed while it was read.
     fs::metadata(directory)?;
-    device.problems = problems.0;
     Ok(device)
 }
 
@@ -225,12 +225,12 @@ fn speed_bits_per_s(mbit_per_s: u64) -> Option<u64> {
     known.then(|| mbit_per_s * 1_000_000)
 }
 
-fn queues(directory: &Path, problems: &mut Problems) -> Vec<Queue> {
+fn queues(directory: &Path, problems: &mut Vec<String>) -> Vec<Queue> {
     let path = directory.join("queues");
     let entries = match fs::read_dir(&path) {
         Ok(entries) => entries,
         Err(error) => {
-            problems.note("queues", &error);
+            note(problems, "queues", &error);
             return Vec::new();
         }
     };
@@ -255,14 +255,14 @@ fn queues(directory: &Path, problems: &mut Problems) -> Vec<Queue> {
     numbers.into_iter().map(queue).collect()
 }
 
-fn limits(directory: &Path, problems: &mut Problems) -> Option<ByteLimits> {
+fn limits(directory: &Path, problems: &mut Vec<String>) -> Option<ByteLimits> {
     if !directory.is_dir() {
         return None;
     }
     type Read = fn(&Path) -> io::Result<u64>;
     let mut required = |read: Read, file: &'static str| {
         let read = read(&directory.join(file));
-        read.map_err(|error| problems.note(file, &error)).ok()
+        read.map_err(|error| note(problems, file, &error)).ok()
     };
     let mut limits = ByteLimits {
         limit: required(number::limit_of_path, "limit"),
@@ -274,7 +274,7 @@ fn limits(directory: &Path, problems: &mut Problems) -> Option<ByteLimits> {
     };
     let mut since_6_9 = |file: &'static str| match number::of_path(&directory.join(file)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        read => read.map_err(|error| problems.note(file, &error)).ok(),
+        read => read.map_err(|error| note(problems, file, &error)).ok(),
     };
     limits.stall_threshold_ms = since_6_9("stall_thrs");
     limits.stalls = since_6_9("stall_cnt");
@@ -282,15 +282,11 @@ fn limits(directory: &Path, problems: &mut Problems) -> Option<ByteLimits> {
     Some(limits)
 }
 
-struct Problems(Vec<String>);
-
-impl Problems {
-    fn note(&mut self, file: &str, error: &io::Error) {
-        let problem = format!("cannot read {file}: {error}");
-        // Every queue would add the same entry.
-        if !self.0.contains(&problem) {
-            self.0.push(problem);
-        }
+fn note(problems: &mut Vec<String>, file: &str, error: &io::Error) {
+    let problem = format!("cannot read {file}: {error}");
+    // Every queue would add the same entry.
+    if !problems.contains(&problem) {
+        problems.push(problem);
     }
 }
 

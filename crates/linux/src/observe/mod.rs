@@ -7,22 +7,20 @@
 //! A file can be missing (an older kernel), forbidden or malformed, and a device can be removed
 //! while it is read. Such a value is `None`, and [`Device::problems`] has the reason.
 
-mod change;
+mod byte_limit;
 mod device;
 mod kind;
 mod number;
 mod offload;
 mod qdiscs;
-mod sampler;
 mod sockets;
 mod sysfs;
 
-pub use change::{read_tunable, write_tunable};
+pub use byte_limit::{QueueSampler, Sample, read_tunable, write_tunable};
 pub use device::{ByteLimits, Device, NoLimitReason, Queue, excess_bytes};
 pub use kind::DeviceKind;
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};
-pub use sampler::{QueueSampler, Sample};
 pub use sockets::{Protocol, Socket, addresses, sockets};
 pub use sysfs::Sysfs;
 

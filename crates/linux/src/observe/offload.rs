@@ -29,10 +29,10 @@ pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
     let fd = link::control_socket(ns)?;
     let link = link::describe(ns, device)?;
-    let tso = ethtool::query::<1>(fd.as_fd(), device, Query::Tso);
-    let ring = ethtool::query::<8>(fd.as_fd(), device, Query::Ring);
+    let tso = ethtool::query(fd.as_fd(), device, Query::Tso);
+    let ring = ethtool::query(fd.as_fd(), device, Query::Ring);
     Ok(Offload {
-        segmentation: tso.ok().map(|[on]| on != 0),
+        segmentation: tso.ok().map(|[on, ..]| on != 0),
         longest_object_bytes: link.longest_object_bytes.map(u64::from),
         tx_ring_slots: ring.ok().map(|it| it[TX_PENDING]).filter(|&it| it > 0),
     })

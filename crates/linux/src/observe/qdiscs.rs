@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::link::message::{Message, attributes, u32_at, u64_at};
-use crate::link::{self};
+use crate::link;
+use crate::link::message::{Message, attribute, u32_at, u64_at};
 use crate::netns::NetNs;
 
 /// `struct tcmsg`, which the attributes follow.
@@ -60,39 +60,23 @@ impl Qdisc {
         if u32_at(payload, 4)? != index {
             return None;
         }
-        let mut found = Self {
+        let all = payload.get(FIXED_BYTES..)?;
+        let kind = String::from_utf8_lossy(attribute(all, libc::TCA_KIND).unwrap_or_default());
+        let statistics = attribute(all, libc::TCA_STATS2).unwrap_or_default();
+        let basic = attribute(statistics, STATS_BASIC).unwrap_or_default();
+        let queue = attribute(statistics, STATS_QUEUE).unwrap_or_default();
+        // `struct gnet_stats_queue`: qlen, backlog, drops, requeues, overlimits.
+        let word = |position: usize| u32_at(queue, position * 4).unwrap_or(0).into();
+        Some(Self {
+            kind: kind.trim_end_matches('\0').to_owned(),
             handle: u32_at(payload, 8)?,
             parent: u32_at(payload, 12)?,
             is_class,
-            ..Self::default()
-        };
-        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
-            match kind {
-                libc::TCA_KIND => {
-                    let text = String::from_utf8_lossy(value);
-                    found.kind = text.trim_end_matches('\0').to_owned();
-                }
-                libc::TCA_STATS2 => found.take_statistics(value),
-                _ => {}
-            }
-        }
-        Some(found)
-    }
-
-    fn take_statistics(&mut self, bytes: &[u8]) {
-        for (kind, value) in attributes(bytes) {
-            let word = |position: usize| u32_at(value, position * 4).map(u64::from).unwrap_or(0);
-            match kind {
-                STATS_BASIC => self.sent_bytes = u64_at(value, 0).unwrap_or(0),
-                // `struct gnet_stats_queue`: qlen, backlog, drops, requeues, overlimits.
-                STATS_QUEUE => {
-                    self.backlog_packets = word(0);
-                    self.backlog_bytes = word(1);
-                    self.drops = word(2);
-                }
-                _ => {}
-            }
-        }
+            backlog_packets: word(0),
+            backlog_bytes: word(1),
+            drops: word(2),
+            sent_bytes: u64_at(basic, 0).unwrap_or(0),
+        })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::error::failed;
-use crate::link::message::{Message, attributes, u32_at};
+use crate::error::Context;
+use crate::link::message::{Message, attribute, attributes, u32_at};
 use crate::link::{self, RouteSocket};
 use crate::netns::NetNs;
 
@@ -64,33 +64,22 @@ impl Socket {
         let fixed = payload.get(..RESPONSE_BYTES)?;
         let family = i32::from(fixed[0]);
         let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-        let mut found = Self {
+        let all = payload.get(RESPONSE_BYTES..)?;
+        let info = attribute(all, INET_DIAG_INFO).unwrap_or_default();
+        let memory = attribute(all, INET_DIAG_SKMEMINFO).unwrap_or_default();
+        // Older kernels have a shorter structure.
+        let word = |bytes: &[u8], at: usize| u32_at(bytes, at).map(u64::from);
+        Some(Self {
             protocol,
             local: (address(family, &fixed[8..24])?, port(4)),
             remote: (address(family, &fixed[24..40])?, port(6)),
-            queued_bytes: u32_at(fixed, 60)?.into(),
             inode: u32_at(fixed, 68)?,
-            unsent_bytes: None,
-            below_bytes: None,
-            rtt_us: None,
-            min_rtt_us: None,
-        };
-        for (kind, value) in attributes(payload.get(RESPONSE_BYTES..)?) {
-            match kind {
-                INET_DIAG_SKMEMINFO => {
-                    found.below_bytes = u32_at(value, MEMORY_BELOW * 4).map(u64::from);
-                }
-                // Older kernels have a shorter structure.
-                INET_DIAG_INFO => {
-                    found.unsent_bytes = u32_at(value, INFO_NOT_SENT).map(u64::from);
-                    found.rtt_us = u32_at(value, INFO_RTT_US).map(u64::from);
-                    let least = u32_at(value, INFO_MIN_RTT_US).map(u64::from);
-                    found.min_rtt_us = least.filter(|&us| us < u32::MAX.into());
-                }
-                _ => {}
-            }
-        }
-        Some(found)
+            queued_bytes: u32_at(fixed, 60)?.into(),
+            unsent_bytes: word(info, INFO_NOT_SENT),
+            below_bytes: word(memory, MEMORY_BELOW * 4),
+            rtt_us: word(info, INFO_RTT_US),
+            min_rtt_us: word(info, INFO_MIN_RTT_US).filter(|&us| us < u32::MAX.into()),
+        })
     }
 }
 
@@ -116,10 +105,9 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
 /// # Errors
 /// The error of netlink; `NotFound` if the kernel has no socket diagnostics.
 pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
-    let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
     let mut diag = ns
         .run(|| RouteSocket::open(Some(rustix::net::netlink::SOCK_DIAG)))?
-        .map_err(named)?;
+        .context("SOCK_DIAG_BY_FAMILY", "inet sockets")?;
     let mut found = Vec::new();
     for (protocol, number, states) in [
         (Protocol::Tcp, libc::IPPROTO_TCP, STATES_WITH_DATA),
@@ -145,7 +133,7 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
             match result {
                 // The kernel lacks this family, or diagnostics for this protocol.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => result.map_err(named)?,
+                result => result.context("SOCK_DIAG_BY_FAMILY", "inet sockets")?,
             }
         }
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::device::{self, Device};
 use super::kind::ENTRIES;
-use crate::error::failed;
+use super::number;
+use crate::error::{Context, failed};
 use crate::link::check_name;
 use crate::netns::NetNs;
 
@@ -54,7 +55,7 @@ impl Sysfs {
     /// nowhere, as in a copy of the links alone.
     pub fn devices(&self) -> io::Result<Vec<String>> {
         let path = self.root.join("class/net");
-        let entries = std::fs::read_dir(&path).map_err(|e| explained("read", &path, e))?;
+        let entries = std::fs::read_dir(&path).context("read", &path)?;
         let mut names: Vec<String> = entries
             .take(ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -71,7 +72,7 @@ impl Sysfs {
         if let (Some(name), true) = (dangling, names.is_empty()) {
             return Err(dangling_link(&path.join(name)));
         }
-        names.sort_by_cached_key(|name| natural(name));
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
         Ok(names)
     }
 
@@ -92,7 +93,7 @@ impl Sysfs {
             Ok(found) if found.is_dir() => Ok(path),
             Ok(_) => Err(no_device(device)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_device(device)),
-            Err(error) => Err(explained("stat", &path, error)),
+            Err(error) => Err(failed("stat", &path, error)),
         }
     }
 
@@ -113,28 +114,12 @@ fn dangling_link(link: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 
-/// Adds the call and the file to an error.
-pub(super) fn explained(call: &'static str, path: &Path, cause: io::Error) -> io::Error {
-    failed(call, &path.to_string_lossy(), cause)
-}
-
-/// Sort key that orders `eth10` after `eth9`.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let letters = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (text, after) = rest.split_at(letters);
-        let digits = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let (number, after) = after.split_at(digits);
-        parts.push((text.to_owned(), number.parse().unwrap_or(0)));
-        rest = after;
-    }
-    parts
+/// Sort key that orders `eth10` after `eth9`: the name in parts, either text or a number.
+fn natural(name: &str) -> Vec<(&[u8], u64)> {
+    let is_same_kind = |a: &u8, b: &u8| a.is_ascii_digit() == b.is_ascii_digit();
+    let parts = name.as_bytes().chunk_by(is_same_kind);
+    let key = |part| number::parse(part).map_or((part, 0), |number| (&[][..], number));
+    parts.map(key).collect()
 }
 
 #[cfg(test)]
@@ -144,7 +129,7 @@ mod tests {
     #[test]
     fn names_are_in_natural_order() {
         let mut names = ["eth10", "lo", "eth9", "eth10.2", "br-a", "eth10.10"];
-        names.sort_by_cached_key(|name| natural(name));
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
         assert_eq!(
             names,
             ["br-a", "eth9", "eth10", "eth10.2", "eth10.10", "lo"]

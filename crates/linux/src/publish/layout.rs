@@ -157,20 +157,14 @@ fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
     }
 }
 
-/// Contents of the head.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) process: u32,
-    pub(super) program: String,
-}
-
-/// Returns `Err` with an unsupported version, or `Ok(None)` for a file of another format.
-pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
+/// Returns the process and the name of the program. `Err` with an unsupported version; `Ok(None)`
+/// for a file of another format.
+pub(super) fn read_head(words: &[u64]) -> Result<Option<(u32, String)>, u64> {
     match words.get(..HEAD_WORDS) {
-        Some(words) if words[0] == MAGIC && words[1] == VERSION => Ok(Some(Head {
-            process: words[2] as u32,
-            program: text(words, PROGRAM, NAME_WORDS),
-        })),
+        Some(words) if words[0] == MAGIC && words[1] == VERSION => {
+            let program = text(words, PROGRAM, NAME_WORDS);
+            Ok(Some((words[2] as u32, program)))
+        }
         Some(words) if words[0] == MAGIC => Err(words[1]),
         _ => Ok(None),
     }
@@ -293,10 +287,10 @@ mod tests {
         let words = empty(HEAD_WORDS);
         write_head(&words, &"\u{e4}".repeat(40));
         let head = read_head(&loaded(&words)).expect("version").expect("ours");
-        assert_eq!(head.program, "\u{e4}".repeat(31));
+        assert_eq!(head.1, "\u{e4}".repeat(31));
         write_head(&words, "a\x1b[2Jb");
         let head = read_head(&loaded(&words)).expect("version").expect("ours");
-        assert_eq!(head.program, "a?[2Jb");
+        assert_eq!(head.1, "a?[2Jb");
         words[1].store(VERSION + 1, Ordering::Relaxed);
         assert_eq!(read_head(&loaded(&words)), Err(VERSION + 1));
     }

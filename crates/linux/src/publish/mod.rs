@@ -33,7 +33,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::process::geteuid;
 use taut_path::queue::MonitorSnapshot;
 
-use crate::error::{failed, invalid, naming};
+use crate::error::{Context, failed, invalid};
 use crate::sched::monotonic_ns;
 use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
@@ -100,10 +100,9 @@ impl Publisher {
     /// # Errors
     /// The error of creating the file.
     pub fn open_in(directory: &Path, program: &str) -> io::Result<Self> {
-        let named = |call| move |cause| failed(call, &directory.to_string_lossy(), cause);
         match DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(named("mkdir")(error));
+                return Err(failed("mkdir", directory, error));
             }
             _ => {}
         }
@@ -116,10 +115,9 @@ impl Publisher {
             .mode(0o600)
             .custom_flags(libc::O_TMPFILE)
             .open(directory)
-            .map_err(named("open"))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(naming("flock", &directory.to_string_lossy()))?;
-        let words = Words::map(&file, FILE_WORDS).map_err(named("mmap"))?;
+            .context("open", directory)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).context("flock", directory)?;
+        let words = Words::map(&file, FILE_WORDS).context("mmap", directory)?;
         layout::write_head(words.all(), program);
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -127,8 +125,7 @@ impl Publisher {
         let name = format!("{}-{}-{number}", std::process::id(), monotonic_ns());
         let path = directory.join(name);
         let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-        linkat(CWD, unnamed, CWD, &path, AtFlags::SYMLINK_FOLLOW)
-            .map_err(naming("linkat", &directory.to_string_lossy()))?;
+        linkat(CWD, unnamed, CWD, &path, AtFlags::SYMLINK_FOLLOW).context("linkat", directory)?;
         Ok(Self(Arc::new(SharedFile {
             words,
             path,

@@ -83,8 +83,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
     if !file.metadata()?.is_file() {
         return Ok(());
     }
-    let head = words(&file, 0, HEAD_WORDS)?;
-    let head = match read_head(&head) {
+    let (process, program) = match read_head(&words(&file, 0, HEAD_WORDS)?) {
         Ok(Some(head)) => head,
         // A file of another format is left alone.
         Ok(None) => return Ok(()),
@@ -105,8 +104,8 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
     for slot in 0..SLOTS {
         if let Some(queue) = slot_of(&file, slot)? {
             queues.push(PublishedQueue {
-                program: head.program.clone(),
-                process: head.process,
+                program: program.clone(),
+                process,
                 ..queue
             });
         }

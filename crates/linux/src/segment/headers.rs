@@ -1,6 +1,7 @@
 //! The headers of a GSO packet.
 
-use super::error::SegmentError;
+use std::fmt;
+
 use crate::checksum::ChecksumKind;
 use crate::layers::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_BYTES, UDP_BYTES, u16_at};
 use crate::vnet_header::{Segments, VirtioNetHeader};
@@ -13,6 +14,32 @@ const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 /// Extension headers of IPv6 that are the same in each segment: hop-by-hop and destination options.
 /// A routing header changes the bytes that the checksum covers.
 const IPV6_OPTIONS: [u8; 2] = [0, 60];
+
+/// Why a GSO packet is not segmented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SegmentError {
+    /// Not a GSO packet.
+    Plain,
+    /// The packet to be segmented is inside another one, or behind headers that change with it.
+    Tunnel,
+    /// A GSO type other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    Kind,
+    /// The lengths in its headers differ from those of the frame.
+    Malformed,
+}
+
+impl fmt::Display for SegmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "not a GSO packet",
+            Self::Tunnel => "a GSO packet inside a tunnel",
+            Self::Kind => "an unknown GSO type",
+            Self::Malformed => "a GSO packet with inconsistent lengths",
+        })
+    }
+}
+
+impl std::error::Error for SegmentError {}
 
 /// The headers that are repeated in each segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +61,7 @@ impl Headers {
         let (ethertype, network_at) = network(frame).ok_or(SegmentError::Malformed)?;
         let packet = &frame[network_at..];
         let is_v6 = ethertype == ETHERTYPE_IPV6;
-        let outer = ip(ethertype, packet).ok_or(SegmentError::Tunnel)?;
-        let (protocol, network_bytes) = outer.ok_or(SegmentError::Malformed)?;
+        let (protocol, network_bytes) = ip(ethertype, packet)?;
         let transport = match (kind, ChecksumKind::of(protocol)) {
             (Segments::TcpV4, Some(ChecksumKind::Tcp)) if !is_v6 => ChecksumKind::Tcp,
             (Segments::TcpV6, Some(ChecksumKind::Tcp)) if is_v6 => ChecksumKind::Tcp,
@@ -123,11 +149,9 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
     let Some((ethertype, network_at)) = network(frame) else {
         return false;
     };
-    let Some(outer) = ip(ethertype, &frame[network_at..]) else {
-        return false;
-    };
-    let Some((protocol, network_bytes)) = outer else {
-        return true;
+    let (protocol, network_bytes) = match ip(ethertype, &frame[network_at..]) {
+        Ok(outer) => outer,
+        Err(error) => return error == SegmentError::Malformed,
     };
     let transport_at = network_at + network_bytes;
     let is_inside = usize::from(header.checksum_start) > transport_at;
@@ -154,9 +178,9 @@ fn is_length(field: Option<u16>, bytes: usize) -> bool {
     field.is_some_and(|field| usize::from(field) == bytes || is_big && field == 0)
 }
 
-/// Returns the protocol and the length of the headers of IP; `None` inside if they are inconsistent
-/// with the length of `packet`, or of a fragment. Returns `None` for another protocol.
-fn ip(ethertype: u16, packet: &[u8]) -> Option<Option<(u8, usize)>> {
+/// Returns the protocol and the length of the headers of IP. `Malformed` if they are inconsistent
+/// with the length of `packet`, or of a fragment; `Tunnel` for another protocol.
+fn ip(ethertype: u16, packet: &[u8]) -> Result<(u8, usize), SegmentError> {
     let (version, length, found) = match ethertype {
         ETHERTYPE_IPV4 => (
             4,
@@ -168,10 +192,12 @@ fn ip(ethertype: u16, packet: &[u8]) -> Option<Option<(u8, usize)>> {
             let length = is_length(u16_at(packet, 4), payload_bytes);
             (6, length, layers::ipv6(packet, &IPV6_OPTIONS))
         }
-        _ => return None,
+        _ => return Err(SegmentError::Tunnel),
     };
     let is_sound = length && packet.first().is_some_and(|first| first >> 4 == version);
-    Some(found.filter(|&(_, bytes)| is_sound && bytes <= packet.len()))
+    found
+        .filter(|&(_, bytes)| is_sound && bytes <= packet.len())
+        .ok_or(SegmentError::Malformed)
 }
 
 fn tcp_bytes(segment: &[u8]) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::{check, ifreq};
+use super::{check, device};
 
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
@@ -25,12 +25,12 @@ pub(crate) struct Feature {
     pub(crate) can_change: bool,
 }
 
-/// Calls SIOCETHTOOL for `device` with `words`, which begin with a command.
+/// Calls SIOCETHTOOL for the device `name` with `words`, which begin with a command.
 ///
 /// # Safety
 /// `words` must have the length that the command, in its first word, reads and writes.
-unsafe fn call(fd: BorrowedFd<'_>, device: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
-    let mut request = ifreq::for_device(device);
+unsafe fn call(fd: BorrowedFd<'_>, name: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
+    let mut request = device::ifreq(name);
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: SIOCETHTOOL reads one `ifreq`, which `request` is; the buffer to which it refers is
     // as long as the command needs, as the caller guarantees.
@@ -106,18 +106,13 @@ pub(crate) enum Query {
     Channels = 0x3c,
 }
 
-/// Executes a query, and returns the first `WORDS` words of the response, at most 8.
-pub(crate) fn query<const WORDS: usize>(
-    fd: BorrowedFd<'_>,
-    device: &str,
-    query: Query,
-) -> io::Result<[u32; WORDS]> {
+/// Executes a query, and returns the words of the response; those that it does not have are 0.
+pub(crate) fn query(fd: BorrowedFd<'_>, device: &str, query: Query) -> io::Result<[u32; 8]> {
     // The longest response, with the command before it.
     let mut words = [0; 9];
     words[0] = query as u32;
     // SAFETY: no query here has a response of more than 8 words.
     unsafe { call(fd, device, &mut words) }?;
-    Ok(std::array::from_fn(|at| {
-        words.get(1 + at).copied().unwrap_or(0)
-    }))
+    let [_, response @ ..] = words;
+    Ok(response)
 }

@@ -4,18 +4,14 @@
 //! ones. Calls that `rustix` wraps safely are used directly by their callers.
 
 pub(crate) mod bpf;
+pub(crate) mod device;
 pub(crate) mod ethtool;
-mod ifreq;
-pub(crate) mod link;
 mod mapping;
-pub(crate) mod namespace;
-pub(crate) mod packet;
 pub(crate) mod packet_ring;
-pub(crate) mod sched;
 pub(crate) mod shared_file;
 pub(crate) mod signal;
 pub(crate) mod socket;
-pub(crate) mod tun;
+pub(crate) mod thread;
 pub(crate) mod umem;
 pub(crate) mod xdp_ring;
 

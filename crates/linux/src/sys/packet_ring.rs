@@ -1,12 +1,12 @@
 //! The memory of a transmit ring (`PACKET_TX_RING`, `TPACKET_V2`), shared with the kernel.
 //!
-//! Only the [`SlotWriter`], of which there is one, writes a slot's bytes; a [`SlotReader`] reads
-//! its header. The status word contains the owner of the slot: available slots belong to the
-//! writer, all others to the kernel, which only reads the bytes.
+//! Only the [`SlotWriter`], of which there is one, writes a slot's bytes. The status word contains
+//! the owner of the slot: available slots belong to the writer, all others to the kernel, which
+//! only reads the bytes.
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,8 +25,8 @@ const FRAME_OFFSET: usize =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// Bytes from one slot to the next; at least [`FRAME_OFFSET`].
-    slot_bytes: usize,
-    slots: usize,
+    pub(crate) slot_bytes: usize,
+    pub(crate) slots: usize,
     /// Bytes of one contiguous allocation of the kernel: at least a page and a slot.
     block_bytes: usize,
 }
@@ -50,30 +50,36 @@ impl Geometry {
         })
     }
 
-    /// Returns the number of slots.
-    pub(crate) fn slots(self) -> usize {
-        self.slots
-    }
-
-    /// Returns the bytes from one slot to the next.
-    pub(crate) fn slot_bytes(self) -> usize {
-        self.slot_bytes
-    }
-
     fn bytes(self) -> usize {
         self.slot_bytes * self.slots
     }
 }
 
-/// The mapped ring. Two threads access the same words, as atomics; only the one `SlotWriter`
+/// The mapped ring. Two threads access the same words, as atomics; only the one [`SlotWriter`]
 /// accesses bytes.
 #[derive(Debug)]
-struct RingMemory {
+pub(crate) struct PacketRing {
     mapping: Mapping,
     geometry: Geometry,
 }
 
-impl RingMemory {
+impl PacketRing {
+    /// Creates a transmit ring for the packet socket `fd` and maps it.
+    pub(crate) fn open(fd: impl AsFd, ring: Geometry) -> io::Result<(SlotWriter, Arc<Self>)> {
+        let request = libc::tpacket_req {
+            tp_block_size: ring.block_bytes as u32,
+            tp_block_nr: (ring.bytes() / ring.block_bytes) as u32,
+            tp_frame_size: ring.slot_bytes as u32,
+            tp_frame_nr: ring.slots as u32,
+        };
+        set_option(&fd, libc::SOL_PACKET, libc::PACKET_TX_RING, request)?;
+        let memory = Arc::new(Self {
+            mapping: Mapping::shared(fd.as_fd(), 0, ring.bytes(), MapFlags::empty())?,
+            geometry: ring,
+        });
+        Ok((SlotWriter(Arc::clone(&memory)), memory))
+    }
+
     /// Returns a word of the header of a packet's slot.
     fn word(&self, packet: u64, offset: usize) -> &AtomicU32 {
         let at = self.slot_start(packet) + offset;
@@ -84,40 +90,40 @@ impl RingMemory {
         unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
     }
 
+    fn status_word(&self, packet: u64) -> &AtomicU32 {
+        self.word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
+    }
+
     /// Returns the slot of a packet: its number modulo the ring.
-    fn slot(&self, packet: u64) -> u32 {
+    pub(crate) fn slot(&self, packet: u64) -> u32 {
         (packet % self.geometry.slots as u64) as u32
     }
 
     fn slot_start(&self, packet: u64) -> usize {
         self.slot(packet) as usize * self.geometry.slot_bytes
     }
+
+    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the
+    /// status are visible after this.
+    pub(crate) fn status(&self, packet: u64) -> u32 {
+        self.status_word(packet).load(Ordering::Acquire)
+    }
+
+    /// Makes a slot available that the kernel marked as malformed.
+    pub(crate) fn recover(&self, packet: u64) {
+        // Fails only if the slot is not marked, and then there is nothing to do.
+        let _ = self.status_word(packet).compare_exchange(
+            libc::TP_STATUS_WRONG_FORMAT,
+            libc::TP_STATUS_AVAILABLE,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
 }
 
 /// The half that fills slots.
 #[derive(Debug)]
-pub(crate) struct SlotWriter(Arc<RingMemory>);
-
-/// Reads the headers of slots.
-#[derive(Debug)]
-pub(crate) struct SlotReader(Arc<RingMemory>);
-
-/// Creates a transmit ring for the packet socket `fd` and maps it.
-pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
-    let request = libc::tpacket_req {
-        tp_block_size: ring.block_bytes as u32,
-        tp_block_nr: (ring.bytes() / ring.block_bytes) as u32,
-        tp_frame_size: ring.slot_bytes as u32,
-        tp_frame_nr: ring.slots as u32,
-    };
-    set_option(fd, libc::SOL_PACKET, libc::PACKET_TX_RING, request)?;
-    let mapping = Mapping::shared(fd, 0, ring.bytes(), MapFlags::empty())?;
-    let memory = Arc::new(RingMemory {
-        mapping,
-        geometry: ring,
-    });
-    Ok((SlotWriter(Arc::clone(&memory)), SlotReader(memory)))
-}
+pub(crate) struct SlotWriter(Arc<PacketRing>);
 
 impl SlotWriter {
     /// Calls `write` to fill the packet's slot and to return the length of the frame, and submits
@@ -127,63 +133,28 @@ impl SlotWriter {
         packet: u64,
         write: impl FnOnce(&mut [u8]) -> Option<u32>,
     ) -> bool {
-        let status = self
-            .0
-            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status));
-        if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+        let ring = &*self.0;
+        if ring.status(packet) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
-        let length_bytes = self.0.geometry.slot_bytes - FRAME_OFFSET;
+        let length_bytes = ring.geometry.slot_bytes - FRAME_OFFSET;
         // SAFETY: the range is inside the slot and after its header. The slot is available, so the
         // kernel does not use it; the one `SlotWriter` is borrowed exclusively, so no other code
         // here does either.
         let bytes = unsafe {
-            let start = self
-                .0
-                .mapping
-                .start()
-                .as_ptr()
-                .add(self.0.slot_start(packet) + FRAME_OFFSET);
+            let at = ring.slot_start(packet) + FRAME_OFFSET;
+            let start = ring.mapping.start().as_ptr().add(at);
             std::slice::from_raw_parts_mut(start, length_bytes)
         };
         let Some(frame_bytes) = write(bytes) else {
             return false;
         };
-        self.0
-            .word(packet, offset_of!(libc::tpacket2_hdr, tp_len))
+        ring.word(packet, offset_of!(libc::tpacket2_hdr, tp_len))
             .store(frame_bytes, Ordering::Relaxed);
         // Release: a reader of this status also sees the frame.
+        let status = ring.status_word(packet);
         status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
         true
-    }
-}
-
-impl SlotReader {
-    /// Returns the slot of a packet.
-    pub(crate) fn slot(&self, packet: u64) -> u32 {
-        self.0.slot(packet)
-    }
-
-    /// Returns the status word of a packet's slot. Accesses of the kernel before it wrote the
-    /// status are visible after this.
-    pub(crate) fn status(&self, packet: u64) -> u32 {
-        self.0
-            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
-            .load(Ordering::Acquire)
-    }
-
-    /// Makes a slot available that the kernel marked as malformed.
-    pub(crate) fn recover(&self, packet: u64) {
-        // Fails only if the slot is not marked, and then there is nothing to do.
-        let _ = self
-            .0
-            .word(packet, offset_of!(libc::tpacket2_hdr, tp_status))
-            .compare_exchange(
-                libc::TP_STATUS_WRONG_FORMAT,
-                libc::TP_STATUS_AVAILABLE,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
     }
 }
 

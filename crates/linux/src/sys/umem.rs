@@ -6,6 +6,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use concurrent_queue::ConcurrentQueue;
+
 use super::mapping::Mapping;
 
 /// Not in use.
@@ -20,33 +22,29 @@ const DEVICE: u32 = 3;
 const ABANDONED: u32 = 4;
 const ABANDONED_AND_FREE: u32 = 5;
 
-/// The result of releasing a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freed {
-    /// It is free again.
-    Now,
-    /// It is free again when the kernel releases it.
-    Later,
-    /// It is not taken.
-    NotTaken,
-}
-
 #[derive(Debug)]
 pub(crate) struct Umem {
     mapping: Mapping,
     frame_bytes: usize,
     states: Box<[AtomicU32]>,
+    free: ConcurrentQueue<u32>,
 }
 
 impl Umem {
     /// Allocates zeroed memory for `frames` free frames of `frame_bytes` each.
     pub(crate) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
+        let free = ConcurrentQueue::bounded(frames as usize);
+        for index in 0..frames {
+            // Cannot fail: there is room for all frames.
+            let _ = free.push(index);
+        }
         let (frames, frame_bytes) = (frames as usize, frame_bytes as usize);
         let length = frames.checked_mul(frame_bytes);
         Ok(Self {
             mapping: Mapping::anonymous(length.ok_or(io::ErrorKind::InvalidInput)?)?,
             frame_bytes,
             states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
+            free,
         })
     }
 
@@ -75,22 +73,33 @@ impl Umem {
         })
     }
 
-    /// Takes a free frame.
+    /// Takes the frame that has been free for the longest time; `None` if there is none.
     #[inline]
-    pub(crate) fn take(&self, index: u32) -> bool {
-        self.moves(index, FREE, TAKEN)
+    pub(crate) fn take(&self) -> Option<u32> {
+        let index = self.free.pop().ok()?;
+        self.moves(index, FREE, TAKEN);
+        Some(index)
     }
 
-    /// Releases a taken frame.
+    /// Releases a taken frame; `false` if it is not taken. A frame that the kernel still owns is
+    /// free when the kernel releases it.
     #[inline]
-    pub(crate) fn free(&self, index: u32) -> Freed {
-        if self.moves(index, TAKEN, FREE) {
-            Freed::Now
-        } else if self.moves(index, ABANDONED, ABANDONED_AND_FREE) {
-            Freed::Later
-        } else {
-            Freed::NotTaken
+    pub(crate) fn release(&self, index: u32) -> bool {
+        self.moves_to_free(index, TAKEN) || self.moves(index, ABANDONED, ABANDONED_AND_FREE)
+    }
+
+    #[inline]
+    fn moves_to_free(&self, index: u32, from: u32) -> bool {
+        let is_free = self.moves(index, from, FREE);
+        if is_free {
+            // Cannot fail: each frame is in the queue at most once.
+            let _ = self.free.push(index);
         }
+        is_free
+    }
+
+    pub(crate) fn free_frames(&self) -> u32 {
+        self.free.len() as u32
     }
 
     /// Abandons the packet in a frame that the kernel owns; the kernel still owns the frame.
@@ -99,15 +108,9 @@ impl Umem {
     }
 
     /// Recovers an abandoned frame that the kernel has released: it is taken if a handle exists,
-    /// else free. `None` if it was not abandoned.
-    pub(crate) fn recover(&self, index: u32) -> Option<Freed> {
-        if self.moves(index, ABANDONED, TAKEN) {
-            Some(Freed::Later)
-        } else if self.moves(index, ABANDONED_AND_FREE, FREE) {
-            Some(Freed::Now)
-        } else {
-            None
-        }
+    /// else free. `false` if it was not abandoned.
+    pub(crate) fn recover(&self, index: u32) -> bool {
+        self.moves(index, ABANDONED, TAKEN) || self.moves_to_free(index, ABANDONED_AND_FREE)
     }
 
     /// Passes a taken frame to the kernel; `false` if it is not taken.

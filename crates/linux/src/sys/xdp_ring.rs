@@ -1,8 +1,9 @@
 //! The memory of one ring of an AF_XDP socket, shared with the kernel.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::MapFlags;
@@ -61,11 +62,11 @@ unsafe impl<const WORDS: usize> Sync for MappedRing<WORDS> {}
 impl<const WORDS: usize> MappedRing<WORDS> {
     /// Maps the ring of `slots` slots (a power of two) at `page_offset` of `fd`.
     pub(crate) fn map(
-        fd: BorrowedFd<'_>,
+        fd: impl AsFd,
         page_offset: u64,
-        layout: XdpRingOffset,
+        layout: &XdpRingOffset,
         slots: u32,
-    ) -> io::Result<Self> {
+    ) -> io::Result<Arc<Self>> {
         // Before Linux 5.4 there were no flags.
         let flags = layout.flags.ok_or(io::ErrorKind::Unsupported)?;
         let words = [layout.producer, layout.consumer, flags].map(|at| at as usize);
@@ -77,7 +78,7 @@ impl<const WORDS: usize> MappedRing<WORDS> {
         if !slots.is_power_of_two() || !inside || !first_slot.is_multiple_of(8) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let mapping = Mapping::shared(fd, page_offset, mapping_bytes, MapFlags::POPULATE)?;
+        let mapping = Mapping::shared(fd.as_fd(), page_offset, mapping_bytes, MapFlags::POPULATE)?;
         let start = mapping.start();
         // SAFETY: all four are inside the mapping, as was checked above: words before the slots,
         // aligned; the slots up to its end, and a mapping starts at a page.
@@ -87,12 +88,12 @@ impl<const WORDS: usize> MappedRing<WORDS> {
                 start.add(first_slot).cast(),
             )
         };
-        Ok(Self {
+        Ok(Arc::new(Self {
             _mapping: mapping,
             words,
             first_slot,
             slots,
-        })
+        }))
     }
 
     #[inline]

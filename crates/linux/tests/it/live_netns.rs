@@ -62,29 +62,6 @@ fn a_new_namespace_is_empty_and_silent() {
 }
 
 #[test]
-fn long_threads_run_inside() {
-    if !allowed() {
-        return;
-    }
-    let ns = NetNs::new().expect("namespace");
-    let ends = NetNs::new().expect("namespace");
-    link::add_veth_pair(&ns, "here", &ends, "there").expect("pair");
-    let thread = ns.spawn("inside", || {
-        let name = std::thread::current().name().map(str::to_owned);
-        (
-            name,
-            NetNs::current().and_then(|ns| link::index(&ns, "here")),
-        )
-    });
-    let (name, index) = thread.expect("spawns").join().expect("ends");
-    assert_eq!(name.as_deref(), Some("inside"));
-    assert_eq!(
-        index.expect("found"),
-        link::index(&ns, "here").expect("found")
-    );
-}
-
-#[test]
 fn dropped_namespace_is_removed() {
     if !allowed() {
         return;

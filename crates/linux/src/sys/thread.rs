@@ -1,8 +1,21 @@
-//! Real-time priority.
+//! The namespaces and the priority of a thread.
 
 use std::io;
 
+use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
 use super::check;
+
+/// Moves the calling thread into new namespaces. `EINVAL` for `FILES`: other threads' descriptors
+/// would become invalid in this one.
+pub(crate) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+    if flags.contains(UnshareFlags::FILES) {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the thread keeps its table of descriptors, see above.
+    unsafe { unshare_unsafe(flags) }
+}
 
 /// Puts the calling thread under first-in first-out real-time scheduling; its children start
 /// without it.
