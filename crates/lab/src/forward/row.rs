@@ -1,9 +1,6 @@
 //! One row: create the hosts, forward, load, measure.
 
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use hdrhistogram::Histogram;
 use taut_linux::NetNs;
 use taut_relay::bridge::{Bridge, PathSettings};
@@ -39,24 +36,27 @@ pub fn run(
 ) -> anyhow::Result<Option<ForwardRun>> {
     let world = ForwardWorld::new(case, experiment.fast_rate.0)
         .context("set up the hosts and the bridge host")?;
-    let control = Arc::new(Control::default());
-    let bridge = spawn_bridge(&world.between, case, &control)?;
+    let control = Control::default();
+    let mut bridge = open_bridge(&world.between, case)?;
+    let forward = || {
+        let Some(bridge) = &mut bridge else {
+            return Ok(());
+        };
+        let _stop = StopOnDrop(&control);
+        let forwarded = bridge.run(talk, |directions| {
+            let in_flight = directions[0].snapshot().in_flight;
+            control.in_flight_bytes.set(in_flight.into());
+            control.is_stopped()
+        });
+        forwarded.context("forward")
+    };
     let plan = Plan {
         streams: experiment.streams,
         beside: Beside::Pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
-    let loaded = plan.run(&world.hosts, &control, progress, || {});
-    control.stop();
-    // A failed bridge is the cause of a failed load, so its error is reported first.
-    if let Some(bridge) = bridge {
-        let forwarded = bridge.join();
-        forwarded
-            .map_err(|_| anyhow!("the forwarding thread panicked"))?
-            .context("forward")?;
-    }
-    let loaded = loaded?;
+    let ((), loaded) = plan.run(&world.hosts, &control, progress, "forward", forward)?;
     let pings = loaded.requests;
     Ok(loaded.window.map(|window| ForwardRun {
         case: case.clone(),
@@ -67,13 +67,11 @@ pub fn run(
     }))
 }
 
-type Forwarding = JoinHandle<anyhow::Result<()>>;
-
-fn spawn_bridge(
+/// Opens the bridge of `taut forward`, unless the kernel forwards.
+fn open_bridge(
     between: &NetNs,
     case: &ForwardCase,
-    control: &Arc<Control>,
-) -> anyhow::Result<Option<Forwarding>> {
+) -> anyhow::Result<Option<Bridge<PacketInterface>>> {
     let Forwarder::Taut { qdisc, limit } = &case.forwarder else {
         return Ok(None);
     };
@@ -82,19 +80,7 @@ fn spawn_bridge(
         limit: limit.clone(),
         ..PathSettings::default()
     };
-    let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
-    let control = Arc::clone(control);
-    let forward = move || {
-        let _stop = StopOnDrop(&control);
-        bridge.run(talk, |directions| {
-            let in_flight = directions[0].snapshot().in_flight;
-            control.in_flight_bytes.set(in_flight.into());
-            control.is_stopped()
-        })?;
-        Ok(())
-    };
-    let thread = thread::Builder::new().name("forward".into());
-    Ok(Some(thread.spawn(forward)?))
+    Bridge::open(between, [FAST_DEVICE, SLOW_DEVICE], &path).map(Some)
 }
 
 fn talk(interface: &str, event: Event<'_>) {

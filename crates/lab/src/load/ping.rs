@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use taut_linux::sched;
-use taut_measure::meter::histogram_ns;
 
-use super::request::Requests;
+use super::connect::Asking;
+use super::request::{Requests, is_timeout};
 use crate::control::Control;
 use crate::world::{Hosts, SERVER_ADDRESS};
 
@@ -23,7 +23,7 @@ const BYTES: usize = 18;
 const PATIENCE_NS: u64 = 15_000_000_000;
 
 /// Binds a socket of the client and one of the server.
-pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
+pub fn sockets(hosts: &Hosts) -> anyhow::Result<Asking> {
     let at = SocketAddr::from((SERVER_ADDRESS, PORT));
     let answering = hosts
         .server
@@ -35,17 +35,15 @@ pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
         socket.connect(at)?;
         io::Result::Ok(socket)
     })?;
-    Ok((asking.context("connect for pings")?, answering))
+    Ok(Asking::Pings(
+        asking.context("connect for pings")?,
+        answering,
+    ))
 }
 
 /// Sends a ping every [`INTERVAL_NS`], independently of the previous echo.
 pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
-    let mut requests = Requests {
-        transactions: 0,
-        latency_ns: histogram_ns(),
-        lost: 0,
-        late_ns: histogram_ns(),
-    };
+    let mut requests = Requests::new();
     // Time of sending, the oldest first; `None` after the echo.
     let mut sent: VecDeque<Option<u64>> = VecDeque::new();
     let mut oldest = 0u64;
@@ -130,9 +128,5 @@ pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
 
 /// Returns `true` for a timeout, and if the peer does not listen yet.
 fn is_nothing(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
-    matches!(
-        error.kind(),
-        WouldBlock | TimedOut | Interrupted | ConnectionRefused
-    )
+    is_timeout(error) || error.kind() == io::ErrorKind::ConnectionRefused
 }
