@@ -5,7 +5,6 @@ mod pcap;
 mod pcapng;
 mod reader;
 mod records;
-mod times;
 
 use std::path::Path;
 

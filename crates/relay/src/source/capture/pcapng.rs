@@ -46,7 +46,7 @@ impl InterfaceBlock {
                 // Writers state bits or bytes; an FCS of Ethernet has 4 bytes.
                 (IF_FCSLEN, [length, ..]) => interface.has_fcs = *length > 0,
                 (IF_TSOFFSET, value) if value.len() >= 8 => {
-                    interface.offset_s = order.u64(value) as i64;
+                    interface.offset_s = order.number(&value[..8]) as i64;
                 }
                 _ => {}
             }
