@@ -1,8 +1,7 @@
 //! The connections of the load.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -89,7 +88,10 @@ pub fn connect(
             let listener = listen(address).context("listen for requests")?;
             requests(client, listener, address)?
         }
-        Beside::Pings => ping::sockets(hosts)?,
+        Beside::Pings => {
+            let (client, server) = ping::sockets(hosts)?;
+            Asking::Pings(client, server)
+        }
     };
     let connect_bulk = |n| {
         connect_one(&bulk_listener, bulk_address)
@@ -122,9 +124,11 @@ fn socket() -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// Returns a listening socket; accepted sockets inherit its congestion control.
+/// Returns a listening socket; accepted sockets inherit its congestion control. It accepts with a
+/// timeout, so that a lost handshake does not block the lab.
 fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let socket = socket()?;
+    socket.set_read_timeout(Some(CONNECT_TIMEOUT))?;
     socket.bind(&address.into())?;
     // Connections are established one at a time.
     socket.listen(1)?;
@@ -134,26 +138,6 @@ fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
 fn connect_one(listener: &TcpListener, address: SocketAddr) -> anyhow::Result<Connection> {
     let client = socket()?;
     client.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
-    Ok((client.into(), accept(listener)?))
-}
-
-/// Accepts with a timeout, so that a lost handshake does not block the lab.
-fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    let deadline = Instant::now() + CONNECT_TIMEOUT;
-    loop {
-        match listener.accept() {
-            Ok((socket, _)) => {
-                socket.set_nonblocking(false)?;
-                return Ok(socket);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-        if Instant::now() > deadline {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        // The connection is established; it only has to appear in the queue.
-        std::thread::sleep(Duration::from_micros(100));
-    }
+    let (server, _) = listener.accept()?;
+    Ok((client.into(), server))
 }

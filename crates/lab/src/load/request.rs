@@ -21,9 +21,8 @@ pub struct Requests {
     pub late_ns: Histogram<u64>,
 }
 
-impl Requests {
-    /// Returns the measurements before the first request.
-    pub fn new() -> Self {
+impl Default for Requests {
+    fn default() -> Self {
         Self {
             transactions: 0,
             latency_ns: histogram_ns(),
@@ -36,7 +35,7 @@ impl Requests {
 /// Sends requests until the row ends.
 pub fn ask(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
-    let mut requests = Requests::new();
+    let mut requests = Requests::default();
     let mut byte = [1];
     while !control.is_stopped() {
         let start_ns = sched::monotonic_ns();
