@@ -8,7 +8,7 @@ use taut_path::classify::{FrameClass, classify};
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
 use crate::inlet::{Inlet, classed};
-use crate::interface::Received;
+use crate::receiver::Received;
 
 /// Passes the frames of a received packet to `inlet`. `limit` is the longest frame that the other
 /// interface carries.

@@ -10,21 +10,12 @@ use super::config::Forward;
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForwardCase {
-    pub forwarder: Forwarder,
     /// Rate of the slow link.
     pub rate: Rate,
-}
-
-/// The forwarder between the two links.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Forwarder {
-    /// The kernel's bridge, and its discipline behind the shaper.
-    Kernel,
-    /// `taut forward`.
-    Taut {
-        qdisc: &'static str,
-        limit: AnyLimit,
-    },
+    /// The discipline of the forwarder; the kernel's is behind the shaper.
+    pub qdisc: &'static str,
+    /// The limit of `taut forward`; `None` for the kernel's bridge.
+    pub limit: Option<AnyLimit>,
 }
 
 /// The discipline of the kernel behind the shaper.
@@ -33,58 +24,41 @@ const KERNEL_QDISC: &str = "pfifo_fast";
 const ONE_FIFO: &str = "pfifo limit 1000";
 const FAIR: &str = "fq_codel ecn";
 
-impl Forwarder {
-    /// Returns the kernel, and `taut forward` with each of its parts and with both.
-    pub fn all() -> Vec<Self> {
-        let ours = |qdisc, limit| Self::Taut { qdisc, limit };
-        vec![
-            Self::Kernel,
-            ours(FAIR, AnyLimit::off()),
-            ours(ONE_FIFO, AnyLimit::dql()),
-            ours(FAIR, AnyLimit::dql()),
-            ours(FAIR, AnyLimit::taut()),
-        ]
-    }
-
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Taut { .. } => "taut",
-        }
-    }
-
-    pub const fn qdisc(&self) -> &'static str {
-        match self {
-            Self::Kernel => KERNEL_QDISC,
-            Self::Taut { qdisc, .. } => qdisc,
-        }
+impl ForwardCase {
+    pub const fn is_kernel(&self) -> bool {
+        self.limit.is_none()
     }
 
     /// Returns the limit, or `none` for the kernel.
-    pub fn limit(&self) -> String {
-        match self {
-            Self::Kernel => "none".to_owned(),
-            Self::Taut { limit, .. } => limit.to_string(),
-        }
+    pub fn limit_name(&self) -> String {
+        let limit = self.limit.as_ref();
+        limit.map_or_else(|| "none".to_owned(), AnyLimit::to_string)
     }
 }
 
 /// The name in progress lines and legends.
 impl fmt::Display for ForwardCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { forwarder, rate } = self;
-        match forwarder {
-            Forwarder::Kernel => write!(f, "{rate}, the kernel's bridge"),
-            Forwarder::Taut { qdisc, limit } => write!(f, "{rate}, taut, {qdisc}, limit {limit}"),
+        let Self { rate, qdisc, limit } = self;
+        match limit {
+            None => write!(f, "{rate}, the kernel's bridge"),
+            Some(limit) => write!(f, "{rate}, taut, {qdisc}, limit {limit}"),
         }
     }
 }
 
-/// Returns the rows, grouped by rate.
+/// Returns the rows, grouped by rate: the kernel, and `taut forward` with each of its parts and
+/// with both.
 pub fn cases(experiment: &Forward) -> Vec<ForwardCase> {
     let of_rate = |&rate| {
-        let forwarders = Forwarder::all().into_iter();
-        forwarders.map(move |forwarder| ForwardCase { forwarder, rate })
+        let forwarders = [
+            (KERNEL_QDISC, None),
+            (FAIR, Some(AnyLimit::off())),
+            (ONE_FIFO, Some(AnyLimit::dql())),
+            (FAIR, Some(AnyLimit::dql())),
+            (FAIR, Some(AnyLimit::taut())),
+        ];
+        forwarders.map(|(qdisc, limit)| ForwardCase { rate, qdisc, limit })
     };
     experiment.rates.iter().flat_map(of_rate).collect()
 }

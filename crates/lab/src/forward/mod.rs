@@ -2,11 +2,9 @@
 //! slow one, while bulk streams saturate the slow link.
 
 mod case;
-mod charts;
 mod config;
 mod results;
 mod row;
-mod world;
 
 use std::process::ExitCode;
 
@@ -63,8 +61,8 @@ impl Experiment for Forward {
             document: &document,
             origin: Origin::Live,
             about: results::ABOUT,
-            charts: charts::charts(&ran),
-            remark: Some(charts::REMARK.to_owned()),
+            charts: results::charts(&ran),
+            remark: Some(results::REMARK.to_owned()),
             command: command_line(None),
         };
         let table = || text::text(&document, stdout::columns());

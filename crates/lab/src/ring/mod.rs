@@ -1,14 +1,10 @@
 //! Limits compared with fixed depths of a ring, over real drivers.
 
 mod case;
-mod charts;
 mod config;
 mod document;
-mod findings;
 mod links;
-mod measure;
 mod rows;
-mod table;
 
 use std::process::ExitCode;
 
@@ -19,9 +15,8 @@ use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
-use document::{document, text};
-use findings::findings;
-use rows::RingRow;
+use document::{charts, document, text};
+use rows::{RingRow, findings};
 use taut_relay::transmit::Outcome;
 
 impl Experiment for RingSweep {
@@ -73,7 +68,7 @@ impl Experiment for RingSweep {
         self.repeat
     }
 
-    fn alternates(&self, a: &RingCase, b: &RingCase) -> bool {
+    fn alternates(a: &RingCase, b: &RingCase) -> bool {
         (a.driver, &a.link) == (b.driver, &b.link)
     }
 
@@ -98,7 +93,7 @@ impl Experiment for RingSweep {
         };
         match &self.svg {
             Some(path) if !rows.is_empty() => {
-                let picture = picture(&charts::charts(&rows));
+                let picture = picture(&charts(&rows));
                 match file::replace(path, &picture) {
                     Ok(()) => emit::wrote("picture", path),
                     Err(error) => return emit::write_failed("picture", path, &error),

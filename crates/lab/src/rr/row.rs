@@ -10,11 +10,11 @@ use taut_scenarios::rr_under_load::{Case, Lateness, Row};
 
 use super::config::Config;
 use super::router::{Routed, route};
-use super::world::RrWorld;
+use super::world::{RrWorld, Wiring};
 use crate::control::Control;
 use crate::load::{Beside, Plan, Requests, Window};
 use crate::progress::Progress;
-use crate::tcp;
+use crate::world::retransmits;
 
 /// Measures a case, and records at most `max_events` of its queue if the user wants a trace.
 /// Returns `None` if the user interrupted it.
@@ -28,8 +28,14 @@ pub fn run(
     let world = RrWorld::new(config, case)?;
     let hosts = world.hosts.clone();
     let forward = || {
-        let routed = world
-            .directions(config, case, &control, max_events)
+        let wiring = Wiring {
+            config,
+            case,
+            control: &control,
+            max_events,
+        };
+        let routed = wiring
+            .connect(world)
             .and_then(|routes| Ok(route(routes, &control, !config.options.no_real_time)?));
         routed.context("forward packets")
     };
@@ -45,7 +51,7 @@ pub fn run(
         return Ok(None);
     };
     let recording = routed.directions[0].recording.take();
-    let retransmits = tcp::retransmits(&hosts.client)? + tcp::retransmits(&hosts.server)?;
+    let retransmits = retransmits(&hosts.client)? + retransmits(&hosts.server)?;
     let row = to_row(case, window, &loaded.requests, &routed);
     Ok(Some((Row { retransmits, ..row }, recording)))
 }

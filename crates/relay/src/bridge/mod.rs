@@ -1,24 +1,21 @@
 //! Two interfaces and a direction from each to the other: the engine of `taut forward`.
 
-mod check;
 mod settings;
 
 use std::io;
-use std::marker::PhantomData;
 
-use taut_linux::link::LinkMonitor;
+use taut_linux::link::{self, Description, LinkMonitor};
 use taut_linux::{NetNs, Port, sched};
 
 use crate::direction::Direction;
 use crate::egress::Egress;
-use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES, Receiver};
-use crate::parts::{Parts, Renewal};
+use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES};
+use crate::receiver::Receiver;
 use crate::relay::serve;
 use crate::run::raise_priority;
-use crate::run_control::{Event, Policy, RunControl};
+use crate::run_control::{Policy, RunControl};
 use crate::source::ReceivedFrames;
 
-pub use check::check;
 pub use settings::PathSettings;
 
 const POLICY: Policy = Policy {
@@ -28,32 +25,9 @@ const POLICY: Policy = Policy {
     follows_mtu: true,
 };
 
-/// The parts of a direction between two interfaces.
-pub struct Bridged<I>(PhantomData<I>);
-
-impl<I: Interface> Parts for Bridged<I> {
-    type Port = I::Port;
-    type Frames = I::Frames;
-    type Source = ReceivedFrames<I::Receiver>;
-    type Probe = ();
-
-    fn set_device(name: &str, port: &mut Self::Port, source: &mut Self::Source) {
-        port.set_device(name);
-        source.receiver_mut().set_device(name);
-    }
-
-    fn reopen(
-        renewal: Renewal,
-        port: &mut Self::Port,
-        source: &mut Self::Source,
-    ) -> io::Result<()> {
-        I::reopen(renewal, port, source.receiver_mut())
-    }
-}
-
 /// Two interfaces and the directions between them.
 pub struct Bridge<I: Interface> {
-    directions: [Direction<Bridged<I>>; 2],
+    directions: [Direction<I>; 2],
     egresses: [Egress; 2],
 }
 
@@ -103,7 +77,7 @@ impl<I: Interface> Bridge<I> {
     }
 
     /// Returns the direction from the first interface to the second, and the opposite one.
-    pub fn directions(&self) -> &[Direction<Bridged<I>>; 2] {
+    pub fn directions(&self) -> &[Direction<I>; 2] {
         &self.directions
     }
 
@@ -114,57 +88,68 @@ impl<I: Interface> Bridge<I> {
         I::REMARK.map(str::to_owned).into_iter().chain(remarks)
     }
 
-    /// Forwards until `is_over`, then waits up to 1 s for the packets in the devices. `is_over`
-    /// often receives both directions, `listener` the events of the interfaces by name.
+    /// Forwards until `control` ends it, then waits up to 1 s for the packets in the devices.
     ///
     /// # Errors
     /// Returns an error if polling fails.
-    pub fn run(
-        &mut self,
-        listener: impl FnMut(&str, Event<'_>),
-        is_over: impl FnMut(&[Direction<Bridged<I>>]) -> bool,
-    ) -> io::Result<()> {
+    pub fn run(&mut self, control: &mut impl RunControl) -> io::Result<()> {
         raise_priority();
-        let (directions, egresses) = (&mut self.directions, &mut self.egresses);
-        serve(
-            directions,
-            egresses,
-            POLICY,
-            &mut Forwarder {
-                listener,
-                is_over,
-                next_count_ns: 0,
-            },
-        )
+        serve(&mut self.directions, &mut self.egresses, POLICY, control)
     }
 }
 
-/// The kernel's counters of missed frames have 32 bits and are read at this interval, in ns.
-const COUNT_INTERVAL_NS: u64 = 1_000_000_000;
-
-struct Forwarder<L, F> {
-    listener: L,
-    is_over: F,
-    next_count_ns: u64,
-}
-
-impl<I, L, F> RunControl<Bridged<I>> for Forwarder<L, F>
-where
-    I: Interface,
-    L: FnMut(&str, Event<'_>),
-    F: FnMut(&[Direction<Bridged<I>>]) -> bool,
-{
-    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Bridged<I>>]) -> bool {
-        if now_ns >= self.next_count_ns {
-            self.next_count_ns = now_ns + COUNT_INTERVAL_NS;
-            for direction in &mut *directions {
-                direction.count_missed();
-            }
+/// Checks that the interfaces can be bridged. Returns their properties, and remarks for the user.
+///
+/// # Errors
+/// Returns an error if one is missing or carries no Ethernet frames, or if a bridge of both would
+/// be a loop.
+pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
+    let [a, b] = names;
+    let describe = |name: &str| {
+        let found = link::describe(ns, name)?;
+        if !found.is_ethernet() {
+            let kind = found.kind;
+            anyhow::bail!("{name}: link type is {kind}; allowed: Ethernet (1)");
         }
-        (self.is_over)(directions)
+        Ok(found)
+    };
+    let found = [describe(a)?, describe(b)?];
+    let [at_a, at_b] = found;
+    if at_a.index == at_b.index {
+        anyhow::bail!("{a} and {b} are the same interface; a bridge needs two");
     }
+    if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
+        anyhow::bail!(
+            "{a} and {b} are connected to each other: each frame would loop for ever; bridge \
+             interfaces of two different links"
+        );
+    }
+    Ok((found, remarks(names, &found)))
+}
 
-    fn event(&mut self, interface: &str, event: Event<'_>) {
-        (self.listener)(interface, event);
+fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let ([a, b], [at_a, at_b]) = (names, found);
+    if at_a.mtu_bytes != at_b.mtu_bytes {
+        let ((short, min), (long, max)) = match at_a.mtu_bytes < at_b.mtu_bytes {
+            true => ((a, at_a.mtu_bytes), (b, at_b.mtu_bytes)),
+            false => ((b, at_b.mtu_bytes), (a, at_a.mtu_bytes)),
+        };
+        remarks.push(format!(
+            "{long} has an MTU of {max} bytes, {short} of {min} bytes: packets from {long} longer \
+             than {min} are dropped (too_long)"
+        ));
     }
+    for (name, at) in names.iter().zip(found) {
+        if at.master.is_some() {
+            remarks.push(format!(
+                "{name} is a port of another device already (a bridge, a bond): its frames are \
+                 forwarded twice"
+            ));
+        }
+        if !at.is_up {
+            remarks.push(format!("{name} is down: no frame passes until it is up"));
+        }
+    }
+    remarks
 }

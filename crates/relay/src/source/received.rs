@@ -10,7 +10,7 @@ use crate::account::{Account, RejectReason};
 use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 use crate::intake;
-use crate::interface::Receiver;
+use crate::receiver::Receiver;
 
 /// Packets received before another direction is served.
 pub(crate) const BATCH_PACKETS: u32 = 64;
@@ -75,7 +75,11 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
         self.limit.set_mtu(mtu_bytes);
     }
 
-    fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {
+    fn set_device(&mut self, name: &str) {
+        self.receiver.set_device(name);
+    }
+
+    fn take_last<I: Inlet<Frames = F>>(&mut self, inlet: &mut I) {
         for _ in 0..LAST_BATCHES {
             // A receiver reports once that its device was removed, before the frames that it still
             // has.
