@@ -38,7 +38,7 @@ impl<K: Parts> Inlet for QueueInlet<K> {
         if self.is_open {
             self.queue.enqueue(packet, self.now_ns, &mut self.ends);
         } else {
-            self.ends.refused(packet, RejectReason::LinkDown);
+            self.ends.refused(packet, RejectReason::LINK_DOWN);
         }
     }
 

@@ -226,17 +226,17 @@ fn packet_of(
     limit: &FrameLimit,
 ) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
-        return Err(RejectReason::ShorterThanHeader);
+        return Err(RejectReason::SHORTER_THAN_HEADER);
     }
     if bytes.len() > limit.max_bytes(bytes) as usize {
         return Err(match limit.is_exceeded_by_tags(bytes, bytes.len()) {
-            true => RejectReason::TooLongTagged,
-            false => RejectReason::LongerThanMtu,
+            true => RejectReason::TOO_LONG_TAGGED,
+            false => RejectReason::LONGER_THAN_MTU,
         });
     }
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
-    packet.map_err(|_: PoolError| RejectReason::LongerThanFrame)
+    packet.map_err(|_: PoolError| RejectReason::LONGER_THAN_FRAME)
 }
 
 #[cfg(test)]
@@ -280,8 +280,8 @@ mod tests {
     fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
         for (size_bytes, mtu_bytes, reason) in [
-            (100, 60, RejectReason::LongerThanMtu),
-            (200, 1_500, RejectReason::LongerThanFrame),
+            (100, 60, RejectReason::LONGER_THAN_MTU),
+            (200, 1_500, RejectReason::LONGER_THAN_FRAME),
         ] {
             // Without end: further frames would be rejected for the same reason.
             let mut feed = feed(size_bytes, Pacing::Unpaced, mtu_bytes);

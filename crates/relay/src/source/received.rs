@@ -96,8 +96,8 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
     fn count_missed(&mut self, account: &mut Account) {
         let missed = self.receiver.take_missed();
         account.received_packets += missed.buffer_full + missed.too_long;
-        account.refuse(RejectReason::ReceiveBufferFull, missed.buffer_full);
-        account.refuse(RejectReason::TooLong, missed.too_long);
+        account.refuse(RejectReason::RECEIVE_BUFFER_FULL, missed.buffer_full);
+        account.refuse(RejectReason::TOO_LONG, missed.too_long);
     }
 
     fn stop(&mut self) {

@@ -164,7 +164,7 @@ impl<'a> Section<'a> {
                 records.push(self.packet(interface, body));
             }
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                records.push(Err(RejectReason::Malformed));
+                records.push(Err(RejectReason::MALFORMED));
             }
             _ => {}
         }
@@ -173,7 +173,7 @@ impl<'a> Section<'a> {
 
     fn interface(&self, number: u32) -> Result<InterfaceBlock, RejectReason> {
         let described = self.interfaces.get(number as usize).copied().flatten();
-        described.ok_or(RejectReason::UnknownInterface)
+        described.ok_or(RejectReason::UNKNOWN_INTERFACE)
     }
 
     /// Returns the packet of a block without a timestamp.
@@ -219,6 +219,6 @@ impl<'a> Section<'a> {
 fn captured_bytes(rest: Range<usize>, captured: u32) -> Result<Range<usize>, RejectReason> {
     match captured as usize <= rest.len() {
         true => Ok(rest.start..rest.start + captured as usize),
-        false => Err(RejectReason::Malformed),
+        false => Err(RejectReason::MALFORMED),
     }
 }

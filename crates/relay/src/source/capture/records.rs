@@ -57,12 +57,12 @@ impl Records {
         let frame_bytes = packet.original.saturating_sub(fcs_bytes) as usize;
         let data = packet.data?;
         match packet.link {
-            ETHERNET if frame_bytes > MAX_FRAME_BYTES => Err(RejectReason::LongerThanMtu),
-            ETHERNET if frame_bytes > data.len() => Err(RejectReason::TruncatedInCapture),
+            ETHERNET if frame_bytes > MAX_FRAME_BYTES => Err(RejectReason::LONGER_THAN_MTU),
+            ETHERNET if frame_bytes > data.len() => Err(RejectReason::TRUNCATED_IN_CAPTURE),
             ETHERNET => Ok(data.start..data.start + frame_bytes),
             link => {
                 self.other_links.insert(link);
-                Err(RejectReason::NotEthernet)
+                Err(RejectReason::NOT_ETHERNET)
             }
         }
     }
