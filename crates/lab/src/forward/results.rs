@@ -42,7 +42,7 @@ fn row(ran: &ForwardRun) -> Value {
         "limit": case.limit_name(),
         "rate_bps": case.rate.0,
         "ping_us": {
-            "p50": ran.ping_ns.value_at_quantile(0.5) / 1000,
+            "p50": ran.pings.latency_ns.value_at_quantile(0.5) / 1000,
             "p99": ran.p99_ns() / 1000,
         },
         "goodput_bps": ran.goodput_bps,
@@ -51,7 +51,7 @@ fn row(ran: &ForwardRun) -> Value {
 
 impl ForwardRun {
     fn p99_ns(&self) -> u64 {
-        self.ping_ns.value_at_quantile(0.99)
+        self.pings.latency_ns.value_at_quantile(0.99)
     }
 }
 
@@ -100,7 +100,7 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
                 share(one.goodput_bps, kernel.goodput_bps)
             ));
         }
-        let late_ns = one.late_ns.value_at_quantile(0.99);
+        let late_ns = one.pings.late_ns.value_at_quantile(0.99);
         if late_ns > LATE_NS {
             notes.push(format!(
                 "{}: timers were up to {} us late (p99): the machine is busy, and the p99 \
@@ -109,8 +109,8 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
                 late_ns / 1000
             ));
         }
-        if one.lost_pings > 0 {
-            notes.push(format!("{}: {} pings were lost", one.case, one.lost_pings));
+        if one.pings.lost > 0 {
+            notes.push(format!("{}: {} pings were lost", one.case, one.pings.lost));
         }
     }
     notes
@@ -135,12 +135,12 @@ fn chart(rate: Rate, ran: &[&ForwardRun]) -> Option<Chart> {
     let all: Vec<&ForwardRun> = ran
         .iter()
         .copied()
-        .filter(|it| it.case.rate == rate && !it.ping_ns.is_empty())
+        .filter(|it| it.case.rate == rate && !it.pings.latency_ns.is_empty())
         .collect();
-    let lowest = all.iter().map(|it| it.ping_ns.min()).min()?;
-    let highest = all.iter().map(|it| it.ping_ns.max()).max()?;
+    let lowest = all.iter().map(|it| it.pings.latency_ns.min()).min()?;
+    let highest = all.iter().map(|it| it.pings.latency_ns.max()).max()?;
     let medians = all.iter().map(|it| {
-        let us = it.ping_ns.value_at_quantile(0.5) / 1000;
+        let us = it.pings.latency_ns.value_at_quantile(0.5) / 1000;
         format!("{}: median {us} us", it.case)
     });
     Some(Chart {
@@ -160,5 +160,5 @@ fn line(ran: &ForwardRun) -> Line {
         qdisc if qdisc.starts_with("pfifo") => (format!("{qdisc}, limit {limit}"), Stroke::Dotted),
         qdisc => (format!("{qdisc}, limit {limit}"), Stroke::Solid),
     };
-    at_most(label, (color, stroke), &ran.ping_ns)
+    at_most(label, (color, stroke), &ran.pings.latency_ns)
 }

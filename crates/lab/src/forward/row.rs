@@ -1,7 +1,6 @@
 //! One row: create the hosts, forward, load, measure.
 
 use anyhow::Context;
-use hdrhistogram::Histogram;
 use taut_linux::NetNs;
 use taut_linux::link::{self, OffloadControl, RootQdisc};
 use taut_relay::Direction;
@@ -14,7 +13,7 @@ use taut_report::say;
 use super::case::ForwardCase;
 use super::config::Forward;
 use crate::control::{Control, StopOnDrop};
-use crate::load::{Beside, Plan};
+use crate::load::{Beside, Plan, Requests};
 use crate::progress::Progress;
 use crate::world::{CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, bridge, shape};
 
@@ -38,10 +37,7 @@ const QUEUE_PACKETS: u32 = 1000;
 /// The result of a row.
 pub struct ForwardRun {
     pub case: ForwardCase,
-    pub ping_ns: Histogram<u64>,
-    pub lost_pings: u64,
-    /// The lateness of the pings.
-    pub late_ns: Histogram<u64>,
+    pub pings: Requests,
     pub goodput_bps: u64,
 }
 
@@ -72,9 +68,7 @@ pub fn run(
     let pings = loaded.requests;
     Ok(loaded.window.map(|window| ForwardRun {
         case: case.clone(),
-        ping_ns: pings.latency_ns,
-        lost_pings: pings.lost,
-        late_ns: pings.late_ns,
+        pings,
         goodput_bps: window.goodput_bits_per_s(),
     }))
 }

@@ -91,16 +91,12 @@ impl Experiment for RingSweep {
             true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
             false => stdout::print(&text(&rows, &findings)),
         };
-        match &self.svg {
-            Some(path) if !rows.is_empty() => {
-                let picture = picture(&charts(&rows));
-                match file::replace(path, &picture) {
-                    Ok(()) => emit::wrote("picture", path),
-                    Err(error) => return emit::write_failed("picture", path, &error),
-                }
-                printed
+        if let Some(path) = self.svg.as_deref().filter(|_| !rows.is_empty()) {
+            if let Err(error) = file::replace(path, &picture(&charts(&rows))) {
+                return emit::write_failed("picture", path, &error);
             }
-            _ => printed,
+            emit::wrote("picture", path);
         }
+        printed
     }
 }
