@@ -1,5 +1,6 @@
 //! One direction: from a source, through a discipline and a limit, to the port of a device.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -65,7 +66,13 @@ impl<K: Parts> Direction<K> {
             source,
             inlet: QueueInlet {
                 queue,
-                ends: PacketEnds::new(frames, latency),
+                ends: PacketEnds {
+                    frames,
+                    account: Account::default(),
+                    latency,
+                    now_ns,
+                    counted_frames: BTreeSet::new(),
+                },
                 is_open: false,
                 now_ns,
             },

@@ -66,20 +66,10 @@ pub(crate) struct PacketEnds<F> {
     pub now_ns: u64,
     /// Frames of GSO packets of which segments were counted as dropped. The whole packet is then
     /// not counted.
-    counted_frames: BTreeSet<u32>,
+    pub counted_frames: BTreeSet<u32>,
 }
 
 impl<F: PacketSink> PacketEnds<F> {
-    pub fn new(frames: F, latency: Option<Latency>) -> Self {
-        Self {
-            frames,
-            account: Account::default(),
-            latency,
-            now_ns: 0,
-            counted_frames: BTreeSet::new(),
-        }
-    }
-
     /// Drops a packet before the discipline received it.
     pub fn refused(&mut self, packet: Packet, reason: RejectReason) {
         self.account.refuse(reason, packet.segments().into());

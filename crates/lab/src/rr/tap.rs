@@ -37,15 +37,6 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Creates frames for the packets of `tap`.
-    fn for_tap(tap: &Tap) -> Self {
-        let frame_bytes = tap.read_limit_bytes() as u32;
-        Self {
-            pool: FramePool::new(FRAMES, frame_bytes),
-            used: Rc::default(),
-        }
-    }
-
     fn take(&self) -> Option<Frame> {
         let used = self.used.borrow_mut().pop();
         used.or_else(|| self.pool.take())
@@ -163,7 +154,10 @@ pub struct TapSource {
 impl TapSource {
     /// Reads `tap`, a device in `ns`.
     pub fn new(ns: NetNs, tap: Rc<Tap>) -> Self {
-        let frames = Frames::for_tap(&tap);
+        let frames = Frames {
+            pool: FramePool::new(FRAMES, tap.read_limit_bytes() as u32),
+            used: Rc::default(),
+        };
         Self {
             ns,
             tap,

@@ -28,7 +28,7 @@ impl Parts for PacketInterface {
         source: &mut Self::Source,
     ) -> io::Result<()> {
         if renewal == Renewal::AnotherDevice {
-            source.receiver_mut().listen()?;
+            source.receiver.listen()?;
         }
         port.reopen()
     }

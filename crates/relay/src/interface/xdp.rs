@@ -41,7 +41,7 @@ impl Parts for XdpInterface {
         port: &mut Self::Port,
         source: &mut Self::Source,
     ) -> io::Result<()> {
-        let source = source.receiver_mut();
+        let source = &mut source.receiver;
         if renewal == Renewal::AnotherDevice {
             has_one_queue(&source.ns, &source.device)?;
         }

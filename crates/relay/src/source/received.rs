@@ -21,7 +21,7 @@ const LAST_BATCHES: u32 = 256;
 /// network: frames that the discipline does not keep are dropped.
 #[derive(Debug)]
 pub struct ReceivedFrames<R> {
-    receiver: R,
+    pub(crate) receiver: R,
     /// The longest frame that the other interface carries.
     limit: FrameLimit,
     is_stopped: bool,
@@ -36,14 +36,6 @@ impl<R: Receiver> ReceivedFrames<R> {
             limit: FrameLimit::new(mtu_bytes, extra_bytes),
             is_stopped: false,
         }
-    }
-
-    pub fn receiver(&self) -> &R {
-        &self.receiver
-    }
-
-    pub(crate) fn receiver_mut(&mut self) -> &mut R {
-        &mut self.receiver
     }
 
     fn receive(&mut self, inlet: &mut impl Inlet<Frames: Frames>) -> io::Result<bool> {
