@@ -2,13 +2,15 @@
 
 /// The driver of a device's transmit queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(
+    feature = "clap",
+    derive(clap::ValueEnum),
+    value(rename_all = "snake_case")
+)]
 pub enum Driver {
     /// AF_PACKET transmit ring; frames pass the device's qdisc
-    #[cfg_attr(feature = "clap", value(name = "af_packet"))]
     AfPacket,
     /// AF_XDP socket; frames bypass the device's qdisc and enter one device queue
-    #[cfg_attr(feature = "clap", value(name = "af_xdp"))]
     AfXdp,
 }
 

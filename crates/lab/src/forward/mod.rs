@@ -1,7 +1,6 @@
 //! `taut forward` compared with the kernel's bridge: the latency of a ping from a fast link to a
 //! slow one, while bulk streams saturate the slow link.
 
-mod case;
 mod config;
 mod results;
 mod row;
@@ -14,7 +13,8 @@ use taut_report::{stdout, text};
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
-use case::ForwardCase;
+use config::ForwardCase;
+
 pub use config::Forward;
 use row::ForwardRun;
 
@@ -24,7 +24,7 @@ impl Experiment for Forward {
 
     /// The rows are grouped by rate.
     fn cases(&self) -> Result<Vec<ForwardCase>, String> {
-        Ok(case::cases(self))
+        Ok(config::cases(self))
     }
 
     fn plan(&self, cases: &[ForwardCase]) -> String {

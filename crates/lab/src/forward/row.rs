@@ -10,8 +10,7 @@ use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
 use taut_report::say;
 
-use super::case::ForwardCase;
-use super::config::Forward;
+use super::config::{Forward, ForwardCase};
 use crate::control::{Control, StopOnDrop};
 use crate::load::{Beside, Plan, Requests};
 use crate::progress::Progress;
