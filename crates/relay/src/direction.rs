@@ -74,7 +74,6 @@ impl<K: Parts> Direction<K> {
                     counted_frames: BTreeSet::new(),
                 },
                 is_open: false,
-                now_ns,
             },
             published,
             coalesce_ns: config.coalesce_ns,
@@ -233,7 +232,7 @@ impl<K: Parts> Direction<K> {
     /// Receives frames, and sends as many as the limit and the ring permit.
     pub fn turn(&mut self, now_ns: u64) -> io::Result<()> {
         let readable = self.more == More::Now;
-        self.inlet.now_ns = now_ns;
+        self.inlet.ends.now_ns = now_ns;
         let taken = self.source.take(now_ns, readable, &mut self.inlet);
         self.more = *taken.as_ref().unwrap_or(&More::WhenReady);
         self.published.look(now_ns, &self.inlet.queue);
@@ -287,7 +286,7 @@ impl<K: Parts> Direction<K> {
 
     /// Takes the frames that were received already.
     pub(crate) fn take_last(&mut self, now_ns: u64) {
-        self.inlet.now_ns = now_ns;
+        self.inlet.ends.now_ns = now_ns;
         self.source.take_last(&mut self.inlet);
     }
 

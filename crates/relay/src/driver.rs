@@ -2,11 +2,8 @@
 
 /// The driver of a device's transmit queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "clap",
-    derive(clap::ValueEnum),
-    value(rename_all = "snake_case")
-)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "clap", value(rename_all = "snake_case"))]
 pub enum Driver {
     /// AF_PACKET transmit ring; frames pass the device's qdisc
     AfPacket,

@@ -19,8 +19,6 @@ pub(crate) struct QueueInlet<K: Parts> {
     pub ends: PacketEnds<K::Frames>,
     /// The link is up and the ring is open.
     pub is_open: bool,
-    /// The time of the current turn, in ns.
-    pub now_ns: u64,
 }
 
 impl<K: Parts> Inlet for QueueInlet<K> {
@@ -36,14 +34,14 @@ impl<K: Parts> Inlet for QueueInlet<K> {
 
     fn enqueue(&mut self, packet: Packet) {
         if self.is_open {
-            self.queue.enqueue(packet, self.now_ns, &mut self.ends);
+            self.queue.enqueue(packet, self.ends.now_ns, &mut self.ends);
         } else {
             self.ends.refused(packet, RejectReason::LINK_DOWN);
         }
     }
 
     fn offer(&mut self, packet: Packet) -> Result<(), NoRoom> {
-        self.queue.offer(packet, self.now_ns, &mut self.ends)
+        self.queue.offer(packet, self.ends.now_ns, &mut self.ends)
     }
 
     fn waiting_packets(&self) -> u64 {
@@ -62,7 +60,7 @@ pub(crate) struct PacketEnds<F> {
     pub account: Account,
     /// `None` if latency is not measured.
     pub latency: Option<Latency>,
-    /// The time of the completion batch, in ns.
+    /// The time of the current turn, in ns.
     pub now_ns: u64,
     /// Frames of GSO packets of which segments were counted as dropped. The whole packet is then
     /// not counted.

@@ -118,11 +118,8 @@ fn captured(options: &Send, file: &Path, pacing: Pacing) -> anyhow::Result<Sourc
         false => file.display().to_string(),
     };
     report(&name, &capture, pacing);
-    let passes = match options.passes {
-        None => Some(1),
-        Some(0) => None,
-        some => some,
-    };
+    // 0 is without end.
+    let passes = Some(options.passes.unwrap_or(1)).filter(|&passes| passes > 0);
     let times = match passes {
         None => "repeated until interrupted".to_owned(),
         Some(passes) => format!("{passes} times"),
