@@ -46,7 +46,7 @@ pub trait Experiment {
 
     /// Returns `true` if the repetitions of two neighbouring cases alternate, because rows are
     /// compared: then the machine was in about the same state for both.
-    fn alternates(&self, _: &Self::Case, _: &Self::Case) -> bool {
+    fn alternates(_: &Self::Case, _: &Self::Case) -> bool {
         true
     }
 
@@ -145,14 +145,7 @@ fn measure_all<E: Experiment>(
         runs: Vec::new(),
     };
     let mut rows: Vec<_> = cases.into_iter().map(row).collect();
-    let mut groups: Vec<usize> = Vec::new();
-    for group in rows.chunk_by(|a, b| experiment.alternates(&a.case, &b.case)) {
-        groups.push(group.len());
-    }
-    let mut left = &mut rows[..];
-    for length in groups {
-        let (group, others) = left.split_at_mut(length);
-        left = others;
+    for group in rows.chunk_by_mut(|a, b| E::alternates(&a.case, &b.case)) {
         for repetition in 1..=repetitions {
             for row in &mut *group {
                 progress.begin(&row.case, (repetition, repetitions));
@@ -217,7 +210,7 @@ mod tests {
             2
         }
 
-        fn alternates(&self, a: &u32, b: &u32) -> bool {
+        fn alternates(a: &u32, b: &u32) -> bool {
             a % 10 == b % 10
         }
 

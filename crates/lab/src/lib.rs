@@ -19,7 +19,6 @@ pub mod load;
 pub mod progress;
 pub mod ring;
 pub mod rr;
-mod tcp;
 pub mod world;
 
 /// The example of the README is compiled with the tests.

@@ -1,6 +1,8 @@
-//! Two hosts in network namespaces, and the links between them. Only file descriptors of this
-//! process keep them alive, so the kernel removes them when the process ends in any way.
+//! Two hosts in network namespaces, their TCP, and the links between them. Only file descriptors of
+//! this process keep them alive, so the kernel removes them when the process ends in any way.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
 use anyhow::Context;
@@ -42,16 +44,6 @@ impl Hosts {
         })
     }
 
-    /// Sets the hardware addresses of both devices.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    pub fn set_macs(&self) -> anyhow::Result<()> {
-        link::set_mac(&self.client, CLIENT_DEVICE, CLIENT_MAC)?;
-        link::set_mac(&self.server, SERVER_DEVICE, SERVER_MAC)?;
-        Ok(())
-    }
-
     /// Sets the addresses of both devices and takes them up.
     ///
     /// # Errors
@@ -67,7 +59,7 @@ impl Hosts {
     }
 }
 
-fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> std::io::Result<()> {
+fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> io::Result<()> {
     link::add_address(ns, device, address, PREFIX_BITS)?;
     link::set_up(ns, device)
 }
@@ -124,4 +116,54 @@ pub fn shaped_veth(server: &NetNs, rate_bits_per_s: Option<u64>) -> anyhow::Resu
     }
     link::set_up(&ns, SHAPED_DEVICE)?;
     Ok(ns)
+}
+
+/// Connections request ECN and accept it.
+const ECN_ALWAYS: &[u8] = b"1";
+
+const ECN_SETTING: &str = "/proc/sys/net/ipv4/tcp_ecn";
+
+/// Counters of the namespace of the calling thread; `/proc/net` is that of the process.
+const COUNTERS: &str = "/proc/thread-self/net/snmp";
+
+/// Lets new connections of `ns` use ECN.
+pub fn negotiate_ecn(ns: &NetNs) -> anyhow::Result<()> {
+    ns.run(|| {
+        let mut setting = OpenOptions::new().write(true).open(ECN_SETTING)?;
+        setting.write_all(ECN_ALWAYS)
+    })?
+    .with_context(|| format!("write {ECN_SETTING}, for a discipline with ECN"))
+}
+
+/// Returns the number of segments that the TCP of `ns` retransmitted.
+pub fn retransmits(ns: &NetNs) -> io::Result<u64> {
+    let text = ns.run(|| fs::read_to_string(COUNTERS))??;
+    counter(&text, "Tcp:", "RetransSegs").ok_or_else(|| {
+        let what = format!("{COUNTERS} has no RetransSegs among its Tcp counters");
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
+/// Returns a counter of `/proc/net/snmp`. Each group has a line of names and a line of values.
+fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split_whitespace().position(|word| word == name)?;
+    values.split_whitespace().nth(at)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counter_has_group_and_name() {
+        let text = "Ip: Forwarding RetransSegs\nIp: 1 2\n\
+                    Tcp: MaxConn InSegs RetransSegs InErrs\nTcp: -1 70 8 0\n";
+        assert_eq!(counter(text, "Tcp:", "RetransSegs"), Some(8));
+        assert_eq!(counter(text, "Ip:", "RetransSegs"), Some(2));
+        assert_eq!(counter(text, "Tcp:", "MaxConn"), None);
+        assert_eq!(counter(text, "Udp:", "InSegs"), None);
+        assert_eq!(counter("Tcp: InSegs\n", "Tcp:", "InSegs"), None);
+    }
 }

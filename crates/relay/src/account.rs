@@ -5,71 +5,56 @@ use std::collections::BTreeMap;
 use taut_linux::link::DeliveryTally;
 use taut_path::queue::CompleterCounters;
 
-/// Why a frame was dropped before the discipline received it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RejectReason {
-    /// Dropped by the kernel because the backlog was full.
-    ReceiveBufferFull,
-    /// Longer than the other interface or a frame of the pool can carry.
-    TooLong,
-    /// Too long because of its VLAN tags, by which the driver lengthens no such frame.
-    TooLongTagged,
-    /// A GSO packet that cannot be segmented and is too long to be sent whole.
-    NotSegmented,
-    /// Its headers, or those of its record in a capture, are inconsistent with it.
-    Malformed,
-    /// Its partial checksum is that of an unknown protocol.
-    UnknownChecksum,
-    /// No frame was free.
-    NoFrame,
-    /// The device was down or removed.
-    LinkDown,
-    /// A generated or captured frame longer than the MTU of the device.
-    LongerThanMtu,
-    /// A generated or captured frame longer than a frame of the pool.
-    LongerThanFrame,
-    /// A captured frame without a complete Ethernet header.
-    ShorterThanHeader,
-    /// The capture holds only the beginning of the frame.
-    TruncatedInCapture,
-    /// A captured packet of another link type.
-    NotEthernet,
-    /// A captured packet of an interface that the file does not describe.
-    UnknownInterface,
-}
+/// Why a frame was dropped before the discipline received it: its name in tables and JSON, next to
+/// those of [`DropReason`](taut_path::DropReason).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectReason(&'static str);
 
 impl RejectReason {
+    /// Dropped by the kernel because the backlog was full.
+    pub const RECEIVE_BUFFER_FULL: Self = Self("receive_buffer_full");
+    /// Longer than the other interface or a frame of the pool can carry.
+    pub const TOO_LONG: Self = Self("too_long");
+    /// Too long because of its VLAN tags, by which the driver lengthens no such frame.
+    pub const TOO_LONG_TAGGED: Self = Self("too_long_tagged");
+    /// A GSO packet that cannot be segmented and is too long to be sent whole.
+    pub const NOT_SEGMENTED: Self = Self("not_cut");
+    /// Its headers, or those of its record in a capture, are inconsistent with it.
+    pub const MALFORMED: Self = Self("malformed");
+    /// Its partial checksum is that of an unknown protocol.
+    pub const UNKNOWN_CHECKSUM: Self = Self("unknown_checksum");
+    /// No frame was free.
+    pub const NO_FRAME: Self = Self("no_frame");
+    /// The device was down or removed.
+    pub const LINK_DOWN: Self = Self("link_down");
+    /// A generated or captured frame longer than the MTU of the device.
+    pub const LONGER_THAN_MTU: Self = Self("longer_than_mtu");
+    /// A generated or captured frame longer than a frame of the pool.
+    pub const LONGER_THAN_FRAME: Self = Self("longer_than_frame");
+    /// A captured frame without a complete Ethernet header.
+    pub const SHORTER_THAN_HEADER: Self = Self("shorter_than_header");
+    /// The capture holds only the beginning of the frame.
+    pub const TRUNCATED_IN_CAPTURE: Self = Self("cut_in_capture");
+    /// A captured packet of another link type.
+    pub const NOT_ETHERNET: Self = Self("not_ethernet");
+    /// A captured packet of an interface that the file does not describe.
+    pub const UNKNOWN_INTERFACE: Self = Self("unknown_interface");
+
     /// The reasons of a feed of frames.
     pub const OF_FEED: [Self; 8] = [
-        Self::TooLongTagged,
-        Self::LongerThanMtu,
-        Self::LongerThanFrame,
-        Self::ShorterThanHeader,
-        Self::TruncatedInCapture,
-        Self::NotEthernet,
-        Self::UnknownInterface,
-        Self::Malformed,
+        Self::TOO_LONG_TAGGED,
+        Self::LONGER_THAN_MTU,
+        Self::LONGER_THAN_FRAME,
+        Self::SHORTER_THAN_HEADER,
+        Self::TRUNCATED_IN_CAPTURE,
+        Self::NOT_ETHERNET,
+        Self::UNKNOWN_INTERFACE,
+        Self::MALFORMED,
     ];
 
-    /// Returns the name in tables and JSON, next to those of
-    /// [`DropReason`](taut_path::DropReason).
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReceiveBufferFull => "receive_buffer_full",
-            Self::TooLong => "too_long",
-            Self::TooLongTagged => "too_long_tagged",
-            Self::NotSegmented => "not_cut",
-            Self::Malformed => "malformed",
-            Self::UnknownChecksum => "unknown_checksum",
-            Self::NoFrame => "no_frame",
-            Self::LinkDown => "link_down",
-            Self::LongerThanMtu => "longer_than_mtu",
-            Self::LongerThanFrame => "longer_than_frame",
-            Self::ShorterThanHeader => "shorter_than_header",
-            Self::TruncatedInCapture => "cut_in_capture",
-            Self::NotEthernet => "not_ethernet",
-            Self::UnknownInterface => "unknown_interface",
-        }
+        self.0
     }
 }
 

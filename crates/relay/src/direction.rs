@@ -1,21 +1,19 @@
 //! One direction: from a source, through a discipline and a limit, to the port of a device.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use taut_dql::Stall;
 use taut_linux::Port;
-use taut_linux::publish::QueueInfo;
-use taut_path::limit::Unit;
-use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
-use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
+use taut_path::queue::CompleteError;
+use taut_path::{Completed, Completions, Queue, QueueConfig, Stop};
 
 use crate::account::Account;
-use crate::ends::PacketEnds;
 use crate::latency::Latency;
 use crate::parts::{DirectionConfig, Parts};
 use crate::published::Published;
-use crate::queue_inlet::QueueInlet;
+use crate::queue_inlet::{DirectionQueue, PacketEnds, QueueInlet};
 use crate::run::Next;
 use crate::source::{More, Source};
 
@@ -25,8 +23,7 @@ const RETRY_NS: u64 = 1_000_000;
 /// From a source to a port.
 pub struct Direction<K: Parts> {
     pub(crate) source: K::Source,
-    queue: Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
-    ends: PacketEnds<K::Frames>,
+    inlet: QueueInlet<K>,
     published: Published,
     coalesce_ns: u64,
     pub(crate) stall_ns: u64,
@@ -35,8 +32,6 @@ pub struct Direction<K: Parts> {
     next_run_ns: Option<u64>,
     /// Time of the last returned packet, or of the last link-up, in ns.
     pub(crate) returned_ns: u64,
-    /// The link is up and the ring is open.
-    is_open: bool,
     /// The last completion batch was not empty.
     pub(crate) is_moving: bool,
     /// The queue took all waiting packets.
@@ -56,13 +51,7 @@ impl<K: Parts> Direction<K> {
         (probe, latency): (K::Probe, Option<Latency>),
         now_ns: u64,
     ) -> anyhow::Result<Self> {
-        let published = Published::new(&QueueInfo {
-            device: port.device(),
-            queue: 0,
-            limit: &config.limit.to_string(),
-            in_packets: config.limit.unit() == Unit::Packets,
-            rate_bits_per_s: config.rate_bits_per_s,
-        });
+        let published = Published::new(port.device(), &config.limit, config.rate_bits_per_s);
         let queue = Queue::builder_for(port)
             .qdisc(config.qdisc)
             .limit(config.limit)
@@ -75,15 +64,23 @@ impl<K: Parts> Direction<K> {
             .build(now_ns)?;
         Ok(Self {
             source,
-            queue,
-            ends: PacketEnds::new(frames, latency),
+            inlet: QueueInlet {
+                queue,
+                ends: PacketEnds {
+                    frames,
+                    account: Account::default(),
+                    latency,
+                    now_ns,
+                    counted_frames: BTreeSet::new(),
+                },
+                is_open: false,
+            },
             published,
             coalesce_ns: config.coalesce_ns,
             stall_ns: config.stall_ns,
             next_reap_ns: now_ns,
             next_run_ns: None,
             returned_ns: now_ns,
-            is_open: false,
             is_moving: false,
             is_idle: false,
             more: More::WhenReady,
@@ -91,7 +88,7 @@ impl<K: Parts> Direction<K> {
     }
 
     pub fn account(&self) -> &Account {
-        &self.ends.account
+        &self.inlet.ends.account
     }
 
     pub fn source(&self) -> &K::Source {
@@ -99,45 +96,33 @@ impl<K: Parts> Direction<K> {
     }
 
     pub fn port(&self) -> &K::Port {
-        self.queue.device()
+        self.inlet.queue.device()
     }
 
-    pub fn probe(&self) -> &K::Probe {
-        self.queue.probe()
+    pub fn queue(&self) -> &DirectionQueue<K> {
+        &self.inlet.queue
     }
 
-    pub fn probe_mut(&mut self) -> &mut K::Probe {
-        self.queue.probe_mut()
-    }
-
-    pub fn completer_counters(&self) -> CompleterCounters {
-        self.queue.completer_counters()
+    /// Ends the direction, and returns its queue.
+    pub fn into_queue(self) -> DirectionQueue<K> {
+        self.inlet.queue
     }
 
     pub(crate) fn latency(&mut self) -> Option<&mut Latency> {
-        self.ends.latency.as_mut()
-    }
-
-    pub fn snapshot(&self) -> Snapshot {
-        self.queue.snapshot()
+        self.inlet.ends.latency.as_mut()
     }
 
     /// Returns the limit in its units; `None` if none applies: the rule is `off`, or completions
     /// are early.
     pub fn limit(&self) -> Option<u32> {
-        let snapshot = self.queue.snapshot();
-        let applies = !self.queue.limit().is_off() && !snapshot.early_completions;
+        let snapshot = self.inlet.queue.snapshot();
+        let applies = !self.inlet.queue.limit().is_off() && !snapshot.early_completions;
         applies.then_some(snapshot.limit)
-    }
-
-    /// Returns the rule of the limit.
-    pub fn rule(&self) -> &AnyLimit {
-        self.queue.limit()
     }
 
     /// Returns the packets that the device has not returned, including stale ones.
     pub fn in_device_packets(&self) -> u64 {
-        let sent = self.queue.sender_counters().sent_packets;
+        let sent = self.inlet.queue.sender_counters().sent_packets;
         sent.saturating_sub(self.account().returned_by_device())
     }
 
@@ -160,16 +145,16 @@ impl<K: Parts> Direction<K> {
     /// Checks for a stall after a failed call, which reported none. Pauses sending for a moment.
     pub(crate) fn failed(&mut self, now_ns: u64) -> Option<Stall> {
         self.next_run_ns = Some(now_ns + RETRY_NS);
-        let stall = self.queue.check_stall(now_ns);
+        let stall = self.inlet.queue.check_stall(now_ns);
         stall.or_else(|| self.stale_stall(now_ns))
     }
 
     /// After a reset, the queue does not count packets in the device. Such packets can stall too.
     fn stale_stall(&self, now_ns: u64) -> Option<Stall> {
         let age_ns = now_ns.saturating_sub(self.returned_ns);
-        let is_stalled = self.is_open
+        let is_stalled = self.inlet.is_open
             && age_ns > self.stall_ns
-            && self.queue.in_flight() == 0
+            && self.inlet.queue.in_flight() == 0
             && self.in_device_packets() > 0;
         is_stalled.then_some(Stall {
             age_ns,
@@ -178,10 +163,10 @@ impl<K: Parts> Direction<K> {
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<Completed> {
-        self.ends.now_ns = now_ns;
-        let completed = self.queue.complete(now_ns, &mut self.ends);
-        let counters = self.queue.completer_counters();
-        let (packets, stale_packets) = self.ends.account.completed(counters);
+        self.inlet.ends.now_ns = now_ns;
+        let completed = self.inlet.queue.complete(now_ns, &mut self.inlet.ends);
+        let counters = self.inlet.queue.completer_counters();
+        let (packets, stale_packets) = self.inlet.ends.account.completed(counters);
         self.is_moving = packets > 0;
         if packets + stale_packets > 0 {
             self.returned_ns = now_ns;
@@ -195,20 +180,20 @@ impl<K: Parts> Direction<K> {
     /// Records a poll of the link. If it was down, packets in the device might be purged: the queue
     /// is reset, and they are returned as stale.
     pub(crate) fn link_polled(&mut self, was_down: bool, now_ns: u64) {
-        self.ends.account.link_polled(was_down);
-        if was_down && self.queue.in_flight() > 0 {
-            self.queue.reset(now_ns);
+        self.inlet.ends.account.link_polled(was_down);
+        if was_down && self.inlet.queue.in_flight() > 0 {
+            self.inlet.queue.reset(now_ns);
         }
     }
 
     /// Records that the link came up, or went down.
     pub fn set_open(&mut self, is_open: bool, now_ns: u64) {
-        if is_open && !self.is_open {
+        if is_open && !self.inlet.is_open {
             // Packets in the device could not be returned in the meantime.
             self.returned_ns = now_ns;
             self.next_run_ns = None;
         }
-        self.is_open = is_open;
+        self.inlet.is_open = is_open;
     }
 
     /// Reopens the ring with `open`, even if that fails. Packets of the old ring end as stale.
@@ -219,8 +204,8 @@ impl<K: Parts> Direction<K> {
     ) -> io::Result<()> {
         // Packets that are complete by now are not stale.
         let _ = self.complete(now_ns);
-        self.queue.reset(now_ns);
-        let opened = open(self.queue.device_mut(), &mut self.source);
+        self.inlet.queue.reset(now_ns);
+        let opened = open(self.inlet.queue.device_mut(), &mut self.source);
         while self
             .complete(now_ns)
             .is_ok_and(|completed| completed.more_pending)
@@ -231,13 +216,12 @@ impl<K: Parts> Direction<K> {
 
     /// Releases the removed device.
     pub(crate) fn release_device(&mut self) {
-        self.queue.device_mut().release_device();
+        self.inlet.queue.device_mut().release_device();
     }
 
-    /// Passes on the new name of the device. `source` receives on it; `None` for the own source.
-    pub(crate) fn renamed(&mut self, name: &str, source: Option<&mut K::Source>) {
-        let source = source.unwrap_or(&mut self.source);
-        K::set_device(name, self.queue.device_mut(), source);
+    /// Passes on the new name of the device.
+    pub(crate) fn set_device(&mut self, name: &str) {
+        self.inlet.queue.device_mut().set_device(name);
     }
 
     /// Records that the source is readable.
@@ -248,31 +232,21 @@ impl<K: Parts> Direction<K> {
     /// Receives frames, and sends as many as the limit and the ring permit.
     pub fn turn(&mut self, now_ns: u64) -> io::Result<()> {
         let readable = self.more == More::Now;
-        let (source, mut inlet) = self.inlet(now_ns);
-        let taken = source.take(now_ns, readable, &mut inlet);
+        self.inlet.ends.now_ns = now_ns;
+        let taken = self.source.take(now_ns, readable, &mut self.inlet);
         self.more = *taken.as_ref().unwrap_or(&More::WhenReady);
-        self.published.look(now_ns, &self.queue);
+        self.published.look(now_ns, &self.inlet.queue);
         self.send(now_ns)?;
         taken.map(drop)
     }
 
-    fn inlet(&mut self, now_ns: u64) -> (&mut K::Source, QueueInlet<'_, K>) {
-        let inlet = QueueInlet {
-            queue: &mut self.queue,
-            ends: &mut self.ends,
-            is_open: self.is_open,
-            now_ns,
-        };
-        (&mut self.source, inlet)
-    }
-
     fn send(&mut self, now_ns: u64) -> io::Result<()> {
         self.is_idle = false;
-        if !self.is_open || self.next_run_ns.is_some_and(|at_ns| now_ns < at_ns) {
+        if !self.inlet.is_open || self.next_run_ns.is_some_and(|at_ns| now_ns < at_ns) {
             return Ok(());
         }
         self.next_run_ns = None;
-        match self.queue.run(now_ns, &mut self.ends) {
+        match self.inlet.queue.run(now_ns, &mut self.inlet.ends) {
             Stop::NotReady(at_ns) => self.next_run_ns = Some(at_ns),
             Stop::Failed(error) => return Err(error),
             Stop::Idle => self.is_idle = true,
@@ -284,7 +258,10 @@ impl<K: Parts> Direction<K> {
     /// A ring has no interrupt: it is polled once per coalescing interval.
     fn next_reap_ns(&self) -> Option<u64> {
         let reap_ns = (self.in_device_packets() > 0).then_some(self.next_reap_ns);
-        reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
+        reap_ns
+            .into_iter()
+            .chain(self.inlet.queue.next_wakeup())
+            .min()
     }
 
     /// With early completions, the next packets need not wait for an interval.
@@ -294,7 +271,7 @@ impl<K: Parts> Direction<K> {
 
     /// Returns when to call again.
     pub fn next(&self) -> Next {
-        let is_room = self.is_open && self.is_idle || self.is_done_at_once();
+        let is_room = self.inlet.is_open && self.is_idle || self.is_done_at_once();
         let more_ns = match self.more {
             More::Now => return Next::Now,
             More::WhenEmpty if is_room => return Next::Now,
@@ -302,15 +279,15 @@ impl<K: Parts> Direction<K> {
             More::WhenEmpty | More::WhenReady => None,
         };
         let run_ns = self.next_run_ns.into_iter().chain(more_ns);
-        let run_ns = run_ns.filter(|_| self.is_open);
+        let run_ns = run_ns.filter(|_| self.inlet.is_open);
         let at_ns = self.next_reap_ns().into_iter().chain(run_ns).min();
         Next::At(at_ns.unwrap_or(u64::MAX))
     }
 
     /// Takes the frames that were received already.
     pub(crate) fn take_last(&mut self, now_ns: u64) {
-        let (source, mut inlet) = self.inlet(now_ns);
-        source.take_last(now_ns, &mut inlet);
+        self.inlet.ends.now_ns = now_ns;
+        self.source.take_last(&mut self.inlet);
     }
 
     /// Closes the source because its interface was removed.
@@ -322,7 +299,7 @@ impl<K: Parts> Direction<K> {
 
     /// Counts frames lost before they were received.
     pub(crate) fn count_missed(&mut self) {
-        self.source.count_missed(&mut self.ends.account);
+        self.source.count_missed(&mut self.inlet.ends.account);
     }
 
     /// Stops receiving.
@@ -333,8 +310,8 @@ impl<K: Parts> Direction<K> {
 
     /// Drops the backlog of the discipline.
     pub(crate) fn flush(&mut self, now_ns: u64) {
-        self.source.flush(&mut self.ends);
-        self.queue.flush(now_ns, &mut self.ends);
+        self.source.flush(&mut self.inlet.ends);
+        self.inlet.queue.flush(now_ns, &mut self.inlet.ends);
     }
 
     /// Drops the backlog, and does not wait for packets in the device.
@@ -344,6 +321,6 @@ impl<K: Parts> Direction<K> {
         let _ = self.complete(now_ns);
         let in_ring = self.port().in_ring().map(|ring| u64::from(ring.packets));
         let packets = in_ring.unwrap_or_else(|| self.in_device_packets());
-        self.ends.account.give_up(packets);
+        self.inlet.ends.account.give_up(packets);
     }
 }

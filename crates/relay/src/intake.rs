@@ -8,7 +8,7 @@ use taut_path::classify::{FrameClass, classify};
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
 use crate::inlet::{Inlet, classed};
-use crate::interface::Received;
+use crate::receiver::Received;
 
 /// Passes the frames of a received packet to `inlet`. `limit` is the longest frame that the other
 /// interface carries.
@@ -21,7 +21,7 @@ pub(crate) fn take(
     match received {
         Received::Packet(header, frame) => admit(limit, header, frame, inlet),
         // It is lost, and counted.
-        Received::TooLong => inlet.account().refuse(RejectReason::TooLong, 1),
+        Received::TooLong => inlet.account().refuse(RejectReason::TOO_LONG, 1),
     }
 }
 
@@ -36,8 +36,8 @@ fn admit(
     let limit_bytes = limit.max_bytes(frame).min(inlet.frames().max_frame_bytes());
     // Why a frame or a segment of `bytes` is too long.
     let too_long = |frame: &[u8], bytes| match limit.is_exceeded_by_tags(frame, bytes) {
-        true => RejectReason::TooLongTagged,
-        false => RejectReason::TooLong,
+        true => RejectReason::TOO_LONG_TAGGED,
+        false => RejectReason::TOO_LONG,
     };
     match Segmenter::of(header, frame) {
         Ok(segmenter) => {
@@ -52,7 +52,7 @@ fn admit(
         }
         Err(_) if frame.len() > limit_bytes as usize => {
             let reason = match header.is_segmented() {
-                true => RejectReason::NotSegmented,
+                true => RejectReason::NOT_SEGMENTED,
                 false => too_long(frame, frame.len()),
             };
             inlet.account().refuse(reason, 1);
@@ -63,8 +63,8 @@ fn admit(
                     .map(drop)
                     .map_err(reject_reason),
                 // Its lengths differ from those of the frame, so no header is reliable.
-                SegmentError::Malformed => Err(RejectReason::Malformed),
-                _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::Malformed),
+                SegmentError::Malformed => Err(RejectReason::MALFORMED),
+                _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::MALFORMED),
             };
             match finished {
                 Ok(()) => one(frame, inlet),
@@ -76,8 +76,8 @@ fn admit(
 
 fn reject_reason(error: ChecksumError) -> RejectReason {
     match error {
-        ChecksumError::UnknownProtocol => RejectReason::UnknownChecksum,
-        ChecksumError::OutsideFrame | ChecksumError::Segmented => RejectReason::Malformed,
+        ChecksumError::UnknownProtocol => RejectReason::UNKNOWN_CHECKSUM,
+        ChecksumError::OutsideFrame | ChecksumError::Segmented => RejectReason::MALFORMED,
     }
 }
 
@@ -98,7 +98,7 @@ fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<F
     for index in 0..segmenter.segments() {
         let Some(slot) = inlet.frames().take_for(segmenter.longest_bytes()) else {
             let left = segmenter.segments() - index;
-            return inlet.account().refuse(RejectReason::NoFrame, left.into());
+            return inlet.account().refuse(RejectReason::NO_FRAME, left.into());
         };
         let written = inlet.frames().with(&slot, |space| {
             let bytes = segmenter.write(frame, index, space)?;
@@ -111,7 +111,7 @@ fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<F
             }
             _ => {
                 let _ = inlet.frames().release(slot);
-                inlet.account().refuse(RejectReason::Malformed, 1);
+                inlet.account().refuse(RejectReason::MALFORMED, 1);
             }
         }
     }
@@ -120,7 +120,7 @@ fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<F
 fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
     match inlet.frames().packet(frame) {
         Ok(packet) => inlet.enqueue(described(packet, classify(frame), inlet.frames())),
-        Err(_) => inlet.account().refuse(RejectReason::NoFrame, 1),
+        Err(_) => inlet.account().refuse(RejectReason::NO_FRAME, 1),
     }
 }
 

@@ -16,12 +16,6 @@ pub trait Parts {
     /// Observes the queue.
     type Probe: Probe;
 
-    /// Passes on the new name of the device of `port`. `source` is as in [`reopen`](Self::reopen).
-    fn set_device(name: &str, port: &mut Self::Port, source: &mut Self::Source) {
-        let _ = source;
-        port.set_device(name);
-    }
-
     /// Reopens the ring of `port`. `source` receives from the same device; if nothing is received
     /// on it, it is the source of the same direction.
     ///
@@ -44,9 +38,10 @@ pub struct DirectionConfig {
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
     pub split: LateSegmentation,
-    /// Coalescing interval of completions, in ns.
+    /// Coalescing interval of completions: the poll interval, in ns.
     pub coalesce_ns: u64,
-    /// Stall threshold: the maximum age of a packet in the device, in ns.
+    /// Stall threshold: the maximum age of a packet in the device, in ns. The ring is then
+    /// reopened.
     pub stall_ns: u64,
     /// Rate of a shaper in front, if there is one.
     pub rate_bits_per_s: Option<u64>,

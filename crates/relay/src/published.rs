@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use taut_linux::publish::{Publisher, QueueInfo, QueueSlot};
+use taut_path::limit::Unit;
 use taut_path::queue::MonitorSnapshot;
-use taut_path::{Limit, Probe, Qdisc, Queue};
+use taut_path::{AnyLimit, Limit, Probe, Qdisc, Queue};
 
 /// Minimum publishing interval: readers sample less often.
 const PERIOD_NS: u64 = 1_000_000;
@@ -19,11 +20,18 @@ pub struct Published {
 }
 
 impl Published {
-    /// Takes a slot for a queue.
-    pub fn new(info: &QueueInfo<'_>) -> Self {
+    /// Takes a slot for the queue of `device`, which a shaper of this rate can precede.
+    pub fn new(device: &str, limit: &AnyLimit, rate_bits_per_s: Option<u64>) -> Self {
         let publisher = publisher();
+        let info = QueueInfo {
+            device,
+            queue: 0,
+            limit: &limit.to_string(),
+            in_packets: limit.unit() == Unit::Packets,
+            rate_bits_per_s,
+        };
         Self {
-            slot: publisher.as_ref().and_then(|it| it.add(info).ok()),
+            slot: publisher.as_ref().and_then(|it| it.add(&info).ok()),
             _publisher: publisher,
             next_ns: 0,
         }

@@ -49,9 +49,9 @@ pub enum Event<'a> {
 }
 
 /// Ends a run, and receives its events.
-pub trait RunControl<K: Parts> {
+pub trait RunControl {
     /// Called at the beginning of each iteration. Returns `true` to accept no more packets.
-    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
         let _ = (now_ns, directions);
         false
     }
@@ -63,4 +63,4 @@ pub trait RunControl<K: Parts> {
 }
 
 /// Never ends a run, and ignores its events.
-impl<K: Parts> RunControl<K> for () {}
+impl RunControl for () {}

@@ -2,23 +2,28 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::AsFd;
 
-use taut_linux::link::LinkMonitor;
+use anyhow::bail;
+use taut_linux::af_packet::{AfPacket, PacketConfig};
+use taut_linux::af_xdp::{AfXdp, XdpConfig, XdpMode};
+use taut_linux::link::{self, LinkMonitor, LinkState};
 use taut_linux::sched::monotonic_ns;
-use taut_linux::{Frames, Port, interrupt};
+use taut_linux::{Frames, NetNs, Port, interrupt, poll};
 use taut_measure::meter::{Meter, Since};
 use taut_path::driver::CompletionStatus;
 use taut_path::limit::{Limit, Unit};
-use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
 
 use crate::account::Account;
 use crate::direction::Direction;
+use crate::driver::Driver;
 use crate::egress::Egress;
+use crate::interface::LINK_HEADER_BYTES;
 use crate::latency::{Latency, SentTimes};
 use crate::parts::{DirectionConfig, Parts, Renewal};
 use crate::relay::serve;
 use crate::run_control::{Event, Policy, RunControl};
-use crate::source::{Content, Feed, FeedSettings, Source};
+use crate::source::{Feed, FeedSettings, Source};
 
 const POLICY: Policy = Policy {
     drops_waiting: false,
@@ -27,27 +32,30 @@ const POLICY: Policy = Policy {
     follows_mtu: false,
 };
 
+/// Frames in addition to those of the ring: for the discipline and the FILL ring.
+const SPARE_FRAMES: u32 = 1_024;
+/// Poll interval of a link that is not up yet, in ns.
+const LINK_POLL_NS: u64 = 50_000_000;
+
+/// The ring of a device's transmit queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ring {
+    pub driver: Driver,
+    /// Maximum number of packets.
+    pub slots: u32,
+    /// The device's queue, if the driver can select it.
+    pub queue: u32,
+    /// Never zero-copy.
+    pub copy: bool,
+}
+
 /// Settings of a transmission.
 pub struct Settings {
-    pub content: Content,
     pub feed: FeedSettings,
-    pub qdisc: AnyQdisc,
-    pub limit: AnyLimit,
-    /// Completion poll interval, in ns.
-    pub coalesce_ns: u64,
-    /// Stall threshold: the age of the oldest packet in flight at which the ring is reopened, in
-    /// ns.
-    pub stall_ns: u64,
+    pub queue: DirectionConfig,
     /// Duration, without end if `None`, and the warm-up that is not measured, in ns.
     pub duration_ns: Option<u64>,
     pub warm_up_ns: u64,
-}
-
-/// The measured rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    pub packets_per_s: f64,
-    pub bits_per_s: f64,
 }
 
 /// Measurements of the ring and the latency.
@@ -59,7 +67,8 @@ pub struct Measurements {
     pub in_flight_p90_bytes: u64,
     pub completion_p50_ns: u64,
     pub completion_p99_ns: u64,
-    pub rate: Rate,
+    pub packets_per_s: f64,
+    pub bits_per_s: f64,
     /// Maximum delay of a frame after its time in the capture; `None` without such times.
     pub max_late_ns: Option<u64>,
 }
@@ -93,16 +102,81 @@ impl<P: Port, F: Frames> Parts for Sending<P, F> {
     }
 }
 
-/// Sends until all frames were sent, the process is interrupted, `observer` ends it, or the device
-/// is removed for good.
+/// Waits until the link is up. Returns `false` at `end_ns`, or after an interrupt. `on_wait`
+/// receives the name of the device once if the link is down.
 ///
 /// # Errors
-/// Returns an error if the settings do not fit the ring, or if the device is absent at the start.
-pub fn transmit<P: Port, F: Frames>(
-    (port, frames): (P, F),
+/// Returns an error if polling fails, or the device is removed.
+pub fn wait_for_link(
+    monitor: &mut LinkMonitor,
+    end_ns: Option<u64>,
+    on_wait: impl FnOnce(&str),
+) -> anyhow::Result<bool> {
+    let mut on_wait = Some(on_wait);
+    while monitor.poll()?.state != LinkState::Running {
+        if monitor.state() == LinkState::Removed {
+            bail!("{}: device removed", monitor.device());
+        }
+        if let Some(on_wait) = on_wait.take() {
+            on_wait(monitor.device());
+        }
+        let now_ns = monotonic_ns();
+        if interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
+            return Ok(false);
+        }
+        poll::wait(&[monitor.as_fd()], Some(now_ns + LINK_POLL_NS))?;
+    }
+    Ok(true)
+}
+
+/// Opens a ring on the device of `monitor`. Sends until all frames were sent, the process is
+/// interrupted, `observer` ends it, or the device is removed for good. A new driver is a line here.
+///
+/// # Errors
+/// Returns an error if the ring cannot be opened, or if the settings do not fit it.
+pub fn transmit(
+    ns: &NetNs,
+    ring: &Ring,
     monitor: LinkMonitor,
     settings: Settings,
-    observer: &mut impl RunControl<Sending<P, F>>,
+    observer: &mut impl RunControl,
+) -> anyhow::Result<Outcome> {
+    let (device, slots) = (monitor.device(), ring.slots);
+    let frames = 2 * slots + SPARE_FRAMES;
+    match ring.driver {
+        Driver::AfPacket => {
+            let config = PacketConfig { slots, frames };
+            let (tx, completions, frames) = AfPacket::open(ns, device, &config)?;
+            send((tx, completions), frames, monitor, settings, observer)
+        }
+        Driver::AfXdp => {
+            let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
+            let longest_bytes = mtu_bytes.saturating_add(LINK_HEADER_BYTES);
+            let config = XdpConfig {
+                queue: ring.queue,
+                slots,
+                frames,
+                // Frames of a umem are 2 or 4 KB.
+                frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
+                budget_packets: slots.max(32),
+                mode: match ring.copy {
+                    true => XdpMode::Copy,
+                    false => XdpMode::Auto,
+                },
+                ..XdpConfig::default()
+            };
+            let (tx, completions, frames) = AfXdp::open(ns, device, &config)?;
+            send((tx, completions), frames, monitor, settings, observer)
+        }
+    }
+}
+
+fn send<P: Port, F: Frames>(
+    port: P,
+    frames: F,
+    monitor: LinkMonitor,
+    settings: Settings,
+    observer: &mut impl RunControl,
 ) -> anyhow::Result<Outcome> {
     let now_ns = monotonic_ns();
     let egress = Egress::new(monitor)?;
@@ -112,22 +186,10 @@ pub fn transmit<P: Port, F: Frames>(
     let length_ns = duration_ns.unwrap_or(1_000_000_000);
     let meter = Meter::new(Since(begin_ns), now_ns, length_ns);
     let latency = Latency::new(sent.clone());
-    let config = DirectionConfig {
-        qdisc: settings.qdisc,
-        limit: settings.limit,
-        split: LateSegmentation::Auto,
-        coalesce_ns: settings.coalesce_ns,
-        stall_ns: settings.stall_ns,
-        rate_bits_per_s: None,
-    };
-    let feed = Feed::new(
-        settings.content,
-        settings.feed,
-        egress.mtu_bytes(),
-        P::extra_bytes,
-    );
+    let feed = Feed::new(settings.feed, egress.mtu_bytes(), P::extra_bytes);
     let observed = ((meter, sent), Some(latency));
-    let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
+    let direction: Direction<Sending<P, F>> =
+        Direction::new(settings.queue, feed, (port, frames), observed, now_ns)?;
     let (mut directions, mut egresses) = ([direction], [egress]);
     let mut sender = Sender {
         begin_ns,
@@ -138,7 +200,7 @@ pub fn transmit<P: Port, F: Frames>(
     };
     let failed = serve(&mut directions, &mut egresses, POLICY, &mut sender).err();
     let [mut direction] = directions;
-    let (rule, port) = (direction.rule(), direction.port());
+    let (rule, port) = (direction.queue().limit(), direction.port());
     Ok(Outcome {
         driver: port.driver(),
         mode: port.mode(),
@@ -193,34 +255,27 @@ impl<O> Sender<'_, O> {
         let time_ns = to.at_ns.saturating_sub(from.at_ns).max(1);
         let per_second = |number: u64| number as f64 * 1e9 / time_ns as f64;
         let is_valid = direction.port().completion_status().limit_applies();
-        let has_limit = is_valid && !direction.rule().is_off();
+        let has_limit = is_valid && !direction.queue().limit().is_off();
         let [completion_p50_ns, completion_p99_ns] = [0.5, 0.99].map(|share| {
             let latency = direction.latency();
             latency.map_or(0, |latency| latency.at_share_ns(share))
         });
-        let (meter, _) = direction.probe();
+        let (meter, _) = direction.queue().probe();
         Measurements {
             limit_p50: has_limit.then(|| meter.limit_p50()),
             in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
             in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
             completion_p50_ns,
             completion_p99_ns,
-            rate: Rate {
-                packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
-                bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
-            },
+            packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
+            bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
             max_late_ns: direction.source().max_late_ns(),
         }
     }
 }
 
-impl<P, F, O> RunControl<Sending<P, F>> for Sender<'_, O>
-where
-    P: Port,
-    F: Frames,
-    O: RunControl<Sending<P, F>>,
-{
-    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Sending<P, F>>]) -> bool {
+impl<O: RunControl> RunControl for Sender<'_, O> {
+    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
         let is_over = self.observer.is_over(now_ns, directions);
         let [direction] = directions else {
             return true;
@@ -231,7 +286,7 @@ where
             direction.latency().into_iter().for_each(Latency::clear);
         }
         let is_over = is_over || now_ns >= self.end_ns || interrupt::noted().is_some();
-        if is_over && !Source::<F>::is_over(direction.source()) {
+        if is_over && !direction.source().is_over() {
             self.to.get_or_insert(returned);
         }
         is_over

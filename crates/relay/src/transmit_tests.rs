@@ -6,12 +6,11 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use taut_path::pool::FramePool;
-use taut_path::{Frame, Packet, TxRing};
+use taut_path::{AnyLimit, AnyQdisc, Frame, LateSegmentation, Packet, TxRing};
 
 use super::*;
-use crate::source::Generated;
-use taut_linux::NetNs;
-use taut_linux::link::{self, MacAddress};
+use crate::source::{Content, Generated, Pacing};
+use taut_linux::link::MacAddress;
 use taut_path::driver::CompletionStatus;
 
 /// No buffer space, on Linux.
@@ -182,15 +181,20 @@ fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
     let monitor = LinkMonitor::open(&ns, "lo").expect("loopback");
     let [from, to] = [1, 2].map(MacAddress::local);
     let settings = Settings {
-        content: Content::Generated(Generated::new(100, 1, from, to, 1)),
         feed: FeedSettings {
+            content: Content::Generated(Generated::new(100, 1, from, to, 1)),
             count: Some(1_000),
-            ..FeedSettings::default()
+            pacing: Pacing::Unpaced,
+            classify: false,
         },
-        qdisc: AnyQdisc::default(),
-        limit: AnyLimit::packets(16),
-        coalesce_ns: 50_000,
-        stall_ns: 100_000_000,
+        queue: DirectionConfig {
+            qdisc: AnyQdisc::default(),
+            limit: AnyLimit::packets(16),
+            split: LateSegmentation::Auto,
+            coalesce_ns: 50_000,
+            stall_ns: 100_000_000,
+            rate_bits_per_s: None,
+        },
         duration_ns: None,
         warm_up_ns: 0,
     };
@@ -199,8 +203,7 @@ fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
         outage: has_outage.then(|| ns.clone()),
         ..Device::new(fault)
     };
-    let ports = (device, frames.clone());
-    let outcome = transmit(ports, monitor, settings, &mut ()).expect("fits");
+    let outcome = send(device, frames.clone(), monitor, settings, &mut ()).expect("fits");
     assert_eq!(outcome.account.received_packets, 1_000);
     if outcome.account.unknown_completions() == 0 {
         assert_eq!(

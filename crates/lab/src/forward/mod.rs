@@ -1,12 +1,9 @@
 //! `taut forward` compared with the kernel's bridge: the latency of a ping from a fast link to a
 //! slow one, while bulk streams saturate the slow link.
 
-mod case;
-mod charts;
 mod config;
 mod results;
 mod row;
-mod world;
 
 use std::process::ExitCode;
 
@@ -16,7 +13,8 @@ use taut_report::{stdout, text};
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
-use case::ForwardCase;
+use config::ForwardCase;
+
 pub use config::Forward;
 use row::ForwardRun;
 
@@ -26,7 +24,7 @@ impl Experiment for Forward {
 
     /// The rows are grouped by rate.
     fn cases(&self) -> Result<Vec<ForwardCase>, String> {
-        Ok(case::cases(self))
+        Ok(config::cases(self))
     }
 
     fn plan(&self, cases: &[ForwardCase]) -> String {
@@ -63,8 +61,8 @@ impl Experiment for Forward {
             document: &document,
             origin: Origin::Live,
             about: results::ABOUT,
-            charts: charts::charts(&ran),
-            remark: Some(charts::REMARK.to_owned()),
+            charts: results::charts(&ran),
+            remark: Some(results::REMARK.to_owned()),
             command: command_line(None),
         };
         let table = || text::text(&document, stdout::columns());

@@ -1,10 +1,14 @@
-//! The results of the rows, as data.
+//! The results of the rows, as data and as charts.
 
 use serde_json::{Value, json};
 use taut_measure::DEFAULT_SEED;
+use taut_path::units::Rate;
+use taut_report::axis::Axis;
+use taut_report::chart::{Chart, Line, Stroke};
 use taut_report::document::{DOCUMENT_VERSION, Document};
+use taut_report::limit_color::limit_color;
+use taut_scenarios::rr_under_load::show::at_most;
 
-use super::case::{ForwardCase, Forwarder};
 use super::config::Forward;
 use super::row::ForwardRun;
 
@@ -31,14 +35,14 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 fn row(ran: &ForwardRun) -> Value {
-    let ForwardCase { forwarder, rate } = &ran.case;
+    let case = &ran.case;
     json!({
-        "forwarder": forwarder.name(),
-        "qdisc": forwarder.qdisc(),
-        "limit": forwarder.limit(),
-        "rate_bps": rate.0,
+        "forwarder": if case.is_kernel() { "kernel" } else { "taut" },
+        "qdisc": case.qdisc,
+        "limit": case.limit_name(),
+        "rate_bps": case.rate.0,
         "ping_us": {
-            "p50": ran.ping_ns.value_at_quantile(0.5) / 1000,
+            "p50": ran.pings.latency_ns.value_at_quantile(0.5) / 1000,
             "p99": ran.p99_ns() / 1000,
         },
         "goodput_bps": ran.goodput_bps,
@@ -47,7 +51,7 @@ fn row(ran: &ForwardRun) -> Value {
 
 impl ForwardRun {
     fn p99_ns(&self) -> u64 {
-        self.ping_ns.value_at_quantile(0.99)
+        self.pings.latency_ns.value_at_quantile(0.99)
     }
 }
 
@@ -84,11 +88,9 @@ const LATE_NS: u64 = 1_000_000;
 fn notes(ran: &[&ForwardRun]) -> Vec<String> {
     let mut notes = Vec::new();
     for one in ran {
-        let of_kernel = |it: &&&ForwardRun| {
-            it.case.forwarder == Forwarder::Kernel && it.case.rate == one.case.rate
-        };
+        let of_kernel = |it: &&&ForwardRun| it.case.is_kernel() && it.case.rate == one.case.rate;
         if let Some(kernel) = ran.iter().find(of_kernel)
-            && one.case.forwarder != Forwarder::Kernel
+            && !one.case.is_kernel()
         {
             let share = |ours: u64, kernels: u64| ours as f64 * 100.0 / kernels.max(1) as f64;
             notes.push(format!(
@@ -98,7 +100,7 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
                 share(one.goodput_bps, kernel.goodput_bps)
             ));
         }
-        let late_ns = one.late_ns.value_at_quantile(0.99);
+        let late_ns = one.pings.late_ns.value_at_quantile(0.99);
         if late_ns > LATE_NS {
             notes.push(format!(
                 "{}: timers were up to {} us late (p99): the machine is busy, and the p99 \
@@ -107,9 +109,56 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
                 late_ns / 1000
             ));
         }
-        if one.lost_pings > 0 {
-            notes.push(format!("{}: {} pings were lost", one.case, one.lost_pings));
+        if one.pings.lost > 0 {
+            notes.push(format!("{}: {} pings were lost", one.case, one.pings.lost));
         }
     }
     notes
+}
+
+/// The text above the charts.
+pub const REMARK: &str = "A limit or a discipline alone does not reduce the ping: without a limit, \
+    packets wait in the ring and the shaper instead of the discipline, and a single queue cannot \
+    reorder them.";
+
+/// Returns the distribution of the pings for each rate.
+pub fn charts(ran: &[&ForwardRun]) -> Vec<Chart> {
+    let mut rates: Vec<Rate> = ran.iter().map(|ran| ran.case.rate).collect();
+    rates.dedup();
+    rates
+        .into_iter()
+        .filter_map(|rate| chart(rate, ran))
+        .collect()
+}
+
+fn chart(rate: Rate, ran: &[&ForwardRun]) -> Option<Chart> {
+    let all: Vec<&ForwardRun> = ran
+        .iter()
+        .copied()
+        .filter(|it| it.case.rate == rate && !it.pings.latency_ns.is_empty())
+        .collect();
+    let lowest = all.iter().map(|it| it.pings.latency_ns.min()).min()?;
+    let highest = all.iter().map(|it| it.pings.latency_ns.max()).max()?;
+    let medians = all.iter().map(|it| {
+        let us = it.pings.latency_ns.value_at_quantile(0.5) / 1000;
+        format!("{}: median {us} us", it.case)
+    });
+    Some(Chart {
+        title: format!("Ping under load, into {rate}"),
+        description: medians.collect::<Vec<_>>().join("; "),
+        x: Axis::times("ping", lowest as f64, highest as f64),
+        y: Axis::linear("% of the pings at most", 100.0),
+        lines: all.iter().map(|it| line(it)).collect(),
+    })
+}
+
+fn line(ran: &ForwardRun) -> Line {
+    let (case, limit) = (&ran.case, ran.case.limit_name());
+    let color = limit_color(&limit, [limit.as_str()]);
+    let (label, stroke) = match case.qdisc {
+        _ if case.is_kernel() => ("the kernel's bridge".to_owned(), Stroke::Dashed),
+        qdisc if qdisc.starts_with("pfifo") => (format!("{qdisc}, limit {limit}"), Stroke::Dotted),
+        qdisc => (format!("{qdisc}, limit {limit}"), Stroke::Solid),
+    };
+    at_most(label, (color, stroke), &ran.pings.latency_ns)
 }

@@ -1,33 +1,42 @@
 //! One row: create the hosts, forward, load, measure.
 
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-
-use anyhow::{Context, anyhow};
-use hdrhistogram::Histogram;
+use anyhow::Context;
 use taut_linux::NetNs;
+use taut_linux::link::{self, OffloadControl, RootQdisc};
+use taut_relay::Direction;
 use taut_relay::bridge::{Bridge, PathSettings};
 use taut_relay::interface::PacketInterface;
-use taut_relay::run_control::Event;
+use taut_relay::parts::Parts;
+use taut_relay::run_control::{Event, RunControl};
 use taut_report::say;
 
-use super::case::{ForwardCase, Forwarder};
-use super::config::Forward;
-use super::world::{FAST_DEVICE, ForwardWorld, SLOW_DEVICE};
+use super::config::{Forward, ForwardCase};
 use crate::control::{Control, StopOnDrop};
-use crate::load::{Beside, Plan};
+use crate::load::{Beside, Plan, Requests};
 use crate::progress::Progress;
+use crate::world::{CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, bridge, shape};
 
 /// Time until the streams have filled a queue of 1,000 packets.
 pub const WARM_UP_NS: u64 = 4_000_000_000;
 
+/// The device of the bridge host on the fast link.
+const FAST_DEVICE: &str = "taut-fast";
+/// The device of the bridge host on the slow link.
+const SLOW_DEVICE: &str = "taut-slow";
+
+/// The bucket of the fast link: a GSO packet, so that GSO packets arrive at the bridge host.
+const FAST_BURST_BYTES: u32 = 128 * 1024;
+/// The bucket of the slow link: a few frames.
+const SLOW_BURST_BYTES: u32 = 5 * 1024;
+/// The capacity of the shapers if nothing else bounds it.
+const SHAPER_LIMIT_BYTES: u32 = 8 << 20;
+/// The queue length of a device.
+const QUEUE_PACKETS: u32 = 1000;
+
 /// The result of a row.
 pub struct ForwardRun {
     pub case: ForwardCase,
-    pub ping_ns: Histogram<u64>,
-    pub lost_pings: u64,
-    /// The lateness of the pings.
-    pub late_ns: Histogram<u64>,
+    pub pings: Requests,
     pub goodput_bps: u64,
 }
 
@@ -37,69 +46,95 @@ pub fn run(
     case: &ForwardCase,
     progress: &mut Progress,
 ) -> anyhow::Result<Option<ForwardRun>> {
-    let world = ForwardWorld::new(case, experiment.fast_rate.0)
-        .context("set up the hosts and the bridge host")?;
-    let control = Arc::new(Control::default());
-    let bridge = spawn_bridge(&world.between, case, &control)?;
+    let (hosts, between) =
+        world(case, experiment.fast_rate.0).context("set up the hosts and the bridge host")?;
+    let control = Control::default();
+    let mut bridge = open_bridge(&between, case)?;
+    let forward = || {
+        let Some(bridge) = &mut bridge else {
+            return Ok(());
+        };
+        let _stop = StopOnDrop(&control);
+        bridge.run(&mut RowControl(&control)).context("forward")
+    };
     let plan = Plan {
         streams: experiment.streams,
         beside: Beside::Pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
-    let loaded = plan.run(&world.hosts, &control, progress, || {});
-    control.stop();
-    // A failed bridge is the cause of a failed load, so its error is reported first.
-    if let Some(bridge) = bridge {
-        let forwarded = bridge.join();
-        forwarded
-            .map_err(|_| anyhow!("the forwarding thread panicked"))?
-            .context("forward")?;
-    }
-    let loaded = loaded?;
+    let ((), loaded) = plan.run(&hosts, &control, progress, "forward", forward)?;
     let pings = loaded.requests;
     Ok(loaded.window.map(|window| ForwardRun {
         case: case.clone(),
-        ping_ns: pings.latency_ns,
-        lost_pings: pings.lost,
-        late_ns: pings.late_ns,
+        pings,
         goodput_bps: window.goodput_bits_per_s(),
     }))
 }
 
-type Forwarding = JoinHandle<anyhow::Result<()>>;
-
-fn spawn_bridge(
+/// Opens the bridge of `taut forward`, unless the kernel forwards.
+fn open_bridge(
     between: &NetNs,
     case: &ForwardCase,
-    control: &Arc<Control>,
-) -> anyhow::Result<Option<Forwarding>> {
-    let Forwarder::Taut { qdisc, limit } = &case.forwarder else {
+) -> anyhow::Result<Option<Bridge<PacketInterface>>> {
+    let Some(limit) = &case.limit else {
         return Ok(None);
     };
     let path = PathSettings {
-        qdisc: (*qdisc).to_owned(),
+        qdisc: case.qdisc.to_owned(),
         limit: limit.clone(),
         ..PathSettings::default()
     };
-    let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
-    let control = Arc::clone(control);
-    let forward = move || {
-        let _stop = StopOnDrop(&control);
-        bridge.run(talk, |directions| {
-            let in_flight = directions[0].snapshot().in_flight;
-            control.in_flight_bytes.set(in_flight.into());
-            control.is_stopped()
-        })?;
-        Ok(())
-    };
-    let thread = thread::Builder::new().name("forward".into());
-    Ok(Some(thread.spawn(forward)?))
+    Bridge::open(between, [FAST_DEVICE, SLOW_DEVICE], &path).map(Some)
 }
 
-fn talk(interface: &str, event: Event<'_>) {
-    // The links of the experiment stay up.
-    if !matches!(event, Event::Up | Event::Stopping { .. }) {
-        say!("taut: {interface}: {event:?}");
+/// Ends the bridge with the row.
+struct RowControl<'a>(&'a Control);
+
+impl RunControl for RowControl<'_> {
+    fn is_over<K: Parts>(&mut self, _now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+        let in_flight = directions[0].queue().snapshot().in_flight;
+        self.0.in_flight_bytes.set(in_flight.into());
+        self.0.is_stopped()
     }
+
+    fn event(&mut self, interface: &str, event: Event<'_>) {
+        // The links of the experiment stay up.
+        if !matches!(event, Event::Up | Event::Stopping { .. }) {
+            say!("taut: {interface}: {event:?}");
+        }
+    }
+}
+
+/// Creates two hosts and a bridge host between them, whose link to the server is the slow one, and
+/// the kernel's bridge if that is the forwarder.
+fn world(case: &ForwardCase, fast_bits_per_s: u64) -> anyhow::Result<(Hosts, NetNs)> {
+    let (hosts, between) = (Hosts::new()?, NetNs::new()?);
+    link::add_veth_pair(&hosts.client, CLIENT_DEVICE, &between, FAST_DEVICE)?;
+    link::add_veth_pair(&between, SLOW_DEVICE, &hosts.server, SERVER_DEVICE)?;
+    link::set_mac(&hosts.client, CLIENT_DEVICE, CLIENT_MAC)?;
+    link::set_mac(&hosts.server, SERVER_DEVICE, SERVER_MAC)?;
+    // As `taut forward` does.
+    let offloads = OffloadControl::new(&between)?;
+    for device in [FAST_DEVICE, SLOW_DEVICE] {
+        offloads.turn_off(device)?;
+    }
+    let tbf = |rate_bits_per_s, burst_bytes| RootQdisc::Tbf {
+        rate_bits_per_s,
+        burst_bytes,
+        limit_bytes: SHAPER_LIMIT_BYTES,
+    };
+    let fast = tbf(fast_bits_per_s, FAST_BURST_BYTES);
+    shape(&hosts.client, CLIENT_DEVICE, fast)?;
+    link::set_tx_queue_packets(&between, SLOW_DEVICE, QUEUE_PACKETS)?;
+    shape(&between, SLOW_DEVICE, tbf(case.rate.0, SLOW_BURST_BYTES))?;
+    link::set_pfifo_fast_in_tbf(&between, SLOW_DEVICE)?;
+    if case.is_kernel() {
+        bridge(&between, [FAST_DEVICE, SLOW_DEVICE])?;
+    }
+    for device in [FAST_DEVICE, SLOW_DEVICE] {
+        link::set_up(&between, device)?;
+    }
+    hosts.start()?;
+    Ok((hosts, between))
 }

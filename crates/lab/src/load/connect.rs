@@ -1,14 +1,15 @@
 //! The connections of the load.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use socket2::{Domain, SockRef, Socket, Type};
 use taut_linux::NetNs;
 
-use super::ping;
+use super::request::Requests;
+use super::{ping, request};
+use crate::control::Control;
 use crate::world::{Hosts, SERVER_ADDRESS};
 
 /// Port of the bulk streams; any port is free in a new namespace.
@@ -36,19 +37,47 @@ pub enum Beside {
 }
 
 /// The sockets of that traffic: the requester and the responder.
-pub(super) enum Asking {
+pub enum Asking {
     Requests(TcpStream, TcpStream),
     Pings(UdpSocket, UdpSocket),
 }
 
-/// Established connections that do not send yet.
-pub struct Connected {
-    pub(super) bulk: Vec<(TcpStream, TcpStream)>,
-    pub(super) asking: Asking,
+impl Asking {
+    /// Returns the name of the requesting thread.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Requests(..) => "request",
+            Self::Pings(..) => "ping",
+        }
+    }
+
+    /// Sends requests or pings until the row ends.
+    pub fn ask(&self, control: &Control) -> anyhow::Result<Requests> {
+        match self {
+            Self::Requests(client, _) => request::ask(client, control),
+            Self::Pings(client, _) => ping::ask(client, control),
+        }
+    }
+
+    /// Answers them until the row ends.
+    pub fn answer(&self, control: &Control) -> anyhow::Result<()> {
+        match self {
+            Self::Requests(_, server) => request::answer(server, control),
+            Self::Pings(_, server) => ping::answer(server, control),
+        }
+    }
 }
 
+/// The sockets of a connection: the client's and the server's.
+type Connection = (TcpStream, TcpStream);
+
 /// Connects `streams` bulk streams, and the traffic `beside` them, from the client to the server.
-pub fn connect(hosts: &Hosts, streams: u32, beside: Beside) -> anyhow::Result<Connected> {
+/// None of them sends yet.
+pub fn connect(
+    hosts: &Hosts,
+    streams: u32,
+    beside: Beside,
+) -> anyhow::Result<(Vec<Connection>, Asking)> {
     let Hosts { client, server } = hosts;
     let bulk_address = SocketAddr::from((SERVER_ADDRESS, BULK_PORT));
     let listen = |address| server.run(move || listener(address))?;
@@ -56,25 +85,24 @@ pub fn connect(hosts: &Hosts, streams: u32, beside: Beside) -> anyhow::Result<Co
     let asking = match beside {
         Beside::Requests => {
             let address = SocketAddr::from((SERVER_ADDRESS, REQUEST_PORT));
-            requests(
-                client,
-                listen(address).context("listen for requests")?,
-                address,
-            )?
+            let listener = listen(address).context("listen for requests")?;
+            requests(client, listener, address)?
         }
         Beside::Pings => {
-            ping::sockets(hosts).map(|(client, server)| Asking::Pings(client, server))?
+            let (client, server) = ping::sockets(hosts)?;
+            Asking::Pings(client, server)
         }
     };
-    client.run(move || {
-        let bulk = (0..streams)
-            .map(|n| {
-                connect_one(&bulk_listener, bulk_address)
-                    .with_context(|| format!("connect bulk stream {} of {streams}", n + 1))
-            })
-            .collect::<anyhow::Result<_>>()?;
-        Ok(Connected { bulk, asking })
-    })?
+    let connect_bulk = |n| {
+        connect_one(&bulk_listener, bulk_address)
+            .with_context(|| format!("connect bulk stream {n} of {streams}"))
+    };
+    let bulk = client.run(|| {
+        (1..=streams)
+            .map(connect_bulk)
+            .collect::<anyhow::Result<_>>()
+    })??;
+    Ok((bulk, asking))
 }
 
 fn requests(client: &NetNs, listener: TcpListener, address: SocketAddr) -> anyhow::Result<Asking> {
@@ -96,41 +124,20 @@ fn socket() -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// Returns a listening socket; accepted sockets inherit its congestion control.
+/// Returns a listening socket; accepted sockets inherit its congestion control. It accepts with a
+/// timeout, so that a lost handshake does not block the lab.
 fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let socket = socket()?;
+    socket.set_read_timeout(Some(CONNECT_TIMEOUT))?;
     socket.bind(&address.into())?;
     // Connections are established one at a time.
     socket.listen(1)?;
     Ok(socket.into())
 }
 
-fn connect_one(
-    listener: &TcpListener,
-    address: SocketAddr,
-) -> anyhow::Result<(TcpStream, TcpStream)> {
+fn connect_one(listener: &TcpListener, address: SocketAddr) -> anyhow::Result<Connection> {
     let client = socket()?;
     client.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
-    Ok((client.into(), accept(listener)?))
-}
-
-/// Accepts with a timeout, so that a lost handshake does not block the lab.
-fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    let deadline = Instant::now() + CONNECT_TIMEOUT;
-    loop {
-        match listener.accept() {
-            Ok((socket, _)) => {
-                socket.set_nonblocking(false)?;
-                return Ok(socket);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-        if Instant::now() > deadline {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        // The connection is established; it only has to appear in the queue.
-        std::thread::sleep(Duration::from_micros(100));
-    }
+    let (server, _) = listener.accept()?;
+    Ok((client.into(), server))
 }

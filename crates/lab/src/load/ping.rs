@@ -1,15 +1,13 @@
 //! Pings: small datagrams at fixed intervals, echoed by the peer.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use anyhow::Context;
 use taut_linux::sched;
-use taut_measure::meter::histogram_ns;
 
-use super::request::Requests;
+use super::request::{Requests, is_timeout};
 use crate::control::Control;
 use crate::world::{Hosts, SERVER_ADDRESS};
 
@@ -19,8 +17,6 @@ const PORT: u16 = 5003;
 const INTERVAL_NS: u64 = 5_000_000;
 /// A ping contains only its number; with its headers it has the minimum size of a frame.
 const BYTES: usize = 18;
-/// Timeout of an echo: a queue of 1,000 full frames lasts 12 s at 1 Mbit/s.
-const PATIENCE_NS: u64 = 15_000_000_000;
 
 /// Binds a socket of the client and one of the server.
 pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
@@ -40,45 +36,27 @@ pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
 
 /// Sends a ping every [`INTERVAL_NS`], independently of the previous echo.
 pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
-    let mut requests = Requests {
-        transactions: 0,
-        latency_ns: histogram_ns(),
-        lost: 0,
-        late_ns: histogram_ns(),
-    };
-    // Time of sending, the oldest first; `None` after the echo.
-    let mut sent: VecDeque<Option<u64>> = VecDeque::new();
-    let mut oldest = 0u64;
+    let mut requests = Requests::default();
+    // Time of sending of each ping; `None` if it was not recorded, and after its echo.
+    let mut sent: Vec<Option<u64>> = Vec::new();
     let mut next_ns = sched::monotonic_ns();
     while !control.is_stopped() {
         let now_ns = sched::monotonic_ns();
         if now_ns >= next_ns {
             // If the socket would block, this ping is lost.
             let mut bytes = [0; BYTES];
-            bytes[..8].copy_from_slice(&(oldest + sent.len() as u64).to_be_bytes());
+            bytes[..8].copy_from_slice(&(sent.len() as u64).to_be_bytes());
             let _ = socket.send(&bytes);
             if control.is_recording() {
                 requests.late_ns.saturating_record(now_ns - next_ns);
             }
-            sent.push_back(Some(now_ns).filter(|_| control.is_recording()));
+            sent.push(Some(now_ns).filter(|_| control.is_recording()));
             next_ns = (next_ns + INTERVAL_NS).max(now_ns);
-        }
-        while let Some(at_ns) = sent.front() {
-            match at_ns {
-                Some(at_ns) if now_ns.saturating_sub(*at_ns) < PATIENCE_NS => break,
-                Some(_) => requests.lost += 1,
-                None => {}
-            }
-            sent.pop_front();
-            oldest += 1;
         }
         let Some(number) = wait_for_answer(socket, next_ns)? else {
             continue;
         };
-        let place = number
-            .checked_sub(oldest)
-            .and_then(|at| usize::try_from(at).ok());
-        let sent_ns = place.and_then(|at| sent.get_mut(at)).and_then(Option::take);
+        let sent_ns = sent.get_mut(number as usize).and_then(Option::take);
         if let Some(sent_ns) = sent_ns {
             let latency_ns = sched::monotonic_ns() - sent_ns;
             control.transactions.add(1);
@@ -130,9 +108,5 @@ pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
 
 /// Returns `true` for a timeout, and if the peer does not listen yet.
 fn is_nothing(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
-    matches!(
-        error.kind(),
-        WouldBlock | TimedOut | Interrupted | ConnectionRefused
-    )
+    is_timeout(error) || error.kind() == io::ErrorKind::ConnectionRefused
 }

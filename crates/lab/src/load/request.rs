@@ -21,15 +21,21 @@ pub struct Requests {
     pub late_ns: Histogram<u64>,
 }
 
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            transactions: 0,
+            latency_ns: histogram_ns(),
+            lost: 0,
+            late_ns: histogram_ns(),
+        }
+    }
+}
+
 /// Sends requests until the row ends.
-pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests> {
+pub fn ask(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
-    let mut requests = Requests {
-        transactions: 0,
-        latency_ns: histogram_ns(),
-        lost: 0,
-        late_ns: histogram_ns(),
-    };
+    let mut requests = Requests::default();
     let mut byte = [1];
     while !control.is_stopped() {
         let start_ns = sched::monotonic_ns();
@@ -50,7 +56,7 @@ pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests>
 }
 
 /// Answers each request.
-pub fn answer(mut socket: TcpStream, control: &Control) -> anyhow::Result<()> {
+pub fn answer(mut socket: &TcpStream, control: &Control) -> anyhow::Result<()> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut byte = [0];
     while wait_for_byte(&mut socket, &mut byte, control)?
@@ -60,7 +66,7 @@ pub fn answer(mut socket: TcpStream, control: &Control) -> anyhow::Result<()> {
 }
 
 /// Writes one byte. Returns `false` if the row is over and the peer has closed.
-fn write_byte(socket: &mut TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
+fn write_byte(socket: &mut &TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
     match socket.write_all(byte) {
         Err(_) if control.is_stopped() => Ok(false),
         written => written.map(|()| true),
@@ -69,7 +75,7 @@ fn write_byte(socket: &mut TcpStream, byte: &[u8; 1], control: &Control) -> io::
 
 /// Reads one byte. Returns `false` if the row ends first.
 fn wait_for_byte(
-    socket: &mut TcpStream,
+    socket: &mut &TcpStream,
     byte: &mut [u8; 1],
     control: &Control,
 ) -> io::Result<bool> {
@@ -85,9 +91,8 @@ fn wait_for_byte(
     Ok(false)
 }
 
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
+/// Returns `true` for a timeout.
+pub fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }

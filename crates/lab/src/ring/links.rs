@@ -60,37 +60,39 @@ impl Link {
 
     /// Creates the link. Dropping the returned value removes it.
     pub fn create(&self) -> anyhow::Result<ActiveLink> {
-        match self {
-            Self::Shaper { rate_bits_per_s } => veth(Some(*rate_bits_per_s)),
-            Self::Plain => veth(None),
-            Self::Macvlan { rate_bits_per_s } => {
-                let mut created = veth(Some(*rate_bits_per_s))?;
-                link::add_macvlan(&created.ns, MACVLAN, SHAPED_DEVICE)?;
-                link::set_root_qdisc(&created.ns, MACVLAN, RootQdisc::NoQueue)?;
-                link::set_up(&created.ns, MACVLAN)?;
-                created.device = MACVLAN.into();
-                Ok(created)
-            }
-            Self::Polling => {
-                let mut created = veth(None)?;
-                let far = created.far.as_ref();
-                let far = far.ok_or_else(|| anyhow::anyhow!("a veth has two ends"))?;
-                let config = XdpConfig {
-                    mode: XdpMode::Copy,
-                    ..XdpConfig::default()
-                };
-                let poller = AfXdp::open_both(far, SERVER_DEVICE, &config, Redirect::Native)?;
-                link::set_threaded_polling(far, SERVER_DEVICE, true)?;
-                created.poller = Some(poller);
-                Ok(created)
-            }
-            Self::Card { device, .. } => Ok(ActiveLink {
+        if let Self::Card { device, .. } = self {
+            return Ok(ActiveLink {
                 ns: NetNs::current()?,
                 device: device.clone(),
-                far: None,
-                poller: None,
-            }),
+                _far: None,
+                _poller: None,
+            });
         }
+        let far = NetNs::new()?;
+        let ns = shaped_veth(&far, self.rate_bits_per_s())?;
+        link::set_up(&far, SERVER_DEVICE)?;
+        let (mut device, mut poller) = (SHAPED_DEVICE, None);
+        if let Self::Macvlan { .. } = self {
+            link::add_macvlan(&ns, MACVLAN, SHAPED_DEVICE)?;
+            link::set_root_qdisc(&ns, MACVLAN, RootQdisc::NoQueue)?;
+            link::set_up(&ns, MACVLAN)?;
+            device = MACVLAN;
+        }
+        if *self == Self::Polling {
+            let config = XdpConfig {
+                mode: XdpMode::Copy,
+                ..XdpConfig::default()
+            };
+            let opened = AfXdp::open_both(&far, SERVER_DEVICE, &config, Redirect::Native)?;
+            link::set_threaded_polling(&far, SERVER_DEVICE, true)?;
+            poller = Some(opened);
+        }
+        Ok(ActiveLink {
+            ns,
+            device: device.into(),
+            _far: Some(far),
+            _poller: poller,
+        })
     }
 }
 
@@ -103,25 +105,6 @@ type Poller = (AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames);
 pub struct ActiveLink {
     pub ns: NetNs,
     pub device: String,
-    far: Option<NetNs>,
-    poller: Option<Poller>,
-}
-
-impl ActiveLink {
-    /// Returns `true` if the peer polls.
-    pub const fn is_polled(&self) -> bool {
-        self.poller.is_some()
-    }
-}
-
-fn veth(rate_bits_per_s: Option<u64>) -> anyhow::Result<ActiveLink> {
-    let far = NetNs::new()?;
-    let ns = shaped_veth(&far, rate_bits_per_s)?;
-    link::set_up(&far, SERVER_DEVICE)?;
-    Ok(ActiveLink {
-        ns,
-        device: SHAPED_DEVICE.into(),
-        far: Some(far),
-        poller: None,
-    })
+    _far: Option<NetNs>,
+    _poller: Option<Poller>,
 }

@@ -1,14 +1,10 @@
 //! Limits compared with fixed depths of a ring, over real drivers.
 
 mod case;
-mod charts;
 mod config;
 mod document;
-mod findings;
 mod links;
-mod measure;
 mod rows;
-mod table;
 
 use std::process::ExitCode;
 
@@ -19,9 +15,8 @@ use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
-use document::{document, text};
-use findings::findings;
-use rows::RingRow;
+use document::{charts, document, text};
+use rows::{RingRow, findings};
 use taut_relay::transmit::Outcome;
 
 impl Experiment for RingSweep {
@@ -73,7 +68,7 @@ impl Experiment for RingSweep {
         self.repeat
     }
 
-    fn alternates(&self, a: &RingCase, b: &RingCase) -> bool {
+    fn alternates(a: &RingCase, b: &RingCase) -> bool {
         (a.driver, &a.link) == (b.driver, &b.link)
     }
 
@@ -96,16 +91,12 @@ impl Experiment for RingSweep {
             true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
             false => stdout::print(&text(&rows, &findings)),
         };
-        match &self.svg {
-            Some(path) if !rows.is_empty() => {
-                let picture = picture(&charts::charts(&rows));
-                match file::replace(path, &picture) {
-                    Ok(()) => emit::wrote("picture", path),
-                    Err(error) => return emit::write_failed("picture", path, &error),
-                }
-                printed
+        if let Some(path) = self.svg.as_deref().filter(|_| !rows.is_empty()) {
+            if let Err(error) = file::replace(path, &picture(&charts(&rows))) {
+                return emit::write_failed("picture", path, &error);
             }
-            _ => printed,
+            emit::wrote("picture", path);
         }
+        printed
     }
 }

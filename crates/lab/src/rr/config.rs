@@ -11,12 +11,11 @@ use crate::experiment::OutputOptions;
 
 /// A driver below the measured queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum DriverKind {
     /// An emulated e1000 between two TAP devices
-    #[value(name = "emulated")]
     Emulated,
     /// An AF_PACKET transmit ring into a veth with a kernel TBF
-    #[value(name = "af_packet")]
     AfPacket,
 }
 

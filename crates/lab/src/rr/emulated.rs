@@ -1,7 +1,7 @@
 //! One direction over an emulated NIC: TAP, discipline, limit, ring, link, TAP.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::{Tap, WriteOutcome};
@@ -10,9 +10,8 @@ use taut_sim::nic::{EmulatedNic, NicEvent};
 use taut_path::{AnyLimit, AnyQdisc, Queue};
 use taut_relay::published::Published;
 
-use super::frames::Frames;
 use super::router::{Route, RouteOutcome, Watcher};
-use super::tap_source::TapSource;
+use super::tap::{Frames, TapSource};
 
 /// Maximum delay of the delivery of a packet that others follow. A receiving NIC also moderates its
 /// interrupts, and a wake-up for each of 81,000 frames per second costs more than the frames.
@@ -22,28 +21,16 @@ type MeteredQueue = Queue<EmulatedNic, AnyLimit, AnyQdisc, Watcher>;
 
 /// A queue whose link ends in another TAP.
 pub struct EmulatedDirection {
-    source: TapSource,
-    frames: Frames,
-    queue: MeteredQueue,
+    pub source: TapSource,
+    pub frames: Frames,
+    pub queue: MeteredQueue,
     /// Makes the queue visible to other programs.
-    published: Published,
-    to: Rc<Tap>,
-    rejected_packets: u64,
+    pub published: Published,
+    pub to: Rc<Tap>,
+    pub rejected_packets: u64,
 }
 
 impl EmulatedDirection {
-    /// Forwards packets from `source` to `to`, through `queue`.
-    pub fn new(source: TapSource, queue: MeteredQueue, published: Published, to: Rc<Tap>) -> Self {
-        Self {
-            frames: source.frames.clone(),
-            source,
-            queue,
-            published,
-            to,
-            rejected_packets: 0,
-        }
-    }
-
     /// Replays the actions of the NIC until `now_ns`, in nominal order and at nominal times, so
     /// that lateness does not count as an idle link.
     fn advance(&mut self, now_ns: u64) -> io::Result<()> {
@@ -85,7 +72,7 @@ impl EmulatedDirection {
 
 impl Route for EmulatedDirection {
     fn fd(&self) -> BorrowedFd<'_> {
-        self.source.fd()
+        self.source.tap.as_fd()
     }
 
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
@@ -114,13 +101,11 @@ impl Route for EmulatedDirection {
 
     fn into_outcome(mut self: Box<Self>) -> io::Result<RouteOutcome> {
         let lost_packets = self.source.lost_packets()? + self.rejected_packets;
-        let (sender, completer) = (
-            self.queue.sender_counters(),
-            self.queue.completer_counters(),
-        );
-        let mut outcome = RouteOutcome::of(self.queue.probe_mut(), completer);
-        outcome.drops = sender.drops.total() + lost_packets;
-        outcome.marks = sender.marked_packets;
-        Ok(outcome)
+        let sender = self.queue.sender_counters();
+        Ok(RouteOutcome {
+            drops: sender.drops.total() + lost_packets,
+            marks: sender.marked_packets,
+            ..RouteOutcome::of(&mut self.queue)
+        })
     }
 }

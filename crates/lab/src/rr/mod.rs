@@ -3,14 +3,11 @@
 
 mod config;
 mod emulated;
-mod frames;
-mod late;
 mod packet_ring;
 mod results;
 mod router;
 mod row;
-mod tap_source;
-mod wiring;
+mod tap;
 mod world;
 
 use std::process::ExitCode;

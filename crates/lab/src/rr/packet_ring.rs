@@ -9,9 +9,8 @@ use taut_linux::{Port, Tap, WriteOutcome};
 use taut_relay::parts::{Parts, Renewal};
 use taut_relay::{Direction, Next};
 
-use super::frames::Frames;
 use super::router::{BATCH_PACKETS, Route, RouteOutcome, Watcher};
-use super::tap_source::TapSource;
+use super::tap::{Frames, TapSource};
 
 /// From a TAP through a taut queue into a ring of the kernel.
 pub struct RingParts;
@@ -30,7 +29,7 @@ impl Parts for RingParts {
 /// The device stays up until the row ends. A stall is only counted.
 impl Route for Direction<RingParts> {
     fn fd(&self) -> BorrowedFd<'_> {
-        self.source().fd()
+        self.source().tap.as_fd()
     }
 
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
@@ -49,38 +48,25 @@ impl Route for Direction<RingParts> {
         }
     }
 
-    fn into_outcome(mut self: Box<Self>) -> io::Result<RouteOutcome> {
+    fn into_outcome(self: Box<Self>) -> io::Result<RouteOutcome> {
         let lost_packets = self.source().lost_packets()? + self.port().1.malformed_packets();
-        let (drops, marks) = {
-            let account = self.account();
-            (account.all_dropped_packets(), account.marked_packets)
-        };
-        let completer = self.completer_counters();
-        let mut outcome = RouteOutcome::of(self.probe_mut(), completer);
-        (outcome.drops, outcome.marks) = (drops + lost_packets, marks);
-        Ok(outcome)
+        let account = self.account();
+        let (drops, marks) = (account.all_dropped_packets(), account.marked_packets);
+        let mut queue = self.into_queue();
+        Ok(RouteOutcome {
+            drops: drops + lost_packets,
+            marks,
+            ..RouteOutcome::of(&mut queue)
+        })
     }
 }
 
 /// From a kernel device to a TAP, without a queue.
 pub struct ReceiveDirection {
-    from: PacketReceiver,
-    to: Rc<Tap>,
-    buffer: Vec<u8>,
-    rejected_packets: u64,
-}
-
-impl ReceiveDirection {
-    /// Forwards packets that `from` receives to `to`.
-    pub fn new(from: PacketReceiver, to: Rc<Tap>) -> Self {
-        let buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
-        Self {
-            from,
-            to,
-            buffer,
-            rejected_packets: 0,
-        }
-    }
+    pub from: PacketReceiver,
+    pub to: Rc<Tap>,
+    pub buffer: Vec<u8>,
+    pub rejected_packets: u64,
 }
 
 impl Route for ReceiveDirection {

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use taut_linux::poll::Ready;
 use taut_measure::meter::{Curve, Meter, Quantiles, histogram_ns};
 use taut_measure::trace::Recording;
-use taut_path::queue::CompleterCounters;
+use taut_path::{AnyLimit, AnyQdisc, Queue};
 use taut_relay::{Next, Work, raise_priority, run};
 
 use crate::control::{Control, StopOnDrop, Watch};
@@ -54,9 +54,10 @@ pub struct RouteOutcome {
 pub type Watcher = (Meter<Watch>, Option<Recording>);
 
 impl RouteOutcome {
-    /// Returns the measurements of `watcher` and these counters, without drops and marks.
-    pub fn of(watcher: &mut Watcher, completer: CompleterCounters) -> Self {
-        let (meter, recording) = watcher;
+    /// Returns the measurements of `queue`, without drops and marks.
+    pub fn of<D>(queue: &mut Queue<D, AnyLimit, AnyQdisc, Watcher>) -> Self {
+        let completer = queue.completer_counters();
+        let (meter, recording) = queue.probe_mut();
         Self {
             in_flight_bytes: meter.in_flight_bytes(),
             backlog_packets: meter.backlog_packets(),

@@ -1,21 +1,20 @@
 //! One row: create the world, load it, measure.
 
 use std::sync::Arc;
-use std::thread;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use taut_measure::trace::Recording;
 use taut_report::number::{one_decimal, per_second};
 use taut_report::say;
 use taut_scenarios::rr_under_load::{Case, Lateness, Row};
 
 use super::config::Config;
-use super::router::{self, Routed};
-use super::world::RrWorld;
+use super::router::{Routed, route};
+use super::world::{RrWorld, Wiring};
 use crate::control::Control;
 use crate::load::{Beside, Plan, Requests, Window};
 use crate::progress::Progress;
-use crate::tcp;
+use crate::world::retransmits;
 
 /// Measures a case, and records at most `max_events` of its queue if the user wants a trace.
 /// Returns `None` if the user interrupted it.
@@ -28,54 +27,33 @@ pub fn run(
     let control = Arc::new(Control::default());
     let world = RrWorld::new(config, case)?;
     let hosts = world.hosts.clone();
-    let router = spawn_router(world, config, case, max_events, &control)?;
+    let forward = || {
+        let wiring = Wiring {
+            config,
+            case,
+            control: &control,
+            max_events,
+        };
+        let routed = wiring
+            .connect(world)
+            .and_then(|routes| Ok(route(routes, &control, !config.options.no_real_time)?));
+        routed.context("forward packets")
+    };
     let plan = Plan {
         streams: config.settings.streams,
         beside: Beside::Requests,
         warm_up_ns: config.settings.warm_up.0,
         duration_ns: config.settings.duration.0,
     };
-    let loaded = plan
-        .run(&hosts, &control, progress, || {})
-        .and_then(|loaded| {
-            let retransmits = tcp::retransmits(&hosts.client)? + tcp::retransmits(&hosts.server)?;
-            Ok((loaded, retransmits))
-        });
-    control.stop();
-    let routed = router
-        .join()
-        .map_err(|_| anyhow!("the routing thread panicked"))?;
-    // A failed router is the cause of a failed load, so its error is reported first.
-    let mut routed = routed.context("forward packets")?;
+    let (mut routed, loaded) = plan.run(&hosts, &control, progress, "router", forward)?;
     report_stall(case, &routed);
-    let (loaded, retransmits) = loaded?;
     let Some(window) = &loaded.window else {
         return Ok(None);
     };
     let recording = routed.directions[0].recording.take();
+    let retransmits = retransmits(&hosts.client)? + retransmits(&hosts.server)?;
     let row = to_row(case, window, &loaded.requests, &routed);
     Ok(Some((Row { retransmits, ..row }, recording)))
-}
-
-type RouterThread = thread::JoinHandle<anyhow::Result<Routed>>;
-
-fn spawn_router(
-    world: RrWorld,
-    config: &Config,
-    case: &Case,
-    max_events: Option<usize>,
-    control: &Arc<Control>,
-) -> anyhow::Result<RouterThread> {
-    let (config, case, control) = (config.clone(), case.clone(), Arc::clone(control));
-    let router = move || {
-        let directions = world.directions(&config, &case, &control, max_events)?;
-        Ok(router::route(
-            directions,
-            &control,
-            !config.options.no_real_time,
-        )?)
-    };
-    Ok(thread::Builder::new().name("router".into()).spawn(router)?)
 }
 
 /// Reports that packets waited too long in a device, if they did.

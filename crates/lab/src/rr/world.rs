@@ -1,23 +1,29 @@
-//! The hosts of a row, and the links between them.
+//! The hosts of a row, the links between them and their queues.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use taut_linux::af_packet::PacketReceiver;
+use taut_linux::af_packet::{AfPacket, PacketReceiver};
 use taut_linux::link::MacAddress;
-use taut_linux::{NetNs, Tap, TapConfig};
-use taut_path::qdisc;
+use taut_linux::{NetNs, Tap, TapConfig, sched};
+use taut_measure::meter::Meter;
+use taut_measure::trace::Recording;
+use taut_path::{Queue, QueueConfig, qdisc};
+use taut_relay::Direction;
+use taut_relay::parts::DirectionConfig;
+use taut_relay::published::Published;
 use taut_scenarios::rr_under_load::Case;
+use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::config::{Config, DriverKind};
-use super::packet_ring::ReceiveDirection;
-use super::router::Route;
-use super::tap_source::TapSource;
-use super::wiring::Wiring;
-use crate::control::Control;
-use crate::tcp;
+use super::emulated::EmulatedDirection;
+use super::packet_ring::{ReceiveDirection, RingParts};
+use super::router::{Route, Watcher};
+use super::tap::TapSource;
+use crate::control::{Control, Watch};
 use crate::world::{
-    CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, SHAPED_DEVICE, shaped_veth,
+    CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, SHAPED_DEVICE, negotiate_ecn,
+    shaped_veth,
 };
 
 /// Queue length of a TAP. If the packet thread does not run for some milliseconds, the TAP must not
@@ -55,8 +61,8 @@ impl RrWorld {
     pub fn new(config: &Config, case: &Case) -> anyhow::Result<Self> {
         let hosts = Hosts::new()?;
         if qdisc::marks_ecn(&config.settings.qdisc) {
-            tcp::negotiate_ecn(&hosts.client)?;
-            tcp::negotiate_ecn(&hosts.server)?;
+            negotiate_ecn(&hosts.client)?;
+            negotiate_ecn(&hosts.server)?;
         }
         let emulated = config.options.driver == DriverKind::Emulated;
         // A packet ring sends frames unchanged, so checksums must be complete.
@@ -76,44 +82,6 @@ impl RrWorld {
             far_end,
         })
     }
-
-    /// Connects the hosts in both directions; the queue from client to server is measured. Between
-    /// TAPs, both directions have a NIC and a queue of the same type. The measured queue records at
-    /// most `max_events`, if they are requested.
-    pub fn directions(
-        self,
-        config: &Config,
-        case: &Case,
-        control: &Arc<Control>,
-        max_events: Option<usize>,
-    ) -> anyhow::Result<Vec<Box<dyn Route>>> {
-        let wiring = Wiring {
-            config,
-            control,
-            limit: &case.limit,
-            late_segmentation: case.late_segmentation,
-            max_events,
-        };
-        let client_tap = Rc::new(self.client_tap);
-        let from_client = TapSource::new(self.hosts.client, Rc::clone(&client_tap));
-        match self.far_end {
-            FarEnd::Tap(server_tap) => {
-                let server_tap = Rc::new(server_tap);
-                let from_server = TapSource::new(self.hosts.server, Rc::clone(&server_tap));
-                Ok(vec![
-                    wiring.emulated(from_client, server_tap, 0)?,
-                    wiring.emulated(from_server, client_tap, 1)?,
-                ])
-            }
-            FarEnd::Veth(ns) => {
-                let receiver = PacketReceiver::open(&ns, SHAPED_DEVICE)?;
-                Ok(vec![
-                    wiring.packet_ring(from_client, &ns)?,
-                    Box::new(ReceiveDirection::new(receiver, client_tap)),
-                ])
-            }
-        }
-    }
 }
 
 fn tap_config(
@@ -126,5 +94,125 @@ fn tap_config(
         mac: Some(mac),
         tx_queue_packets: TAP_QUEUE_PACKETS,
         ..TapConfig::default()
+    }
+}
+
+/// The common settings of the directions of a row.
+pub struct Wiring<'a> {
+    pub config: &'a Config,
+    pub case: &'a Case,
+    pub control: &'a Arc<Control>,
+    /// The measured queue records at most this many events, if they are requested.
+    pub max_events: Option<usize>,
+}
+
+impl Wiring<'_> {
+    /// Connects the hosts in both directions; the queue from client to server is measured. Between
+    /// TAPs, both directions have a NIC and a queue of the same type.
+    pub fn connect(&self, world: RrWorld) -> anyhow::Result<Vec<Box<dyn Route>>> {
+        let client_tap = Rc::new(world.client_tap);
+        let from_client = TapSource::new(world.hosts.client, Rc::clone(&client_tap));
+        match world.far_end {
+            FarEnd::Tap(server_tap) => {
+                let server_tap = Rc::new(server_tap);
+                let from_server = TapSource::new(world.hosts.server, Rc::clone(&server_tap));
+                Ok(vec![
+                    self.emulated(from_client, server_tap, 0)?,
+                    self.emulated(from_server, client_tap, 1)?,
+                ])
+            }
+            FarEnd::Veth(ns) => {
+                let to_client = ReceiveDirection {
+                    from: PacketReceiver::open(&ns, SHAPED_DEVICE)?,
+                    to: client_tap,
+                    buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
+                    rejected_packets: 0,
+                };
+                let from_client = self.packet_ring(from_client, &ns)?;
+                Ok(vec![from_client, Box::new(to_client)])
+            }
+        }
+    }
+
+    /// Returns an emulated NIC from `source` to `to`. Two NICs with the same seed would draw the
+    /// same random numbers, so each direction has an `index`.
+    fn emulated(
+        &self,
+        source: TapSource,
+        to: Rc<Tap>,
+        index: u64,
+    ) -> anyhow::Result<Box<dyn Route>> {
+        let now_ns = sched::monotonic_ns();
+        let device = if index == 0 {
+            CLIENT_DEVICE
+        } else {
+            SERVER_DEVICE
+        };
+        let nic = EmulatedNic::new(NicConfig {
+            rate_bits_per_s: self.config.settings.rate.0,
+            framing: Framing::ETHERNET,
+            slots: self.config.settings.ring,
+            rule: DescriptorRule::E1000,
+            interrupt: InterruptRule::every(self.config.settings.coalesce.0),
+            finished_at: FinishedAt::End,
+            segments_apart: false,
+            seed: self.config.seed.wrapping_add(index),
+        })?;
+        let config = QueueConfig {
+            restart_slots: Some(nic.restart_slots()),
+            late_segmentation: self.case.late_segmentation,
+            ..QueueConfig::default()
+        };
+        let queue = Queue::builder_for(nic)
+            .qdisc(self.config.settings.qdisc.parse()?)
+            .limit(self.case.limit.clone())
+            .probe(self.watcher(now_ns, index == 0))
+            .config(config)
+            .build(now_ns)?;
+        let rate_bits_per_s = Some(self.config.settings.rate.0);
+        let published = Published::new(device, &self.case.limit, rate_bits_per_s);
+        Ok(Box::new(EmulatedDirection {
+            frames: source.frames.clone(),
+            source,
+            queue,
+            published,
+            to,
+            rejected_packets: 0,
+        }))
+    }
+
+    /// Returns an AF_PACKET ring from `source` to the shaped device in `ns`.
+    fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Route>> {
+        let settings = &self.config.settings;
+        let now_ns = sched::monotonic_ns();
+        let frames = source.frames.clone();
+        let port = AfPacket::open_with(ns, SHAPED_DEVICE, settings.ring, frames.clone())?;
+        let config = DirectionConfig {
+            qdisc: settings.qdisc.parse()?,
+            limit: self.case.limit.clone(),
+            split: self.case.late_segmentation,
+            coalesce_ns: settings.coalesce.0,
+            stall_ns: QueueConfig::default().stall_threshold_ns,
+            rate_bits_per_s: Some(settings.rate.0),
+        };
+        let probe = (self.watcher(now_ns, true), None);
+        let direction: Direction<RingParts> =
+            Direction::new(config, source, (port, frames), probe, now_ns)?;
+        let mut direction = Box::new(direction);
+        direction.set_open(true, now_ns);
+        Ok(direction)
+    }
+
+    /// Returns the probes; the measured direction is the one that is `shown`.
+    fn watcher(&self, now_ns: u64, shown: bool) -> Watcher {
+        let watch = Watch {
+            control: Arc::clone(self.control),
+            shown,
+        };
+        let max_events = self.max_events.filter(|_| shown);
+        (
+            Meter::new(watch, now_ns, self.config.row_ns()),
+            max_events.map(|max| Recording::new(now_ns, max)),
+        )
     }
 }

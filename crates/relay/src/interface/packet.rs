@@ -7,11 +7,32 @@ use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketRec
 use taut_linux::segment::remove_jumbo_option;
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
-use crate::parts::Renewal;
+use super::{Interface, InterfaceConfig};
+use crate::parts::{Parts, Renewal};
+use crate::receiver::{MissedPackets, Received, Receiver};
+use crate::source::ReceivedFrames;
 
 /// An interface with packet sockets.
 pub struct PacketInterface;
+
+impl Parts for PacketInterface {
+    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
+    type Frames = GsoFrames;
+    type Source = ReceivedFrames<PacketSource>;
+    type Probe = ();
+
+    /// On the same device, the receiver stays open.
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        source: &mut Self::Source,
+    ) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            source.receiver.listen()?;
+        }
+        port.reopen()
+    }
+}
 
 impl Interface for PacketInterface {
     const MAX_FRAME_BYTES: u32 = u32::MAX;
@@ -20,27 +41,15 @@ impl Interface for PacketInterface {
          or two tags (too_long_tagged): raise the MTU by 8, or use --driver af_xdp",
     );
 
-    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
-    type Frames = GsoFrames;
     type Receiver = PacketSource;
 
-    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+    fn open(
+        config: &InterfaceConfig<'_>,
+    ) -> io::Result<(Self::Port, Self::Frames, Self::Receiver)> {
         let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
         let (ns, device) = (config.ns, config.device);
         let port = AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?;
         Ok((port, frames, PacketSource::open(ns, device)?))
-    }
-
-    /// On the same device, the receiver stays open.
-    fn reopen(
-        renewal: Renewal,
-        port: &mut Self::Port,
-        receiver: &mut Self::Receiver,
-    ) -> io::Result<()> {
-        if renewal == Renewal::AnotherDevice {
-            receiver.listen()?;
-        }
-        port.reopen()
     }
 }
 

@@ -11,8 +11,10 @@ use taut_linux::af_xdp::{
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, InterfaceConfig, MissedPackets, Opened, Received, Receiver};
-use crate::parts::Renewal;
+use super::{Interface, InterfaceConfig};
+use crate::parts::{Parts, Renewal};
+use crate::receiver::{MissedPackets, Received, Receiver};
+use crate::source::ReceivedFrames;
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
@@ -28,14 +30,41 @@ const FRAME_BYTES: u32 = 4_096;
 /// are parts of one socket.
 pub struct XdpInterface;
 
+impl Parts for XdpInterface {
+    type Port = Halves;
+    type Frames = UmemFrames;
+    type Source = ReceivedFrames<XdpSource>;
+    type Probe = ();
+
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        source: &mut Self::Source,
+    ) -> io::Result<()> {
+        let source = &mut source.receiver;
+        if renewal == Renewal::AnotherDevice {
+            has_one_queue(&source.ns, &source.device)?;
+        }
+        source.count();
+        let reopened = AfXdp::reopen_both(port, &mut source.receiver);
+        // A new socket counts from 0; a kept one continues.
+        source.counted = source.receiver.counters().unwrap_or_default();
+        reopened?;
+        if renewal == Renewal::AnotherDevice {
+            source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
+        }
+        Ok(())
+    }
+}
+
 impl Interface for XdpInterface {
     const MAX_FRAME_BYTES: u32 = FRAME_BYTES - HEADROOM_BYTES;
 
-    type Port = Halves;
-    type Frames = UmemFrames;
     type Receiver = XdpSource;
 
-    fn open(config: &InterfaceConfig<'_>) -> io::Result<Opened<Self>> {
+    fn open(
+        config: &InterfaceConfig<'_>,
+    ) -> io::Result<(Self::Port, Self::Frames, Self::Receiver)> {
         let (ns, device) = (config.ns, config.device);
         has_one_queue(ns, device)?;
         check_length(device, config.frame_bytes)?;
@@ -69,25 +98,6 @@ impl Interface for XdpInterface {
             kept.push(Capability::IpcLock);
         }
         Ok(kept)
-    }
-
-    fn reopen(
-        renewal: Renewal,
-        port: &mut Self::Port,
-        source: &mut Self::Receiver,
-    ) -> io::Result<()> {
-        if renewal == Renewal::AnotherDevice {
-            has_one_queue(&source.ns, &source.device)?;
-        }
-        source.count();
-        let reopened = AfXdp::reopen_both(port, &mut source.receiver);
-        // A new socket counts from 0; a kept one continues.
-        source.counted = source.receiver.counters().unwrap_or_default();
-        reopened?;
-        if renewal == Renewal::AnotherDevice {
-            source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
-        }
-        Ok(())
     }
 }
 

@@ -16,6 +16,9 @@ use crate::run::{Next, Work, run};
 use crate::run_control::{Event, Policy, RunControl};
 use crate::source::Source;
 
+/// The kernel's counters of missed frames have 32 bits and are read at this interval, in ns.
+const COUNT_INTERVAL_NS: u64 = 1_000_000_000;
+
 /// Serves `directions`, whose ports are on the devices of `egresses`, until the sources are over
 /// and all packets have ended, or until it fails. Every packet is then in the
 /// [accounts](Direction::account), even after a failure.
@@ -29,7 +32,7 @@ pub fn serve<K: Parts>(
     directions: &mut [Direction<K>],
     egresses: &mut [Egress],
     policy: Policy,
-    control: &mut impl RunControl<K>,
+    control: &mut impl RunControl,
 ) -> io::Result<()> {
     let now_ns = monotonic_ns();
     for (direction, egress) in directions.iter_mut().zip(&*egresses) {
@@ -42,6 +45,7 @@ pub fn serve<K: Parts>(
         control,
         now_ns,
         next_poll_ns: now_ns,
+        next_count_ns: now_ns,
         reported: None,
         stopped_ns: None,
     };
@@ -61,12 +65,13 @@ struct Relay<'a, K: Parts, O> {
     control: &'a mut O,
     now_ns: u64,
     next_poll_ns: u64,
+    next_count_ns: u64,
     /// The last reported failure, so that each is reported once.
     reported: Option<String>,
     stopped_ns: Option<u64>,
 }
 
-impl<K: Parts, O: RunControl<K>> Work for Relay<'_, K, O> {
+impl<K: Parts, O: RunControl> Work for Relay<'_, K, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
         fds.extend(self.directions.iter().filter_map(Direction::fd));
         fds.extend(self.egresses.iter().map(|egress| egress.monitor.as_fd()));
@@ -75,6 +80,10 @@ impl<K: Parts, O: RunControl<K>> Work for Relay<'_, K, O> {
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
         self.now_ns = now_ns;
         self.note(ready);
+        if now_ns >= self.next_count_ns {
+            self.next_count_ns = now_ns + COUNT_INTERVAL_NS;
+            self.directions.iter_mut().for_each(Direction::count_missed);
+        }
         if self.control.is_over(now_ns, self.directions) {
             self.stop();
         }
@@ -100,7 +109,7 @@ impl<K: Parts, O: RunControl<K>> Work for Relay<'_, K, O> {
     }
 }
 
-impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
+impl<K: Parts, O: RunControl> Relay<'_, K, O> {
     /// Records which directions are readable, and whether a link has events.
     fn note(&mut self, ready: Ready) {
         let mut position = 0;

@@ -20,7 +20,7 @@ const REOPEN_NS: u64 = 20_000_000;
 /// Consecutive stalls without a completion after which the remaining packets are abandoned.
 const MAX_STALLS: u32 = 2;
 
-impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
+impl<K: Parts, O: RunControl> Relay<'_, K, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
         self.control
             .event(self.egresses[at].monitor.device(), event);
@@ -121,7 +121,9 @@ impl<K: Parts, O: RunControl<K>> Relay<'_, K, O> {
             }
             Event::Renamed(_) => {
                 let (to, from) = ends(self.directions, at);
-                to.renamed(egress.monitor.device(), from.map(|it| &mut it.source));
+                let source = from.map_or(&mut to.source, |from| &mut from.source);
+                source.set_device(egress.monitor.device());
+                to.set_device(egress.monitor.device());
             }
             Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);

@@ -8,7 +8,6 @@ use taut_path::pool::PoolError;
 use taut_path::queue::NoRoom;
 use taut_path::{DropReason, Packet, PacketSink};
 
-use super::capture::NextFrame;
 use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, More, Source};
 use crate::account::{Account, RejectReason};
@@ -31,10 +30,10 @@ pub enum Content {
 }
 
 impl Content {
-    fn next(&mut self) -> NextFrame<'_> {
+    fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
         match self {
             Self::Capture(capture) => capture.next(),
-            Self::Generated(generated) => NextFrame::Bytes(generated.next_frame()),
+            Self::Generated(generated) => Some(Ok(generated.next_frame())),
         }
     }
 
@@ -55,9 +54,10 @@ impl Content {
     }
 }
 
-/// Number and times of the frames.
-#[derive(Debug, Clone, Copy, Default)]
+/// The frames, their number and times.
+#[derive(Debug, Clone)]
 pub struct FeedSettings {
+    pub content: Content,
     /// Without end if `None`.
     pub count: Option<u64>,
     pub pacing: Pacing,
@@ -82,14 +82,9 @@ pub struct Feed {
 
 impl Feed {
     /// Creates a feed for a device with this MTU, which a frame can exceed by `extra_bytes`.
-    pub fn new(
-        content: Content,
-        settings: FeedSettings,
-        mtu_bytes: u32,
-        extra_bytes: fn(&[u8]) -> u32,
-    ) -> Self {
+    pub fn new(settings: FeedSettings, mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
-            content,
+            content: settings.content,
             left: settings.count.unwrap_or(u64::MAX),
             limit: FrameLimit::new(mtu_bytes, extra_bytes),
             classify: settings.classify,
@@ -156,13 +151,9 @@ impl Feed {
         now_ns: u64,
     ) -> Option<Result<Packet, RejectReason>> {
         let due_ns = self.content.next_due_ns();
-        let bytes = match self.content.next() {
-            NextFrame::End => {
-                self.left = 0;
-                return None;
-            }
-            NextFrame::Rejected(reason) => Err(reason),
-            NextFrame::Bytes(bytes) => Ok(bytes),
+        let Some(bytes) = self.content.next() else {
+            self.left = 0;
+            return None;
         };
         self.left -= 1;
         account.received_packets += 1;
@@ -235,17 +226,17 @@ fn packet_of(
     limit: &FrameLimit,
 ) -> Result<Packet, RejectReason> {
     if bytes.len() < HEADER_BYTES {
-        return Err(RejectReason::ShorterThanHeader);
+        return Err(RejectReason::SHORTER_THAN_HEADER);
     }
     if bytes.len() > limit.max_bytes(bytes) as usize {
         return Err(match limit.is_exceeded_by_tags(bytes, bytes.len()) {
-            true => RejectReason::TooLongTagged,
-            false => RejectReason::LongerThanMtu,
+            true => RejectReason::TOO_LONG_TAGGED,
+            false => RejectReason::LONGER_THAN_MTU,
         });
     }
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
-    packet.map_err(|_: PoolError| RejectReason::LongerThanFrame)
+    packet.map_err(|_: PoolError| RejectReason::LONGER_THAN_FRAME)
 }
 
 #[cfg(test)]
@@ -254,20 +245,21 @@ mod tests {
     use taut_linux::link::MacAddress;
     use taut_path::pool::FramePool;
 
-    fn feed(size_bytes: u32, settings: FeedSettings, mtu_bytes: u32) -> Feed {
+    fn feed(size_bytes: u32, pacing: Pacing, mtu_bytes: u32) -> Feed {
         let [from, to] = [1, 2].map(MacAddress::local);
-        let generated = Generated::new(size_bytes, 1, from, to, 1);
-        Feed::new(Content::Generated(generated), settings, mtu_bytes, |_| 0)
+        let settings = FeedSettings {
+            content: Content::Generated(Generated::new(size_bytes, 1, from, to, 1)),
+            count: None,
+            pacing,
+            classify: false,
+        };
+        Feed::new(settings, mtu_bytes, |_| 0)
     }
 
     #[test]
     fn pace_is_exact_to_the_bit() {
         let (mut pool, mut account) = (FramePool::new(4, 2048), Account::default());
-        let settings = FeedSettings {
-            pacing: Pacing::Rate(7_000_000),
-            ..FeedSettings::default()
-        };
-        let mut feed = feed(1_500, settings, 1_500);
+        let mut feed = feed(1_500, Pacing::Rate(7_000_000), 1_500);
         let (mut now_ns, mut packets) = (1, 0_u64);
         while now_ns < 1_000_000_000 {
             while let Some(packet) = feed.next(&pool, &mut account, now_ns) {
@@ -288,13 +280,12 @@ mod tests {
     fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
         for (size_bytes, mtu_bytes, reason) in [
-            (100, 60, RejectReason::LongerThanMtu),
-            (200, 1_500, RejectReason::LongerThanFrame),
+            (100, 60, RejectReason::LONGER_THAN_MTU),
+            (200, 1_500, RejectReason::LONGER_THAN_FRAME),
         ] {
             // Without end: further frames would be rejected for the same reason.
-            let settings = FeedSettings::default();
-            let (mut feed, mut account) =
-                (feed(size_bytes, settings, mtu_bytes), Account::default());
+            let mut feed = feed(size_bytes, Pacing::Unpaced, mtu_bytes);
+            let mut account = Account::default();
             assert!(feed.next(&pool, &mut account, 0).is_none());
             let dropped = account.dropped_packets().get(reason.name());
             assert_eq!((dropped, account.received_packets), (Some(&1), 1));

@@ -42,9 +42,14 @@ pub trait Source<F> {
     /// Sets the MTU of the destination device, in bytes.
     fn set_mtu(&mut self, mtu_bytes: u32);
 
+    /// Sets the name of its interface after it was renamed.
+    fn set_device(&mut self, name: &str) {
+        let _ = name;
+    }
+
     /// Moves the packets already received, because the interface is reopened or was removed.
-    fn take_last<I: Inlet<Frames = F>>(&mut self, now_ns: u64, inlet: &mut I) {
-        let _ = (now_ns, inlet);
+    fn take_last<I: Inlet<Frames = F>>(&mut self, inlet: &mut I) {
+        let _ = inlet;
     }
 
     /// Closes the source of a removed interface until it is replaced.

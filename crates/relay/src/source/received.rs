@@ -10,7 +10,7 @@ use crate::account::{Account, RejectReason};
 use crate::frame_limit::FrameLimit;
 use crate::inlet::Inlet;
 use crate::intake;
-use crate::interface::Receiver;
+use crate::receiver::Receiver;
 
 /// Packets received before another direction is served.
 pub(crate) const BATCH_PACKETS: u32 = 64;
@@ -21,7 +21,7 @@ const LAST_BATCHES: u32 = 256;
 /// network: frames that the discipline does not keep are dropped.
 #[derive(Debug)]
 pub struct ReceivedFrames<R> {
-    receiver: R,
+    pub(crate) receiver: R,
     /// The longest frame that the other interface carries.
     limit: FrameLimit,
     is_stopped: bool,
@@ -36,14 +36,6 @@ impl<R: Receiver> ReceivedFrames<R> {
             limit: FrameLimit::new(mtu_bytes, extra_bytes),
             is_stopped: false,
         }
-    }
-
-    pub fn receiver(&self) -> &R {
-        &self.receiver
-    }
-
-    pub(crate) fn receiver_mut(&mut self) -> &mut R {
-        &mut self.receiver
     }
 
     fn receive(&mut self, inlet: &mut impl Inlet<Frames: Frames>) -> io::Result<bool> {
@@ -75,7 +67,11 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
         self.limit.set_mtu(mtu_bytes);
     }
 
-    fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {
+    fn set_device(&mut self, name: &str) {
+        self.receiver.set_device(name);
+    }
+
+    fn take_last<I: Inlet<Frames = F>>(&mut self, inlet: &mut I) {
         for _ in 0..LAST_BATCHES {
             // A receiver reports once that its device was removed, before the frames that it still
             // has.
@@ -92,8 +88,8 @@ impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
     fn count_missed(&mut self, account: &mut Account) {
         let missed = self.receiver.take_missed();
         account.received_packets += missed.buffer_full + missed.too_long;
-        account.refuse(RejectReason::ReceiveBufferFull, missed.buffer_full);
-        account.refuse(RejectReason::TooLong, missed.too_long);
+        account.refuse(RejectReason::RECEIVE_BUFFER_FULL, missed.buffer_full);
+        account.refuse(RejectReason::TOO_LONG, missed.too_long);
     }
 
     fn stop(&mut self) {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use taut_linux::Port;
 use taut_path::driver::CompletionStatus;
 use taut_relay::Direction;
-use taut_relay::bridge::Bridged;
 use taut_relay::interface::Interface;
 use taut_report::layout::fold;
 use taut_report::stdout;
@@ -22,7 +21,7 @@ const INDENT: usize = 4;
 /// Prints the summary of both directions over `length_ns`.
 pub fn print<I: Interface>(
     options: &Forward,
-    [there, back]: &[Direction<Bridged<I>>; 2],
+    [there, back]: &[Direction<I>; 2],
     length_ns: u64,
 ) -> ExitCode {
     let (a, b) = (options.a.as_str(), options.b.as_str());
@@ -56,11 +55,7 @@ fn per_second(number: u64, length_ns: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-fn document(
-    direction: &Direction<Bridged<impl Interface>>,
-    [from, to]: [&str; 2],
-    length_ns: u64,
-) -> Value {
+fn document(direction: &Direction<impl Interface>, [from, to]: [&str; 2], length_ns: u64) -> Value {
     let (account, port) = (direction.account(), direction.port());
     json!({
         "from": from,
@@ -85,11 +80,7 @@ fn document(
     })
 }
 
-fn text(
-    direction: &Direction<Bridged<impl Interface>>,
-    [from, to]: [&str; 2],
-    length_ns: u64,
-) -> String {
+fn text(direction: &Direction<impl Interface>, [from, to]: [&str; 2], length_ns: u64) -> String {
     let account = direction.account();
     let sent_packets = account.completed_packets();
     let mut text = format!("{from} -> {to}: {} received", account.received_packets);

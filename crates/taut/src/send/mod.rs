@@ -5,31 +5,26 @@ pub mod output;
 mod talk;
 
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
+use taut_linux::NetNs;
 use taut_linux::interrupt;
-use taut_linux::link::{self, Description, LinkMonitor, LinkState, MacAddress};
+use taut_linux::link::{self, Description, LinkMonitor, MacAddress};
 use taut_linux::sched::monotonic_ns;
-use taut_linux::{Frames, NetNs, Port, poll};
-use taut_relay::driver::{self, Ring, WithPort};
+use taut_path::LateSegmentation;
+use taut_relay::parts::DirectionConfig;
 use taut_relay::source::{
     CaptureContents, Content, FeedSettings, Generated, MIN_BYTES, Pacing, read_capture,
 };
-use taut_relay::transmit::{Outcome, Settings, transmit};
+use taut_relay::transmit::{Outcome, Ring, Settings, transmit, wait_for_link};
 use taut_report::{exit, say, stdout};
 
 use crate::missing;
 use crate::selection::namespace;
 use options::{MAX_BYTES, Send};
 use talk::Talk;
-
-/// Frames in addition to those of the ring: for the discipline and the FILL ring.
-const SPARE_FRAMES: u32 = 1_024;
-/// Poll interval of a link that is not up yet, in ns.
-const LINK_POLL_NS: u64 = 50_000_000;
 
 /// `taut send`.
 pub fn send(options: &Send) -> Result<ExitCode, ExitCode> {
@@ -123,11 +118,8 @@ fn captured(options: &Send, file: &Path, pacing: Pacing) -> anyhow::Result<Sourc
         false => file.display().to_string(),
     };
     report(&name, &capture, pacing);
-    let passes = match options.passes {
-        None => Some(1),
-        Some(0) => None,
-        some => some,
-    };
+    // 0 is without end.
+    let passes = Some(options.passes.unwrap_or(1)).filter(|&passes| passes > 0);
     let times = match passes {
         None => "repeated until interrupted".to_owned(),
         Some(passes) => format!("{passes} times"),
@@ -170,85 +162,40 @@ fn run(
     content: Content,
     pacing: Pacing,
 ) -> anyhow::Result<Option<Outcome>> {
-    let mut watch = LinkMonitor::open(ns, &options.device)?;
+    let mut monitor = LinkMonitor::open(ns, &options.device)?;
     let begin_ns = monotonic_ns();
     let end_ns = options
         .duration
         .map(|duration| begin_ns.saturating_add(duration.0));
-    if !wait_for_link(&mut watch, end_ns)? {
+    let report_wait = |device: &str| say!("taut: {device} is down, or has no carrier; waiting");
+    if !wait_for_link(&mut monitor, end_ns, report_wait)? {
         return Ok(None);
     }
     let ring = Ring {
+        driver: options.driver,
         slots: options.ring,
-        frames: 2 * options.ring + SPARE_FRAMES,
         queue: options.queue,
         copy: false,
     };
-    let work = Sending {
-        options,
-        watch,
-        content,
-        pacing,
-        duration_ns: end_ns.map(|end_ns| end_ns.saturating_sub(monotonic_ns())),
-    };
-    let outcome = driver::open(options.driver, ns, &options.device, &ring, work)?;
-    outcome.map(Some)
-}
-
-/// Waits until the link is up. Returns `false` after an interrupt, or at `end_ns`.
-fn wait_for_link(watch: &mut LinkMonitor, end_ns: Option<u64>) -> anyhow::Result<bool> {
-    let mut reported = false;
-    while watch.poll()?.state != LinkState::Running {
-        if watch.state() == LinkState::Removed {
-            bail!("{}: device removed", watch.device());
-        }
-        if !reported {
-            say!(
-                "taut: {} is down, or has no carrier; waiting",
-                watch.device()
-            );
-            reported = true;
-        }
-        let now_ns = monotonic_ns();
-        if interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
-            return Ok(false);
-        }
-        poll::wait(&[watch.as_fd()], Some(now_ns + LINK_POLL_NS))?;
-    }
-    Ok(true)
-}
-
-/// The sender, for any driver.
-struct Sending<'a> {
-    options: &'a Send,
-    watch: LinkMonitor,
-    content: Content,
-    pacing: Pacing,
-    /// The remaining duration.
-    duration_ns: Option<u64>,
-}
-
-impl WithPort for Sending<'_> {
-    type Output = anyhow::Result<Outcome>;
-
-    fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output {
-        let options = self.options;
-        let settings = Settings {
-            content: self.content,
-            feed: FeedSettings {
-                count: options.count,
-                pacing: self.pacing,
-                classify: options.qdisc != "pfifo",
-            },
+    let settings = Settings {
+        feed: FeedSettings {
+            content,
+            count: options.count,
+            pacing,
+            classify: options.qdisc != "pfifo",
+        },
+        queue: DirectionConfig {
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
+            split: LateSegmentation::Auto,
             coalesce_ns: options.coalesce.0,
             stall_ns: options.stall_threshold.0,
-            duration_ns: self.duration_ns,
-            warm_up_ns: 0,
-        };
-        transmit((port, frames), self.watch, settings, &mut Talk::new())
-    }
+            rate_bits_per_s: None,
+        },
+        duration_ns: end_ns.map(|end_ns| end_ns.saturating_sub(monotonic_ns())),
+        warm_up_ns: 0,
+    };
+    transmit(ns, &ring, monitor, settings, &mut Talk::new()).map(Some)
 }
 
 /// Prints the outcome. The exit code reports whether the counts add up, packets were sent and the

@@ -41,8 +41,8 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
         "limit_bytes_p50": limit_bytes.filter(|_| outcome.limit_unit == Unit::Bytes),
         // The median over time.
         "inflight_bytes": results.in_flight_p50_bytes,
-        "pps": one_decimal(results.rate.packets_per_s),
-        "bps": one_decimal(results.rate.bits_per_s),
+        "pps": one_decimal(results.packets_per_s),
+        "bps": one_decimal(results.bits_per_s),
         // `null` without `--timing capture`.
         "max_late_ns": results.max_late_ns,
         // Why the file was not read to its end; `null` if it was.
@@ -119,8 +119,8 @@ fn measured(outcome: &Outcome) -> String {
         "rate        {} packets/s, {}bit/s\n\
          limit       {limit}; in flight over time: {} bytes (median), {} bytes (90th percentile)\n\
          completion  after {} us (median), {} us (99th percentile)\n",
-        scaled(results.rate.packets_per_s),
-        scaled(results.rate.bits_per_s),
+        scaled(results.packets_per_s),
+        scaled(results.bits_per_s),
         results.in_flight_p50_bytes,
         results.in_flight_p90_bytes,
         results.completion_p50_ns / 1_000,

@@ -38,7 +38,7 @@ impl Talk {
         }
         self.next_update_ns = now_ns + INTERVAL_NS;
         let (device, packets) = (direction.port().device(), direction.account().returned().0);
-        let unit = match direction.rule().unit() {
+        let unit = match direction.queue().limit().unit() {
             Unit::Packets => "p",
             Unit::Bytes => "",
         };
@@ -51,9 +51,9 @@ impl Talk {
     }
 }
 
-impl<K: Parts> RunControl<K> for Talk {
+impl RunControl for Talk {
     /// Reports a change of the status of the completions.
-    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
         for direction in directions {
             self.update(now_ns, direction);
             let status = direction.port().completion_status();
@@ -63,7 +63,7 @@ impl<K: Parts> RunControl<K> for Talk {
             }
             self.line.clear();
             let device = direction.port().device();
-            let name = direction.rule().to_string();
+            let name = direction.queue().limit().to_string();
             let is_off = match name.as_str() {
                 "off" => String::new(),
                 name => format!("; the limit {name} is disabled"),

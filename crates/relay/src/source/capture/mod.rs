@@ -5,7 +5,6 @@ mod pcap;
 mod pcapng;
 mod reader;
 mod records;
-mod times;
 
 use std::path::Path;
 
@@ -13,16 +12,6 @@ use crate::account::RejectReason;
 use input::Input;
 use reader::Reader;
 use records::{Record, Records};
-
-/// The next frame.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NextFrame<'a> {
-    Bytes(&'a [u8]),
-    /// A packet that cannot be sent.
-    Rejected(RejectReason),
-    /// The end of the capture.
-    End,
-}
 
 /// The frames of a file, in memory, sent once or repeatedly.
 #[derive(Debug, Clone)]
@@ -71,10 +60,11 @@ impl Capture {
         self.passed_ns.saturating_add(due_ns)
     }
 
-    pub(crate) fn next(&mut self) -> NextFrame<'_> {
+    /// Returns the next frame, or why it cannot be sent; `None` at the end of the capture.
+    pub(crate) fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
         if self.next == self.records.len() {
             match &mut self.again {
-                Some(0) => return NextFrame::End,
+                Some(0) => return None,
                 Some(again) => *again -= 1,
                 None => {}
             }
@@ -83,10 +73,8 @@ impl Capture {
         }
         let record = &self.records[self.next];
         self.next += 1;
-        match &record.frame {
-            Err(reason) => NextFrame::Rejected(*reason),
-            Ok(frame) => NextFrame::Bytes(&self.bytes[frame.clone()]),
-        }
+        let frame = record.frame.clone();
+        Some(frame.map(|range| &self.bytes[range]))
     }
 }
 

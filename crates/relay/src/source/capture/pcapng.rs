@@ -46,7 +46,7 @@ impl InterfaceBlock {
                 // Writers state bits or bytes; an FCS of Ethernet has 4 bytes.
                 (IF_FCSLEN, [length, ..]) => interface.has_fcs = *length > 0,
                 (IF_TSOFFSET, value) if value.len() >= 8 => {
-                    interface.offset_s = order.u64(value) as i64;
+                    interface.offset_s = order.number(&value[..8]) as i64;
                 }
                 _ => {}
             }
@@ -164,7 +164,7 @@ impl<'a> Section<'a> {
                 records.push(self.packet(interface, body));
             }
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                records.push(Err(RejectReason::Malformed));
+                records.push(Err(RejectReason::MALFORMED));
             }
             _ => {}
         }
@@ -173,7 +173,7 @@ impl<'a> Section<'a> {
 
     fn interface(&self, number: u32) -> Result<InterfaceBlock, RejectReason> {
         let described = self.interfaces.get(number as usize).copied().flatten();
-        described.ok_or(RejectReason::UnknownInterface)
+        described.ok_or(RejectReason::UNKNOWN_INTERFACE)
     }
 
     /// Returns the packet of a block without a timestamp.
@@ -219,6 +219,6 @@ impl<'a> Section<'a> {
 fn captured_bytes(rest: Range<usize>, captured: u32) -> Result<Range<usize>, RejectReason> {
     match captured as usize <= rest.len() {
         true => Ok(rest.start..rest.start + captured as usize),
-        false => Err(RejectReason::Malformed),
+        false => Err(RejectReason::MALFORMED),
     }
 }

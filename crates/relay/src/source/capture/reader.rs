@@ -12,28 +12,20 @@ pub(super) enum Order {
 impl Order {
     /// Returns the 16-bit number at `at`. The caller has checked the length.
     pub fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let number = [bytes[at], bytes[at + 1]];
-        match self {
-            Self::Big => u16::from_be_bytes(number),
-            Self::Little => u16::from_le_bytes(number),
-        }
+        self.number(&bytes[at..at + 2]) as u16
     }
 
     /// Returns the 32-bit number at `at`. The caller has checked the length.
     pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let halves = [self.u16(bytes, at), self.u16(bytes, at + 2)].map(u32::from);
-        match self {
-            Self::Big => halves[0] << 16 | halves[1],
-            Self::Little => halves[1] << 16 | halves[0],
-        }
+        self.number(&bytes[at..at + 4]) as u32
     }
 
-    /// Returns the 64-bit number at the start of `bytes`. The caller has checked the length.
-    pub fn u64(self, bytes: &[u8]) -> u64 {
-        let halves = [self.u32(bytes, 0), self.u32(bytes, 4)].map(u64::from);
+    /// Returns the number with these bytes, at most 8.
+    pub fn number(self, bytes: &[u8]) -> u64 {
+        let append = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
         match self {
-            Self::Big => halves[0] << 32 | halves[1],
-            Self::Little => halves[1] << 32 | halves[0],
+            Self::Big => bytes.iter().fold(0, append),
+            Self::Little => bytes.iter().rfold(0, append),
         }
     }
 }

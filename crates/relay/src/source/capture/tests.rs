@@ -76,13 +76,10 @@ const MAX_BYTES: u64 = 8 << 20;
 fn all(found: CaptureContents) -> Vec<Result<Vec<u8>, &'static str>> {
     let mut capture = found.capture.with_passes(Some(1));
     let mut frames = Vec::new();
-    loop {
-        match capture.next() {
-            NextFrame::Bytes(bytes) => frames.push(Ok(bytes.to_vec())),
-            NextFrame::Rejected(reason) => frames.push(Err(reason.name())),
-            NextFrame::End => return frames,
-        }
+    while let Some(frame) = capture.next() {
+        frames.push(frame.map(<[u8]>::to_vec).map_err(RejectReason::name));
     }
+    frames
 }
 
 #[test]
@@ -158,7 +155,7 @@ fn frames_are_repeated_as_configured() {
     let capture = read(&file).unwrap().capture;
     for (passes, frames) in [(Some(1), 2), (Some(3), 6), (None, 1_000)] {
         let mut capture = capture.clone().with_passes(passes);
-        let sent = (0..1_000).take_while(|_| matches!(capture.next(), NextFrame::Bytes(_)));
+        let sent = (0..1_000).take_while(|_| matches!(capture.next(), Some(Ok(_))));
         assert_eq!(sent.count(), frames);
     }
 }

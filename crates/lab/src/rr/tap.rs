@@ -1,14 +1,19 @@
-//! The frames of one TAP.
+//! The frames of one TAP, and the source of a direction: a TAP that is drained into a queue.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::segment::Segmenter;
-use taut_linux::{FrameSource, Tap, TapWriteError, VirtioNetHeader, WriteOutcome};
+use taut_linux::{FrameSource, NetNs, Tap, TapWriteError, VirtioNetHeader, WriteOutcome, link};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
 use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
+use taut_relay::source::More;
+use taut_relay::{Inlet, Source};
+
+use super::router::BATCH_PACKETS;
 
 /// Frames for a discipline and a ring. A long discipline can need more; then packets of the TAP are
 /// dropped here and counted.
@@ -32,15 +37,6 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Creates frames for the packets of `tap`.
-    pub fn for_tap(tap: &Tap) -> Self {
-        let frame_bytes = tap.read_limit_bytes() as u32;
-        Self {
-            pool: FramePool::new(FRAMES, frame_bytes),
-            used: Rc::default(),
-        }
-    }
-
     fn take(&self) -> Option<Frame> {
         let used = self.used.borrow_mut().pop();
         used.or_else(|| self.pool.take())
@@ -99,36 +95,6 @@ impl Frames {
         });
         lent.map_err(io::Error::other)?
     }
-
-    /// Reads the next packet from `tap`, if one is waiting.
-    pub fn read(&self, tap: &Tap) -> io::Result<Arrival> {
-        let Some(frame) = self.take() else {
-            let mut lost = vec![0; tap.read_limit_bytes()];
-            return Ok(match tap.read(&mut lost)? {
-                Some(_) => Arrival::NoFrame,
-                None => Arrival::Nothing,
-            });
-        };
-        let read = self.pool.with(&frame, |space| {
-            let bytes = tap.read(space)?;
-            Ok(bytes.map(|bytes| packet_of(&space[..bytes])))
-        });
-        match read.map_err(io::Error::other).and_then(|read| read) {
-            Ok(Some(packet)) => Ok(Arrival::Packet(packet(frame))),
-            nothing_or_error => {
-                self.release(frame);
-                nothing_or_error.map(|_| Arrival::Nothing)
-            }
-        }
-    }
-}
-
-/// The result of a read from a TAP.
-pub enum Arrival {
-    Packet(Packet),
-    Nothing,
-    /// A packet was dropped because every frame is in use.
-    NoFrame,
 }
 
 /// Parses the headers of a frame into its descriptor.
@@ -173,5 +139,87 @@ impl FrameSource for Frames {
         };
         // An unknown frame has no bytes: too few for any device.
         self.with(packet, copy).unwrap_or(0)
+    }
+}
+
+/// A TAP that is read immediately, because it has no back-pressure and drops without a report.
+pub struct TapSource {
+    ns: NetNs,
+    pub tap: Rc<Tap>,
+    pub frames: Frames,
+    /// Packets dropped because every frame was in use.
+    no_frame_packets: u64,
+}
+
+impl TapSource {
+    /// Reads `tap`, a device in `ns`.
+    pub fn new(ns: NetNs, tap: Rc<Tap>) -> Self {
+        let frames = Frames {
+            pool: FramePool::new(FRAMES, tap.read_limit_bytes() as u32),
+            used: Rc::default(),
+        };
+        Self {
+            ns,
+            tap,
+            frames,
+            no_frame_packets: 0,
+        }
+    }
+
+    /// Reads at most [`BATCH_PACKETS`] packets. Returns `true` if more can be waiting.
+    pub fn read(&mut self, mut on_packet: impl FnMut(Packet)) -> io::Result<bool> {
+        for _ in 0..BATCH_PACKETS {
+            let Some(frame) = self.frames.take() else {
+                let mut lost = vec![0; self.tap.read_limit_bytes()];
+                if self.tap.read(&mut lost)?.is_none() {
+                    return Ok(false);
+                }
+                self.no_frame_packets += 1;
+                continue;
+            };
+            let read = self.frames.pool.with(&frame, |space| {
+                let bytes = self.tap.read(space)?;
+                Ok(bytes.map(|bytes| packet_of(&space[..bytes])))
+            });
+            match read.map_err(io::Error::other).and_then(|read| read) {
+                Ok(Some(packet)) => on_packet(packet(frame)),
+                nothing_or_error => {
+                    self.frames.release(frame);
+                    return nothing_or_error.map(|_| false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the packets lost before the queue: in the TAP, or without a free frame.
+    pub fn lost_packets(&self) -> io::Result<u64> {
+        let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
+        Ok(by_tap + self.no_frame_packets)
+    }
+}
+
+/// The TAP stays up until the row ends, and the row does not wait for its packets.
+impl Source<Frames> for TapSource {
+    fn take<I: Inlet<Frames = Frames>>(
+        &mut self,
+        _now_ns: u64,
+        readable: bool,
+        inlet: &mut I,
+    ) -> io::Result<More> {
+        let has_more = readable && self.read(|packet| inlet.enqueue(packet))?;
+        Ok(if has_more { More::Now } else { More::WhenReady })
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.tap.as_fd())
+    }
+
+    fn set_mtu(&mut self, _mtu_bytes: u32) {}
+
+    fn stop(&mut self) {}
+
+    fn is_over(&self) -> bool {
+        false
     }
 }
