@@ -129,8 +129,7 @@ impl LimitedUdp {
         let now_ns = monotonic_ns();
         let (wakeup_ns, writable) = {
             let state = self.lock();
-            let full = state.is_full();
-            (state.next_wakeup(), full && state.tracker.in_flight() == 0)
+            (state.next_wakeup(), state.is_full())
         };
         let longest_ns = now_ns + LONGEST_WAIT_NS;
         let own_ns = wakeup_ns.unwrap_or(longest_ns);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use taut_path::AnyLimit;
 
-use crate::account::Source;
 use crate::async_udp::AsyncUdp;
+use crate::quality::Source;
 use crate::quic::shared::EndpointSocket;
 use crate::quic::socket::Socket;
 use crate::quic::stats::Stats;

@@ -6,8 +6,7 @@ use std::task::{Context, Poll};
 
 use taut_dql::tasks::{Priority, Ticket};
 
-use super::turns::Wakeups;
-use super::{RETRY_NS, State};
+use super::{RETRY_NS, State, Wakeups};
 use crate::sys::clock::monotonic_ns;
 
 #[cfg(feature = "tokio")]
@@ -96,7 +95,7 @@ impl State {
     /// Returns when a woken task that is not polled is passed although nothing completes.
     pub(super) fn pass_at_ns(&self) -> Option<u64> {
         let at_ns = self.turns.woken_ns.saturating_add(RETRY_NS);
-        let waits = self.turns.queue.is_next_woken() && self.tracker.in_flight() == 0;
+        let waits = self.turns.queue.is_next_woken() && self.tracker.limiter.in_flight() == 0;
         // Without room then, passing it has no effect, and a time in the past would be polled.
         (waits && self.has_room(at_ns)).then_some(at_ns)
     }
