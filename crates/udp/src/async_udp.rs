@@ -15,14 +15,15 @@ use std::task::{Context, Poll};
 use taut_dql::tasks::{Priority, Ticket};
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
-use tokio::{task, time};
+use tokio::task::{self, JoinSet};
+use tokio::time;
 
 use crate::builder::Builder;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::permit::Permit;
 use crate::place::Place;
-use crate::reader::{Reader, process, time_left};
+use crate::reader::{process, read, time_left};
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
 use crate::sys;
@@ -38,8 +39,9 @@ pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: Arc<AsyncFd<OwnedFd>>,
     runtime: Handle,
-    /// Reads notifications for the waiting tasks. Spawned by the first wait.
-    reader: OnceLock<Reader>,
+    /// The task that reads notifications for the waiting tasks: spawned by the first wait, and
+    /// aborted when this set is dropped.
+    reader: OnceLock<JoinSet<()>>,
     /// A second descriptor of the same socket, which waits only for readability. Created by the
     /// first receive.
     readable: OnceLock<AsyncFd<UdpSocket>>,
@@ -177,12 +179,22 @@ impl AsyncUdp {
         poll_fn(|context| {
             let polled = poll(&mut place.ticket, context);
             if polled.is_pending() {
-                let spawn = || Reader::spawn(&self.runtime, &self.limited, &self.errors);
-                self.reader.get_or_init(spawn);
+                self.reader.get_or_init(|| self.spawn_reader());
             }
             polled
         })
         .await
+    }
+
+    fn spawn_reader(&self) -> JoinSet<()> {
+        let changed = Arc::clone(&self.limited.lock().turns.changed);
+        let errors = Arc::clone(&self.errors);
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(
+            read(self.limited.downgrade(), errors, changed),
+            &self.runtime,
+        );
+        tasks
     }
 
     /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a

@@ -139,6 +139,7 @@ mod state;
 mod sys;
 
 pub use account::{Completed, Departure, DepartureKind, StallTimer, Totals};
+pub use blocking::ThreadWaker;
 pub use builder::Builder;
 pub use datagram::Datagram;
 pub use events::{IssueCounters, Observer, SocketIssue};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use taut_dql::tasks::{Priority, Ticket};
 
@@ -115,14 +115,9 @@ impl LimitedUdp {
         self.lock().tracker.still_blocked();
     }
 
-    /// Returns the units per second that the path carried while it was busy; 0 if unknown.
-    pub fn units_per_s(&self) -> u64 {
-        self.lock().tracker.limiter.rate.units_per_s()
-    }
-
     /// Returns a lower bound of the path's rate in units per second: the
-    /// [measured rate](Self::units_per_s), or if the path was never busy, the rate carried so far;
-    /// 0 before that.
+    /// [measured rate](Snapshot::units_per_s), or if the path was never busy, the rate carried so
+    /// far; 0 before that.
     pub fn min_units_per_s(&self) -> u64 {
         self.lock().tracker.limiter.rate.min_units_per_s()
     }
@@ -145,8 +140,10 @@ impl LimitedUdp {
     /// also reads the error of the socket: one without an entry stays until it is read.
     pub(crate) fn complete_after(&self, notified: impl FnOnce() -> bool) -> io::Result<Completed> {
         self.update(|state| {
-            let completed = state.complete_and_pass(self.socket());
-            if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) && notified() {
+            let completed = state.complete(self.socket());
+            let packets = completed.as_ref().map(|it| it.counts.packets);
+            state.pass_unpolled(packets.is_ok_and(|packets| packets > 0));
+            if packets.is_ok_and(|packets| packets == 0) && notified() {
                 state.take_pending_error(self.socket());
             }
             completed
@@ -215,7 +212,9 @@ impl LimitedUdp {
             let joins = place.is_none() || state.turns.is_empty();
             let polled = state.poll_turn(self.socket(), priority, place, context);
             let done = polled.map(|turn| turn.and_then(|()| then(state)));
-            state.turns.reader_must_check |= joins && done.is_pending();
+            if joins && done.is_pending() {
+                state.turns.check_reader();
+            }
             done
         })
     }
@@ -223,8 +222,8 @@ impl LimitedUdp {
     /// Passes an error of the reading task to the next waiting task.
     #[cfg(feature = "tokio")]
     pub(crate) fn fail_next(&self, error: io::Error) {
-        let wakeups = self.lock().fail_next(error);
-        wakeups.wake();
+        let next = self.lock().fail_next(error);
+        next.into_iter().for_each(Waker::wake);
     }
 
     /// Cancels a wait, and wakes the next task if there is room.
@@ -308,9 +307,9 @@ impl LimitedUdp {
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
-        let wakeups = state.wake_next();
+        let next = state.wake_next();
         drop(state);
-        wakeups.wake();
+        next.into_iter().for_each(Waker::wake);
         result
     }
 

@@ -19,15 +19,6 @@ use crate::sys::socket as options;
 const MAX_READS: usize = 64;
 
 impl State {
-    /// As [`complete`](Self::complete), for a caller that does not send: a woken task that has not
-    /// been polled is passed.
-    pub(crate) fn complete_and_pass(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
-        let completed = self.complete(socket);
-        let packets = completed.as_ref().map_or(0, |it| it.counts.packets);
-        self.pass_unpolled(packets > 0);
-        completed
-    }
-
     /// Reads all pending notifications, as one batch.
     pub(crate) fn complete(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
         let now_ns = monotonic_ns();

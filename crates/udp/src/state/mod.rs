@@ -8,7 +8,8 @@ mod switching;
 mod waiting;
 
 use std::io;
-use std::task::Waker;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
 
 use rustix::net::SocketAddrAny;
 use taut_dql::tasks::WaitQueue;
@@ -42,27 +43,11 @@ pub(crate) struct Turns {
     pub(crate) queue: WaitQueue,
     /// When the next task was woken, in ns.
     woken_ns: u64,
-    /// The reading task of a runtime; `None` while it must check its deadline.
-    pub(crate) reader: Option<Waker>,
-    /// A sent object might have made the deadline earlier, or a task joined the queue.
-    pub(crate) reader_must_check: bool,
+    /// Wakes the reading task of a runtime.
+    #[cfg(feature = "tokio")]
+    pub(crate) changed: Arc<tokio::sync::Notify>,
     /// An error of the reading task, for the next waiting task.
     failure: Option<io::Error>,
-}
-
-/// Wakers to call after the lock is released, because a waker can run arbitrary code.
-#[must_use]
-#[derive(Default)]
-pub(crate) struct Wakeups {
-    next: Option<Waker>,
-    reader: Option<Waker>,
-}
-
-impl Wakeups {
-    pub(crate) fn wake(self) {
-        self.next.into_iter().for_each(Waker::wake);
-        self.reader.into_iter().for_each(Waker::wake);
-    }
 }
 
 impl Turns {
@@ -70,8 +55,8 @@ impl Turns {
         Self {
             queue: WaitQueue::new(max),
             woken_ns: 0,
-            reader: None,
-            reader_must_check: false,
+            #[cfg(feature = "tokio")]
+            changed: Arc::default(),
             failure: None,
         }
     }
@@ -79,6 +64,13 @@ impl Turns {
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.all_passed()
+    }
+
+    /// Makes the reading task check its deadline: a sent object might have made it earlier, or a
+    /// task joined the queue.
+    pub(crate) fn check_reader(&self) {
+        #[cfg(feature = "tokio")]
+        self.changed.notify_one();
     }
 }
 

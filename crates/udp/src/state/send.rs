@@ -31,7 +31,9 @@ impl State {
         // A timer is needed now: the caller's, and that of the reading task. Read under the lock: a
         // thread that waits for notifications has checked before this, or checks after it.
         let was_idle = self.next_wakeup().is_none();
-        self.turns.reader_must_check |= was_idle;
+        if was_idle && !self.turns.is_empty() {
+            self.turns.check_reader();
+        }
         self.select_source(socket)?;
         let needed = room == Room::Needed;
         let first = self.tracker.objects.next();
@@ -102,18 +104,14 @@ impl State {
             if (needed && !self.has_room(now_ns)) || !datagram.has_fitting_source(self.ipv4) {
                 break;
             }
-            let span = match &mut self.sources.pool {
-                Some(pool) => match pool.put(self.tracker.objects.next(), datagram.payload) {
-                    Some(span) => Some(span),
-                    None => {
-                        // Only a completion makes room there, and the waiting task must poll for
-                        // it.
-                        self.full_until_ns = Some(now_ns + RETRY_NS);
-                        break;
-                    }
-                },
-                None => None,
-            };
+            let next_id = self.tracker.objects.next();
+            let pool = self.sources.pool.as_mut();
+            let span = pool.map(|pool| pool.put(next_id, datagram.payload));
+            if span == Some(None) {
+                // Only a completion makes room in the pool, and the waiting task must poll for it.
+                self.full_until_ns = Some(now_ns + RETRY_NS);
+                break;
+            }
             let bytes = datagram.wire_bytes(self.ipv4);
             let id = self
                 .tracker
@@ -133,7 +131,7 @@ impl State {
                 unstamped = 0;
             }
             let scratch = &mut self.scratch;
-            scratch.spans[queued] = span;
+            scratch.spans[queued] = span.flatten();
             scratch.peers[queued] = datagram.to.map(SocketAddrAny::from);
             datagram.write_control(&requests, self.ipv4, &mut scratch.controls[queued]);
             queued += 1;
@@ -164,14 +162,12 @@ impl State {
     /// Passes the queued datagrams to the kernel, and removes those not accepted.
     fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
         let is_checked = self.checks_next();
-        let level = match self.tracker.source() {
-            Source::Polled if is_checked => options::send_queue_bytes(socket.as_fd())?,
-            _ => 0,
-        };
-        let flags = match self.tracker.source() {
-            Source::ZeroCopy => libc::MSG_ZEROCOPY,
-            _ => 0,
-        };
+        let (mut level, mut flags) = (0, 0);
+        match self.tracker.source() {
+            Source::Polled if is_checked => level = options::send_queue_bytes(socket.as_fd())?,
+            Source::ZeroCopy => flags = libc::MSG_ZEROCOPY,
+            _ => {}
+        }
         let mut outgoing = [Outgoing::EMPTY; BATCH];
         let scratch = &*self.scratch;
         for (at, (datagram, out)) in datagrams.iter().zip(&mut outgoing).enumerate() {

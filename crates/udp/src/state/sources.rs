@@ -60,7 +60,8 @@ impl Sources {
         self.order.get(self.at).copied().unwrap_or_default()
     }
 
-    /// Removes a source that does not work, and selects the first, or `last` if there is no other.
+    /// Removes a source that does not work, and selects the first one left. Adds `last` if none is
+    /// left.
     pub(crate) fn remove(&mut self, source: Source, last: Source) {
         self.order.retain(|&it| it != source);
         if self.order.is_empty() {
