@@ -30,7 +30,7 @@ pub(crate) struct Core {
     pub(crate) socket: SocketSettings,
     gates: Mutex<Gates>,
     drivers: Mutex<Vec<(u32, Nudge)>>,
-    on_tick: Mutex<Option<OnTick>>,
+    pub(crate) on_tick: Mutex<Option<OnTick>>,
     /// The time at which a driver will check the gates.
     planned_ns: AtomicU64,
 }
@@ -60,10 +60,6 @@ impl Core {
 
     pub(crate) fn gates(&self) -> MutexGuard<'_, Gates> {
         lock(&self.gates)
-    }
-
-    pub(crate) fn set_on_tick(&self, on_tick: OnTick) {
-        *lock(&self.on_tick) = Some(on_tick);
     }
 
     /// Registers a driver. Returns its number.

@@ -44,15 +44,16 @@ struct Released {
 /// are residuals: they expire.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    limit: StandaloneLimit<AnyLimit>,
+    pub(crate) limit: StandaloneLimit<AnyLimit>,
     overhead_bytes: u32,
     released: VecDeque<Released>,
-    program_bytes: u32,
-    kernel_bytes: u32,
+    pub(crate) program_bytes: u32,
+    pub(crate) kernel_bytes: u32,
     /// Changes when the bytes in the kernel were abandoned.
     pub(crate) epoch: u32,
     pub(crate) limit_applies: bool,
-    blocked: bool,
+    /// A packet waits for room.
+    pub(crate) blocked: bool,
     standing: Standing,
     residuals: Residuals,
     kernel: KernelProgress,
@@ -117,27 +118,6 @@ impl Gate {
         }
     }
 
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit.limit()
-    }
-
-    pub(crate) fn rule(&self) -> &AnyLimit {
-        self.limit.rule()
-    }
-
-    pub(crate) fn program_bytes(&self) -> u32 {
-        self.program_bytes
-    }
-
-    pub(crate) fn kernel_bytes(&self) -> u32 {
-        self.kernel_bytes
-    }
-
-    #[cfg(test)]
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.limit.in_flight()
-    }
-
     /// Returns `true` if one more packet can be released.
     pub(crate) fn has_room(&self, now_ns: u64) -> bool {
         if self.standing.paused {
@@ -156,11 +136,6 @@ impl Gate {
             self.counters.times_blocked += 1;
             self.limit.blocked();
         }
-    }
-
-    /// Returns `true` if a packet waits for room.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked
     }
 
     /// Counts a released packet of `inner_bytes`.

@@ -92,12 +92,12 @@ impl Gates {
             units,
             epoch: gate.epoch,
         };
-        (self.in_kernel.insert(record) as u32 + 1, gate.is_blocked())
+        (self.in_kernel.insert(record) as u32 + 1, gate.blocked)
     }
 
     /// Returns `true` if the program will send another datagram to the same peer.
     pub(crate) fn more_follow(&self) -> bool {
-        matches!(self.paths.as_slice(), [only] if only.program_bytes() > 0)
+        matches!(self.paths.as_slice(), [only] if only.program_bytes > 0)
     }
 
     fn take(&mut self, key: u32) -> Option<InKernel> {

@@ -229,15 +229,15 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         check_path(path, queues.paths.len());
         let (queue, gates) = (&queues.paths[path], self.core.gates());
         let gate = &gates.paths[path];
-        let config = gate.rule().config();
+        let config = gate.limit.rule().config();
         Snapshot {
-            limit: gate.limit(),
+            limit: gate.limit.limit(),
             min_limit: config.min_limit,
             max_limit: config.max_limit,
             hold_time_ns: config.hold_time_ns,
             limit_applies: gate.limit_applies,
-            program_bytes: gate.program_bytes(),
-            kernel_bytes: gate.kernel_bytes(),
+            program_bytes: gate.program_bytes,
+            kernel_bytes: gate.kernel_bytes,
             backlog: queue.qdisc.backlog(),
             stall: gate.stall(LimitedUdp::now_ns()),
             counters: gate.counters,

@@ -45,22 +45,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    fn new(socket: UdpSocket) -> Self {
-        Self {
-            socket,
-            settings: Settings {
-                limit: AnyLimit::taut(),
-                ..Settings::default()
-            },
-            cap_ns: None,
-            default_cap_ns: CAP_NS,
-            sources: Sources::new(),
-            listeners: Listeners::default(),
-            errors: true,
-            waiters: WAITERS,
-        }
-    }
-
     /// Sets the rule of the limit. Default: `taut` with a [cap](Self::cap_ns) of 5 ms.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         (self.settings.limit, self.default_cap_ns) = (limit, 0);
@@ -224,6 +208,18 @@ impl LimitedUdp {
 
     /// Returns the default settings for `socket`.
     pub fn builder(socket: UdpSocket) -> Builder {
-        Builder::new(socket)
+        Builder {
+            socket,
+            settings: Settings {
+                limit: AnyLimit::taut(),
+                ..Settings::default()
+            },
+            cap_ns: None,
+            default_cap_ns: CAP_NS,
+            sources: Sources::new(),
+            listeners: Listeners::default(),
+            errors: true,
+            waiters: WAITERS,
+        }
     }
 }

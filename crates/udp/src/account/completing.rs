@@ -123,8 +123,8 @@ impl SocketTracker {
         None
     }
 
-    /// Counts and reports an object after its departure, at `stamp_real_ns` of the wall clock if the
-    /// kernel reported that.
+    /// Counts and reports an object after its departure, at `stamp_real_ns` of the wall clock if
+    /// the kernel reported that.
     fn depart(
         &mut self,
         id: u32,

@@ -51,16 +51,6 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    fn new(max: usize) -> Self {
-        Self {
-            queue: WaitQueue::new(max),
-            woken_ns: 0,
-            #[cfg(feature = "tokio")]
-            changed: Arc::default(),
-            failure: None,
-        }
-    }
-
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.all_passed()
@@ -139,7 +129,13 @@ impl State {
     ) -> Self {
         Self {
             tracker: SocketTracker::new(settings, monotonic_ns()),
-            turns: Turns::new(waiters),
+            turns: Turns {
+                queue: WaitQueue::new(waiters),
+                woken_ns: 0,
+                #[cfg(feature = "tokio")]
+                changed: Arc::default(),
+                failure: None,
+            },
             listeners,
             sources,
             ipv4,
