@@ -23,18 +23,20 @@ pub(crate) async fn read(
     errors: Arc<AsyncFd<OwnedFd>>,
     changed: Arc<Notify>,
 ) {
-    while let Some((waits, left)) = LimitedUdp::upgrade(&limited).map(|it| {
-        let waits = !it.lock().turns.is_empty();
-        (waits, time_left(&it))
-    }) {
+    let upgrade = || {
+        let shared = limited.upgrade()?;
+        Some(LimitedUdp { shared })
+    };
+    while let Some(limited) = upgrade() {
+        let waits = !limited.lock().turns.is_empty();
+        let left = time_left(&limited);
+        drop(limited);
         let ready = tokio::select! {
             biased;
             () = changed.notified() => continue,
             ready = time::timeout(left, errors.readable()), if waits => ready,
         };
-        let Some(limited) = LimitedUdp::upgrade(&limited) else {
-            return;
-        };
+        let Some(limited) = upgrade() else { return };
         let done = ready.ok().transpose().and_then(|it| process(&limited, it));
         if let Err(error) = done {
             limited.fail_next(error);

@@ -3,8 +3,6 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-#[cfg(feature = "tokio")]
-use std::sync::Weak;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -12,8 +10,6 @@ use taut_dql::tasks::{Priority, Ticket};
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
-#[cfg(feature = "tokio")]
-use crate::datagram::header_bytes;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::quality::CompletionQuality;
 use crate::sent::Sent;
@@ -33,7 +29,7 @@ use crate::sys::clock::monotonic_ns;
 /// [`Permit`](crate::Permit) are dropped.
 #[derive(Clone)]
 pub struct LimitedUdp {
-    shared: Arc<SharedSocket>,
+    pub(crate) shared: Arc<SharedSocket>,
 }
 
 pub(crate) struct SharedSocket {
@@ -178,25 +174,6 @@ impl LimitedUdp {
         self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
     }
 
-    /// Returns the bytes on the wire of a datagram to the connected peer.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn wire_bytes(&self, payload_bytes: u32) -> u32 {
-        payload_bytes.saturating_add(header_bytes(self.lock().ipv4))
-    }
-
-    /// Waits for a turn, and sends as many of `datagrams` as there is room for.
-    pub(crate) fn poll_send(
-        &self,
-        datagrams: &[Datagram<'_>],
-        priority: Priority,
-        place: &mut Option<Ticket>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<Sent>> {
-        self.poll_turn(priority, place, context, |state| {
-            state.send(self.socket(), datagrams, Room::Needed)
-        })
-    }
-
     /// Waits for a turn, and calls `then` under the same lock.
     pub(crate) fn poll_turn<T>(
         &self,
@@ -311,17 +288,6 @@ impl LimitedUdp {
         drop(state);
         next.into_iter().for_each(Waker::wake);
         result
-    }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn downgrade(&self) -> Weak<SharedSocket> {
-        Arc::downgrade(&self.shared)
-    }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn upgrade(shared: &Weak<SharedSocket>) -> Option<Self> {
-        let shared = shared.upgrade()?;
-        Some(Self { shared })
     }
 }
 

@@ -9,9 +9,9 @@ use taut_dql::tasks::{Priority, Ticket};
 use super::{RETRY_NS, State};
 use crate::sys::clock::monotonic_ns;
 
-#[cfg(feature = "tokio")]
 impl State {
     /// Passes an error of the reading task to the next waiting task, with or without room.
+    #[cfg(feature = "tokio")]
     pub(crate) fn fail_next(&mut self, error: io::Error) -> Option<Waker> {
         if !self.turns.is_empty() {
             self.turns.failure = Some(error);
@@ -19,9 +19,7 @@ impl State {
         self.turns.queue.pass_unpolled();
         self.turns.queue.wake_next()
     }
-}
 
-impl State {
     /// Waits for a turn with room. A task that is ready has left the queue. `place` keeps the
     /// position between two calls.
     pub(crate) fn poll_turn(
